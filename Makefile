@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+# The short way to everything; CMake does the work. `make help` says what there is.
+# Variables: BUILD (build directory), PREFIX (where `make install` installs), JOBS.
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -Wno-dev
+COMPILE   = cmake --build $(BUILD) -j $(JOBS)
+
+.DEFAULT_GOAL := all
+.PHONY: all deps test-deps test demo install deb lint fmt asan tsan bench bench-web screenshots fuzz-smoke clean help
+
+all: ## build everything; the program is build/bin/cairn
+	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
+	@$(COMPILE)
+
+deps: ## install with apt what the build needs, and nothing else
+	@tools/packages.sh install build
+
+test-deps: ## install with apt what the tests need beyond that
+	@tools/packages.sh install build test
+
+test: deps test-deps ## install what is missing, build, and run every test
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(COMPILE)
+	@tools/run_tests.sh $(BUILD) $(JOBS)
+
+demo: ## install what is missing, build, profile the bundled example and explain its report
+	@tools/packages.sh install build demo
+	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
+	@$(COMPILE)
+	@demo/run.sh $(BUILD)
+
+install: all ## install below PREFIX (DESTDIR is honoured)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb: ## build a Debian package in the build directory
+	@tools/packages.sh install build package
+	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
+	@$(COMPILE)
+	@cd $(BUILD) && cpack -G DEB
+
+lint: ## clang-tidy, layers, sizes and style
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@tools/check_layers.py . && tools/check_sizes.py . && tools/check_style.py .
+	@tools/check_tidy.py . $(BUILD)
+
+fmt: ## let clang-format lay out every C and C++ file
+	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format -i
+
+asan: ## run the tests of our own processes under the address and undefined sanitizers
+	@tools/run_sanitized.sh address,undefined $(BUILD)-asan
+
+tsan: ## run them under the thread sanitizer
+	@tools/run_sanitized.sh thread $(BUILD)-tsan
+
+bench: ## measure cairn and its peers, and bring docs/performance.md up to date; takes long
+	@bench/run.py --build $(BUILD) --markdown docs/performance.md
+
+bench-web: ## measure the viewer in a browser, and bring docs/performance.md up to date
+	@$(CONFIGURE) -DCAIRN_BENCH=ON >/dev/null
+	@$(COMPILE)
+	@node bench/web.mjs $(BUILD) docs/performance.md
+
+screenshots: all ## make the pictures of docs/user from the bundled example
+	@tools/packages.sh install build demo pictures
+	@CAIRN_WEB=$(BUILD)/web node web/scripts/screenshots.mjs $(BUILD)/bin/cairn demo/shop.cpp
+
+fuzz-smoke: ## run each fuzz target for a few seconds
+	@tools/run_fuzzers.sh $(BUILD)-fuzz 10
+
+clean: ## remove every build directory
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+
+help: ## say what there is
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r goal text; do \
+	  printf 'make %-12s %s\n' "$$goal" "$$text"; done

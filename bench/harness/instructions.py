@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""instructions: how many instructions an operation costs, and in which object they are spent.
+
+Instructions do not depend on what else the machine does. The target runs under callgrind inside the
+tool, at two amounts of work; the difference, divided by the difference in operations, has no start-up
+in it. The tool's library is preloaded into the program that valgrind runs: by the tool itself when it
+follows an exec, else by the dynamic loader. The recorder, if there is one, runs natively.
+"""
+import collections
+import dataclasses
+import os
+import pathlib
+import re
+import tempfile
+
+from harness import measuring, programs
+
+SHORT = 20_000
+LONG = 120_000
+COST_LINE = re.compile(r"^(?:[+-]?\d+|\*)(?: (\d+))?$")
+NAME = re.compile(r"^\((\d+)\)(?: (.*))?$")
+
+
+def self_cost_by_object(text):
+    """{object: instructions} from callgrind's output; calls' inclusive costs are left out."""
+    names = {}
+    costs = collections.Counter()
+    current = "?"
+    skip = False
+    for line in text.splitlines():
+        if line.startswith("ob=") or line.startswith("cob="):
+            number, name = NAME.match(line.split("=", 1)[1]).groups()
+            if name is not None:
+                names[number] = name
+            if line.startswith("ob="):
+                current = names[number]
+        elif line.startswith("calls="):
+            skip = True
+        elif match := COST_LINE.match(line):
+            if not skip and match.group(1):
+                costs[current] += int(match.group(1))
+            skip = False
+    return costs
+
+
+def short_name(path):
+    """`libcairn_preload.so` for its path; callgrind's ??? is code of no object."""
+    return pathlib.Path(path).name or "?"
+
+
+def loader():
+    """The dynamic loader, which can preload a library into the one program that it runs."""
+    return next(str(path) for pattern in ("lib64/ld-linux*.so.2", "lib/ld-linux*.so.1")
+                for path in pathlib.Path("/").glob(pattern))
+
+
+def callgrind_command(setup, tool, workload):
+    """The program under callgrind in the tool. Not all of valgrind's parts are static, so a library
+    preloaded by the environment may meet them first and take itself out of it there."""
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=callgrind.out"]
+    program = workload.command(setup.build)
+    if tool.preload:
+        return [*valgrind, loader(), "--preload", tool.preload, *program]
+    return tool.command(setup.build, [*valgrind, *program])
+
+
+def count(setup, tool, workload, operations):
+    """Instructions by object of one run with so many operations; raises on failure."""
+    counted = dataclasses.replace(workload, work=operations)
+    with tempfile.TemporaryDirectory(prefix="cairn-bench-") as name:
+        folder = pathlib.Path(name)
+        process = measuring.start_measured(
+            setup.measure, callgrind_command(setup, tool, counted), folder,
+            env=workload.env | tool.preload_env, memory_bytes=setup.memory_bytes)
+        inside = {os.path.realpath("/usr/libexec/valgrind/callgrind-amd64-linux"),
+                  os.path.realpath("/usr/libexec/valgrind/callgrind-arm64-linux")}
+        outcome = measuring.collect(process, folder, inside)
+        if outcome.failure:
+            raise RuntimeError(f"{tool.name}: {outcome.failure}")
+        costs = self_cost_by_object((folder / "callgrind.out").read_text(errors="replace"))
+    by_name = collections.Counter()
+    for path, cost in costs.items():
+        by_name[short_name(path)] += cost
+    return by_name
+
+
+def per_operation(setup, tool, workload):
+    """{object: instructions an operation}, objects below a tenth of an instruction left out."""
+    low = count(setup, tool, workload, SHORT)
+    high = count(setup, tool, workload, LONG)
+    return {name: (high[name] - low[name]) / (LONG - SHORT)
+            for name in high if high[name] - low[name] >= (LONG - SHORT) / 10}
+
+
+def measure_instructions(setup, machine, chosen, name, say):
+    """The entry of one workload: {tool: {object: instructions}} or {tool: reason}."""
+    workload = programs.find_workload(name)
+    tools = {}
+    for tool in chosen:
+        if tool.is_inside_target:
+            continue
+        say(f"  instructions {name} {tool.name}")
+        try:
+            tools[tool.name] = per_operation(setup, tool, workload)
+        except RuntimeError as error:
+            say(f"  {error}")
+            tools[tool.name] = {"failure": str(error)}
+    return {"title": workload.title, "unit": workload.unit,
+            "machine": dataclasses.asdict(machine), "tools": tools}

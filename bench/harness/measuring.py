@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""measuring: one command, run under bench/measure.c, and what it cost.
+
+The processes of a run are told apart by their executable: those that run the workload's program are
+the target, all others belong to the profiler. Valgrind runs the target inside itself, so there all
+counts as target.
+"""
+import contextlib
+import dataclasses
+import json
+import os
+import resource
+import signal
+import subprocess
+
+TIMEOUT_S = 600
+
+
+@dataclasses.dataclass
+class Outcome:
+    """One run. Times in seconds, memory in KiB. `failure` says why the rest is missing."""
+
+    wall: float = None
+    target_cpu: float = None
+    recorder_cpu: float = None
+    target_rss: int = None      # peak resident memory
+    recorder_rss: int = None    # the same, of the largest recorder process
+    file_bytes: int = None
+    report: float = None        # to open the recording and print its report
+    ns_per_op: float = None     # by the workload's own clock, around its loop only
+    throughput: float = None    # operations a second, where a client drives the target
+    p99_ms: float = None        # latency seen by that client
+    failure: str = None
+
+
+def limit_memory(limit_bytes):
+    """For preexec_fn: no process of the run may take more private memory than this."""
+    def apply():
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+    return apply
+
+
+def why_failed(log_path, status):
+    """The line of the log that explains most, with the status."""
+    reason = ""
+    for line in log_path.read_text(errors="replace").splitlines():
+        if any(word in line for word in ("what():", "rror", "annot", "erminate", "egmentation")):
+            reason = line.strip()
+    return f"status {status}" + (f": {reason[:120]}" if reason else "")
+
+
+def is_target(exe, programs):
+    return os.path.realpath(exe) in programs
+
+
+def add_processes(outcome, report, programs):
+    """Splits the measured processes into target and recorder."""
+    target = [p for p in report["processes"] if is_target(p["exe"], programs)]
+    others = [p for p in report["processes"] if not is_target(p["exe"], programs)]
+    if not target:
+        outcome.failure = "the target never ran"
+        return
+    outcome.wall = report["wall_ns"] / 1e9
+    outcome.target_cpu = sum(p["cpu_ns"] for p in target) / 1e9
+    outcome.recorder_cpu = sum(p["cpu_ns"] for p in others) / 1e9
+    outcome.target_rss = max(p["peak_rss_kib"] for p in target)
+    outcome.recorder_rss = max((p["peak_rss_kib"] for p in others), default=0)
+
+
+def stop_group(process):
+    """Ends a run of ours and everything it has started."""
+    with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def start_measured(measure, argv, folder, *, env, memory_bytes):
+    """Starts argv under `measure` in a process group of its own; logs into the folder."""
+    with open(folder / "log", "wb") as log:
+        return subprocess.Popen(
+            [str(measure), str(folder / "measured.json"), *map(str, argv)],
+            cwd=folder, env=os.environ | env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True, preexec_fn=limit_memory(memory_bytes))
+
+
+def collect(process, folder, programs, timeout_s=TIMEOUT_S):
+    """Waits for a started run and reads what it cost."""
+    outcome = Outcome()
+    try:
+        status = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        stop_group(process)
+        outcome.failure = f"not finished after {timeout_s} s"
+        return outcome
+    if status != 0:
+        outcome.failure = why_failed(folder / "log", status)
+        return outcome
+    report = json.loads((folder / "measured.json").read_text())
+    add_processes(outcome, report, programs)
+    if report["status"] != 0:
+        outcome.failure = why_failed(folder / "log", report["status"])
+    own = folder / "result.json"
+    if own.exists():
+        result = json.loads(own.read_text())
+        outcome.ns_per_op = result["loop_ns"] / result["ops"]
+    return outcome

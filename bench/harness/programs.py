@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""programs: the workloads, as a table.
+
+A workload is a command with a place for the amount of work, so that slow tools can be given less.
+What each does is told in its source (bench/workloads/); the limits are in promises.py.
+"""
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+
+REAL = pathlib.Path(__file__).resolve().parent.parent / "workloads" / "real"
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """`arguments` may contain {work}, the amount, and {real}, the folder of the real programs'
+    inputs. Work that is not divisible is the same for all tools."""
+
+    name: str
+    title: str
+    program: str                # of bench/workloads/, or a command found in PATH
+    arguments: tuple = ()
+    work: int = 0
+    unit: str = ""              # what ns_per_op is about
+    env: dict = dataclasses.field(default_factory=dict)
+    skip_tools: tuple = ()      # tools that would need minutes or gigabytes
+    is_divisible: bool = True   # slow tools may do less of it
+    is_ours: bool = True        # takes result=FILE and is in the build directory
+    is_server: bool = False     # see server_load.py
+
+    def executable(self, build):
+        """The path of the program, or None when it is not installed."""
+        if self.is_ours:
+            return build / "bench" / self.program
+        found = compiler_proper() if self.program == "cc1plus" else shutil.which(self.program)
+        return pathlib.Path(found) if found else None
+
+    def command(self, build, divisor=1):
+        """The command line for 1/divisor of the work."""
+        work = max(self.work // divisor, 1)
+        arguments = [argument.format(work=work, real=REAL) for argument in self.arguments]
+        if self.is_ours:
+            arguments.append("result=result.json")
+        if self.program == "cc1plus":
+            arguments += multiarch_arguments()
+        return [str(self.executable(build)), *arguments]
+
+    def programs(self, build):
+        """Real paths of the executables that count as target."""
+        return {os.path.realpath(self.executable(build))}
+
+
+def _compiler_says(option):
+    if not shutil.which("g++"):
+        return ""
+    asked = subprocess.run(["g++", option], capture_output=True, text=True, check=False)
+    return asked.stdout.strip()
+
+
+def compiler_proper():
+    """Path of cc1plus, which the g++ driver calls, or None."""
+    path = _compiler_says("-print-prog-name=cc1plus")
+    return path if os.path.isabs(path) else None
+
+
+def multiarch_arguments():
+    """What the driver tells cc1plus on Debian, so that it finds libc's headers."""
+    triplet = _compiler_says("-print-multiarch")
+    return ["-imultiarch", triplet] if triplet else []
+
+
+def churn(name, title, *arguments, work):
+    return Workload(name, title, "churn", ("pairs={work}", *arguments), work, "pair")
+
+
+def std_list(name, title, *arguments):
+    return Workload(name, title, "list", ("pairs={work}", *arguments), 60_000_000, "pair")
+
+
+def real(name, title, program, *arguments, work=0, env=None, skip_tools=("dhat",)):
+    return Workload(name, title, program, arguments, work, "", env or {}, skip_tools,
+                    is_divisible=False, is_ours=False)
+
+
+WORKLOADS = (
+    churn("churn-30-1", "churn, 30 deep, 1 thread", "depth=30", work=30_000_000),
+    churn("churn-30-2", "churn, 30 deep, 2 threads", "depth=30", "threads=2", work=30_000_000),
+    churn("churn-30-4", "churn, 30 deep, 4 threads", "depth=30", "threads=4", work=15_000_000),
+    churn("churn-100-1", "churn, 100 deep, 1 thread", "depth=100", work=30_000_000),
+    churn("churn-restless", "churn, 30 deep, 1 thread, root changes every 8 pairs",
+          "depth=30", "burst=8", work=20_000_000),
+    std_list("list-1", "list push/pop, 1 thread"),
+    std_list("list-2", "list push/pop, 2 threads", "threads=2"),
+    std_list("list-4", "list push/pop, 4 threads", "threads=4"),
+    Workload("handover", "producer and consumer threads", "handover", ("pairs={work}",),
+             2_000_000, "block"),
+    Workload("live", "20 million live blocks", "live", ("blocks={work}",), 20_000_000, "block",
+             skip_tools=("dhat", "massif"), is_divisible=False),
+    Workload("stacks", "1 million distinct stacks", "stacks", ("stacks={work}", "rounds=4"),
+             1_000_000, "pair", is_divisible=False),
+    Workload("threads", "1000 threads that come and go", "threads",
+             ("threads={work}", "pairs=10000"), 1000, "thread", is_divisible=False),
+    Workload("growth", "realloc growth", "growth", ("reallocs={work}",), 5_000_000, "realloc"),
+    real("cc1plus", "cc1plus, a large C++ file", "cc1plus", "-quiet", "-O2", "-std=gnu++17",
+         "-D_GNU_SOURCE", "{real}/compile.cpp", "-o", "/dev/null", skip_tools=("dhat", "massif", "gperftools")),
+    real("sqlite3", "sqlite3, 300 000 rows and an index in memory", "sqlite3", ":memory:",
+         ".read {real}/rows.sql"),
+    real("python3", "python3, JSON, PYTHONMALLOC=malloc", "/usr/bin/python3",
+         "{real}/documents.py", "{work}", work=100, env={"PYTHONMALLOC": "malloc"}),
+    real("node", "node, JSON, buffers, compression", "node", "{real}/documents.js", "{work}",
+         work=1000, skip_tools=("dhat", "massif")),
+    Workload("redis", "redis SET/LPUSH, 16 pipelined", "redis-server", work=1_000_000,
+             unit="request", skip_tools=("dhat",), is_ours=False, is_server=True),
+)
+
+# The same work, and ten times as much of it: what grows with the length of a run, and what must not.
+LENGTHS = tuple(
+    Workload(f"length-{threads}-{pairs // 1_000_000}m",
+             f"churn, {threads} thread{'s' if threads > 1 else ''}, "
+             f"{pairs // 1_000_000} M pairs each", "churn",
+             ("pairs={work}", f"threads={threads}"), pairs, "pair",
+             skip_tools=("gperftools", "dhat", "massif",
+                         *(("heaptrack",) if pairs > 5_000_000 else ())), is_divisible=False)
+    for threads in (1, 4) for pairs in (5_000_000, 50_000_000)
+)
+
+
+def find_workload(name):
+    return next(workload for workload in WORKLOADS + LENGTHS if workload.name == name)

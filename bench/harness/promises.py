@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""promises: the limits that the project sets itself, and whether results keep them.
+
+A limit is an upper bound on one figure that is computed from a workload's results. `figure` returns
+None while something that it needs has not been measured.
+"""
+import dataclasses
+import typing
+
+from harness import results
+
+
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """`figure(entry)` of the workload's entry in the results must be at most `limit`."""
+
+    workload: str
+    text: str
+    limit: float
+    figure: typing.Callable
+    form: str = "{:.2f}"
+
+    def judge(self, figure):
+        """What stands in the table."""
+        if figure is None:
+            return "not measured"
+        return "kept" if figure <= self.limit else "**missed**"
+
+
+def slowdown(entry):
+    found = results.ratio(entry, "cairn")
+    return found.median if found else None
+
+
+def throughput_lost(entry):
+    found = results.throughput_ratio(entry, "cairn")
+    return 100 * (1 - found.median) if found else None
+
+
+def extra_memory_mib(entry):
+    found = results.extra_target_kib(entry, "cairn")
+    return found / 1024 if found is not None else None
+
+
+def file_kib(entry):
+    found = results.median(entry, "cairn", "file_bytes")
+    return found / 1024 if found is not None else None
+
+
+def report_s(entry):
+    return results.median(entry, "cairn", "report")
+
+
+def report_vs_heaptrack(entry):
+    peer = results.median(entry, "heaptrack", "report")
+    own = report_s(entry)
+    return own / peer if own is not None and peer else None
+
+
+WALL = "wall time against bare"
+PROMISES = (
+    Promise("churn-30-1", WALL, 3.0, slowdown),
+    Promise("churn-restless", WALL, 3.0, slowdown),
+    Promise("churn-30-2", WALL, 3.3, slowdown),
+    Promise("churn-100-1", WALL, 5.0, slowdown),
+    Promise("list-1", WALL, 1.9, slowdown),
+    Promise("list-2", WALL, 2.0, slowdown),
+    Promise("cc1plus", WALL, 1.10, slowdown),
+    Promise("sqlite3", WALL, 1.20, slowdown),
+    Promise("python3", WALL, 1.12, slowdown),
+    Promise("redis", "throughput lost, %", 15, throughput_lost, "{:.1f}"),
+    *(Promise(f"length-{threads}-{pairs}m", "extra memory of the target, MiB", 8 + threads,
+              extra_memory_mib, "{:.1f}") for threads in (1, 4) for pairs in (5, 50)),
+    Promise("length-1-5m", "recording, KiB", 256, file_kib, "{:.0f}"),
+    Promise("cc1plus", "recording, KiB", 1536, file_kib, "{:.0f}"),
+    Promise("length-1-5m", "open and report, s", 0.3, report_s, "{:.3f}"),
+    Promise("cc1plus", "open and report, s", 0.3, report_s, "{:.3f}"),
+    Promise("cc1plus", "open and report, against heaptrack_print", 1.0, report_vs_heaptrack),
+)

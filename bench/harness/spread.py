@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""spread: a median with its range.
+
+Means are not used: one disturbed run would move them. Few runs do not allow more than the median
+and what lies around it.
+"""
+import dataclasses
+import statistics
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Of `count` figures: the middle one, the smallest, the largest."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+    def text(self, digits=2):
+        """`2.91 (2.85 to 3.02)`, or just the figure when there is only one."""
+        if self.count == 1:
+            return f"{self.median:.{digits}f}"
+        return f"{self.median:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
+
+
+def spread(figures):
+    """The spread of the figures, leaving out None; None if nothing is left."""
+    known = [figure for figure in figures if figure is not None]
+    if not known:
+        return None
+    return Spread(statistics.median(known), min(known), max(known), len(known))
+
+
+def paired_ratios(figures, bases):
+    """figure / base round by round, so that what disturbs a whole round falls out."""
+    return spread(
+        figure / base if figure is not None and base else None
+        for figure, base in zip(figures, bases)
+    )

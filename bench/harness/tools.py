@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""tools: how each profiler is put around a command, where its recording lies, how it reports.
+
+`divisor` makes a slow tool do less work; its ratio is then formed from the workload's own clock and
+marked. A tool that is not installed is left out.
+"""
+import dataclasses
+import os
+import pathlib
+import shutil
+
+TCMALLOC = ("/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4",
+            "/usr/lib/aarch64-linux-gnu/libtcmalloc.so.4")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tool:
+    """`wrap` and `report` may contain {build}, {tcmalloc} and {file}."""
+
+    name: str
+    title: str
+    needs: str                  # what must exist: a command in PATH or a path
+    wrap: tuple = ()
+    preload: str = ""           # its library, where `wrap` does not follow an exec
+    preload_env: dict = dataclasses.field(default_factory=dict)
+    recordings: str = ""        # glob of the files left in the run's folder
+    report: tuple = ()          # command that opens the recording and prints what is in it
+    divisor: int = 1
+    rounds: int = 1000          # at most so many of them: valgrind is slow and hardly scatters
+    is_inside_target: bool = False  # valgrind: target and profiler are one process
+    fallback: str = ""          # tool to try when this one fails
+    is_default: bool = True     # measured unless --tools says otherwise
+
+    def path(self, build):
+        """What `needs` resolves to, or None."""
+        wanted = self.fill(self.needs, build)
+        if not wanted:
+            return ""
+        return shutil.which(wanted) or (wanted if pathlib.Path(wanted).exists() else None)
+
+    def is_installed(self, build):
+        return self.path(build) is not None
+
+    @staticmethod
+    def fill(text, build, file=""):
+        return text.format(build=build, tcmalloc=tcmalloc_library(), file=file)
+
+    def command(self, build, argv):
+        return [self.fill(word, build) for word in self.wrap] + argv
+
+    def report_command(self, build, file):
+        return [self.fill(word, build, file) for word in self.report]
+
+
+def tcmalloc_library():
+    """gperftools' library: CAIRN_BENCH_TCMALLOC, or where Debian puts it, or a path that is not."""
+    named = os.environ.get("CAIRN_BENCH_TCMALLOC")
+    candidates = (named,) if named else TCMALLOC
+    return next((path for path in candidates if pathlib.Path(path).exists()), "/nonexistent")
+
+
+VALGRIND = "/usr/libexec/valgrind/{}-amd64-linux"
+
+TOOLS = (
+    Tool("bare", "bare", ""),
+    Tool("cairn", "cairn", "{build}/bin/cairn",
+         wrap=("{build}/bin/cairn", "-q", "-o", "recording.cairn"),
+         recordings="*.cairn", report=("{build}/bin/cairn", "report", "{file}")),
+    Tool("heaptrack", "heaptrack", "heaptrack", wrap=("heaptrack", "-o", "recording"),
+         preload="/usr/lib/heaptrack/libheaptrack_preload.so",
+         preload_env={"DUMP_HEAPTRACK_OUTPUT": "events"},
+         recordings="recording*", report=("heaptrack_print", "{file}"), divisor=6,
+         fallback="heaptrack-raw"),
+    Tool("heaptrack-raw", "heaptrack -r", "heaptrack", wrap=("heaptrack", "-r", "-o", "recording"),
+         recordings="recording*", divisor=6, is_default=False),
+    Tool("gperftools", "gperftools", "{tcmalloc}",
+         wrap=("env", "LD_PRELOAD={tcmalloc}", "HEAPPROFILE=recording"),
+         recordings="recording*.heap", divisor=60, rounds=1),
+    Tool("dhat", "DHAT", VALGRIND.format("dhat"),
+         wrap=("valgrind", "--tool=dhat", "--dhat-out-file=recording.dhat"),
+         recordings="recording.dhat", divisor=60, rounds=1, is_inside_target=True),
+    Tool("massif", "massif", VALGRIND.format("massif"),
+         wrap=("valgrind", "--tool=massif", "--massif-out-file=recording.massif"),
+         recordings="recording.massif", report=("ms_print", "{file}"), divisor=60, rounds=1,
+         is_inside_target=True),
+)
+
+
+def find_tool(name):
+    return next(tool for tool in TOOLS if tool.name == name)

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""run: measures cairn and its peers, and writes what came out into docs/performance.md.
+
+    bench/run.py                          everything, as `make bench` does
+    bench/run.py --only churn-30-1 --tools bare,cairn --runs 9
+    bench/run.py --quick                  a tenth of the work, two rounds: does it all still run?
+    bench/run.py --curves                 how the cost grows with depth, blocks, threads, stacks
+    bench/run.py --instructions churn-30-1
+    bench/run.py --list
+
+The results are kept in a JSON file, from which the document's tables are made; a workload measured
+anew replaces its old figures, the others stay. Exit status 1 when cairn failed in a run.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+from harness import curves, instructions, machine, programs, results, rounds, tables, tools
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def names(text):
+    return [name for name in text.split(",") if name]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
+                        help="build directory (default: %(default)s)")
+    parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
+    parser.add_argument("--only", type=names, help="workloads, separated by commas")
+    parser.add_argument("--tools", type=names, help="tools, separated by commas")
+    parser.add_argument("--runs", type=int, help="rounds (default: 5)")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work, two rounds")
+    parser.add_argument("--curves", nargs="?", const="all", help="all, or names of curves")
+    parser.add_argument("--instructions", metavar="WORKLOADS", type=names,
+                        help="instructions an operation, by callgrind")
+    parser.add_argument("--json", type=pathlib.Path, help="where results are kept "
+                        "(default: bench.json in the build directory)")
+    parser.add_argument("--markdown", type=pathlib.Path, help="document to bring up to date")
+    parser.add_argument("--list", action="store_true", help="what there is to measure")
+    return parser.parse_args()
+
+
+def build_programs(build):
+    """Configures with the benchmark programs and builds them; cairn itself is built by make."""
+    subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-Wno-dev", "-DCAIRN_BENCH=ON"],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", build, "--target", "bench_programs"],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def choose_tools(wanted, build):
+    """The tools to run, bare first; those that are not installed get a line and are left out."""
+    unknown = set(wanted or []) - {tool.name for tool in tools.TOOLS}
+    if unknown:
+        raise SystemExit(f"run.py: there is no tool {', '.join(sorted(unknown))}")
+    chosen = []
+    for tool in tools.TOOLS:
+        if tool.name != "bare" and (tool.name not in wanted if wanted else not tool.is_default):
+            continue
+        if tool.is_installed(build):
+            chosen.append(tool)
+        else:
+            say(f"{tool.name} is left out: there is no {tool.fill(tool.needs, build)}")
+    return chosen
+
+
+def choose_workloads(wanted, build):
+    every = programs.WORKLOADS + programs.LENGTHS
+    unknown = set(wanted or []) - {workload.name for workload in every}
+    if unknown:
+        raise SystemExit(f"run.py: there is no workload {', '.join(sorted(unknown))}; try --list")
+    chosen = []
+    for workload in every:
+        if wanted and workload.name not in wanted:
+            continue
+        if workload.executable(build) and workload.executable(build).exists():
+            chosen.append(workload)
+        else:
+            say(f"{workload.name} is left out: there is no {workload.program}")
+    return chosen
+
+
+def measure_workloads(data, setup, here, options, chosen):
+    """Fills data["workloads"]; returns the names measured."""
+    measured = []
+    for workload in choose_workloads(options.only, setup.build):
+        say(workload.title)
+        outcomes = rounds.run_rounds(setup, workload, chosen, say)
+        divisors = {name: rounds.given_less(tools.find_tool(name), workload) for name in outcomes}
+        data["workloads"][workload.name] = results.entry_of(workload, here, setup.scale, outcomes,
+                                                            divisors)
+        measured.append(workload.name)
+        results.save(options.json, data)
+    return measured
+
+
+def measure_curves(data, setup, here, options, chosen):
+    wanted = [curve.name for curve in curves.CURVES] if options.curves == "all" else names(
+        options.curves)
+    fitting = [tool for tool in chosen if tool.name in ("bare", "cairn", "heaptrack")]
+    for curve in curves.CURVES:
+        if curve.name in wanted:
+            say(curve.title)
+            data["curves"][curve.name] = curves.measure_curve(curve, setup, here, fitting, say)
+            results.save(options.json, data)
+
+
+def main():
+    options = arguments()
+    if options.list:
+        for item in programs.WORKLOADS + programs.LENGTHS + curves.CURVES + tools.TOOLS:
+            print(f"{type(item).__name__.lower():10} {item.name:16} {item.title}")
+        return 0
+    options.build = options.build.resolve()
+    options.json = options.json or options.build / "bench.json"
+    if not options.no_build:
+        build_programs(options.build)
+    here = machine.describe_machine(ROOT)
+    if machine.quietness_warning(here):
+        say("warning: " + machine.quietness_warning(here))
+    setup = rounds.Setup(build=options.build, runs=options.runs or (2 if options.quick else 5),
+                         memory_bytes=machine.available_memory_bytes() * 6 // 10,
+                         scale=10 if options.quick else 1)
+    chosen = choose_tools(options.tools, options.build)
+    data = results.load(options.json)
+    measured = []
+    if options.instructions:
+        light = [tool for tool in chosen if tool.name in ("bare", "cairn", "heaptrack")]
+        for name in options.instructions:
+            data["instructions"][name] = instructions.measure_instructions(
+                setup, here, light, name, say)
+        results.save(options.json, data)
+    elif options.curves:
+        measure_curves(data, setup, here, options, chosen)
+    else:
+        measured = measure_workloads(data, setup, here, options, chosen)
+    if options.markdown:
+        tables.update_document(options.markdown, data)
+    print(tables.summary(data, measured))
+    return int(any(results.failure(data["workloads"][name], "cairn") for name in measured))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

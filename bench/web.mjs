@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// web: how fast the viewer is, in a real browser on real recordings; `make bench-web` runs it.
+//
+//   node bench/web.mjs BUILD [DOCUMENT]
+//
+// Records cc1plus on a large C++ file, and the workload `stacks` with a million stack nodes; serves each with
+// `cairn analyze`; measures from the request for the page to the painted summary, and from the change of the address to
+// each painted view, each asked for the first time; then zooms the flame graph of the large one and looks at every frame.
+// DOCUMENT gets the figures between its markers `bench:web`. Exit status 1 if a promise is broken on a quiet machine.
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+import zlib from 'node:zlib';
+
+const [buildArgument, documentPath] = process.argv.slice(2);
+if (buildArgument === undefined) {
+  process.stderr.write('usage: web.mjs BUILD [DOCUMENT]\n');
+  process.exit(2);
+}
+const build = path.resolve(buildArgument);
+const cairn = path.join(build, 'bin', 'cairn');
+const { chromium } = createRequire(path.join(build, 'web', 'package.json'))('playwright-core');
+const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const RUNS = Number(process.env.RUNS ?? 3);
+const QUIET_LOAD = 0.5;
+const FIRST_LOAD_MAX_BYTES = 250_000;
+
+const VIEWS = [
+  'bottom-up', 'top-down', 'functions', 'flame?min_share=0.0005', 'flame?direction=bottom_up', 'charts', 'charts?chart=allocations&by=stack',
+  'sizes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'summary?function=a',
+];
+
+function compilerProper() {
+  const say = (option) => execFileSync('g++', [option]).toString().trim();
+  const triplet = say('-print-multiarch');
+  return [say('-print-prog-name=cc1plus'), '-quiet', '-O2', '-std=gnu++17', '-D_GNU_SOURCE', ...(triplet === '' ? [] : ['-imultiarch', triplet]),
+    path.resolve(import.meta.dirname, 'workloads/real/compile.cpp'), '-o', '/dev/null'];
+}
+
+const RECORDINGS = [
+  { name: 'cc1plus', command: compilerProper(), summaryMaxMs: 1000, viewMaxMs: 1000 },
+  { name: 'stacks', command: [path.join(build, 'bench', 'stacks'), 'stacks=250000', 'rounds=1'], summaryMaxMs: 3000, viewMaxMs: 3000 },
+];
+
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+const high = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.95)] ?? NaN;
+const say = (text) => process.stderr.write(`${text}\n`);
+
+/** What a process has used of the processors; unlike the clock it does not suffer from what else is going on. */
+function cpuMs(pid) {
+  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10; // ticks of 10 ms
+}
+
+async function serve(file) {
+  const begin = performance.now();
+  const child = spawn(cairn, ['analyze', '--no-browser', file], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const url = await new Promise((resolve) => {
+    readline.createInterface({ input: child.stdout }).once('line', (line) => resolve(line.trim()));
+  });
+  return { url, cpuMs: () => cpuMs(child.pid), openMs: performance.now() - begin, stop: () => new Promise((resolve) => { child.once('exit', resolve); child.kill('SIGTERM'); }) };
+}
+
+/** Resolves in the page once every answer is there and a frame with it was painted; gives the page's clock then. */
+const PAINTED = () => new Promise((resolve) => {
+  const look = () => {
+    const isStill = document.querySelector('main[data-view]') !== null && document.documentElement.dataset.busy === '0';
+    if (isStill) {
+      requestAnimationFrame(() => setTimeout(() => (document.documentElement.dataset.busy === '0' ? resolve(performance.now()) : look())));
+    } else {
+      requestAnimationFrame(look);
+    }
+  };
+  requestAnimationFrame(look);
+});
+
+async function timeView(page, fragment) {
+  await page.evaluate(() => { window.benchBegin = performance.now(); });
+  await page.evaluate((hash) => { location.hash = hash; }, `#/${fragment}`);
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  const end = await page.evaluate(PAINTED);
+  return end - await page.evaluate(() => window.benchBegin);
+}
+
+/** Zooms in and out again and again; what each frame cost the page's thread, and how many there were a second. */
+async function timeZoom(page) {
+  await page.evaluate((hash) => { location.hash = hash; }, '#/flame?cost=allocations&min_share=0&collapse=');
+  await page.waitForFunction(() => document.querySelector('[data-testid=flame-count]') !== null, undefined, { timeout: 120_000 });
+  await page.evaluate(PAINTED);
+  const count = await page.getByTestId('flame-count').innerText();
+  const told = await page.evaluate(async () => {
+    const canvas = document.querySelector('.flame-canvas');
+    const real = window.requestAnimationFrame.bind(window);
+    const costs = [];
+    window.requestAnimationFrame = (callback) => real((now) => {
+      const begin = performance.now();
+      callback(now);
+      costs.push(performance.now() - begin);
+    });
+    const key = (name) => canvas.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true, cancelable: true }));
+    const still = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+    let frames = 0;
+    let isCounting = true;
+    const tick = () => { frames++; if (isCounting) { real(tick); } };
+    const begin = performance.now();
+    real(tick);
+    canvas.focus();
+    for (let round = 0; round < 6; round++) {
+      for (const name of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter']) { key(name); }
+      await still(400);
+      key('Escape');
+      await still(400);
+    }
+    isCounting = false;
+    window.requestAnimationFrame = real;
+    return { costs, perSecond: frames / (performance.now() - begin) * 1000 };
+  });
+  return { count, perSecond: told.perSecond, medianMs: median(told.costs), highMs: high(told.costs) };
+}
+
+async function measure(recording, browser, folder) {
+  const file = path.join(folder, `${recording.name}.cairn`);
+  say(`recording ${recording.name}`);
+  execFileSync(cairn, ['record', '-o', file, '--', ...recording.command], { cwd: folder, stdio: 'ignore' });
+  const runs = { open: [], summary: [], summaryCpu: [], views: new Map(VIEWS.map((view) => [view, []])), cpu: new Map(VIEWS.map((view) => [view, []])) };
+  let nodes = 0;
+  let zoom = null;
+  for (let run = 0; run < RUNS; run++) {
+    const server = await serve(file);
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    const begin = performance.now();
+    const opened = server.cpuMs();
+    await page.goto(server.url, { waitUntil: 'commit' });
+    await page.evaluate(PAINTED);
+    runs.open.push(server.openMs);
+    runs.summary.push(performance.now() - begin);
+    runs.summaryCpu.push(server.cpuMs() - opened);
+    for (const view of VIEWS) {
+      const used = server.cpuMs();
+      runs.views.get(view).push(await timeView(page, view));
+      runs.cpu.get(view).push(server.cpuMs() - used);
+    }
+    nodes = await page.evaluate(async () => (await (await fetch('/api/v1/tree?limit=1&by=location')).json()).total_nodes);
+    if (run === RUNS - 1) {
+      zoom = await timeZoom(page);
+    }
+    await page.close();
+    await server.stop();
+  }
+  return { ...recording, bytes: fs.statSync(file).size, nodes, runs, zoom };
+}
+
+function firstLoadBytes() {
+  const dist = path.join(build, 'web', 'dist');
+  return fs.readdirSync(dist, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + zlib.gzipSync(fs.readFileSync(path.join(entry.parentPath, entry.name)), { level: 9 }).length, 0);
+}
+
+function worst(measured) {
+  return [...measured.runs.views].map(([view, values]) => ({ view, ms: median(values) })).sort((a, b) => b.ms - a.ms)[0];
+}
+
+const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
+
+function tables(all, load) {
+  const head = ['', ...all.map((one) => one.name)];
+  const row = (label, cell) => [label, ...all.map(cell)];
+  const rows = [
+    row('stack nodes by line', (one) => one.nodes.toLocaleString('en-US')),
+    row('size of the recording', (one) => `${(one.bytes / 1048576).toFixed(1)} MiB`),
+    row('opened by `cairn analyze`', (one) => seconds(median(one.runs.open))),
+    row('summary painted', (one) => `${seconds(median(one.runs.summary))}, ${seconds(median(one.runs.summaryCpu))} (promised ${seconds(one.summaryMaxMs)})`),
+    ...VIEWS.map((view) => row(`\`${view}\``, (one) => `${seconds(median(one.runs.views.get(view)))}, ${seconds(median(one.runs.cpu.get(view)))}`)),
+    row('slowest view', (one) => `${seconds(worst(one).ms)} (promised ${seconds(one.viewMaxMs)})`),
+    row('frames in the flame graph that was zoomed', (one) => one.zoom.count),
+    row('frames a second while zooming', (one) => one.zoom.perSecond.toFixed(0)),
+    row('time of the page a frame, median and 95 %', (one) => `${one.zoom.medianMs.toFixed(1)} ms, ${one.zoom.highMs.toFixed(1)} ms`),
+  ];
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  const cpu = `${os.cpus()[0]?.model ?? 'unknown'}, ${os.cpus().length} cores`;
+  return [
+    `Each: until it is painted, and what the server used of the processors meanwhile. ${cpu}; load average before the runs ${load.toFixed(2)}; ${new Date().toISOString().slice(0, 10)}; median of ${RUNS}. First load: ${firstLoadBytes().toLocaleString('en-US')} bytes compressed (promised ${FIRST_LOAD_MAX_BYTES.toLocaleString('en-US')}).`,
+    ...(load >= QUIET_LOAD ? ['', '**Other work was going on: these figures are too high and judge no promise.**'] : []),
+    '',
+    line(head), `|---|${'--:|'.repeat(all.length)}`, ...rows.map(line),
+  ].join('\n');
+}
+
+/** What is broken, in sentences. */
+function broken(all) {
+  return all.flatMap((one) => [
+    ...(median(one.runs.summary) > one.summaryMaxMs ? [`${one.name}: the summary takes ${seconds(median(one.runs.summary))}`] : []),
+    ...(worst(one).ms > one.viewMaxMs ? [`${one.name}: ${worst(one).view} takes ${seconds(worst(one).ms)}`] : []),
+    ...(one.zoom.highMs > 1000 / 30 ? [`${one.name}: a frame of a zoom takes ${one.zoom.highMs.toFixed(0)} ms`] : []),
+  ]).concat(firstLoadBytes() > FIRST_LOAD_MAX_BYTES ? ['the first load is too large'] : []);
+}
+
+const load = os.loadavg()[0] ?? 0;
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-web-'));
+const browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS });
+const all = [];
+try {
+  for (const recording of RECORDINGS) {
+    all.push(await measure(recording, browser, folder));
+  }
+} finally {
+  await browser.close();
+  fs.rmSync(folder, { recursive: true, force: true });
+}
+const text = tables(all, load);
+process.stdout.write(`${text}\n`);
+if (documentPath !== undefined) {
+  const document = fs.readFileSync(documentPath, 'utf8');
+  const marked = /(<!-- bench:web -->\n)[^]*?(\n<!-- \/bench:web -->)/;
+  if (!marked.test(document)) {
+    throw new Error(`${documentPath} has no markers bench:web`);
+  }
+  fs.writeFileSync(documentPath, document.replace(marked, (_, begin, end) => `${begin}${text}${end}`));
+}
+const problems = broken(all);
+problems.forEach((problem) => say(problem));
+process.exitCode = problems.length > 0 && load < QUIET_LOAD ? 1 : 0;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// list: std::list as a queue, one element in, one out, from three frames of stack.
+//
+// The easy case that others publish: shallow, one stack, blocks of one size that die young.
+// `length` elements are alive at a time. A pair is one push_back and one pop_front.
+
+#include "workload.h"
+
+#include <list>
+
+namespace
+{
+
+struct plan {
+    uint64_t pairs = 20000000;
+    uint64_t threads = 1;
+    uint64_t length = 16;
+};
+
+__attribute__((noinline)) uint64_t push_and_pop(uint64_t pairs, uint64_t length)
+{
+    std::list<uint64_t> queue(length, 1);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < pairs; i++) {
+        queue.push_back(i);
+        sum += queue.front();
+        queue.pop_front();
+    }
+    return sum;
+}
+
+void run_one(void *arg, uint32_t)
+{
+    const auto *settings = static_cast<const plan *>(arg);
+    uint64_t sum = push_and_pop(settings->pairs, settings->length);
+    workload_keep(&sum);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    plan settings;
+    const workload_param params[] = {
+        {"pairs", &settings.pairs, 1, UINT64_MAX / 2, "push and pop pairs of each thread"},
+        {"threads", &settings.threads, 1, 4096, "threads"},
+        {"length", &settings.length, 1, 1u << 30, "elements alive at a time"},
+        {},
+    };
+    workload_args(argc, argv, params);
+    uint64_t loop_ns =
+        workload_run_threads(static_cast<uint32_t>(settings.threads), run_one, &settings);
+    const workload_figure figures[] = {{"threads", settings.threads}, {nullptr, 0}};
+    workload_report("list", settings.pairs, loop_ns, figures);
+    return 0;
+}

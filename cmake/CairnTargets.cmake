@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+# Functions that give every target of cairn the same warnings and shape.
+
+option(CAIRN_WERROR "Treat warnings as errors" ON)
+set(CAIRN_SANITIZE "" CACHE STRING "Sanitizers for our own processes: address,undefined or thread")
+
+# The folder under each arch/ that holds this machine's variants of the same file names.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+    set(CAIRN_ARCH x86_64)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    set(CAIRN_ARCH aarch64)
+else()
+    message(FATAL_ERROR "cairn knows x86-64 and AArch64, not ${CMAKE_SYSTEM_PROCESSOR}")
+endif()
+
+set(CAIRN_WARNINGS
+    -Wall -Wextra -Wshadow -Wundef -Wvla -Wwrite-strings -Wcast-qual -Wimplicit-fallthrough
+    -Wformat=2 -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes)
+if(CAIRN_WERROR)
+    list(APPEND CAIRN_WARNINGS -Werror)
+endif()
+
+function(cairn_compile_options target)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${CAIRN_WARNINGS}> -fno-common)
+    target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}/src")
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+endfunction()
+
+function(cairn_sanitize target)
+    if(CAIRN_SANITIZE)
+        target_compile_options(${target} PRIVATE -fsanitize=${CAIRN_SANITIZE} -fno-omit-frame-pointer
+            -fno-sanitize-recover=all)
+        target_link_options(${target} PUBLIC -fsanitize=${CAIRN_SANITIZE})
+    endif()
+endfunction()
+
+# cairn_host_library(name SOURCES a.c ... LIBS other ...): a folder of H code.
+function(cairn_host_library name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+    add_library(${name} STATIC ${ARG_SOURCES})
+    cairn_compile_options(${name})
+    cairn_sanitize(${name})
+    target_link_libraries(${name} PUBLIC ${ARG_LIBS})
+endfunction()
+
+# cairn_target_objects(name SOURCES a.c ... LIBS other ...): a folder of T code. It exists twice:
+# <name>_pic goes into the preload library, never sanitized, since it runs inside strangers;
+# <name> is the same code for our own processes and tests.
+function(cairn_target_library name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+    cairn_host_library(${name} SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS})
+    add_library(${name}_pic STATIC ${ARG_SOURCES})
+    cairn_compile_options(${name}_pic)
+    set_target_properties(${name}_pic PROPERTIES
+        POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+    target_compile_options(${name}_pic PRIVATE
+        -O2 -ftls-model=initial-exec -fno-stack-protector -fno-plt -fno-builtin-malloc)
+    foreach(lib IN LISTS ARG_LIBS)
+        target_link_libraries(${name}_pic PUBLIC ${lib}_pic)
+    endforeach()
+endfunction()
+
+# cairn_test(unit.folder.noun SOURCES x_test.c ... LIBS cairn_folder ...): a cmocka program in ctest.
+function(cairn_test name)
+    if(NOT BUILD_TESTING)
+        return()
+    endif()
+    cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+    add_executable(${name} ${ARG_SOURCES})
+    cairn_compile_options(${name})
+    cairn_sanitize(${name})
+    target_link_libraries(${name} PRIVATE ${ARG_LIBS} cmocka)
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unit")
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+endfunction()
+
+# cairn_fuzzer(name SOURCES fuzz_x.c ... LIBS cairn_folder ... SEEDS file-or-folder ...): a fuzz target. With
+# CAIRN_FUZZ (make fuzz-smoke) a libFuzzer program; else a test that replays the seeds and their
+# near neighbours (tests/fuzz/replay.c).
+option(CAIRN_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
+function(cairn_fuzzer name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;SEEDS" ${ARGN})
+    add_executable(fuzz_${name} ${ARG_SOURCES})
+    cairn_compile_options(fuzz_${name})
+    cairn_sanitize(fuzz_${name})
+    target_link_libraries(fuzz_${name} PRIVATE ${ARG_LIBS})
+    set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+    list(TRANSFORM ARG_SEEDS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    if(CAIRN_FUZZ)
+        target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer -Wno-missing-prototypes)
+        target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        list(JOIN ARG_SEEDS "\n" seeds)
+        file(WRITE "${CMAKE_BINARY_DIR}/fuzz/${name}.seeds" "${seeds}\n")
+        add_dependencies(fuzzers fuzz_${name})
+    else()
+        target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
+        target_sources(fuzz_${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c")
+        add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${ARG_SEEDS})
+        set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120)
+    endif()
+endfunction()
+if(CAIRN_FUZZ)
+    add_custom_target(fuzzers)
+endif()

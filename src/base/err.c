@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// err: see err.h.
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+PRINTF_LIKE(3, 0)
+static void fill(struct err_info *info, enum err code, const char *format, va_list arguments)
+{
+    if (info == NULL) {
+        return;
+    }
+    info->code = code;
+    info->errno_value = 0;
+    info->offset = 0;
+    (void)vsnprintf(info->text, sizeof(info->text), format, arguments); // a cut sentence will do
+}
+
+enum err err_set(struct err_info *info, enum err code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(info, code, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+static enum err code_of_errno(int errno_value)
+{
+    switch (errno_value) {
+    case ENOENT:
+    case ENOTDIR:
+        return ERR_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+        return ERR_PERMISSION;
+    case ENOMEM:
+        return ERR_NO_MEMORY;
+    default:
+        return ERR_IO;
+    }
+}
+
+enum err err_set_errno(struct err_info *info, int errno_value, const char *format, ...)
+{
+    enum err code = code_of_errno(errno_value);
+    if (info == NULL) {
+        return code;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    fill(info, code, format, arguments);
+    va_end(arguments);
+    info->errno_value = errno_value;
+    size_t used = strlen(info->text);
+    (void)snprintf(info->text + used, sizeof(info->text) - used, ": %s", strerror(errno_value));
+    return code;
+}
+
+enum err err_set_at(struct err_info *info, enum err code, uint64_t offset, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(info, code, format, arguments);
+    va_end(arguments);
+    if (info != NULL) {
+        info->offset = offset;
+    }
+    return code;
+}
+
+const char *err_name(enum err code)
+{
+    static const char *const names[] = {
+        [ERR_OK] = "ok",
+        [ERR_NO_MEMORY] = "no memory",
+        [ERR_IO] = "input/output error",
+        [ERR_NOT_FOUND] = "not found",
+        [ERR_PERMISSION] = "permission denied",
+        [ERR_INVALID] = "invalid",
+        [ERR_CORRUPT] = "corrupt",
+        [ERR_TRUNCATED] = "truncated",
+        [ERR_UNSUPPORTED] = "unsupported",
+        [ERR_LIMIT] = "over a limit",
+        [ERR_DEAD] = "gone",
+        [ERR_CANCELLED] = "cancelled",
+    };
+    if ((size_t)code >= ARRAY_LEN(names)) {
+        return "unknown";
+    }
+    return names[code];
+}

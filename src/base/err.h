@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// err: the reasons for which a function can fail, and the detail that a person needs to act on it.
+//
+// Functions that can fail return `enum err`; ERR_OK is 0. They write their out parameters only on
+// success. Where a person will read of the failure, they also take `struct err_info *`, which may
+// be NULL. Libraries never print: only src/cli does, and src/recorder logs. Context: `enum err` is
+// T and H; filling err_info formats text and is H only.
+#pragma once
+
+#include <stdarg.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum err {
+    ERR_OK = 0,
+    ERR_NO_MEMORY,   // an allocation or mapping of ours failed
+    ERR_IO,          // a system call failed; err_info.errno_value says how
+    ERR_NOT_FOUND,   // the thing asked for does not exist
+    ERR_PERMISSION,  // it exists and we may not use it
+    ERR_INVALID,     // the caller's or the user's words make no sense
+    ERR_CORRUPT,     // input contradicts its own format or checksum; err_info.offset says where
+    ERR_TRUNCATED,   // input ends before its format says that it should
+    ERR_UNSUPPORTED, // input is well formed, but of a kind or version that we do not handle
+    ERR_LIMIT,       // input asks for more than a documented bound
+    ERR_DEAD,        // the other side of a session is gone
+    ERR_CANCELLED,   // the user asked to stop
+};
+
+struct err_info {
+    enum err code;
+    int errno_value; // 0 if no system call was involved
+    uint64_t offset; // byte offset in the input, 0 if not applicable
+    char text[512];  // one sentence without a full stop, for people
+};
+
+// Fills `info` (may be NULL) and returns `code`, so that a failure is one statement.
+enum err err_set(struct err_info *info, enum err code, const char *format, ...) PRINTF_LIKE(3, 4);
+
+// As err_set, for a failed system call: keeps `errno_value` and appends its text. The code is
+// ERR_NOT_FOUND for ENOENT, ERR_PERMISSION for EACCES and EPERM, ERR_NO_MEMORY for ENOMEM, else
+// ERR_IO.
+enum err err_set_errno(struct err_info *info, int errno_value, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+// As err_set, for malformed input: keeps the place.
+enum err err_set_at(struct err_info *info, enum err code, uint64_t offset, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+// A short name of the code ("corrupt"), for logs and tests. Never NULL.
+const char *err_name(enum err code);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// page_alloc: see page_alloc.h.
+#include "base/page_alloc.h"
+
+#include <sys/mman.h>
+
+#include "base/sys.h"
+
+// Notes are for information: whoever reads one too early or too late misses it.
+static struct {
+    _Atomic uint64_t notes[PAGE_NOTES_MAX];
+    _Atomic(_Atomic uint64_t *) place; // a second copy; NULL: none
+} g_pages;
+
+static size_t whole_pages(size_t len_bytes)
+{
+    return (len_bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+static uint64_t note_of(const void *memory, size_t len_bytes)
+{
+    const uint64_t pages_max = ((uint64_t)1 << PAGE_NOTE_PAGES_BITS) - 1;
+    const uint64_t pages = whole_pages(len_bytes) / PAGE_BYTES;
+    return (uint64_t)(uintptr_t)memory / PAGE_BYTES << PAGE_NOTE_PAGES_BITS |
+           (pages < pages_max ? pages : pages_max);
+}
+
+// Puts `to` in the place of the first note that is `from`. If there is none, there is no room.
+static void change_note(uint64_t from, uint64_t to)
+{
+    for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
+        uint64_t seen = from;
+        // Relaxed, as below: a note stands for nothing but itself.
+        if (atomic_compare_exchange_strong_explicit(&g_pages.notes[i], &seen, to,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            _Atomic uint64_t *place = atomic_load_explicit(&g_pages.place, memory_order_relaxed);
+            if (place != NULL) {
+                atomic_store_explicit(&place[i], to, memory_order_relaxed);
+            }
+            return;
+        }
+    }
+}
+
+void *page_alloc(size_t len_bytes)
+{
+    if (len_bytes == 0 || len_bytes > PTRDIFF_MAX) {
+        return NULL;
+    }
+    long result = sys_mmap(NULL, whole_pages(len_bytes), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (sys_failed(result)) {
+        return NULL;
+    }
+    change_note(0, note_of((void *)result, len_bytes));
+    return (void *)result;
+}
+
+void page_free(void *memory, size_t len_bytes)
+{
+    if (memory != NULL) {
+        change_note(note_of(memory, len_bytes), 0);
+        (void)sys_munmap(memory, whole_pages(len_bytes)); // fails only for what is not ours
+    }
+}
+
+void page_alloc_note_into(_Atomic uint64_t *place)
+{
+    atomic_store_explicit(&g_pages.place, place, memory_order_relaxed);
+    for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
+        atomic_store_explicit(&place[i],
+                              atomic_load_explicit(&g_pages.notes[i], memory_order_relaxed),
+                              memory_order_relaxed);
+    }
+}

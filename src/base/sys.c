@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// sys: see sys.h. The numbers come from <sys/syscall.h>; the convention from arch/*/syscall_arch.h.
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "syscall_arch.h"
+
+static long call0(long number)
+{
+    return arch_syscall6(number, 0, 0, 0, 0, 0, 0);
+}
+
+static long call3(long number, long a, long b, long c)
+{
+    return arch_syscall6(number, a, b, c, 0, 0, 0);
+}
+
+long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+    return arch_syscall6(number, a, b, c, d, e, f);
+}
+
+long sys_mmap(void *hint, size_t len_bytes, int prot, int flags, int fd, int64_t file_off)
+{
+    return arch_syscall6(SYS_mmap, (long)hint, (long)len_bytes, prot, flags, fd, file_off);
+}
+
+long sys_munmap(void *addr, size_t len_bytes)
+{
+    return call3(SYS_munmap, (long)addr, (long)len_bytes, 0);
+}
+
+long sys_madvise(void *addr, size_t len_bytes, int advice)
+{
+    return call3(SYS_madvise, (long)addr, (long)len_bytes, advice);
+}
+
+long sys_mprotect(void *addr, size_t len_bytes, int prot)
+{
+    return call3(SYS_mprotect, (long)addr, (long)len_bytes, prot);
+}
+
+// rt_sigprocmask copies the set in before it looks at `how`, so a `how` that does not exist asks
+// "can you read this?" and changes nothing: EFAULT says no, EINVAL says yes.
+bool sys_is_readable(uint64_t addr)
+{
+    const long no_such_how = -1;
+    const long set_bytes = 8;
+    if (addr == 0) {
+        return false; // to rt_sigprocmask a null pointer is no set at all
+    }
+    return arch_syscall6(SYS_rt_sigprocmask, no_such_how, (long)addr, 0, set_bytes, 0, 0) !=
+           -EFAULT;
+}
+
+long sys_process_vm_readv(int pid,
+                          const struct iovec *local,
+                          size_t local_count,
+                          const struct iovec *remote,
+                          size_t remote_count)
+{
+    return arch_syscall6(SYS_process_vm_readv, pid, (long)local, (long)local_count, (long)remote,
+                         (long)remote_count, 0);
+}
+
+int sys_getpid(void)
+{
+    return (int)call0(SYS_getpid);
+}
+
+int sys_getppid(void)
+{
+    return (int)call0(SYS_getppid);
+}
+
+int sys_gettid(void)
+{
+    return (int)call0(SYS_gettid);
+}
+
+long sys_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *timeout)
+{
+    return arch_syscall6(SYS_futex, (long)word, FUTEX_WAIT, expected, (long)timeout, 0, 0);
+}
+
+long sys_futex_wake(const uint32_t *word, int count)
+{
+    return call3(SYS_futex, (long)word, FUTEX_WAKE, count);
+}
+
+long sys_open(const char *path, int flags, unsigned mode)
+{
+    return arch_syscall6(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, mode, 0, 0);
+}
+
+long sys_read(int fd, void *into, size_t len_bytes)
+{
+    return call3(SYS_read, fd, (long)into, (long)len_bytes);
+}
+
+long sys_write(int fd, const void *from, size_t len_bytes)
+{
+    return call3(SYS_write, fd, (long)from, (long)len_bytes);
+}
+
+long sys_close(int fd)
+{
+    return call3(SYS_close, fd, 0, 0);
+}
+
+long sys_readlink(const char *path, char *into, size_t len_bytes)
+{
+    return arch_syscall6(SYS_readlinkat, AT_FDCWD, (long)path, (long)into, (long)len_bytes, 0, 0);
+}
+
+long sys_fstat_size(int fd)
+{
+    struct stat status = {0};
+    long result = call3(SYS_fstat, fd, (long)&status, 0);
+    return sys_failed(result) ? result : (long)status.st_size;
+}
+
+long sys_clock_gettime(int clock, struct timespec *into)
+{
+    return call3(SYS_clock_gettime, clock, (long)into, 0);
+}
+
+long sys_kill(int pid, int signal)
+{
+    return call3(SYS_kill, pid, signal, 0);
+}
+
+long sys_tgkill(int pid, int tid, int signal)
+{
+    return call3(SYS_tgkill, pid, tid, signal);
+}
+
+_Noreturn void sys_exit_group(int status)
+{
+    for (;;) {
+        (void)call3(SYS_exit_group, status, 0, 0);
+    }
+}

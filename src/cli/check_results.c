@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// check_results: holding a recording to a plan. See check_results.h; how results are told is in
+// check_forms.c.
+#include "cli/check_results.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/compiler.h"
+#include "cli/diff_report.h"
+#include "cli/report_lines.h"
+#include "cli/screen_text.h"
+
+enum {
+    DETAIL_SITES = 3,
+    DETAIL_STACKS = 1,
+    DETAIL_DEPTH = 16,
+    DETAIL_COLUMNS = 80,
+    HUNDREDTHS_OF_ALL = 10000,
+};
+
+static void result_release(struct check_result *result)
+{
+    strbuf_release(&result->name);
+    strbuf_release(&result->message);
+    strbuf_release(&result->details);
+    strbuf_release(&result->file);
+}
+
+void check_results_release(struct check_results *results)
+{
+    for (size_t i = 0; i < results->items.len; i++) {
+        result_release(&results->items.items[i]);
+    }
+    check_result_vec_release(&results->items);
+    strbuf_release(&results->title);
+}
+
+// Moves the result in.
+static MUST_USE enum err add_result(struct check_results *results, struct check_result *result)
+{
+    bool is_whole = strbuf_result(&result->name) == ERR_OK &&
+                    strbuf_result(&result->message) == ERR_OK &&
+                    strbuf_result(&result->details) == ERR_OK;
+    TRY(is_whole ? check_result_vec_push(&results->items, *result) : ERR_NO_MEMORY);
+    *result = (struct check_result){0};
+    return ERR_OK;
+}
+
+enum err check_add_program(struct check_results *results, int wait_status, bool is_allowed)
+{
+    CLEANUP(result_release) struct check_result result = {.kind = CHECK_PROGRAM};
+    strbuf_append_text(&result.name, "program");
+    if (WIFSIGNALED(wait_status)) {
+        const char *name = sigabbrev_np(WTERMSIG(wait_status));
+        strbuf_printf(&result.message, "killed by SIG%s", name != NULL ? name : "?");
+    } else {
+        strbuf_printf(&result.message, "exit status %d", WEXITSTATUS(wait_status));
+    }
+    result.is_broken = wait_status != 0 && !is_allowed;
+    results->has_run = true;
+    results->wait_status = wait_status;
+    return add_result(results, &result);
+}
+
+size_t check_broken_count(const struct check_results *results)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < results->items.len; i++) {
+        count += results->items.items[i].is_broken;
+    }
+    return count;
+}
+
+static struct human format_limit(enum budget_unit unit, uint64_t value)
+{
+    struct human out;
+    switch (unit) {
+    case BUDGET_BYTES:
+        return format_bytes(value);
+    case BUDGET_CALLS:
+        return format_count(value);
+    case BUDGET_HUNDREDTHS:
+        break;
+    }
+    (void)snprintf(out.text, sizeof(out.text), "%.4g%%", (double)value / 100); // fits
+    return out;
+}
+
+// What `print` writes, into `out`.
+typedef enum err print_details(const void *context, FILE *out, enum cost cost);
+
+static MUST_USE enum err
+collect(print_details *print, const void *context, enum cost cost, struct strbuf *out)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *stream = open_memstream(&text, &len);
+    if (stream == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    enum err problem = print(context, stream, cost);
+    bool is_whole = fclose(stream) == 0;
+    if (is_whole) {
+        strbuf_append(out, text, len);
+    }
+    free(text);
+    TRY(problem);
+    return is_whole ? strbuf_result(out) : ERR_NO_MEMORY;
+}
+
+static enum err print_report_section(const void *context, FILE *out, enum cost cost)
+{
+    return report_print_section(context, out, cost);
+}
+
+static enum err print_diff_section(const void *context, FILE *out, enum cost cost)
+{
+    return diff_print_section(context, out, cost);
+}
+
+// The file and line of the call site that has most of the cost.
+static MUST_USE enum err
+find_place(const struct report *report, enum cost cost, struct check_result *result)
+{
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    TRY(call_sites_ranked(&report->sites, cost, &ids));
+    uint32_t location = ids.len > 0 ? report->sites.sites.items[ids.items[0]].location : REC_NONE;
+    if (location != REC_NONE) {
+        screen_append(&result->file, profile_location_file(report->profile, location));
+        result->line = profile_location_get(report->profile, location)->line;
+    }
+    return strbuf_result(&result->file);
+}
+
+static void append_budget_name(const struct check_budget *budget, struct strbuf *out)
+{
+    strbuf_append_text(out, budget_get_info(budget->measure)->name);
+    if (budget->function != NULL) {
+        strbuf_append_text(out, " of ");
+        screen_append(out, budget->function);
+    }
+}
+
+static MUST_USE enum err check_budget(struct check_results *results,
+                                      const struct check_budget *budget,
+                                      const struct report *report)
+{
+    const struct budget_info *info = budget_get_info(budget->measure);
+    const struct summary *summary = &report->summary;
+    uint64_t value = budget_value(summary, budget->measure);
+    CLEANUP(result_release)
+    struct check_result result = {
+        .kind = CHECK_BUDGET,
+        .is_broken = budget_is_broken(summary, budget->measure, budget->limit),
+        .function = budget->function,
+        .measure = info->name,
+        .value = (double)value,
+        .limit = (double)budget->limit,
+    };
+    append_budget_name(budget, &result.name);
+    strbuf_printf(&result.message, "%s of %s", format_limit(info->unit, value).text,
+                  format_limit(info->unit, budget->limit).text);
+    if (budget->measure == BUDGET_PEAK && summary->peak_error_bytes > 0) {
+        strbuf_printf(&result.message, ", +- %s", format_bytes(summary->peak_error_bytes).text);
+    }
+    if (result.is_broken && info->has_stacks) {
+        TRY(collect(print_report_section, report, info->cost, &result.details));
+        TRY(find_place(report, info->cost, &result));
+    }
+    return add_result(results, &result);
+}
+
+// All budgets of one scope, by one report.
+static MUST_USE enum err check_scope(struct check_results *results,
+                                     const struct check_plan *plan,
+                                     size_t first,
+                                     const struct profile *profile,
+                                     const struct filter *filter,
+                                     struct err_info *info)
+{
+    const char *function = plan->budgets.items[first].function;
+    struct report_options options = {.filter = *filter,
+                                     .sort = COST_COUNT,
+                                     .site_limit = DETAIL_SITES,
+                                     .stack_limit = DETAIL_STACKS,
+                                     .depth_limit = DETAIL_DEPTH,
+                                     .width_columns = DETAIL_COLUMNS};
+    options.filter.function = function != NULL ? function : filter->function;
+    CLEANUP(report_release) struct report report = {0};
+    TRY(report_build(profile, &options, &report, info));
+    for (size_t i = first; i < plan->budgets.len; i++) {
+        const struct check_budget *budget = &plan->budgets.items[i];
+        if (budget->function == function && budget->measure == BUDGET_RSS &&
+            report.summary.peak_rss_bytes == 0) {
+            return err_set(info, ERR_UNSUPPORTED,
+                           "max-rss: the recording does not know its resident size");
+        }
+        if (budget->function == function) {
+            enum err problem = check_budget(results, budget, &report);
+            TRY(problem == ERR_OK ? ERR_OK
+                                  : err_set(info, problem, "not enough memory for the check"));
+        }
+    }
+    return ERR_OK;
+}
+
+static bool is_first_of_scope(const struct check_plan *plan, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (plan->budgets.items[i].function == plan->budgets.items[index].function) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// From nothing, any growth is without bounds: JSON has null for it.
+static double growth_ratio(struct diff_change change)
+{
+    if (change.old > 0) {
+        return change.change / change.old;
+    }
+    return change.change > 0 ? NAN : 0;
+}
+
+static MUST_USE enum err check_cost_growth(struct check_results *results,
+                                           const struct check_plan *plan,
+                                           const struct diff_report *report,
+                                           enum cost cost)
+{
+    const struct diff *diff = &report->comparison->diff;
+    struct diff_change change = diff_total_change(diff, cost);
+    double threshold = (double)plan->growth / HUNDREDTHS_OF_ALL;
+    CLEANUP(result_release)
+    struct check_result result = {
+        .kind = CHECK_GROWTH,
+        .is_broken = diff_is_beyond(diff, cost, change.change, threshold),
+        .measure = cost_get_info(cost)->option,
+        .value = growth_ratio(change),
+        .limit = threshold,
+    };
+    strbuf_printf(&result.name, "growth of %s", cost_get_info(cost)->option);
+    strbuf_printf(&result.message, "%s, %s -> %s, %s allowed", diff_format_ratio(change).text,
+                  diff_format(cost, change.old).text, diff_format(cost, change.new).text,
+                  format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
+    if (result.is_broken) {
+        TRY(collect(print_diff_section, report, cost, &result.details));
+    }
+    return add_result(results, &result);
+}
+
+static MUST_USE enum err check_growth(struct check_results *results,
+                                      const struct check_plan *plan,
+                                      struct profile *profile,
+                                      const struct filter_words *words,
+                                      struct err_info *info)
+{
+    static const enum cost costs[] = {COST_PEAK_BYTES, COST_ALLOCATIONS, COST_ALLOCATED_BYTES,
+                                      COST_LEAKED_BYTES};
+    struct per per = {0};
+    if (plan->per != NULL && !per_parse(plan->per, &per)) {
+        return err_set(info, ERR_INVALID,
+                       "per: \"%.100s\" is neither second nor a count such as 1000 or 900:1000",
+                       plan->per);
+    }
+    CLEANUP(comparison_release) struct comparison comparison = {0};
+    TRY(comparison_init(&comparison, profile, plan->baseline, words, &per, info));
+    const struct diff_options options = {.sort = COST_COUNT,
+                                         .site_limit = DETAIL_SITES,
+                                         .stack_limit = DETAIL_STACKS,
+                                         .depth_limit = DETAIL_DEPTH,
+                                         .threshold = plan->growth,
+                                         .per = per,
+                                         .width_columns = DETAIL_COLUMNS};
+    CLEANUP(diff_report_release) struct diff_report report = {0};
+    TRY(diff_report_build(&comparison, &options, &report, info));
+    for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
+        enum err problem = check_cost_growth(results, plan, &report, costs[i]);
+        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the check"));
+    }
+    return ERR_OK;
+}
+
+enum err check_evaluate(struct check_results *results,
+                        const struct check_plan *plan,
+                        struct profile *profile,
+                        const struct filter_words *words,
+                        struct err_info *info)
+{
+    const struct rec_meta *meta = &profile->recording.meta;
+    rec_string what = meta->command_line != 0 ? meta->command_line : meta->program;
+    CLEANUP(applied_filter_release) struct applied_filter applied = {0};
+    screen_append(&results->title, what != 0 ? profile_string(profile, what) : "(unknown program)");
+    results->runtime_ms = meta->runtime_ms;
+    TRY(filter_words_apply(words, &profile->recording, &applied, info));
+    for (size_t i = 0; i < plan->budgets.len; i++) {
+        if (is_first_of_scope(plan, i)) {
+            TRY(check_scope(results, plan, i, profile, &applied.filter, info));
+        }
+    }
+    return plan->baseline != NULL ? check_growth(results, plan, profile, words, info) : ERR_OK;
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// cmd_help: the overview that `cairn`, `cairn --help` and `cairn help` print.
+#pragma once
+
+#include <stdio.h>
+
+void help_print_overview(FILE *out);

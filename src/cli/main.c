@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// main: from the command line to a command.
+//
+//   cairn COMMAND ...             a name from the table below
+//   cairn --help | --version      the overview, the version
+//   cairn [options] PROGRAM ...   anything else is `cairn record`
+//
+// Context: H. Exit status: the command's; 2 for words that make no sense.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/cmd_help.h"
+#include "cli/command.h"
+
+const struct command *const commands[] = {
+    &command_record,  &command_report, &command_diff,    &command_check,
+    &command_analyze, &command_export, &command_dump,    &command_verify,
+    &command_ctl,     &command_help,   &command_version, NULL,
+};
+
+// Words that stand for a command without being its name.
+static const struct {
+    const char *word;
+    const struct command *command;
+} aliases[] = {
+    {"--help", &command_help}, {"-h", &command_help},    {"--version", &command_version},
+    {"-v", &command_version},  {"-V", &command_version}, {"--analyze", &command_analyze},
+    {"-a", &command_analyze},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        help_print_overview(stdout);
+        (void)command_finish_output(STATUS_USAGE); // the status is the same either way
+        return STATUS_USAGE;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+        if (strcmp(argv[1], aliases[i].word) == 0) {
+            return aliases[i].command->run(argc - 1, argv + 1);
+        }
+    }
+    const struct command *command = command_find(argv[1]);
+    if (command != NULL) {
+        return command->run(argc - 1, argv + 1);
+    }
+    return command_record.run(argc, argv);
+}

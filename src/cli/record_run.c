@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// record_run: from settings to exit status. See record_run.h.
+#include "cli/record_run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/command.h"
+#include "cli/output_name.h"
+#include "cli/record_names.h"
+#include "cli/run_summary.h"
+#include "cli/screen_text.h"
+#include "host/progress.h"
+#include "recorder/recorder.h"
+#include "session/layout.h"
+
+enum {
+    SIGNAL_STATUS_BASE = 128
+}; // what a shell adds to a signal's number
+
+// Where the library that goes into the program lies, seen from the folder of our executable.
+static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
+
+const struct record_settings record_default_settings = {
+    .checkpoint_interval_ms = 10000,
+    .max_frames = SESSION_FRAMES_DEFAULT,
+};
+
+// What the recorder's callbacks need.
+struct run {
+    struct strbuf pattern; // owned; of the output's name
+    bool is_quiet;
+    bool is_told;             // what the recording holds has been printed
+    struct progress progress; // silent until the program has ended
+};
+
+static void run_release(struct run *run)
+{
+    strbuf_release(&run->pattern);
+}
+
+static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
+{
+    const struct run *run = context;
+    char host[HOST_NAME_MAX + 1] = "";
+    if (gethostname(host, sizeof(host) - 1) != 0) {
+        return err_set_errno(info, errno, "cannot find out the name of this host");
+    }
+    return output_name_expand(strbuf_text(&run->pattern), pid, host, out, info);
+}
+
+static void say(void *context, const char *sentence)
+{
+    struct run *run = context;
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    screen_append(&safe, sentence);
+    progress_clear(&run->progress);
+    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&safe)); // nowhere left to complain
+}
+
+static enum err name_frames(void *context,
+                            struct recording *recording,
+                            struct string_table *strings,
+                            struct rec_symbol_vec *symbols)
+{
+    struct run *run = context;
+    if (!run->is_quiet) {
+        progress_init(&run->progress, stderr); // from here on, nobody else writes to the terminal
+    }
+    enum err problem = record_names_add(recording, strings, symbols, &run->progress);
+    progress_clear(&run->progress);
+    return problem;
+}
+
+static void show_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    struct run *run = context;
+    progress_update(&run->progress, what, done, total);
+}
+
+static void say_complete(void *context, const struct recording *recording, const char *path)
+{
+    struct run *run = context;
+    progress_clear(&run->progress);
+    run->is_told = true;
+    if (!run->is_quiet) {
+        run_summary_print(recording, path);
+        say(run, "the recording is complete; the program goes on");
+    }
+}
+
+static MUST_USE enum err find_library(struct strbuf *out, struct err_info *info)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (len <= 0) {
+        return err_set_errno(info, errno, "cannot find out where cairn itself lies");
+    }
+    path[len] = '\0';
+    strbuf_append(out, path, (size_t)(strrchr(path, '/') - path));
+    strbuf_append_text(out, preload_library);
+    TRY(strbuf_result(out));
+    if (access(strbuf_text(out), R_OK) != 0) {
+        return err_set_errno(info, errno, "cannot read cairn's own library '%s'", strbuf_text(out));
+    }
+    return ERR_OK;
+}
+
+// Ends as the program did, so that whoever waits for us sees what they would have seen.
+static int end_as(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status)) {
+        return WEXITSTATUS(wait_status);
+    }
+    int number = WTERMSIG(wait_status);
+    // The program's core, if any, is the one that people want; failing to forbid ours is harmless.
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    sigset_t only;
+    (void)sigemptyset(&only); // these four cannot fail for a signal that has killed a process
+    (void)sigaddset(&only, number);
+    (void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+    (void)raise(number);
+    return SIGNAL_STATUS_BASE + number; // a signal that does not kill by default
+}
+
+static void
+fill_pattern(const struct record_settings *settings, const char *program, struct strbuf *out)
+{
+    if (settings->output != NULL) {
+        strbuf_append_text(out, settings->output);
+    } else {
+        output_name_append_default(out, program);
+    }
+}
+
+// For those who test cairn itself.
+static bool variable_is(const char *name, const char *value)
+{
+    const char *is = getenv(name);
+    return is != NULL && strcmp(is, value) == 0;
+}
+
+void record_program(const struct record_settings *settings, char **argv, struct record_outcome *out)
+{
+    struct err_info info = {0};
+    *out = (struct record_outcome){.exit_status = STATUS_USAGE};
+    CLEANUP(run_release) struct run run = {.is_quiet = settings->is_quiet};
+    CLEANUP(strbuf_release) struct strbuf library = {0};
+    fill_pattern(settings, argv[0], &run.pattern);
+    if (find_library(&library, &info) != ERR_OK) {
+        (void)command_error(&info); // the status is set
+        return;
+    }
+    const struct recorder_options options = {
+        .argv = argv,
+        .preload_library = strbuf_text(&library),
+        .tool_version = CAIRN_VERSION,
+        .max_frames = settings->max_frames,
+        .checkpoint_interval_ms = settings->checkpoint_interval_ms,
+        .run = settings->run,
+        .lists_blocks = settings->lists_blocks,
+        .logs_events = settings->logs_events,
+        .follow_children = !settings->no_children,
+        .allow_own_malloc = settings->is_forced,
+        .check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1"),
+        .no_nursery = variable_is("CAIRN_NURSERY", "0"),
+        .callbacks = {.context = &run,
+                      .output_path = output_path,
+                      .log = say,
+                      .name_frames = name_frames,
+                      .progress = show_progress,
+                      .complete = say_complete},
+    };
+    CLEANUP(recorder_result_release) struct recorder_result result = {0};
+    enum err problem = recorder_run(&options, &result, &info);
+    progress_clear(&run.progress);
+    if (problem != ERR_OK) {
+        if (!result.is_told) {
+            (void)command_error(&info); // what follows decides the status
+        }
+    } else if (!settings->is_quiet && !run.is_told) {
+        run_summary_print(&result.recording, result.output_path);
+    }
+    *out = (struct record_outcome){.has_run = result.has_run,
+                                   .is_recorded = problem == ERR_OK && result.output_path != NULL,
+                                   .wait_status = result.wait_status,
+                                   .exit_status = result.exit_status,
+                                   .path = result.output_path};
+    result.output_path = NULL;
+}
+
+int record_run(const struct record_settings *settings, char **argv)
+{
+    struct record_outcome outcome;
+    record_program(settings, argv, &outcome);
+    free(outcome.path);
+    return outcome.has_run ? end_as(outcome.wait_status) : outcome.exit_status;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// report: asking the questions of a report. See report.h.
+#include "cli/report.h"
+
+#include "base/compiler.h"
+#include "cli/comparison.h"
+#include "cli/report_lines.h"
+#include "cli/screen_text.h"
+#include "host/format.h"
+#include "profile/marks.h"
+
+enum err report_build(const struct profile *profile,
+                      const struct report_options *options,
+                      struct report *out,
+                      struct err_info *info)
+{
+    CLEANUP(report_release) struct report report = {.options = options, .profile = profile};
+    TRY(profile_select(profile, &options->filter, &report.selection, info));
+    report.selection.progress = options->progress;
+    enum err problem = summary_build(&report.selection, &report.summary);
+    if (problem == ERR_OK) {
+        problem = options->without_stacks ? call_sites_build_alone(&report.selection, &report.sites)
+                                          : call_sites_build(&report.selection, &report.sites);
+    }
+    if (problem == ERR_OK) {
+        problem = ledger_build(profile, options->filter.pid, &report.ledger);
+    }
+    if (problem == ERR_OK && options->views != 0 && options->comparison == NULL) {
+        problem = code_union_build(profile, NULL, &report.alone);
+    }
+    if (options->progress != NULL) {
+        progress_clear(options->progress);
+    }
+    if (problem != ERR_OK) {
+        return err_set(info, problem, "not enough memory for the report");
+    }
+    *out = report;
+    out->code = options->comparison != NULL ? &options->comparison->code : &out->alone;
+    report = (struct report){0};
+    return ERR_OK;
+}
+
+void report_release(struct report *report)
+{
+    selection_release(&report->selection);
+    call_sites_release(&report->sites);
+    code_union_release(&report->alone);
+    ledger_release(&report->ledger);
+}
+
+size_t report_sections(const struct report *report, const enum cost **out)
+{
+    static const enum cost usual[] = {COST_PEAK_BYTES, COST_ALLOCATIONS, COST_TEMPORARY,
+                                      COST_LEAKED_BYTES};
+    bool is_usual = report->options->sort == COST_COUNT;
+    *out = is_usual ? usual : &report->options->sort;
+    return is_usual ? ARRAY_LEN(usual) : 1;
+}
+
+static void write_losses(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const struct recording *recording = &profile->recording;
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        const struct rec_counter *counter = &recording->counters[i];
+        if (counter->kind != REC_COUNTER_LOSS || counter->value == 0) {
+            continue;
+        }
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        screen_append(&text, profile_string(profile, counter->text));
+        // Output errors are found when the stream is closed.
+        (void)fprintf(out, "%sevents were lost: %s (%s)\n", prefix, strbuf_text(&text),
+                      format_count(counter->value).text);
+    }
+}
+
+// Executables with an allocator of their own: what is missing of them is no event that was lost.
+static void write_unseen(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const struct recording *recording = &profile->recording;
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const struct rec_process *process = &recording->processes[i];
+        if ((process->flags & REC_PROCESS_OWN_ALLOCATOR) != 0) {
+            CLEANUP(strbuf_release) struct strbuf name = {0};
+            screen_append(&name, profile_string(profile, process->executable));
+            (void)fprintf(out, "%s%s (pid %u) has its own malloc built in: its heap was not seen\n",
+                          prefix, strbuf_text(&name), process->pid);
+        }
+    }
+}
+
+static void write_stops(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const uint64_t stopped_ms = marks_stopped_ms(&profile->recording);
+    if (stopped_ms > 0) {
+        (void)fprintf(out,
+                      "%srecording was stopped for %s of %s: what was allocated then is not here\n",
+                      prefix, report_format_ms(stopped_ms).text,
+                      report_format_ms(profile->recording.meta.runtime_ms).text);
+    }
+}
+
+void report_write_warnings(const struct profile *profile, const char *prefix, FILE *out)
+{
+    if (profile->damage[0] != '\0') {
+        (void)fprintf(out, "%s%s\n", prefix, profile->damage);
+    }
+    const struct rec_meta *meta = &profile->recording.meta;
+    if (meta->state == REC_STATE_RUNNING) {
+        (void)fprintf(out,
+                      "%sthe program had not ended when this was written: "
+                      "figures are those of %s after its start\n",
+                      prefix, report_format_ms(meta->runtime_ms).text);
+        if (meta->checkpoint_interval_ms > 0) {
+            (void)fprintf(out, "%swhile it is recorded, newer ones come every %s\n", prefix,
+                          report_format_ms(meta->checkpoint_interval_ms).text);
+        }
+    }
+    write_stops(profile, prefix, out);
+    write_losses(profile, prefix, out);
+    write_unseen(profile, prefix, out);
+}

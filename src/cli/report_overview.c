@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+// report_overview: what the text report says around its sections: what ran, the totals, the filter,
+// the processes, and which code has no names. See report_lines.h.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "cli/filter_options.h"
+#include "cli/report_lines.h"
+#include "cli/screen_text.h"
+#include "profile/coverage.h"
+
+enum {
+    PROCESS_LINES = 12,
+    ADVICE_LINES = 5,
+    WRAPPED_INDENT = 4,
+    MARK_LINES = 40,
+    MARK_COLUMNS = 14, // before a mark's text
+};
+
+// How the program ended, as a phrase; "" while it runs.
+static void append_ending(struct strbuf *out, int32_t wait_status)
+{
+    if (wait_status < 0) {
+        return;
+    }
+    if (WIFSIGNALED(wait_status)) {
+        const char *name = sigabbrev_np(WTERMSIG(wait_status));
+        strbuf_printf(out, ", killed by SIG%s", name != NULL ? name : "?");
+    } else {
+        strbuf_printf(out, ", exit status %d", WEXITSTATUS(wait_status));
+    }
+}
+
+// "2026-11-20 14:13:20, on buildbox, for 5.68 s, exit status 0".
+static void append_circumstances(const struct report *report, struct strbuf *out)
+{
+    const struct rec_meta *meta = &report->profile->recording.meta;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    time_t seconds = (time_t)(meta->start_unix_ns / 1000000000);
+    struct tm local;
+    char when[32];
+    if (seconds != 0 && localtime_r(&seconds, &local) != NULL &&
+        strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local) > 0) {
+        strbuf_printf(out, "%s, ", when);
+    }
+    if (meta->host != 0) {
+        strbuf_printf(out, "on %s, ", report_string(report, &text, meta->host));
+    }
+    bool is_timed = (meta->unknown & REC_UNKNOWN_TIME) == 0;
+    strbuf_printf(out, "for %s",
+                  is_timed ? report_format_ms(meta->runtime_ms).text : "unknown time");
+    append_ending(out, meta->exit_status);
+}
+
+void report_print_header(const struct report *report, FILE *out)
+{
+    const struct rec_meta *meta = &report->profile->recording.meta;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    rec_string what = meta->command_line != 0 ? meta->command_line : meta->program;
+    const char *title = what != 0 ? report_string(report, &text, what) : "(unknown program)";
+    screen_append_cut(&line, title, report_width(report), SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "%s%s%s\n", report_paint(report, PAINT_TITLE), strbuf_text(&line),
+                  report_unpaint(report));
+
+    strbuf_clear(&line);
+    strbuf_clear(&text);
+    append_circumstances(report, &line);
+    screen_append_cut(&text, strbuf_text(&line), report_width(report) - 2, SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "  %s\n  ", strbuf_text(&text));
+    report_print_counted(out, report->summary.processes, "process", "processes", ", ");
+    report_print_counted(out, report->summary.threads, "thread", "threads", ", ");
+    report_print_counted(out, report->summary.stacks, "call stack", "call stacks", "\n\n");
+}
+
+static void
+print_total(const struct report *report, FILE *out, const char *name, struct human value)
+{
+    (void)fprintf(out, "  %-12s %s%10s%s", name, report_paint(report, PAINT_COST), value.text,
+                  report_unpaint(report));
+}
+
+static void
+print_bytes_total(const struct report *report, FILE *out, const char *name, uint64_t bytes)
+{
+    print_total(report, out, name, format_bytes(bytes));
+    (void)fprintf(out, "  %s bytes", format_count(bytes).text);
+}
+
+static struct human format_rate(uint64_t count, uint64_t runtime_ms)
+{
+    return format_count(runtime_ms > 0 ? (uint64_t)((double)count * 1000 / (double)runtime_ms) : 0);
+}
+
+// A line that says so where a figure would be; returns whether there is none.
+static bool print_unknown(const struct report *report, FILE *out, const char *name, enum cost cost)
+{
+    bool is_known = profile_knows(report->profile, cost);
+    if (!is_known) {
+        (void)fprintf(out, "  %-12s %10s\n", name, "unknown");
+    }
+    return !is_known;
+}
+
+static bool knows_time(const struct report *report)
+{
+    return (report->profile->recording.meta.unknown & REC_UNKNOWN_TIME) == 0;
+}
+
+static void print_peak_total(const struct report *report, FILE *out)
+{
+    const struct summary *summary = &report->summary;
+    if (print_unknown(report, out, "peak heap", COST_PEAK_BYTES)) {
+        return;
+    }
+    print_bytes_total(report, out, "peak heap", summary->costs.values[COST_PEAK_BYTES]);
+    if (summary->peak_error_bytes > 0) {
+        (void)fprintf(out, " +- %s", format_bytes(summary->peak_error_bytes).text);
+    }
+    if (knows_time(report)) {
+        (void)fprintf(out, " after %s", report_format_ms(summary->peak_time_ms).text);
+    }
+    (void)fprintf(out, "\n");
+}
+
+static void print_allocation_totals(const struct report *report, FILE *out)
+{
+    const struct summary *summary = &report->summary;
+    const uint64_t *values = summary->costs.values;
+    if (!print_unknown(report, out, "allocations", COST_ALLOCATIONS)) {
+        print_total(report, out, "allocations", format_count(values[COST_ALLOCATIONS]));
+        if (summary->runtime_ms > 0) {
+            (void)fprintf(out, "  %s a second",
+                          format_rate(values[COST_ALLOCATIONS], summary->runtime_ms).text);
+        }
+        (void)fprintf(out, "\n");
+    }
+    if (!print_unknown(report, out, "allocated", COST_ALLOCATED_BYTES)) {
+        print_bytes_total(report, out, "allocated", values[COST_ALLOCATED_BYTES]);
+        (void)fprintf(out, "\n");
+    }
+    if (!print_unknown(report, out, "temporary", COST_TEMPORARY)) {
+        print_total(report, out, "temporary", format_count(values[COST_TEMPORARY]));
+        (void)fprintf(out, "  %s of all allocations\n",
+                      format_percent(values[COST_TEMPORARY], values[COST_ALLOCATIONS]).text);
+    }
+}
+
+void report_print_totals(const struct report *report, FILE *out)
+{
+    const struct summary *summary = &report->summary;
+    const uint64_t *values = summary->costs.values;
+    print_peak_total(report, out);
+    print_allocation_totals(report, out);
+    if (!print_unknown(report, out, "leaked", COST_LEAKED_BYTES)) {
+        print_bytes_total(report, out, "leaked", values[COST_LEAKED_BYTES]);
+        if (profile_knows(report->profile, COST_LEAKED_ALLOCATIONS)) {
+            (void)fprintf(out, " in ");
+            report_print_counted(out, values[COST_LEAKED_ALLOCATIONS], "block", "blocks", "");
+        }
+        (void)fprintf(out, "\n");
+    }
+    if (report->selection.suppressed.stack_count > 0) {
+        print_bytes_total(report, out, "suppressed", report->selection.suppressed.leaked_bytes);
+        (void)fprintf(out, " in ");
+        report_print_counted(out, report->selection.suppressed.leaked_allocations, "block",
+                             "blocks", ", not counted as leaked\n");
+    }
+    if (summary->peak_rss_bytes > 0) {
+        print_bytes_total(report, out, "peak RSS", summary->peak_rss_bytes);
+        (void)fprintf(out, "\n");
+    }
+}
+
+void report_print_filter(const struct report *report, FILE *out)
+{
+    if (!report->selection.is_everything) {
+        (void)fprintf(out, "\n  Only what passes the filter is counted:\n");
+        filter_print(&report->selection, &report->options->filter, report_width(report), out);
+    }
+}
+
+static void print_process(const struct report *report, FILE *out, const struct group *group)
+{
+    const struct rec_process *process = &report->profile->recording.processes[group->id];
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    rec_string what = process->command_line != 0 ? process->command_line : process->executable;
+    int used = fprintf(out, "  %10s at its peak, %12s allocations  %7" PRIu32 "  ",
+                       format_bytes(process->peak_bytes).text,
+                       format_count(group->costs.values[COST_ALLOCATIONS]).text, process->pid);
+    size_t room = report_width(report) > (size_t)used ? report_width(report) - (size_t)used : 0;
+    screen_append_cut(&cut, report_string(report, &text, what), room, SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "%s\n", strbuf_text(&cut));
+}
+
+static int compare_process_peaks(const void *left, const void *right, void *context)
+{
+    const struct rec_process *processes = context;
+    uint64_t left_bytes = processes[((const struct group *)left)->id].peak_bytes;
+    uint64_t right_bytes = processes[((const struct group *)right)->id].peak_bytes;
+    return left_bytes > right_bytes ? -1 : left_bytes < right_bytes;
+}
+
+enum err report_print_processes(const struct report *report, FILE *out)
+{
+    CLEANUP(group_vec_release) struct group_vec groups = {0};
+    TRY(groups_build(&report->selection, GROUP_BY_PROCESS, &groups));
+    if (groups.len < 2) {
+        return ERR_OK;
+    }
+    qsort_r(groups.items, groups.len, sizeof(groups.items[0]), compare_process_peaks,
+            report->profile->recording.processes);
+    (void)fprintf(out, "\n%sPROCESSES%s\n", report_paint(report, PAINT_TITLE),
+                  report_unpaint(report));
+    size_t shown = groups.len < PROCESS_LINES ? groups.len : PROCESS_LINES;
+    for (size_t i = 0; i < shown; i++) {
+        print_process(report, out, &groups.items[i]);
+    }
+    if (groups.len > shown) {
+        (void)fprintf(out, "  and ");
+        report_print_counted(out, groups.len - shown, "more", "more", "\n");
+    }
+    return ERR_OK;
+}
+
+static void print_module_coverage(const struct report *report,
+                                  FILE *out,
+                                  uint32_t module,
+                                  const struct module_coverage *coverage)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    screen_append(&line, screen_basename(report_string(
+                             report, &text, report->profile->recording.modules[module].path)));
+    strbuf_printf(&line, ": %s of %s places have a name, ",
+                  format_count(coverage->with_function).text, format_count(coverage->frames).text);
+    strbuf_printf(&line, "%s a line", format_count(coverage->with_line).text);
+    strbuf_clear(&text);
+    screen_append_cut(&text, strbuf_text(&line), report_width(report) - 2, SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "  %s\n", strbuf_text(&text));
+    strbuf_clear(&text);
+    screen_append(&text, profile_module_advice(report->profile, module));
+    screen_print_wrapped(out, strbuf_text(&text), WRAPPED_INDENT, report_width(report));
+}
+
+struct module_gap {
+    uint32_t module;
+    uint64_t missing; // frames without a line
+};
+
+static int compare_gaps(const void *left, const void *right)
+{
+    uint64_t left_missing = ((const struct module_gap *)left)->missing;
+    uint64_t right_missing = ((const struct module_gap *)right)->missing;
+    return left_missing > right_missing ? -1 : left_missing < right_missing;
+}
+
+DEFINE_VEC(module_gap_vec, struct module_gap);
+
+// Only modules of which something is missing and something can be done are worth a line.
+enum err report_print_coverage(const struct report *report, FILE *out)
+{
+    const struct recording *recording = &report->profile->recording;
+    CLEANUP(module_coverage_vec_release) struct module_coverage_vec coverage = {0};
+    TRY(coverage_build(report->profile, &coverage));
+    CLEANUP(module_gap_vec_release) struct module_gap_vec gaps = {0};
+    for (size_t i = 0; i < recording->module_count; i++) {
+        uint64_t missing = coverage.items[i].frames - coverage.items[i].with_line;
+        if (missing > 0 && profile_module_advice(report->profile, (uint32_t)i)[0] != '\0') {
+            TRY(module_gap_vec_push(
+                &gaps, (struct module_gap){.module = (uint32_t)i, .missing = missing}));
+        }
+    }
+    if (gaps.len == 0) {
+        return ERR_OK;
+    }
+    qsort(gaps.items, gaps.len, sizeof(gaps.items[0]), compare_gaps);
+    (void)fprintf(out, "\n%sNAMES: where they are missing, and how to get them%s\n",
+                  report_paint(report, PAINT_TITLE), report_unpaint(report));
+    for (size_t i = 0; i < gaps.len && i < ADVICE_LINES; i++) {
+        uint32_t module = gaps.items[i].module;
+        print_module_coverage(report, out, module, &coverage.items[module]);
+    }
+    return ERR_OK;
+}
+
+// Starts, stops, and what people and the program marked.
+void report_print_marks(const struct report *report, FILE *out)
+{
+    static const char *const phrases[] = {
+        [REC_MARK_START] = "recording started", [REC_MARK_STOP] = "recording stopped"};
+    const struct recording *recording = &report->profile->recording;
+    if (recording->mark_count > 0) {
+        (void)fprintf(out, "\n%sMARKS%s\n", report_paint(report, PAINT_TITLE),
+                      report_unpaint(report));
+    }
+    for (size_t i = 0; i < recording->mark_count && i < MARK_LINES; i++) {
+        const struct rec_mark *mark = &recording->marks[i];
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        CLEANUP(strbuf_release) struct strbuf cut = {0};
+        const char *phrase = mark->kind < ARRAY_LEN(phrases) ? phrases[mark->kind] : NULL;
+        const char *what = phrase != NULL ? phrase : report_string(report, &text, mark->text);
+        screen_append_cut(&cut, what, report_width(report) - MARK_COLUMNS, SCREEN_CUT_MIDDLE);
+        (void)fprintf(out, "  %10s  %s\n", report_format_ms(mark->time_ms).text, strbuf_text(&cut));
+    }
+    if (recording->mark_count > MARK_LINES) {
+        (void)fprintf(out, "  and ");
+        report_print_counted(out, recording->mark_count - MARK_LINES, "more", "more", "\n");
+    }
+}
+
+// What was less good than it could be, without any loss.
+void report_print_notes(const struct report *report, FILE *out)
+{
+    const struct recording *recording = &report->profile->recording;
+    bool is_first = true;
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        const struct rec_counter *counter = &recording->counters[i];
+        if (counter->kind == REC_COUNTER_LOSS || counter->value == 0) {
+            continue;
+        }
+        if (is_first) {
+            (void)fprintf(out, "\n%sNOTES: nothing is missing because of these%s\n",
+                          report_paint(report, PAINT_TITLE), report_unpaint(report));
+        }
+        is_first = false;
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        CLEANUP(strbuf_release) struct strbuf line = {0};
+        strbuf_printf(&line, "%s: %s", report_string(report, &text, counter->text),
+                      format_count(counter->value).text);
+        screen_print_wrapped(out, strbuf_text(&line), WRAPPED_INDENT, report_width(report));
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// screen_text: escaping, measuring and cutting. See screen_text.h.
+#include "cli/screen_text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "profile/function_name.h"
+
+struct code_range {
+    uint32_t first;
+    uint32_t last;
+};
+
+// Shown as escapes: C0 and C1 controls, DEL, and what is invisible or turns text around.
+static const struct code_range hidden_ranges[] = {
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
+    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0xfe00, 0xfe0f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
+};
+
+static const struct code_range wide_ranges[] = {
+    {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xac00, 0xd7a3},
+    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
+    {0x1f300, 0x1f64f}, {0x1f680, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+
+static bool is_in(const struct code_range *ranges, size_t count, uint32_t code)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (code >= ranges[i].first && code <= ranges[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Decodes one UTF-8 character (RFC 3629). Returns its length, 0 if the bytes are none.
+static size_t decode(const char *text, uint32_t *code)
+{
+    static const struct {
+        uint8_t mask;
+        uint8_t lead;
+        uint32_t lowest; // below this a shorter form exists
+    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    uint8_t lead = (uint8_t)text[0];
+    for (size_t len = 1; len <= ARRAY_LEN(forms); len++) {
+        if ((lead & forms[len - 1].mask) != forms[len - 1].lead) {
+            continue;
+        }
+        uint32_t value = lead & (uint8_t)~forms[len - 1].mask;
+        for (size_t i = 1; i < len; i++) {
+            if (((uint8_t)text[i] & 0xc0) != 0x80) {
+                return 0; // also where the string ends
+            }
+            value = value << 6 | ((uint8_t)text[i] & 0x3f);
+        }
+        if (value < forms[len - 1].lowest || value > 0x10ffff ||
+            (value >= 0xd800 && value <= 0xdfff)) {
+            return 0;
+        }
+        *code = value;
+        return len;
+    }
+    return 0;
+}
+
+void screen_append(struct strbuf *out, const char *text)
+{
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t len = decode(text, &code);
+        if (len == 0) {
+            strbuf_printf(out, "\\x%02x", (uint8_t)*text);
+            text++;
+            continue;
+        }
+        if (!is_in(hidden_ranges, ARRAY_LEN(hidden_ranges), code)) {
+            strbuf_append(out, text, len);
+        } else if (code < 0x80) {
+            strbuf_printf(out, "\\x%02x", code);
+        } else {
+            strbuf_printf(out, "\\u{%x}", code);
+        }
+        text += len;
+    }
+}
+
+// The columns and the length of the character at `text`; bytes that are no character take one each.
+static size_t measure(const char *text, size_t *len)
+{
+    uint32_t code = 0;
+    *len = decode(text, &code);
+    if (*len == 0) {
+        *len = 1;
+        return 1;
+    }
+    return is_in(wide_ranges, ARRAY_LEN(wide_ranges), code) ? 2 : 1;
+}
+
+size_t screen_columns(const char *text)
+{
+    size_t columns = 0;
+    while (*text != '\0') {
+        size_t len;
+        columns += measure(text, &len);
+        text += len;
+    }
+    return columns;
+}
+
+// The length in bytes of the longest beginning of `text` that fits.
+static size_t fitting(const char *text, size_t columns)
+{
+    size_t at = 0;
+    size_t used = 0;
+    while (text[at] != '\0') {
+        size_t len;
+        used += measure(text + at, &len);
+        if (used > columns) {
+            break;
+        }
+        at += len;
+    }
+    return at;
+}
+
+void screen_append_cut(struct strbuf *out, const char *safe, size_t columns, enum screen_cut cut)
+{
+    static const char dots[] = "...";
+    size_t whole = screen_columns(safe);
+    if (whole <= columns) {
+        strbuf_append_text(out, safe);
+        return;
+    }
+    if (columns < sizeof(dots)) {
+        strbuf_append(out, safe, fitting(safe, columns));
+        return;
+    }
+    size_t kept = columns - (sizeof(dots) - 1);
+    size_t head = cut == SCREEN_CUT_MIDDLE ? (kept + 1) / 2 : 0;
+    strbuf_append(out, safe, fitting(safe, head));
+    strbuf_append_text(out, dots);
+    size_t tail = fitting(safe, whole - (kept - head));
+    // A wide character on the border makes the tail one column too long: step over it.
+    while (screen_columns(safe + tail) > kept - head) {
+        size_t len;
+        (void)measure(safe + tail, &len); // only its length matters here
+        tail += len;
+    }
+    strbuf_append_text(out, safe + tail);
+}
+
+void screen_append_function(struct strbuf *out, const char *function, size_t columns)
+{
+    CLEANUP(strbuf_release) struct strbuf form = {0};
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    for (int kind = NAME_NO_RETURN_TYPE; kind < NAME_FORM_COUNT; kind++) {
+        strbuf_clear(&form);
+        strbuf_clear(&safe);
+        name_append(&form, function, (enum name_form)kind);
+        screen_append(&safe, strbuf_text(&form));
+        if (screen_columns(strbuf_text(&safe)) <= columns) {
+            break;
+        }
+    }
+    screen_append_cut(out, strbuf_text(&safe), columns, SCREEN_CUT_MIDDLE);
+}
+
+const char *screen_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t columns)
+{
+    size_t at = 0;
+    while (*safe != '\0') {
+        int bytes = (int)strcspn(safe, " ");
+        CLEANUP(strbuf_release) struct strbuf word = {0};
+        strbuf_append(&word, safe, (size_t)bytes);
+        size_t width = screen_columns(strbuf_text(&word));
+        bool fits = at > 0 && at + 1 + width <= columns;
+        // Output errors are found when the stream is closed.
+        if (at == 0 || !fits) {
+            (void)fprintf(out, "%s%*s", at > 0 ? "\n" : "", (int)indent, "");
+            at = indent;
+        } else {
+            (void)fputc(' ', out);
+            at++;
+        }
+        (void)fputs(strbuf_text(&word), out);
+        at += width;
+        safe += bytes;
+        safe += strspn(safe, " ");
+    }
+    (void)fputs(at > 0 ? "\n" : "", out);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// input_file: see input_file.h.
+#include "formats/input_file.h"
+
+#include <stdio.h>
+
+#include "host/file.h"
+#include "recording/recording_file.h"
+
+// What is open while a file is looked at.
+struct input {
+    int fd;                          // owned
+    struct chunk_source source;      // of fd
+    struct unpacked in;              // of fd
+    const struct importer *importer; // NULL: none knows it
+};
+
+static void input_close(struct input *input)
+{
+    unpacked_release(&input->in);
+    fd_closep(&input->fd);
+}
+
+static MUST_USE enum err input_open(struct input *input, const char *path, struct err_info *info)
+{
+    uint8_t start[FILE_HEADER_BYTES];
+    struct bytes head;
+    struct chunk_source *source = &input->source;
+    TRY(recording_file_open(path, &input->fd, source, info));
+    size_t len = source->bytes < sizeof(start) ? (size_t)source->bytes : sizeof(start);
+    TRY(chunk_source_read(source, 0, start, len, info));
+    if (file_header_begins(start, len)) {
+        return ERR_OK;
+    }
+    TRY(unpacked_open_fd(&input->in, input->fd, source->bytes, path, info));
+    TRY(unpacked_peek(&input->in, IMPORT_HEAD_BYTES, &head, info));
+    if (head.len == 0 && input->in.is_cut) {
+        return err_set(info, ERR_TRUNCATED,
+                       "'%s' is a compressed file that is cut before anything can be unpacked",
+                       path);
+    }
+    input->importer = importer_find(head);
+    return ERR_OK;
+}
+
+enum err input_find_importer(const char *path, const struct importer **out, struct err_info *info)
+{
+    CLEANUP(input_close) struct input input = {.fd = -1};
+    TRY(input_open(&input, path, info));
+    *out = input.importer;
+    return ERR_OK;
+}
+
+enum err input_open_recording(const char *path,
+                              struct progress *progress,
+                              struct recording *out,
+                              struct recording_open_result *result,
+                              const struct importer **out_importer,
+                              struct err_info *info)
+{
+    CLEANUP(input_close) struct input input = {.fd = -1};
+    TRY(input_open(&input, path, info));
+    if (out_importer != NULL) {
+        *out_importer = input.importer;
+    }
+    if (input.importer == NULL) {
+        return recording_open_fd(input.fd, path, NULL, out, result, info);
+    }
+    char damage[IMPORT_DAMAGE_BYTES];
+    input.in.progress = progress;
+    TRY(importer_read(input.importer, &input.in, out, damage, info));
+    *result = (struct recording_open_result){.condition = damage[0] != '\0' ? RECORDING_TRUNCATED
+                                                                            : RECORDING_COMPLETE,
+                                             .file_bytes = input.source.bytes};
+    (void)snprintf(result->missing, sizeof(result->missing), "%s", damage); // fits
+    return ERR_OK;
+}
+
+enum err input_open_profile(const char *path,
+                            struct progress *progress,
+                            struct profile **out,
+                            struct err_info *info)
+{
+    CLEANUP(recording_release) struct recording recording = {0};
+    struct recording_open_result result = {0};
+    TRY(input_open_recording(path, progress, &recording, &result, NULL, info));
+    return profile_take_recording(&recording, &result, progress, out, info);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// file: see file.h.
+#include "host/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    READ_STEP_BYTES = 65536,
+    MAX_NAME_ATTEMPTS = 100
+};
+
+void fd_closep(int *fd)
+{
+    if (*fd >= 0) {
+        int saved_errno = errno;
+        (void)close(*fd); // only read from, or already failing
+        errno = saved_errno;
+        *fd = -1;
+    }
+}
+
+void stream_closep(FILE **stream)
+{
+    if (*stream != NULL) {
+        int saved_errno = errno;
+        (void)fclose(*stream); // only read from, or already failing
+        errno = saved_errno;
+        *stream = NULL;
+    }
+}
+
+void text_freep(char **text)
+{
+    free(*text);
+    *text = NULL;
+}
+
+enum err file_open_read(const char *path, int *out_fd, struct err_info *info)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        return err_set_errno(info, errno, "cannot open '%s'", path);
+    }
+    *out_fd = fd;
+    return ERR_OK;
+}
+
+enum err
+file_read_fd(int fd, const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
+{
+    size_t start = out->len;
+    for (;;) {
+        if (!strbuf_reserve(out, READ_STEP_BYTES)) {
+            return err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", path);
+        }
+        ssize_t got = read(fd, out->data + out->len, READ_STEP_BYTES);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return err_set_errno(info, errno, "cannot read '%s'", path);
+        }
+        if (got == 0) {
+            return ERR_OK;
+        }
+        if ((size_t)got > max_bytes - (out->len - start)) {
+            strbuf_truncate(out, start);
+            return err_set(info, ERR_LIMIT, "'%s' has more than %zu bytes", path, max_bytes);
+        }
+        out->len += (size_t)got;
+        out->data[out->len] = 0;
+    }
+}
+
+enum err file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
+{
+    CLEANUP(fd_closep) int fd = -1;
+    TRY(file_open_read(path, &fd, info));
+    return file_read_fd(fd, path, max_bytes, out, info);
+}
+
+enum err file_make_parents(const char *path, struct err_info *info)
+{
+    CLEANUP(text_freep) char *parent = strdup(path);
+    if (parent == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory");
+    }
+    for (char *slash = strchr(parent + (*parent == '/'), '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        // EEXIST may be a file, too: then whoever opens the path will say so. A parent that exists
+        // may also be on a file system that says EROFS or EACCES first.
+        struct stat status;
+        if (mkdir(parent, 0777) != 0 && errno != EEXIST && stat(parent, &status) != 0) {
+            return err_set_errno(info, errno, "cannot create the directory '%s'", parent);
+        }
+        *slash = '/';
+    }
+    return ERR_OK;
+}
+
+enum err file_absolute_path(const char *path, struct strbuf *out, struct err_info *info)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    CLEANUP(strbuf_release) struct strbuf directory = {0};
+    strbuf_append_text(&directory, slash == path ? "/" : slash == NULL ? "." : "");
+    strbuf_append(&directory, path, slash != NULL ? (size_t)(slash - path) : 0);
+    TRY(strbuf_result(&directory));
+    CLEANUP(text_freep) char *resolved = realpath(strbuf_text(&directory), NULL);
+    if (resolved == NULL) {
+        return err_set_errno(info, errno, "cannot find the directory '%s'",
+                             strbuf_text(&directory));
+    }
+    strbuf_printf(out, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name);
+    return strbuf_result(out);
+}
+
+enum err file_write_all(int fd, struct bytes data, const char *path, struct err_info *info)
+{
+    while (data.len > 0) {
+        ssize_t written = write(fd, data.data, data.len);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            return err_set_errno(info, errno, "cannot write '%s'", path);
+        }
+        data.data += written;
+        data.len -= (size_t)written;
+    }
+    return ERR_OK;
+}
+
+// Creates a file beside `path` under a name that nobody has; names it in *out_name, the caller's.
+// open() rather than mkstemp(), so that the mode follows the umask as for any other file.
+static enum err create_beside(const char *path, char **out_name, int *out_fd, struct err_info *info)
+{
+    for (unsigned attempt = 0;; attempt++) {
+        CLEANUP(text_freep) char *name = NULL;
+        if (asprintf(&name, "%s.%ld-%u.tmp", path, (long)getpid(), attempt) < 0) {
+            name = NULL;
+            return err_set(info, ERR_NO_MEMORY, "no memory");
+        }
+        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+        if (fd < 0 && errno == EEXIST && attempt < MAX_NAME_ATTEMPTS) {
+            continue;
+        }
+        if (fd < 0) {
+            return err_set_errno(info, errno, "cannot create '%s'", path);
+        }
+        *out_name = name;
+        name = NULL;
+        *out_fd = fd;
+        return ERR_OK;
+    }
+}
+
+enum err replacement_begin(struct replacement *r, const char *path, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement fresh = {.path = strdup(path)};
+    if (fresh.path == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory");
+    }
+    CLEANUP(fd_closep) int fd = -1;
+    TRY(create_beside(path, &fresh.temporary, &fd, info));
+    fresh.stream = fdopen(fd, "w");
+    if (fresh.stream == NULL) {
+        return err_set_errno(info, errno, "cannot write '%s'", path);
+    }
+    fd = -1; // the stream owns it now
+    *r = fresh;
+    fresh = (struct replacement){0};
+    return ERR_OK;
+}
+
+void replacement_abandon(struct replacement *r)
+{
+    stream_closep(&r->stream);
+    if (r->temporary != NULL) {
+        (void)unlink(r->temporary); // at worst some litter stays
+    }
+    text_freep(&r->temporary);
+    text_freep(&r->path);
+}
+
+enum err replacement_commit(struct replacement *r, bool durable, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement done = *r;
+    *r = (struct replacement){0};
+    // An earlier failure leaves only the stream's error flag; its errno is gone, and a full disk is
+    // by far the likeliest.
+    bool failed_before = ferror(done.stream) != 0;
+    if (fflush(done.stream) != 0 || failed_before) {
+        return err_set_errno(info, failed_before ? ENOSPC : errno, "cannot write '%s'", done.path);
+    }
+    if (durable && fsync(fileno(done.stream)) != 0) {
+        return err_set_errno(info, errno, "cannot write '%s' to the disk", done.path);
+    }
+    FILE *stream = done.stream;
+    done.stream = NULL;
+    if (fclose(stream) != 0) {
+        return err_set_errno(info, errno, "cannot write '%s'", done.path);
+    }
+    if (rename(done.temporary, done.path) != 0) {
+        return err_set_errno(info, errno, "cannot replace '%s'", done.path);
+    }
+    text_freep(&done.temporary);
+    return ERR_OK;
+}
+
+enum err file_replace(const char *path, struct bytes data, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement r = {0};
+    TRY(replacement_begin(&r, path, info));
+    if (data.len > 0 && fwrite(data.data, 1, data.len, r.stream) != data.len) {
+        return err_set_errno(info, errno, "cannot write '%s'", path);
+    }
+    return replacement_commit(&r, false, info);
+}

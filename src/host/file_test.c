@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "host/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// Each test runs in a directory of its own and removes what it made.
+static char scratch[] = "/tmp/cairn-file-test-XXXXXX";
+
+static int enter_scratch(void **state)
+{
+    (void)state;
+    return mkdtemp(scratch) != NULL && chdir(scratch) == 0 ? 0 : -1;
+}
+
+static int leave_scratch(void **state)
+{
+    (void)state;
+    return chdir("/") == 0 && rmdir(scratch) == 0 ? 0 : -1;
+}
+
+static size_t entry_count(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    assert_non_null(entries);
+    size_t count = 0;
+    while (readdir(entries) != NULL) {
+        count++;
+    }
+    assert_int_equal(closedir(entries), 0);
+    return count - 2; // . and ..
+}
+
+static void assert_content(const char *path, const char *want)
+{
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    assert_int_equal(file_read(path, 1000, &got, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&got), want);
+}
+
+static struct bytes bytes_of(const char *text)
+{
+    return (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)};
+}
+
+static void replacing_shows_the_old_or_the_new_content(void **state)
+{
+    (void)state;
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    struct replacement r = {0};
+    assert_int_equal(replacement_begin(&r, "f", NULL), ERR_OK);
+    assert_true(fcntl(fileno(r.stream), F_GETFD) & FD_CLOEXEC);
+    assert_true(fputs("new", r.stream) >= 0);
+    assert_int_equal(fflush(r.stream), 0);
+    assert_content("f", "old");
+    assert_int_equal(entry_count("."), 2);
+    assert_int_equal(replacement_commit(&r, true, NULL), ERR_OK);
+    assert_content("f", "new");
+    replacement_abandon(&r);
+    assert_content("f", "new");
+
+    assert_int_equal(replacement_begin(&r, "f", NULL), ERR_OK);
+    assert_true(fputs("never", r.stream) >= 0);
+    replacement_abandon(&r);
+    assert_content("f", "new");
+    assert_int_equal(entry_count("."), 1);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void the_mode_follows_the_umask(void **state)
+{
+    (void)state;
+    mode_t before = umask(027);
+    assert_int_equal(file_replace("f", bytes_of(""), NULL), ERR_OK);
+    (void)umask(before);
+    struct stat status;
+    assert_int_equal(stat("f", &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void a_full_disk_keeps_the_old_content(void **state)
+{
+    (void)state;
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit small = {.rlim_cur = 10, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    struct err_info info = {0};
+    enum err at_once = file_replace("f", bytes_of("more than ten bytes"), &info);
+    struct replacement r = {0};
+    enum err begun = replacement_begin(&r, "f", NULL);
+    bool noticed = fputs("more than ten bytes", r.stream) < 0 || fflush(r.stream) != 0;
+    enum err later = replacement_commit(&r, false, NULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(at_once, ERR_IO);
+    assert_int_equal(info.errno_value, EFBIG);
+    assert_int_equal(begun, ERR_OK);
+    assert_true(noticed);
+    assert_int_equal(later, ERR_IO);
+    assert_content("f", "old");
+    assert_int_equal(entry_count("."), 1);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void files_without_a_size_are_read_to_their_end(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    strbuf_append_text(&got, "before ");
+    assert_int_equal(file_read("/proc/self/cmdline", 100000, &got, NULL), ERR_OK);
+    assert_true(strncmp(strbuf_text(&got), "before /", 8) == 0);
+    assert_non_null(strstr(strbuf_text(&got), "unit.host.file"));
+}
+
+static void reading_stops_at_the_cap(void **state)
+{
+    (void)state;
+    struct err_info info;
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    assert_int_equal(file_replace("f", bytes_of("12345"), NULL), ERR_OK);
+    assert_int_equal(file_read("f", 5, &got, NULL), ERR_OK);
+    assert_int_equal(file_read("f", 4, &got, &info), ERR_LIMIT);
+    assert_string_equal(info.text, "'f' has more than 4 bytes");
+    assert_string_equal(strbuf_text(&got), "12345");
+    assert_int_equal(file_read("/dev/zero", 1000000, &got, NULL), ERR_LIMIT);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void failures_name_the_file(void **state)
+{
+    (void)state;
+    struct err_info info;
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    assert_int_equal(file_read("nowhere", 10, &got, &info), ERR_NOT_FOUND);
+    assert_string_equal(info.text, "cannot open 'nowhere': No such file or directory");
+    assert_int_equal(file_read(".", 10, &got, &info), ERR_IO);
+    assert_int_equal(info.errno_value, EISDIR);
+    assert_int_equal(file_replace("no/where", bytes_of(""), &info), ERR_NOT_FOUND);
+    assert_int_equal(entry_count("."), 0);
+}
+
+static void parents_are_made_once(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(file_make_parents("a/b//c/file", NULL), ERR_OK);
+    }
+    assert_int_equal(entry_count("a/b/c"), 0);
+    assert_int_equal(file_make_parents("plain", NULL), ERR_OK);
+    assert_int_equal(file_make_parents("/", NULL), ERR_OK);
+    assert_int_equal(file_make_parents("/tmp/x", NULL), ERR_OK);
+    assert_int_equal(file_replace("a/f", bytes_of(""), NULL), ERR_OK);
+    assert_int_equal(file_make_parents("a/f/b/c", NULL), ERR_NOT_FOUND);
+    assert_int_equal(unlink("a/f"), 0);
+    assert_int_equal(rmdir("a/b/c"), 0);
+    assert_int_equal(rmdir("a/b"), 0);
+    assert_int_equal(rmdir("a"), 0);
+}
+
+static void cleanups_accept_nothing_and_keep_errno(void **state)
+{
+    (void)state;
+    int fd = -1;
+    FILE *stream = NULL;
+    char *text = NULL;
+    errno = 77;
+    fd_closep(&fd);
+    stream_closep(&stream);
+    text_freep(&text);
+    fd = 1000000; // not open: close() sets errno
+    fd_closep(&fd);
+    assert_int_equal(errno, 77);
+    assert_int_equal(fd, -1);
+}
+
+int main(void)
+{
+    // What a full disk does to a write, a file size limit does, too, if its signal is ignored.
+    (void)signal(SIGXFSZ, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replacing_shows_the_old_or_the_new_content),
+        cmocka_unit_test(the_mode_follows_the_umask),
+        cmocka_unit_test(a_full_disk_keeps_the_old_content),
+        cmocka_unit_test(files_without_a_size_are_read_to_their_end),
+        cmocka_unit_test(reading_stops_at_the_cap),
+        cmocka_unit_test(failures_name_the_file),
+        cmocka_unit_test(parents_are_made_once),
+        cmocka_unit_test(cleanups_accept_nothing_and_keep_errno),
+    };
+    return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}

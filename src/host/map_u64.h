@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// map_u64: from 64-bit keys to 32-bit values, by open addressing.
+//
+// Linear probing over a power of two, at most two thirds full, 12 bytes a slot. Removal shifts the
+// followers back, so there are no tombstones and lookups never get slower. Key 0 marks a free slot
+// and is therefore kept aside; callers may use it like any other.
+// A zeroed map is empty and valid. Context: H; one thread at a time.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct map_u64 {
+    uint64_t *keys;   // owned; 0 = free slot
+    uint32_t *values; // owned; parallel to keys
+    size_t slot_count;
+    size_t used_count; // without key 0
+    bool has_zero;
+    uint32_t zero_value;
+};
+
+void map_u64_release(struct map_u64 *map);
+void map_u64_clear(struct map_u64 *map); // empties it, keeps the memory
+
+size_t map_u64_count(const struct map_u64 *map);
+
+// The place of the value of `key`, NULL if there is none. Borrowed until the next put or remove.
+uint32_t *map_u64_find(struct map_u64 *map, uint64_t key);
+
+// Sets the value of `key`, whether it was there or not. ERR_NO_MEMORY leaves the map unchanged.
+enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value) MUST_USE;
+
+// Returns whether it was there.
+bool map_u64_remove(struct map_u64 *map, uint64_t key);
+
+// Walks in no particular order: start with *position = 0; false at the end. Do not change the map
+// meanwhile.
+bool map_u64_next(const struct map_u64 *map, size_t *position, uint64_t *key, uint32_t *value);

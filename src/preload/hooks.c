@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// hooks: the exported functions of C's allocator family, dlopen and dlclose.
+//
+// Nothing but: call the real function, record what it did, return what it returned. What counts is
+// what succeeded, with the size that was asked for; malloc(0) that returns a block counts with 0
+// bytes. errno is the real function's. Those that others define in terms of malloc (reallocarray,
+// free_sized) are defined so here too, and so are exact whatever the allocator offers.
+//
+// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, whoever calls.
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "preload/bootstrap_heap.h"
+#include "preload/deep_bind.h"
+#include "preload/hooks.h"
+#include "preload/process.h"
+#include "preload/real_functions.h"
+#include "preload/record.h"
+
+// Records a block that a hook is about to return, for the hook's caller. A macro, because the
+// caller's registers are found from the hook's own frame.
+#define RECORD_BLOCK(block, size_bytes)                     \
+ do {                                                       \
+  if (LIKELY((block) != NULL)) {                            \
+   const struct unwind_regs caller_ = unwind_caller_regs(); \
+   record_alloc(&caller_, block, size_bytes);               \
+  }                                                         \
+ } while (0)
+
+EXPORT void *malloc(size_t size)
+{
+    void *block = g_real.malloc(size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    void *block = g_real.calloc(count, size);
+    RECORD_BLOCK(block, count * size); // a product that overflows got no block
+    return block;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+    void *block = g_real.memalign(alignment, size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    void *block = g_real.aligned_alloc(alignment, size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT void *valloc(size_t size)
+{
+    void *block = g_real.valloc(size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+    void *block = g_real.pvalloc(size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    const int result = g_real.posix_memalign(out, alignment, size);
+    if (result == 0) {
+        RECORD_BLOCK(*out, size);
+    }
+    return result;
+}
+
+// A block of the bootstrap heap moves to the real one.
+static void *leave_bootstrap_heap(void *block, size_t size)
+{
+    void *moved = g_real.malloc(size);
+    if (moved != NULL) {
+        const size_t old_size = bootstrap_heap_size(block);
+        memcpy(moved, block, old_size < size ? old_size : size);
+    }
+    return moved;
+}
+
+// realloc and reallocarray for `caller`. What realloc(block, 0) does is the allocator's choice: it
+// frees in any case, and may return a new block.
+ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, size_t size)
+{
+    if (UNLIKELY(bootstrap_heap_owns(block))) {
+        void *moved = leave_bootstrap_heap(block, size);
+        if (moved != NULL) {
+            record_alloc(caller, moved, size);
+        }
+        return moved;
+    }
+    if (block != NULL && size == 0) {
+        record_free(block);
+    }
+    void *moved = g_real.realloc(block, size);
+    if (moved != NULL) {
+        if (block != NULL && size != 0) {
+            record_realloc(caller, block, moved, size);
+        } else {
+            record_alloc(caller, moved, size);
+        }
+    }
+    return moved;
+}
+
+EXPORT void *realloc(void *block, size_t size)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    return reallocate(&caller, block, size);
+}
+
+EXPORT void *reallocarray(void *block, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    const struct unwind_regs caller = unwind_caller_regs();
+    return reallocate(&caller, block, bytes);
+}
+
+EXPORT void free(void *block)
+{
+    release_block(block);
+}
+
+EXPORT void cfree(void *block)
+{
+    release_block(block);
+}
+
+EXPORT void free_sized(void *block, size_t size)
+{
+    (void)size; // a promise by the caller that nobody needs
+    release_block(block);
+}
+
+EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+    (void)alignment; // as above
+    (void)size;
+    release_block(block);
+}
+
+EXPORT size_t malloc_usable_size(void *block)
+{
+    if (UNLIKELY(bootstrap_heap_owns(block))) {
+        return bootstrap_heap_size(block);
+    }
+    return g_real.malloc_usable_size(block);
+}
+
+// As long as nothing has to be done afterwards this is a tail call, which leaves the program's
+// return address for the loader to see (deep_bind.h). The file is compiled with -O2 in any build.
+EXPORT void *dlopen(const char *file, int mode)
+{
+    if ((mode & RTLD_DEEPBIND) != 0 && deep_bind_may_call(file, __builtin_return_address(0))) {
+        return deep_bind_open(file, mode);
+    }
+    return g_real.dlopen(file, mode);
+}
+
+// The loader counts the modules that it has unloaded, and tells with the first one it reports.
+static int read_unload_count(struct dl_phdr_info *info, size_t size, void *out)
+{
+    (void)size;
+    *(unsigned long long *)out = info->dlpi_subs;
+    return 1;
+}
+
+static unsigned long long unload_count(void)
+{
+    unsigned long long count = 0;
+    (void)dl_iterate_phdr(read_unload_count, &count); // returns what the callback does
+    return count;
+}
+
+// Here the loader's lock may be taken: dlclose takes it too.
+EXPORT int dlclose(void *handle)
+{
+    const unsigned long long before = unload_count();
+    const int result = g_real.dlclose(handle);
+    if (unload_count() != before) {
+        unwind_flush();
+        process_code_unloaded();
+    }
+    return result;
+}

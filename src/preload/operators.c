@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// operators: C++'s operator new and delete in all their forms.
+//
+// Most runtimes define them by malloc and free, where the hooks see them anyway: then ours only
+// jump to the next definition, leaving no frame behind. Allocators that bring their own (tcmalloc,
+// jemalloc, mimalloc) do not come through malloc: then ours record.
+//
+// A C program may load a C++ plugin whose runtime is visible to the plugin alone. The plugin's
+// calls still reach us, because we are global, and there is no next definition to find: then ours
+// are malloc and free. Only when memory runs out is the plugin's runtime looked for, to throw what
+// it throws.
+//
+// No guard is held across the real functions: they throw through these frames, of which only the
+// unwind tables matter. Compiled with frame pointers: unwind_caller_regs() reads them. Context: T.
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "preload/hooks.h"
+#include "preload/real_functions.h"
+#include "preload/record.h"
+
+// The runtimes that a plugin may have brought along.
+static const char *const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+
+static void *find_in(const char *file, const char *name)
+{
+    void *handle = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == NULL) {
+        return NULL;
+    }
+    void *found = dlsym(handle, name);
+    (void)g_real.dlclose(handle); // only counts down
+    return found;
+}
+
+// Memory is short: the definition of `name` that knows new handlers and exceptions, from the module
+// of `caller`, which may have its runtime linked in, or from a runtime. NULL if there is none.
+static NOINLINE void *find_next(const char *name, const void *caller)
+{
+    Dl_info info;
+    void *found = dladdr(caller, &info) != 0 ? find_in(info.dli_fname, name) : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(runtimes) && found == NULL; i++) {
+        found = find_in(runtimes[i], name);
+    }
+    return found;
+}
+
+// operator new by malloc, without its failure.
+static NOINLINE void *replace_new(const struct unwind_regs *caller, size_t size, size_t alignment)
+{
+    const size_t at_least = size == 0 ? 1 : size;
+    void *block = NULL;
+    if (alignment == 0) {
+        block = g_real.malloc(at_least);
+    } else if (g_real.posix_memalign(&block, alignment, at_least) != 0) {
+        block = NULL;
+    }
+    if (block != NULL) {
+        record_alloc(caller, block, size);
+    }
+    return block;
+}
+
+// The allocator's own operator may have come through malloc after all, in part of its cases; then
+// the block is recorded already.
+static NOINLINE void *
+record_unless_recorded(const struct unwind_regs *caller, void *block, size_t size)
+{
+    if (block != NULL && record_last_allocated() != (uintptr_t)block) {
+        record_alloc(caller, block, size);
+    }
+    return block;
+}
+
+// Each operator is two functions of the same type, so that the common one may jump, and leave no
+// frame in the stacks that the next definition's malloc records; the other one has the same caller.
+#define X(name, parameters, arguments, align, throws)                         \
+ static NOINLINE void *new_##name parameters                                  \
+ {                                                                            \
+  const struct unwind_regs caller = unwind_caller_regs();                     \
+  if (g_real.name != NULL) {                                                  \
+   record_forget_last();                                                      \
+   return record_unless_recorded(&caller, g_real.name arguments, size);       \
+  }                                                                           \
+  void *block = replace_new(&caller, size, align);                            \
+  if (block == NULL) {                                                        \
+   void *found = find_next(#name, __builtin_return_address(0));               \
+   if (found != NULL) {                                                       \
+    void *(*next)parameters;                                                  \
+    memcpy(&next, &found, sizeof(found));                                     \
+    return next arguments;                                                    \
+   }                                                                          \
+   if (throws) {                                                              \
+    abort(); /* as after an exception that nobody catches */                  \
+   }                                                                          \
+  }                                                                           \
+  return block;                                                               \
+ }                                                                            \
+                                                                              \
+ EXPORT void *name parameters                                                 \
+ {                                                                            \
+  if (LIKELY(g_real.operators == OPERATORS_FORWARD && g_real.name != NULL)) { \
+   return g_real.name arguments;                                              \
+  }                                                                           \
+  return new_##name arguments;                                                \
+ }
+NEW_OPERATORS(X)
+#undef X
+
+// What is known of one of the allocator's own operators delete.
+enum delete_route {
+    ROUTE_UNKNOWN = 0,
+    ROUTE_FREE, // calls free, whose hook records
+    ROUTE_OWN,  // does not
+};
+
+// The first block that an operator frees tells its route. If that is its own, the block is recorded
+// after the fact, which the recorder's pairing by address bears.
+static void learn_route(_Atomic enum delete_route *route, void *block)
+{
+    const enum delete_route seen = record_last_freed() == (uintptr_t)block ? ROUTE_FREE : ROUTE_OWN;
+    atomic_store_explicit(route, seen, memory_order_relaxed); // every thread learns the same
+    if (seen == ROUTE_OWN) {
+        record_free(block);
+    }
+}
+
+#define X(name, parameters, arguments)                                                      \
+ static NOINLINE void delete_##name parameters                                              \
+ {                                                                                          \
+  static _Atomic enum delete_route route_known;                                             \
+  const enum delete_route route = atomic_load_explicit(&route_known, memory_order_relaxed); \
+  if (g_real.name == NULL) {                                                                \
+   release_block(block);                                                                    \
+  } else if (block == NULL || route == ROUTE_FREE) {                                        \
+   g_real.name arguments;                                                                   \
+  } else if (route == ROUTE_OWN) {                                                          \
+   record_free(block);                                                                      \
+   g_real.name arguments;                                                                   \
+  } else {                                                                                  \
+   record_forget_last();                                                                    \
+   g_real.name arguments;                                                                   \
+   learn_route(&route_known, block);                                                        \
+  }                                                                                         \
+ }                                                                                          \
+                                                                                            \
+ EXPORT void name parameters                                                                \
+ {                                                                                          \
+  if (LIKELY(g_real.operators == OPERATORS_FORWARD && g_real.name != NULL)) {               \
+   g_real.name arguments;                                                                   \
+  } else {                                                                                  \
+   delete_##name arguments;                                                                 \
+  }                                                                                         \
+ }
+DELETE_OPERATORS(X)
+#undef X

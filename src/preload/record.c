@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// record: see record.h.
+#include "preload/record.h"
+
+#include "preload/guard.h"
+#include "preload/record_mapping.h"
+#include "session/nursery.h"
+
+// The frame of the hook that calls us, or of us: guard.h compares these addresses.
+#define OUR_FRAME ((uint64_t)__builtin_frame_address(0))
+
+// A signal handler that forked in the middle of a hook leaves the child's copy of that hook with
+// its parent's lane. The walk, which takes the longest, lies behind us here.
+ALWAYS_INLINE bool still_ours(const struct thread_state *t)
+{
+    const uint64_t generation = process_generation();
+    return LIKELY(t->generation == generation) || t->generation >> 32 == generation >> 32;
+}
+
+// The slot of a stack that was just walked; its definition is sent first if need be.
+// STACK_SLOT_NONE: nothing can be sent any more.
+static uint32_t slot_of(struct thread_state *t, const struct stack_view *stack)
+{
+    uint32_t slot = stack_dictionary_find(&t->stacks, stack->name);
+    if (LIKELY(slot != STACK_SLOT_NONE)) {
+        return slot;
+    }
+    if (!still_ours(t)) {
+        return STACK_SLOT_NONE;
+    }
+    if (!nursery_begin(&t->producer) ||
+        stack_dictionary_define(&t->stacks, &t->producer, stack, &slot) != ERR_OK) {
+        process_leave();
+        return STACK_SLOT_NONE;
+    }
+    return slot;
+}
+
+// What is to be recorded now: enum session_recording. Relaxed: see layout.h.
+ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
+{
+    return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
+}
+
+static NOINLINE void
+check_walk(struct thread_state *t, const struct unwind_regs *caller, const struct unwind_walk *walk)
+{
+    if (unwind_thread_check(t->unwind, caller, walk) != UNWIND_SAME) {
+        session_count(t->producer.session, NOTE_unwind_differences, 1);
+    }
+}
+
+// Walks, and gives the slot of what was found as slot_of() does. `again` is the name that
+// unwind_thread_again gave, to be checked too; 0 if it gave none.
+static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
+                                      const struct unwind_regs *caller,
+                                      uint64_t again)
+{
+    struct unwind_walk walk;
+    unwind_thread_walk(t->unwind, caller, &walk);
+    if (UNLIKELY(t->check_unwind)) {
+        check_walk(t, caller, &walk);
+        if (again != 0 && again != walk.name) {
+            session_count(t->producer.session, NOTE_unwind_differences, 1);
+        }
+    }
+    return slot_of(
+        t, &(struct stack_view){
+               .frames = walk.frames, .count = walk.count, .flags = walk.flags, .name = walk.name});
+}
+
+// The slot of the stack that begins with `caller`. In most cases it is that of the last event.
+ALWAYS_INLINE uint32_t find_slot(struct thread_state *t, const struct unwind_regs *caller)
+{
+    const uint64_t again = unwind_thread_again(t->unwind, caller);
+    const uint32_t slot = stack_dictionary_find(&t->stacks, again);
+    if (UNLIKELY(slot == STACK_SLOT_NONE || t->check_unwind)) {
+        return walk_to_slot(t, caller, again);
+    }
+    return slot;
+}
+
+uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs *caller)
+{
+    const uint32_t slot = find_slot(t, caller);
+    return slot != STACK_SLOT_NONE && still_ours(t) ? slot : STACK_SLOT_NONE;
+}
+
+// Takes down an event that has a stack. The guard is held.
+ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    struct lane_producer *p = &t->producer;
+    if (UNLIKELY(slot == STACK_SLOT_NONE || !still_ours(t))) {
+        return;
+    }
+    if (UNLIKELY(!nursery_begin(p)) ||
+        UNLIKELY(!(
+            event->kind == EVENT_REALLOC
+                ? nursery_reallocate(p, event->old_address, event->address, event->size_bytes, slot)
+                : nursery_allocate(p, event->address, event->size_bytes, slot)))) {
+        process_leave();
+        return;
+    }
+    t->last_allocated = event->address;
+}
+
+ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
+{
+    struct lane_producer *p = &t->producer;
+    if (UNLIKELY(!nursery_begin(p)) || UNLIKELY(!nursery_free(p, address))) {
+        process_leave();
+        return;
+    }
+    t->last_freed = address;
+}
+
+// While recording is stopped: a block is not recorded. That of a realloc is new, and the old one,
+// if it was recorded, is gone.
+static NOINLINE void pass_block(struct thread_state *t, uint64_t address, uint64_t old_address)
+{
+    if (old_address != 0 && what_to_record(t) == SESSION_RECORD_FREES) {
+        take_down_free(t, old_address);
+    }
+    nursery_forget_latest(&t->producer);
+    t->last_allocated = address;
+    guard_leave(t);
+}
+
+// What of an event is to be recorded while recording is stopped; false: nothing.
+static bool keep_of_stopped(struct event *event, uint32_t recording)
+{
+    if (recording == SESSION_RECORD_NOTHING || event->kind == EVENT_ALLOC) {
+        return false;
+    }
+    if (event->kind == EVENT_REALLOC) {
+        *event = (struct event){.kind = EVENT_FREE, .address = event->old_address};
+    }
+    return true;
+}
+
+// An event that found the guard taken or nobody to record for.
+static NOINLINE void without_guard(enum event_kind kind,
+                                   uint64_t address,
+                                   uint64_t old_address,
+                                   uint64_t size_bytes,
+                                   const struct unwind_regs *caller)
+{
+    if (guard_is_nested()) {
+        struct event event = {
+            .kind = kind, .address = address, .old_address = old_address, .size_bytes = size_bytes};
+        struct thread_state *t = t_thread_state;
+        const uint32_t recording = what_to_record(t);
+        if (recording != SESSION_RECORD_ALL && !keep_of_stopped(&event, recording)) {
+            return;
+        }
+        deferred_put(&t->deferred, &event, caller, t->max_frames);
+    }
+}
+
+void record_alloc(const struct unwind_regs *caller, const void *block, size_t size_bytes)
+{
+    struct thread_state *t = guard_enter(OUR_FRAME);
+    if (UNLIKELY(t == NULL)) {
+        without_guard(EVENT_ALLOC, (uint64_t)block, 0, size_bytes, caller);
+        return;
+    }
+    if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
+        pass_block(t, (uint64_t)block, 0);
+        return;
+    }
+    const uint32_t slot = find_slot(t, caller);
+    take_down(
+        t,
+        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
+        slot);
+    guard_leave(t);
+}
+
+void record_realloc(const struct unwind_regs *caller,
+                    const void *old_block,
+                    const void *block,
+                    size_t size_bytes)
+{
+    struct thread_state *t = guard_enter(OUR_FRAME);
+    if (UNLIKELY(t == NULL)) {
+        without_guard(EVENT_REALLOC, (uint64_t)block, (uint64_t)old_block, size_bytes, caller);
+        return;
+    }
+    if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
+        pass_block(t, (uint64_t)block, (uint64_t)old_block);
+        return;
+    }
+    const struct event event = {.kind = EVENT_REALLOC,
+                                .address = (uint64_t)block,
+                                .old_address = (uint64_t)old_block,
+                                .size_bytes = size_bytes};
+    take_down(t, &event, find_slot(t, caller));
+    guard_leave(t);
+}
+
+void record_free(const void *block)
+{
+    struct thread_state *t = guard_enter(OUR_FRAME);
+    if (UNLIKELY(t == NULL)) {
+        without_guard(EVENT_FREE, (uint64_t)block, 0, 0, NULL);
+        return;
+    }
+    if (LIKELY(what_to_record(t) != SESSION_RECORD_NOTHING)) {
+        take_down_free(t, (uint64_t)block);
+    }
+    guard_leave(t);
+}
+
+void record_deferred(void *context, const struct deferred_event *deferred)
+{
+    struct thread_state *t = context;
+    if (UNLIKELY(!still_ours(t))) {
+        return;
+    }
+    if (deferred->event.kind == EVENT_FREE) {
+        take_down_free(t, deferred->event.address);
+        return;
+    }
+    if (deferred->event.kind == EVENT_MAPPING && deferred->mapping.size_bytes == 0) {
+        record_mapping_send(t, &deferred->mapping, 0);
+        return;
+    }
+    const uint32_t slot = slot_of(t, &(struct stack_view){.frames = deferred->frames,
+                                                          .count = deferred->count,
+                                                          .flags = deferred->flags,
+                                                          .name = deferred->name});
+    if (deferred->event.kind != EVENT_MAPPING) {
+        take_down(t, &deferred->event, slot);
+    } else if (slot != STACK_SLOT_NONE) {
+        record_mapping_send(t, &deferred->mapping, slot);
+    }
+}
+
+uint64_t record_last_allocated(void)
+{
+    return process_session() != NULL && t_thread_state != NULL ? t_thread_state->last_allocated : 0;
+}
+
+uint64_t record_last_freed(void)
+{
+    return process_session() != NULL && t_thread_state != NULL ? t_thread_state->last_freed : 0;
+}
+
+void record_forget_last(void)
+{
+    if (process_session() != NULL && t_thread_state != NULL) {
+        t_thread_state->last_allocated = 0;
+        t_thread_state->last_freed = 0;
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// start: what happens when the loader initializes the preload library, before the program's main.
+//
+// Much of it may have happened already, because somebody allocated earlier: every step can be taken
+// twice. At the end there is nothing to save: events are in the recorder's hands the moment they
+// are published, and the hooks work until the last instruction. Only the time is noted, so that the
+// recorder knows how long the process's heap was there. Context: T, one thread.
+#include <errno.h>
+
+#include "preload/environment.h"
+#include "preload/process.h"
+#include "preload/process_texts.h"
+#include "preload/real_functions.h"
+#include "preload/real_mappings.h"
+#include "preload/thread_state.h"
+#include "unwind/unwind.h"
+
+__attribute__((constructor(101))) static void start(void)
+{
+    const int saved_errno = errno;
+    real_functions_resolve();
+    real_mappings_resolve();
+    thread_state_prepare();
+    unwind_modules_refresh();
+    if (process_session() != NULL || process_join()) {
+        process_texts_send();
+    }
+    const struct session_header *session = process_mapping()->header;
+    if (session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) == 0) {
+        environment_strip();
+    }
+    errno = saved_errno;
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    process_note_exit();
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// code_union: see code_union.h.
+#include "profile/code_union.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/strbuf.h"
+#include "host/string_table.h"
+#include "profile/function_name.h"
+
+// Functions by what they are called, while building.
+struct register_of_names {
+    struct string_table called; // name, a zero, the module's file name
+    struct u32_vec ids;         // by string id - 1
+    struct strbuf scratch;
+};
+
+static void register_release(struct register_of_names *names)
+{
+    string_table_release(&names->called);
+    u32_vec_release(&names->ids);
+    strbuf_release(&names->scratch);
+}
+
+const char *path_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static const char *function_name_of(const struct profile *profile, uint32_t function)
+{
+    return string_table_get(&profile->code.names, profile->code.functions.items[function].name);
+}
+
+static const char *function_module_of(const struct profile *profile, uint32_t function)
+{
+    uint32_t module = profile->code.functions.items[function].module;
+    return module == REC_NONE ? ""
+                              : profile_string(profile, profile->recording.modules[module].path);
+}
+
+// The id of what is called like this function: `new_id` if nothing was before.
+static MUST_USE enum err find_id(struct register_of_names *names,
+                                 const struct profile *profile,
+                                 uint32_t function,
+                                 uint32_t new_id,
+                                 uint32_t *out)
+{
+    struct strbuf *called = &names->scratch;
+    strbuf_clear(called);
+    const char *name = function_name_of(profile, function);
+    strbuf_append(called, name, name_len_without_clones(name));
+    strbuf_append_char(called, '\0');
+    strbuf_append_text(called, path_file_name(function_module_of(profile, function)));
+    TRY(strbuf_result(called));
+    uint32_t string;
+    TRY(string_table_intern(&names->called, called->data, called->len, &string));
+    if (string > names->ids.len) {
+        TRY(u32_vec_push(&names->ids, new_id));
+    }
+    *out = names->ids.items[string - 1];
+    return ERR_OK;
+}
+
+static MUST_USE enum err take_new(struct code_union *code)
+{
+    size_t count = code->profiles[SIDE_NEW]->code.functions.len;
+    TRY(u32_vec_resize(&code->ids[SIDE_NEW], count));
+    TRY(code_origin_vec_resize(&code->origins, count));
+    for (size_t i = 0; i < count; i++) {
+        code->ids[SIDE_NEW].items[i] = (uint32_t)i;
+        code->origins.items[i] = (struct code_origin){SIDE_NEW, (uint32_t)i};
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err merge(struct code_union *code)
+{
+    CLEANUP(register_release) struct register_of_names names = {0};
+    for (uint32_t i = 0; i < code->ids[SIDE_NEW].len; i++) {
+        TRY(find_id(&names, code->profiles[SIDE_NEW], i, i, &code->ids[SIDE_NEW].items[i]));
+    }
+    size_t count = code->profiles[SIDE_OLD]->code.functions.len;
+    TRY(u32_vec_resize(&code->ids[SIDE_OLD], count));
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t next = (uint32_t)code->origins.len;
+        uint32_t id;
+        TRY(find_id(&names, code->profiles[SIDE_OLD], i, next, &id));
+        if (id == next) {
+            TRY(code_origin_vec_push(&code->origins, (struct code_origin){SIDE_OLD, i}));
+        }
+        code->ids[SIDE_OLD].items[i] = id;
+    }
+    return ERR_OK;
+}
+
+enum err
+code_union_build(const struct profile *new, const struct profile *old, struct code_union *out)
+{
+    CLEANUP(code_union_release) struct code_union code = {.profiles = {new, old}};
+    TRY(take_new(&code));
+    if (old != NULL) {
+        TRY(merge(&code));
+    }
+    *out = code;
+    code = (struct code_union){0};
+    return ERR_OK;
+}
+
+void code_union_release(struct code_union *code)
+{
+    u32_vec_release(&code->ids[SIDE_NEW]);
+    u32_vec_release(&code->ids[SIDE_OLD]);
+    code_origin_vec_release(&code->origins);
+}
+
+const char *code_union_name(const struct code_union *code, uint32_t id)
+{
+    struct code_origin origin = code->origins.items[id];
+    return function_name_of(code->profiles[origin.side], origin.function);
+}
+
+const char *code_union_module(const struct code_union *code, uint32_t id)
+{
+    struct code_origin origin = code->origins.items[id];
+    return function_module_of(code->profiles[origin.side], origin.function);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// summary: the totals of a selection, and who shares in them: processes, threads, modules.
+//
+// Unfiltered totals are the recording's own, which also count what no row can (unknown frees). With
+// a filter they are sums over the selected rows; then `peak_bytes` is the selection's part of the
+// global peak, and time and error of the peak remain those of the global one. Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/vec.h"
+#include "profile/cost.h"
+#include "profile/filter.h"
+
+struct summary {
+    struct costs costs;
+    uint64_t unknown_frees;    // of the whole recording
+    uint64_t events;           // of the whole recording
+    uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this
+    uint64_t peak_time_ms;
+    uint64_t peak_rss_bytes; // of the whole process tree; 0 if it was never sampled
+    uint64_t runtime_ms;
+    uint64_t processes; // with a filter: that have a selected row
+    uint64_t threads;   // the same
+    uint64_t stacks;    // distinct call stacks that allocated
+};
+
+enum err summary_build(const struct selection *selection, struct summary *out) MUST_USE;
+
+// What one process, thread or module contributes. A module's are the allocations whose call site
+// lies in it.
+struct group {
+    uint32_t id; // index in the recording's table; REC_NONE: code that belongs to no file
+    struct costs costs;
+};
+
+DEFINE_VEC(group_vec, struct group);
+
+enum group_by {
+    GROUP_BY_PROCESS,
+    GROUP_BY_THREAD,
+    GROUP_BY_MODULE
+};
+
+// In the order of the recording's table: with a filter those that have a selected row, without one
+// all, and in either case a last one for REC_NONE if it has rows. The sum over all groups is the
+// selection.
+enum err groups_build(const struct selection *selection, enum group_by by, struct group_vec *out)
+    MUST_USE;

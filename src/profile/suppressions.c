@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// suppressions: see suppressions.h.
+#include "profile/suppressions.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+// What the C library, the dynamic linker and libraries that nearly every program has allocate once
+// and keep: no program can do anything about it.
+static const char *const built_in[] = {
+    "^__new_exitfn$",           // blocks of atexit handlers
+    "^tzset_internal$",         // the time zone
+    "^__gconv_read_conf$",      // character sets
+    "^__gconv_load_cache$",     // the same
+    "^_nl_intern_locale_data$", // locales
+    "^_nl_make_l10nflist$",     // the same
+    "^__nss_module_allocate$",  // name services
+    "^dl_open_worker",          // modules that stay loaded
+    "^allocate_dtv",            // thread-local storage of threads that still run
+    "^g_thread_self$",          // GLib
+    "^g_main_context_new$",     // the same
+};
+
+const char *suppression_source_name(enum suppression_source source)
+{
+    static const char *const names[] = {[SUPPRESSION_BUILT_IN] = "built-in",
+                                        [SUPPRESSION_EMBEDDED] = "embedded",
+                                        [SUPPRESSION_FILE] = "file"};
+    return names[source];
+}
+
+static MUST_USE enum err
+add_rule(struct suppressions *list, const char *pattern, size_t len, enum suppression_source source)
+{
+    struct suppression rule = {.pattern = list->texts.len, .source = source};
+    if (list->rules.len == SUPPRESSION_RULES_MAX) {
+        return ERR_LIMIT;
+    }
+    strbuf_append(&list->texts, pattern, len);
+    strbuf_append_char(&list->texts, '\0');
+    TRY(strbuf_result(&list->texts));
+    return suppression_vec_push(&list->rules, rule);
+}
+
+static bool is_blank(char character)
+{
+    return character == ' ' || character == '\t' || character == '\r';
+}
+
+// A line without its blanks at either end.
+static MUST_USE enum err
+add_line(struct suppressions *list, const char *line, size_t len, enum suppression_source source)
+{
+    static const char type[] = "leak:";
+    const size_t type_len = sizeof(type) - 1;
+    while (len > 0 && is_blank(line[0])) {
+        line++;
+        len--;
+    }
+    while (len > 0 && is_blank(line[len - 1])) {
+        len--;
+    }
+    if (len == 0 || line[0] == '#') {
+        return ERR_OK;
+    }
+    bool is_rule = len > type_len && strncmp(line, type, type_len) == 0;
+    if (!is_rule || memchr(line, '\0', len) != NULL) {
+        return ERR_INVALID;
+    }
+    return add_rule(list, line + type_len, len - type_len, source);
+}
+
+enum err suppressions_add(struct suppressions *list,
+                          struct bytes text,
+                          enum suppression_source source,
+                          const char *name,
+                          struct err_info *info)
+{
+    const char *at = (const char *)text.data;
+    const char *end = at + text.len;
+    for (uint32_t line = 1; at < end; line++) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        size_t len = next != NULL ? (size_t)(next - at) : (size_t)(end - at);
+        enum err problem = add_line(list, at, len, source);
+        if (problem == ERR_INVALID && name != NULL) {
+            return err_set(info, problem, "%.200s:%u: expected leak:PATTERN or # comment", name,
+                           line);
+        }
+        if (problem == ERR_LIMIT) {
+            return err_set(info, problem, "there are more than %d suppressions",
+                           SUPPRESSION_RULES_MAX);
+        }
+        if (problem != ERR_INVALID) {
+            TRY(problem);
+        }
+        at += len + (next != NULL);
+    }
+    return ERR_OK;
+}
+
+enum err suppressions_add_built_in(struct suppressions *list)
+{
+    for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
+        TRY(add_rule(list, built_in[i], strlen(built_in[i]), SUPPRESSION_BUILT_IN));
+    }
+    return ERR_OK;
+}
+
+enum err suppressions_add_embedded(struct suppressions *list,
+                                   const struct recording *recording,
+                                   struct err_info *info)
+{
+    const char *text = rec_string_get(recording, recording->meta.suppressions);
+    struct bytes bytes = {.data = (const uint8_t *)text, .len = strlen(text)};
+    return suppressions_add(list, bytes, SUPPRESSION_EMBEDDED, NULL, info);
+}
+
+enum err suppressions_add_usual(struct suppressions *list,
+                                const struct recording *recording,
+                                struct err_info *info)
+{
+    TRY(suppressions_add_embedded(list, recording, info));
+    return suppressions_add_built_in(list);
+}
+
+void suppressions_release(struct suppressions *list)
+{
+    suppression_vec_release(&list->rules);
+    strbuf_release(&list->texts);
+}
+
+// The first place at or behind `name` where the part stands; NULL if there is none.
+static const char *find_part(const char *name, const char *part, size_t len)
+{
+    return len > 0 ? memmem(name, strlen(name), part, len) : name;
+}
+
+// The parts between the asterisks are found one after the other, each as early as it can be, which
+// leaves most to the others; only one that is held at the end must stand there.
+bool suppression_matches(const char *pattern, const char *name)
+{
+    size_t len = strlen(pattern);
+    bool from_start = len > 0 && pattern[0] == '^';
+    bool to_end = len > (size_t)from_start && pattern[len - 1] == '$';
+    const char *at = pattern + from_start;
+    const char *end = pattern + len - to_end;
+    bool is_held = from_start;
+    for (;;) {
+        const char *star = memchr(at, '*', (size_t)(end - at));
+        size_t part = (size_t)((star != NULL ? star : end) - at);
+        size_t rest = strlen(name);
+        if (star == NULL && to_end) {
+            bool fits = part <= rest && memcmp(name + rest - part, at, part) == 0;
+            return fits && (!is_held || part == rest);
+        }
+        const char *found =
+            is_held ? (strncmp(name, at, part) == 0 ? name : NULL) : find_part(name, at, part);
+        if (found == NULL || star == NULL) {
+            return found != NULL;
+        }
+        name = found + part;
+        at = star + 1;
+        is_held = false;
+    }
+}
+
+// The rule that matches a name, + 1. Answers are kept: names are shared by many locations.
+static uint32_t rule_of_name(const struct suppressions *list, const char *name, uint32_t *known)
+{
+    if (*known == 0) {
+        *known = REC_NONE;
+        for (size_t i = 0; name[0] != '\0' && i < list->rules.len; i++) {
+            if (suppression_matches(suppression_pattern(list, i), name)) {
+                *known = (uint32_t)i + 1;
+                break;
+            }
+        }
+    }
+    return *known;
+}
+
+struct matcher {
+    const struct suppressions *list;
+    const struct profile *profile;
+    struct u32_vec names;   // by name of the code index: rule + 1, REC_NONE: none, 0: not asked yet
+    struct u32_vec modules; // the same by module
+};
+
+static void matcher_release(struct matcher *matcher)
+{
+    u32_vec_release(&matcher->names);
+    u32_vec_release(&matcher->modules);
+}
+
+// The lowest rule that matches a location's module, function or file; REC_NONE if none does.
+static uint32_t rule_of_location(struct matcher *matcher, const struct code_location *location)
+{
+    const struct profile *profile = matcher->profile;
+    const struct code_function *function = &profile->code.functions.items[location->function];
+    const struct string_table *names = &profile->code.names;
+    uint32_t rule = rule_of_name(matcher->list, string_table_get(names, function->name),
+                                 &matcher->names.items[function->name]);
+    uint32_t by_file = rule_of_name(matcher->list, string_table_get(names, location->file),
+                                    &matcher->names.items[location->file]);
+    rule = by_file < rule ? by_file : rule;
+    if (function->module != REC_NONE) {
+        rec_string path = profile->recording.modules[function->module].path;
+        uint32_t by_module = rule_of_name(matcher->list, profile_string(profile, path),
+                                          &matcher->modules.items[function->module]);
+        rule = by_module < rule ? by_module : rule;
+    }
+    return rule;
+}
+
+// By frame: its innermost location's rule first; 0: none.
+static MUST_USE enum err
+rules_of_frames(struct matcher *matcher, struct u32_vec *out, bool *has_any)
+{
+    const struct profile *profile = matcher->profile;
+    TRY(u32_vec_resize(out, profile->recording.frame_count));
+    for (uint32_t i = 0; i < out->len; i++) {
+        struct code_chain chain = code_index_chain(&profile->code, i);
+        for (size_t n = 0; n < chain.count && out->items[i] == 0; n++) {
+            uint32_t rule =
+                rule_of_location(matcher, &profile->code.locations.items[chain.locations[n]]);
+            out->items[i] = rule != REC_NONE ? rule : 0;
+        }
+        *has_any = *has_any || out->items[i] != 0;
+    }
+    return ERR_OK;
+}
+
+enum err suppressions_of_nodes(const struct suppressions *list,
+                               const struct profile *profile,
+                               struct u32_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    CLEANUP(matcher_release) struct matcher matcher = {.list = list, .profile = profile};
+    CLEANUP(u32_vec_release) struct u32_vec frames = {0};
+    bool has_any = false;
+    TRY(u32_vec_resize(&matcher.names, string_table_count(&profile->code.names)));
+    TRY(u32_vec_resize(&matcher.modules, recording->module_count));
+    TRY(rules_of_frames(&matcher, &frames, &has_any));
+    if (!has_any) {
+        return ERR_OK;
+    }
+    TRY(u32_vec_resize(out, recording->node_count));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        struct rec_node node = recording->nodes[i];
+        uint32_t own = frames.items[node.frame];
+        out->items[i] = own != 0 ? own : out->items[node.parent];
+    }
+    return ERR_OK;
+}

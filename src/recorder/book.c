@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+// book: see the header. Here: the events. Processes and threads: book_process.c.
+#include "recorder/book.h"
+
+enum err book_init(struct book *book, uint64_t seed)
+{
+    *book = (struct book){.seed = seed,
+                          .held_since_ms = UINT64_MAX,
+                          .rows = {.cells_max = BOOK_CELLS_MAX, .cohorts_max = BOOK_COHORTS_MAX}};
+    series_init(&book->series);
+    peak_bound_init(&book->bound);
+    return stack_table_init(&book->stacks, &book->strings);
+}
+
+enum err book_note_stop(struct book *book, struct book_stop stop)
+{
+    return book_stop_vec_push(&book->stops, stop);
+}
+
+// Frees whose block was never seen. A forked process inherits such blocks; in others they are those
+// that were allocated while nothing was recorded, if there was such a time.
+static void count_unknown(struct book *book, const struct book_process *process, uint64_t count)
+{
+    const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
+    *(book->stops.len > 0 && !is_forked ? &book->unrecorded_frees : &book->unknown_frees) += count;
+}
+
+void book_seal(struct book *book)
+{
+    id_index_release(&book->stacks.module_index);
+    id_index_release(&book->stacks.frame_index);
+    id_index_release(&book->stacks.node_index);
+    id_index_release(&book->rows.index);
+}
+
+enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, uint32_t *out_row)
+{
+    if (thread->entry == REC_NONE) {
+        TRY(thread_table_begin(&book->threads, thread->process->index, thread->thread_id,
+                               thread->name, thread->start_ms, &thread->entry));
+    }
+    return row_table_get(&book->rows, thread->entry, node, out_row);
+}
+
+// The sums of a new block, and the peaks that it may set.
+static inline void raise_sums(struct book *book, struct book_process *process, uint64_t size_bytes)
+{
+    book->sums.allocations++;
+    book->sums.allocated_bytes += size_bytes;
+    book->sums.live_bytes += size_bytes;
+    book->live_blocks++;
+    process->live_bytes += size_bytes;
+    if (book->sums.live_bytes > book->sums.slice_max_bytes) {
+        book->sums.slice_max_bytes = book->sums.live_bytes;
+    }
+    if (process->live_bytes > process->record.peak_bytes) {
+        process->record.peak_bytes = process->live_bytes;
+    }
+    if (book->sums.live_bytes > book->peak_bytes) {
+        book->peak_bytes = book->sums.live_bytes;
+        book->peak_blocks = book->live_blocks;
+        book->peak_time_ms = book->now_ms;
+        book->rows.peak_number++;
+    }
+}
+
+// Logs an event of a book that is watched. Those of no block have none of row, size and address.
+static NOINLINE enum err log_event(struct book *book, const struct rec_event *event)
+{
+    return book->watch.events == NULL ? ERR_OK : event_log_put(book->watch.events, event);
+}
+
+static NOINLINE enum err tell_allocated(struct book *book,
+                                        const struct book_thread *thread,
+                                        uint64_t peak_before,
+                                        const struct live_block *block)
+{
+    const uint64_t address = thread->last_address;
+    if (book->watch.blocks != NULL) {
+        TRY(block_list_allocated(book->watch.blocks, book->rows.peak_number, peak_before, address,
+                                 block));
+    }
+    return log_event(book, &(struct rec_event){.time_ms = block->born_ms,
+                                               .address = address,
+                                               .size_bytes = block->size_bytes,
+                                               .kind = REC_EVENT_ALLOCATION,
+                                               .process = thread->process->index,
+                                               .thread = thread->entry,
+                                               .row = block->row});
+}
+
+static NOINLINE enum err tell_freed(struct book *book,
+                                    const struct book_process *process,
+                                    uint64_t address,
+                                    const struct live_block *block,
+                                    uint64_t now_ms)
+{
+    if (book->watch.blocks != NULL) {
+        TRY(block_list_freed(book->watch.blocks, book->rows.peak_number, address, block, now_ms));
+    }
+    return log_event(book, &(struct rec_event){.time_ms = now_ms,
+                                               .address = address,
+                                               .kind = book->watch.free_kind,
+                                               .process = process->index,
+                                               .thread = book->watch.thread,
+                                               .row = REC_NONE});
+}
+
+// Closes a block that was taken out of the live map, or never got there.
+static inline enum err close_block(struct book *book,
+                                   struct book_process *process,
+                                   uint64_t address,
+                                   const struct live_block *block,
+                                   uint64_t now_ms)
+{
+    if (UNLIKELY(book->watch.is_there)) {
+        TRY(tell_freed(book, process, address, block, now_ms));
+    }
+    book->sums.frees++;
+    book->sums.freed_bytes += block->size_bytes;
+    book->sums.live_bytes -= block->size_bytes;
+    book->live_blocks--;
+    process->live_bytes -= block->size_bytes;
+    uint64_t lifetime_ms = now_ms > block->born_ms ? now_ms - block->born_ms : 0;
+    const uint64_t born = block->born_ms >> book->series.slice_shift;
+    const uint32_t born_slice = born < book->rows.slice ? (uint32_t)born : book->rows.slice;
+    return row_table_freed(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice);
+}
+
+// A free that still waits at the end of its tick, while a block of that time is live at its
+// address: a free of another lane has closed the block that this one meant, and left it that one.
+// (Not where the first free of an address may be of a block that we never saw.)
+static enum err settle(struct book *book, struct book_process *process, uint64_t now_tick)
+{
+    const bool has_foreign_blocks =
+        (process->record.flags & REC_PROCESS_FORKED) != 0 || book->stops.len > 0;
+    if (process->thread_count < 2 || has_foreign_blocks) {
+        return ERR_OK;
+    }
+    const struct waiting_free *pending;
+    while ((pending = waiting_frees_next(&process->waiting, now_tick)) != NULL) {
+        struct live_block block;
+        if (!live_map_find(&process->live, pending->address, &block) ||
+            block.born_ms > pending->tick) {
+            continue;
+        }
+        (void)live_map_take(&process->live, pending->address, &block); // just found there
+        const uint64_t freed_ms = pending->tick;
+        const uint64_t address = pending->address;
+        waiting_frees_settle(&process->waiting, pending);
+        book->watch.thread = REC_NONE;
+        book->watch.free_kind = REC_EVENT_FREE;
+        book->waiting_count--;
+        TRY(close_block(book, process, address, &block, freed_ms));
+    }
+    return ERR_OK;
+}
+
+enum err book_settle(struct book *book, struct book_process *process, uint64_t now_tick)
+{
+    if (process->waiting.waiting_count == 0) {
+        return ERR_OK;
+    }
+    TRY(settle(book, process, now_tick));
+    // What is waited for may be held by a thread that has no time to send it.
+    const bool is_held = book->held_since_ms < UINT64_MAX - WAITING_TICKS && now_tick != UINT64_MAX;
+    const uint64_t held_until = is_held ? book->held_since_ms + WAITING_TICKS : now_tick;
+    uint64_t expired =
+        waiting_frees_expire(&process->waiting, held_until < now_tick ? held_until : now_tick);
+    count_unknown(book, process, expired);
+    book->waiting_count -= expired;
+    return ERR_OK;
+}
+
+static enum err look_at_waiting(struct book *book, uint64_t now_tick)
+{
+    for (size_t i = 0; i < book->processes.len && book->waiting_count > 0; i++) {
+        TRY(book_settle(book, book->processes.items[i], now_tick));
+    }
+    return ERR_OK;
+}
+
+enum err book_tick(struct book *book, uint64_t tick_ms)
+{
+    if (tick_ms <= book->now_ms) {
+        return ERR_OK;
+    }
+    if (UNLIKELY(book->waiting_count > 0)) {
+        TRY(look_at_waiting(book, tick_ms));
+    }
+    peak_bound_end_tick(&book->bound, book->sums.live_bytes);
+    peak_bound_begin_tick(&book->bound, tick_ms);
+    book->now_ms = tick_ms;
+    const uint32_t merged = series_advance(&book->series, &book->sums, tick_ms);
+    return LIKELY(book->series.current == book->rows.slice && merged == 0)
+               ? ERR_OK
+               : row_table_advance(&book->rows, book->series.current, merged);
+}
+
+void book_is_shared(struct book *book)
+{
+    book->bound.is_shared = true;
+}
+
+void book_note_holds(struct book *book, uint64_t since_ms, uint64_t bytes)
+{
+    book->held_since_ms = since_ms;
+    peak_bound_set_open(&book->bound, bytes);
+}
+
+enum err book_allocate(struct book *book,
+                       struct book_thread *thread,
+                       uint64_t address,
+                       uint32_t row,
+                       uint64_t size_bytes)
+{
+    struct book_process *process = thread->process;
+    const struct live_block block = {
+        .size_bytes = size_bytes, .born_ms = thread->tick_ms, .row = row};
+    thread->last_address = address;
+    thread->last_bytes = size_bytes;
+    thread->last_row = row;
+    thread->last_born_ms = thread->tick_ms;
+    bool is_freed = process->waiting.waiting_count > 0 &&
+                    waiting_frees_take(&process->waiting, address, thread->tick_ms, thread->lane);
+    if (!is_freed) {
+        TRY(live_map_add(&process->live, address, &block));
+    }
+    TRY(row_table_allocated(&book->rows, row, size_bytes));
+    const uint64_t peak_before = book->rows.peak_number;
+    raise_sums(book, process, size_bytes);
+    if (UNLIKELY(book->watch.is_there)) {
+        TRY(tell_allocated(book, thread, peak_before, &block));
+    }
+    peak_bound_change(&book->bound, &thread->swing, (int64_t)size_bytes);
+    if (UNLIKELY(is_freed)) {
+        book->waiting_count--;
+        book->watch.thread = REC_NONE;
+        book->watch.free_kind = REC_EVENT_FREE_LATEST;
+        return close_block(book, process, address, &block, thread->tick_ms);
+    }
+    return ERR_OK;
+}
+
+static NOINLINE enum err
+free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
+{
+    struct waiting_frees *waiting = &thread->process->waiting;
+    TRY(log_event(book, &(struct rec_event){.time_ms = thread->tick_ms,
+                                            .address = address,
+                                            .kind = REC_EVENT_UNKNOWN_FREE,
+                                            .process = thread->process->index,
+                                            .thread = thread->entry,
+                                            .row = REC_NONE}));
+    uint64_t before = waiting->waiting_count;
+    uint64_t expired = 0;
+    TRY(waiting_frees_add(waiting, address, thread->tick_ms, thread->lane, &expired));
+    count_unknown(book, thread->process, expired);
+    book->waiting_count = book->waiting_count + waiting->waiting_count - before;
+    return ERR_OK;
+}
+
+// Whether the thread, which frees the address of its latest allocation, frees that very block. Its
+// own order says yes, even if the pairing within this tick has closed the block already or closes
+// another one now. Only a block of an earlier tick that is not the thread's own says no: then
+// somebody else freed the thread's block, and somebody else allocated there.
+static bool frees_latest(const struct book_thread *thread, const struct live_block *taken)
+{
+    const struct live_block latest = {
+        .size_bytes = thread->last_bytes, .born_ms = thread->last_born_ms, .row = thread->last_row};
+    return taken == NULL || taken->born_ms >= thread->tick_ms ||
+           live_block_is_same(taken, &latest) ||
+           live_map_holds(&thread->process->live, thread->last_address, &latest);
+}
+
+// The thread says that its latest allocation, at `address`, was temporary. `taken` is what its free
+// took, or NULL.
+static enum err count_temporary(struct book *book,
+                                const struct book_thread *thread,
+                                uint64_t address,
+                                const struct live_block *taken)
+{
+    const bool is_latest = thread->last_address != 0 && frees_latest(thread, taken);
+    if (!is_latest && taken == NULL) {
+        return ERR_OK; // it lies
+    }
+    const uint32_t row = is_latest ? thread->last_row : taken->row;
+    const uint64_t size_bytes = is_latest ? thread->last_bytes : taken->size_bytes;
+    book->sums.temporary++;
+    book->temporary_bytes += size_bytes;
+    TRY(row_table_was_temporary(&book->rows, row, size_bytes));
+    if (LIKELY(!book->watch.is_there)) {
+        return ERR_OK;
+    }
+    return log_event(book, &(struct rec_event){.time_ms = thread->tick_ms,
+                                               .address = address,
+                                               .size_bytes = size_bytes,
+                                               .kind = REC_EVENT_TEMPORARY,
+                                               .process = thread->process->index,
+                                               .thread = thread->entry,
+                                               .row = row});
+}
+
+enum err
+book_free(struct book *book, struct book_thread *thread, uint64_t address, bool is_temporary)
+{
+    struct live_block block;
+    const bool is_known = live_map_take(&thread->process->live, address, &block);
+    if (is_temporary) {
+        thread->last_address = thread->last_address == address ? address : 0;
+        TRY(count_temporary(book, thread, address, is_known ? &block : NULL));
+    }
+    thread->last_address = 0;
+    if (UNLIKELY(book->watch.is_there)) {
+        book->watch.thread = thread->entry;
+        book->watch.free_kind = REC_EVENT_FREE;
+    }
+    if (UNLIKELY(!is_known)) {
+        return free_unknown(book, thread, address);
+    }
+    // Of a block that another lane made in this very tick it is not sure that this free means it:
+    // its bytes lower nobody's prefix, so that the bound stays one.
+    const bool is_sure =
+        block.born_ms < thread->tick_ms || book->rows.rows.items[block.row].thread == thread->entry;
+    if (LIKELY(is_sure)) {
+        peak_bound_change(&book->bound, &thread->swing, -(int64_t)block.size_bytes);
+    }
+    return close_block(book, thread->process, address, &block, thread->tick_ms);
+}
+
+enum err
+book_reallocate(struct book *book, struct book_thread *thread, const struct book_move *move)
+{
+    TRY(book_free(book, thread, move->from, move->is_temporary));
+    return book_allocate(book, thread, move->to, move->row, move->size_bytes);
+}
+
+enum err
+book_pairs(struct book *book, uint32_t row, uint64_t size_bytes, uint32_t count, uint32_t temporary)
+{
+    TRY(row_table_paired(&book->rows, row, size_bytes, count, temporary));
+    const uint64_t bytes = count * size_bytes;
+    book->sums.allocations += count;
+    book->sums.allocated_bytes += bytes;
+    book->sums.frees += count;
+    book->sums.freed_bytes += bytes;
+    book->sums.temporary += temporary;
+    book->temporary_bytes += temporary * size_bytes;
+    return ERR_OK;
+}
+
+void book_rise(struct book *book,
+               struct book_thread *thread,
+               uint64_t rise_bytes,
+               uint64_t held_bytes)
+{
+    peak_bound_rise(&book->bound, &thread->swing, rise_bytes, held_bytes);
+}
+
+uint64_t book_margin(const struct book *book, const struct book_process *process)
+{
+    const uint64_t all = book->peak_bytes - book->sums.live_bytes;
+    const uint64_t own = process->record.peak_bytes - process->live_bytes;
+    return all < own ? all : own;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// book: the profile of a recording while it grows: who holds what, and who ever did.
+//
+//     events --> live blocks (per process) --> rows, totals, series, peak
+//
+// Events of one thread come in their true order; events of different threads come tick by tick, in
+// any order within a tick. What follows from that: blocks of one address are paired first in first
+// out, a free that nothing matches waits for a while (waiting_frees), and the peak has a bound
+// (peak_bound).
+// Rules: a realloc is the free of the old and the allocation of the new block, and one event; an
+// allocation is temporary if its thread's next event frees its address, as the thread itself says.
+// Pairs are allocated and freed within a tick, below the maximum (nursery.h). The peak is that of
+// the sum over all processes; a process that ends takes its blocks out of the sum, but they stay
+// live at the end for their rows. Context: H, one thread. Failure: ERR_NO_MEMORY and ERR_LIMIT end
+// the recording; what is in the book stays consistent but for the one event.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/string_table.h"
+#include "host/vec.h"
+#include "recorder/block_list.h"
+#include "recorder/book_mapping.h"
+#include "recorder/book_process.h"
+#include "recorder/event_log.h"
+#include "recorder/mark_list.h"
+#include "recorder/peak_bound.h"
+#include "recorder/row_table.h"
+#include "recorder/series.h"
+#include "recorder/stack_table.h"
+#include "recorder/thread_table.h"
+#include "recording/tables.h"
+
+// What rows may keep of their history, beyond which it becomes coarser: 12 and 2 MiB.
+#define BOOK_CELLS_MAX   (256u << 10)
+#define BOOK_COHORTS_MAX (64u << 10)
+
+DEFINE_VEC(book_process_vec, struct book_process *);
+
+// Recording was stopped at some moment from `from_ms` to `to_ms`.
+struct book_stop {
+    uint64_t from_ms;
+    uint64_t to_ms;
+};
+
+DEFINE_VEC(book_stop_vec, struct book_stop);
+
+// Who wants to hear of single blocks. Both NULL in most recordings.
+struct book_watch {
+    struct block_list *blocks;     // borrowed
+    struct event_log *events;      // borrowed
+    bool is_there;                 // one of them is not NULL
+    uint32_t thread;               // who frees, while a block is closed
+    enum rec_event_kind free_kind; // and how
+};
+
+struct book {
+    struct string_table strings;
+    struct stack_table stacks;
+    struct row_table rows;
+    struct thread_table threads;
+    struct rec_mapping_vec mappings;
+    struct mark_list marks;
+    struct book_process_vec processes; // owned; index = index in the recording
+    struct map_u64 last_of_pid;        // pid -> index of its latest image
+    struct running_sums sums;
+    struct series series;
+    struct peak_bound bound;
+    uint64_t live_blocks;
+    uint64_t now_ms; // tick under way
+    uint64_t peak_bytes;
+    uint64_t peak_blocks;
+    uint64_t peak_time_ms;
+    uint64_t temporary_bytes;
+    uint64_t unknown_frees;
+    uint64_t unrecorded_frees; // of blocks that were allocated while recording was stopped
+    struct book_stop_vec stops;
+    struct book_watch watch; // what else is told of each event
+    uint64_t waiting_count;  // over all processes
+    uint64_t seed;           // of the live maps
+    uint64_t held_since_ms;  // allocations of this tick and later ones may be missing
+    rec_string libc;
+};
+
+// One thread as the book sees it. Zeroed but for what book_thread_begin sets.
+struct book_thread {
+    struct book_process *process; // borrowed
+    uint32_t lane;                // tells threads apart that run at one time
+    uint32_t thread_id;
+    uint32_t entry; // in the thread table, REC_NONE until its first stack
+    rec_string name;
+    uint64_t start_ms;
+    uint64_t tick_ms;      // of its latest event
+    uint64_t last_address; // of its latest event if that was an allocation, else 0
+    uint64_t last_bytes;
+    uint64_t last_born_ms;
+    uint32_t last_row;
+    struct lane_swing swing;
+};
+
+// `seed` should be unknown to the recorded programs.
+enum err book_init(struct book *book, uint64_t seed) MUST_USE;
+void book_release(struct book *book);
+
+// Nothing will be booked any more: gives back the memory that only booking needs.
+void book_seal(struct book *book);
+
+// Recording stops, or has not begun: from here on, there are blocks that were never seen.
+enum err book_note_stop(struct book *book, struct book_stop stop) MUST_USE;
+
+// A process joins, or goes on as a new image: then the earlier one must have been ended before.
+enum err book_process_begin(struct book *book,
+                            const struct rec_process *what,
+                            struct book_process **out) MUST_USE;
+
+// What is known of a process's end.
+struct book_process_ending {
+    uint64_t end_ms;  // its last sign of life
+    uint64_t gone_ms; // it was found gone then, so its heap may have lived until then; 0: not later
+    bool is_exec;     // another image of the same process follows
+};
+
+// All its events have been booked, and those of others up to its last sign of life.
+enum err book_process_end(struct book *book,
+                          struct book_process *process,
+                          const struct book_process_ending *ending) MUST_USE;
+
+// Finds blocks for the frees of `process` that wait since before now_tick, and gives up those that
+// have waited too long; UINT64_MAX: all of them. Done by book_tick and book_process_end.
+enum err book_settle(struct book *book, struct book_process *process, uint64_t now_tick) MUST_USE;
+
+void book_thread_begin(struct book_thread *thread,
+                       struct book_process *process,
+                       uint32_t lane,
+                       uint32_t thread_id,
+                       uint64_t start_ms);
+void book_thread_end(struct book *book, struct book_thread *thread);
+enum err book_thread_name(struct book *book, struct book_thread *thread, struct bytes name)
+    MUST_USE;
+
+// The row of this thread and stack.
+enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, uint32_t *out_row)
+    MUST_USE;
+
+// Time has come to tick_ms: all events of earlier ticks have been booked. Going back does nothing.
+enum err book_tick(struct book *book, uint64_t tick_ms) MUST_USE;
+
+// Two threads are there at one time: from now on the peak has a bound, not a value.
+void book_is_shared(struct book *book);
+
+// Threads hold, of ticks from since_ms on (UINT64_MAX: none), blocks of at most `bytes` that will
+// be booked later.
+void book_note_holds(struct book *book, uint64_t since_ms, uint64_t bytes);
+
+// The events. Addresses are not 0; rows are of book_row.
+enum err book_allocate(struct book *book,
+                       struct book_thread *thread,
+                       uint64_t address,
+                       uint32_t row,
+                       uint64_t size_bytes) MUST_USE;
+enum err
+book_free(struct book *book, struct book_thread *thread, uint64_t address, bool is_temporary)
+    MUST_USE;
+
+// A block that moved, or changed its size.
+struct book_move {
+    uint64_t from;
+    uint64_t to;
+    uint64_t size_bytes;
+    uint32_t row;
+    bool is_temporary; // what lay at `from` was
+};
+enum err book_reallocate(struct book *book,
+                         struct book_thread *thread,
+                         const struct book_move *move) MUST_USE;
+
+// `count` blocks of size_bytes, each allocated and freed by the thread in its present tick.
+enum err
+book_pairs(struct book *book, uint32_t row, uint64_t size_bytes, uint32_t count, uint32_t temporary)
+    MUST_USE;
+
+// In its present tick the thread's sum was at most rise_bytes above what it was at its beginning,
+// and blocks of at most held_bytes were not known to us.
+void book_rise(struct book *book,
+               struct book_thread *thread,
+               uint64_t rise_bytes,
+               uint64_t held_bytes);
+
+// By how much the live bytes of `process` may rise without setting any new maximum.
+uint64_t book_margin(const struct book *book, const struct book_process *process);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// cell_table: what each row did in each time slice.
+//
+// A row that was active in one slice only has no cells: that slice is noted beside the row, and the
+// row's own sums are its one cell. The second slice makes it a list in a pool that all rows share,
+// the latest first, so that an event looks at one cell. When slices merge, so do cells, and those
+// that are left over are the next to be used.
+// Memory: 48 bytes a cell, for rows of more than one slice.
+// Context: H, one thread. Failure: ERR_NO_MEMORY leaves the table usable, without the event.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/vec.h"
+#include "recording/tables.h"
+
+#define CELL_NONE UINT32_MAX
+
+struct cell {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t temporary;
+    uint32_t slice;
+    uint32_t older; // the row's cell before this, or CELL_NONE
+};
+
+DEFINE_VEC(cell_vec, struct cell);
+DEFINE_VEC(rec_cell_vec, struct rec_cell);
+
+// What a row keeps.
+struct row_cells {
+    uint32_t latest; // CELL_NONE: everything so far was in `slice`
+    uint32_t slice;  // of the row's latest event
+};
+
+// Zeroed is empty and valid.
+struct cell_table {
+    struct cell_vec pool;
+    uint32_t free_first; // the first of free_count left-over cells, linked by `older`
+    size_t free_count;
+};
+
+// Cells in use.
+static inline size_t cell_table_count(const struct cell_table *table)
+{
+    return table->pool.len - table->free_count;
+}
+
+void cell_table_release(struct cell_table *table);
+
+// The rest of cell_table_touch: a row's first event in a slice.
+enum err cell_table_begin(struct cell_table *table,
+                          struct row_cells *cells,
+                          const struct rec_row *row,
+                          uint32_t slice,
+                          struct cell **out) MUST_USE;
+
+// Something is about to be added to `row` in `slice`, which is not before its latest one. Returns
+// in *out the cell to which the same must be added (valid until the next call), NULL if there is
+// none. Inline: it is on the path of each event.
+static inline MUST_USE enum err cell_table_touch(struct cell_table *table,
+                                                 struct row_cells *cells,
+                                                 const struct rec_row *row,
+                                                 uint32_t slice,
+                                                 struct cell **out)
+{
+    if (LIKELY(cells->slice == slice && row->allocations > 0)) {
+        *out = cells->latest == CELL_NONE ? NULL : table->pool.items + cells->latest;
+        return ERR_OK;
+    }
+    return cell_table_begin(table, cells, row, slice, out);
+}
+
+// Slices merge: slice s of a row, whose cells these are, becomes s >> shift. Takes no memory.
+void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uint32_t shift);
+
+// Appends the cells of row number `index` to `out`, by ascending slice; slice s of ours is slice
+// s << shift of theirs.
+enum err cell_table_collect(const struct cell_table *table,
+                            const struct row_cells *cells,
+                            const struct rec_row *row,
+                            uint32_t index,
+                            uint32_t shift,
+                            struct rec_cell_vec *out) MUST_USE;

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+// drain: see the header. Here: the pass and the lanes. Processes: drain_process.c.
+#include "recorder/drain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "recorder/drain_process.h"
+
+enum {
+    TIME_SLACK_MS = 1000, // a lane may be ahead of our clock by what a pass takes, not more
+    ANY_SLOT = SESSION_MAX_PROCESSES,
+    SETTLE_NS = 1000000,
+    THREAD_CHECK_MS = 1000, // how often lanes are asked whether their thread still lives
+};
+
+enum err drain_init(struct drain *drain,
+                    const struct session *session,
+                    struct book *book,
+                    struct err_info *info)
+{
+    *drain = (struct drain){.session = session, .book = book};
+    drain->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (drain->epoll < 0) {
+        return err_set_errno(info, errno, "cannot watch processes");
+    }
+    drain->piece = malloc(LANE_READER_PIECE_MAX);
+    drain->scratch = malloc(sizeof(*drain->scratch));
+    if (drain->piece == NULL || drain->scratch == NULL) {
+        drain_release(drain);
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    return ERR_OK;
+}
+
+static void lane_free(struct drain *drain, uint32_t lane)
+{
+    lane_reader_release(&drain->lanes[lane]->reader);
+    free(drain->lanes[lane]);
+    drain->lanes[lane] = NULL;
+}
+
+void drain_release(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        lane_free(drain, drain->active[i]);
+    }
+    drain->active_count = 0;
+    for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
+        drain_process_forget(drain, i);
+    }
+    free(drain->piece);
+    drain->piece = NULL;
+    free(drain->scratch);
+    drain->scratch = NULL;
+    if (drain->epoll > 0) {
+        (void)close(drain->epoll);
+    }
+    drain->epoll = -1;
+}
+
+uint64_t drain_events(const struct drain *drain)
+{
+    uint64_t events = drain->ended_events;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        events += drain->lanes[drain->active[i]]->reader.events;
+    }
+    return events;
+}
+
+// A lane's bit is set and we do not read it yet.
+static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_ms)
+{
+    struct lane_header *header = session_lane(drain->session->memory, index);
+    // Acquire: pairs with the release in session_claim_lane; the owner's fields are final.
+    if (atomic_load_explicit(&header->state, memory_order_acquire) == LANE_FREE) {
+        return ERR_OK; // claimed, not filled in yet
+    }
+    const uint32_t slot = header->process_index;
+    if (slot >= SESSION_MAX_PROCESSES || drain->processes[slot].book == NULL) {
+        return ERR_OK; // its process has not been begun yet, or the lane lies
+    }
+    struct drain_process *process = drain->processes + slot;
+    struct drain_lane *lane = calloc(1, sizeof(*lane));
+    if (lane == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    const uint64_t start_ms = header->start_ms;
+    lane->process = slot;
+    lane_reader_init(&lane->reader, header, index, process->book, header->thread_id,
+                     start_ms < clock_ms ? start_ms : clock_ms);
+    drain->lanes[index] = lane;
+    drain->active[drain->active_count++] = index;
+    process->lane_count++;
+    if (drain->active_count > 1) {
+        book_is_shared(drain->book);
+    }
+    return ERR_OK;
+}
+
+// Begins the lanes that are in use and new; those of one slot, or of all (ANY_SLOT).
+static enum err find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    for (uint32_t word = 0; word < SESSION_MAX_LANES / 64; word++) {
+        // Relaxed: lane_begin acquires what it needs from the lane itself.
+        uint64_t used =
+            atomic_load_explicit(&drain->session->header->lane_bitmap[word], memory_order_relaxed);
+        for (; used != 0; used &= used - 1) {
+            uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(used);
+            const struct lane_header *header = session_lane(drain->session->memory, index);
+            if (drain->lanes[index] == NULL &&
+                (slot == ANY_SLOT || slot == header->process_index)) {
+                TRY(lane_begin(drain, index, clock_ms));
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+static void lane_distrust(struct drain *drain, struct drain_lane *lane)
+{
+    if (!lane->is_corrupt) {
+        lane->is_corrupt = true;
+        drain->corrupt_lanes++;
+    }
+    lane_consumer_discard(&lane->reader.consumer);
+}
+
+// Reads one lane up to last_tick. Trouble with the lane is no trouble of ours.
+static enum err
+lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_tick, uint64_t clock_ms)
+{
+    enum err err = lane_reader_run(&lane->reader, drain->book, last_tick, clock_ms + TIME_SLACK_MS,
+                                   drain->piece);
+    if (err != ERR_CORRUPT) {
+        return err;
+    }
+    lane_distrust(drain, lane);
+    return ERR_OK;
+}
+
+// Looks how far each lane has been written; the unread ones come to the front of `active`.
+static uint32_t snapshot_lanes(struct drain *drain)
+{
+    uint32_t unread = 0;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane->is_corrupt || lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {
+            lane_distrust(drain, lane);
+        } else if (lane_reader_has_unread(&lane->reader)) {
+            uint32_t index = drain->active[i];
+            drain->active[i] = drain->active[unread];
+            drain->active[unread++] = index;
+        }
+    }
+    return unread;
+}
+
+// Takes what the lane's nursery holds.
+static enum err lane_take(struct drain *drain, struct drain_lane *lane, bool is_alive)
+{
+    struct lane_reader *reader = &lane->reader;
+    enum err err = lane_consumer_refresh(&reader->consumer);
+    if (err == ERR_OK) {
+        reader->late_pos = reader->consumer.write_pos;
+        err = nursery_reader_take(reader->consumer.lane, is_alive, drain->scratch, &reader->late);
+    }
+    if (err != ERR_CORRUPT) {
+        return err;
+    }
+    lane_distrust(drain, lane);
+    u64_vec_clear(&reader->late);
+    return ERR_OK;
+}
+
+static bool lane_is_deserted(const struct drain *drain, const struct drain_lane *lane)
+{
+    // Acquire: pairs with the release in lane_producer_close.
+    return drain->processes[lane->process].is_dead || lane->is_done ||
+           atomic_load_explicit(&lane->reader.consumer.lane->state, memory_order_acquire) ==
+               LANE_CLOSED;
+}
+
+// Takes what the thread of `lane` holds, if it will not send it itself in time; else notes it.
+static enum err lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last)
+{
+    struct lane_header *header = lane->reader.consumer.lane;
+    lane->hold = (struct nursery_hold){.since_ms = UINT64_MAX};
+    if (lane->is_corrupt || lane->is_relieved || lane->reader.late.len > 0) {
+        return ERR_OK;
+    }
+    if (is_last || lane_is_deserted(drain, lane)) {
+        lane->is_relieved = true;
+        return lane_take(drain, lane, false);
+    }
+    lane->hold = nursery_reader_hold(header);
+    if (lane->hold.since_ms != UINT64_MAX && nursery_reader_lock(header, drain->settled_ms)) {
+        lane->hold.since_ms = UINT64_MAX;
+        const enum err err = lane_take(drain, lane, true);
+        nursery_reader_unlock(header);
+        return err;
+    }
+    return ERR_OK;
+}
+
+static enum err relieve_lanes(struct drain *drain, bool is_last)
+{
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        TRY(lane_relieve(drain, drain->lanes[drain->active[i]], is_last));
+    }
+    return ERR_OK;
+}
+
+// What threads still hold of the ticks up to last_tick.
+static void note_holds(struct drain *drain, uint64_t last_tick)
+{
+    struct nursery_hold all = {.since_ms = UINT64_MAX};
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        const struct nursery_hold *hold = &drain->lanes[drain->active[i]]->hold;
+        if (hold->since_ms != UINT64_MAX && hold->since_ms <= last_tick) {
+            all.since_ms = hold->since_ms < all.since_ms ? hold->since_ms : all.since_ms;
+            all.bytes += hold->bytes < UINT32_MAX ? hold->bytes : UINT32_MAX;
+        }
+    }
+    book_note_holds(drain->book, all.since_ms, all.bytes);
+}
+
+void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
+{
+    if (monotonic_ns - drain->noted_at_ns >= SETTLE_NS) {
+        drain->settled_ms = drain->noted_ms;
+        drain->noted_ms = clock_ms;
+        drain->noted_at_ns = monotonic_ns;
+    }
+}
+
+static bool is_pressed(const struct lane_consumer *consumer)
+{
+    return lane_consumer_unread_bytes(consumer) >= consumer->ring_bytes / 2;
+}
+
+// The last tick that this pass books; see the header.
+static uint64_t last_tick_of_pass(const struct drain *drain, uint32_t unread, uint64_t clock_ms)
+{
+    if (drain->active_count == 1) {
+        return UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < unread; i++) {
+        if (is_pressed(&drain->lanes[drain->active[i]]->reader.consumer)) {
+            return UINT64_MAX;
+        }
+    }
+    const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
+    const uint64_t complete_ms = is_held_back ? drain->settled_ms : clock_ms;
+    return complete_ms == 0 ? 0 : complete_ms - 1;
+}
+
+static uint64_t earliest_tick(const struct drain *drain, uint32_t unread)
+{
+    uint64_t tick = UINT64_MAX;
+    for (uint32_t i = 0; i < unread; i++) {
+        uint64_t next = drain->lanes[drain->active[i]]->reader.next_tick;
+        tick = next < tick ? next : tick;
+    }
+    return tick;
+}
+
+// Recycles lane active[i].
+static void lane_end(struct drain *drain, uint32_t i)
+{
+    const uint32_t index = drain->active[i];
+    struct drain_lane *lane = drain->lanes[index];
+    drain->ended_events += lane->reader.events;
+    book_thread_end(drain->book, &lane->reader.thread);
+    struct drain_process *process = drain->processes + lane->process;
+    process->lane_count--;
+    if (lane->reader.thread.tick_ms > process->end_ms) {
+        process->end_ms = lane->reader.thread.tick_ms;
+    }
+    lane_free(drain, index);
+    drain->active[i] = drain->active[--drain->active_count];
+    session_recycle_lane(drain->session, index);
+}
+
+static bool lane_is_finished(const struct drain *drain, struct drain_lane *lane)
+{
+    if (!drain->processes[lane->process].is_dead && !lane->is_done) {
+        // Acquire: pairs with the release in lane_producer_close; its last records are published.
+        uint32_t state =
+            atomic_load_explicit(&lane->reader.consumer.lane->state, memory_order_acquire);
+        if (state != LANE_CLOSED) {
+            return false;
+        }
+    }
+    if (lane->is_corrupt) {
+        return true;
+    }
+    // It may have been written to after the snapshot: then it is for the next pass.
+    return lane_consumer_refresh(&lane->reader.consumer) != ERR_OK ||
+           !lane_reader_has_unread(&lane->reader);
+}
+
+static void end_finished_lanes(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->active_count;) {
+        if (lane_is_finished(drain, drain->lanes[drain->active[i]])) {
+            lane_end(drain, i);
+        } else {
+            i++;
+        }
+    }
+}
+
+// Books what the snapshot found in the first `unread` lanes up to last_tick, tick by tick.
+static enum err
+merge_lanes(struct drain *drain, uint32_t unread, uint64_t last_tick, uint64_t clock_ms)
+{
+    while (unread > 0) {
+        uint64_t tick = earliest_tick(drain, unread);
+        if (tick > last_tick) {
+            return ERR_OK;
+        }
+        if (UNLIKELY(drain->has_dead)) {
+            end_finished_lanes(drain);
+            TRY(drain_process_end_dead(drain, tick));
+        } else if (unread == 1) {
+            tick = last_tick;
+        }
+        for (uint32_t i = 0; i < unread;) {
+            struct drain_lane *lane = drain->lanes[drain->active[i]];
+            if (lane->reader.next_tick <= tick) {
+                TRY(lane_run(drain, lane, tick, clock_ms));
+            }
+            if (lane_reader_has_unread(&lane->reader)) {
+                i++;
+                continue;
+            }
+            uint32_t index = drain->active[i];
+            drain->active[i] = drain->active[--unread];
+            drain->active[unread] = index;
+        }
+    }
+    return ERR_OK;
+}
+
+// A thread that ended without a word (by a raw system call, or when another one executed a
+// program) leaves its lane open.
+static void check_threads(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        const struct drain_process *process = drain->processes + lane->process;
+        if (!lane->is_done && process->is_our_namespace && !process->is_dead) {
+            lane->is_done =
+                !drain_process_has_thread(process, (pid_t)lane->reader.thread.thread_id);
+        }
+    }
+}
+
+enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    TRY(find_lanes(drain, slot, clock_ms)); // it may have come and gone since the last pass
+    for (uint32_t i = 0; i < drain->active_count;) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane->process != slot) {
+            i++;
+            continue;
+        }
+        if (!lane->is_corrupt) {
+            TRY(lane_take(drain, lane, false));
+        }
+        if (!lane->is_corrupt) {
+            TRY(lane_run(drain, lane, UINT64_MAX, clock_ms));
+        }
+        lane_end(drain, i);
+    }
+    return ERR_OK;
+}
+
+enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
+{
+    drain_process_notice_deaths(drain, clock_ms);
+    TRY(drain_process_begin_new(drain, clock_ms));
+    TRY(find_lanes(drain, ANY_SLOT, clock_ms));
+    if (clock_ms >= drain->next_thread_check_ms) {
+        drain->next_thread_check_ms = clock_ms + THREAD_CHECK_MS;
+        check_threads(drain);
+    }
+    TRY(relieve_lanes(drain, is_last));
+    uint32_t unread = snapshot_lanes(drain);
+    uint64_t last_tick = is_last ? UINT64_MAX : last_tick_of_pass(drain, unread, clock_ms);
+    note_holds(drain, last_tick);
+    TRY(merge_lanes(drain, unread, last_tick, clock_ms));
+    end_finished_lanes(drain);
+    TRY(drain_process_end_dead(drain, last_tick == UINT64_MAX ? UINT64_MAX : last_tick + 1));
+    *out_was_busy = unread > 0;
+    return ERR_OK;
+}

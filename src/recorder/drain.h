@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// drain: takes what all lanes hold into the book, and follows lanes and processes from birth to
+// end.
+//
+// One pass:
+//   1. which processes have died            (before 3, so that their last records are seen)
+//   2. which lanes and processes are new
+//   3. what threads hold that stand still or are gone (nursery_reader)
+//   4. how far each lane has been written   (one snapshot)
+//   5. up to there, tick by tick: the lanes with the earliest tick first; but ticks that a thread
+//   may
+//      still hold blocks of are left for a later pass, so that no lane gets ahead of another one
+//      (unless there is only one lane, or one is so full that its thread would have to wait)
+//   6. lanes that are closed and empty are recycled; so are those of dead threads and processes
+//
+// A dead process whose lanes are all recycled ends in the book, and its slot is given back, when
+// all lanes have been booked up to its last sign of life: what others did before that was done
+// beside its heap.
+//
+// A process that executes another program joins again in a new slot: the slot of its earlier image
+// is drained and ended before the new one begins.
+// Trust: slots and lanes are shared with the programs. Fields are copied once and checked; a lane
+// that breaks the rules is counted, discarded from then on, and recycled when its process ends.
+// Context: H, the recorder's main thread.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "recorder/book.h"
+#include "recorder/lane_reader.h"
+#include "recorder/nursery_reader.h"
+#include "session/session_create.h"
+
+struct drain_lane {
+    struct lane_reader reader;
+    uint32_t process;         // slot
+    bool is_corrupt;          // nothing is believed any more
+    bool is_done;             // its thread has ended: recycle it when it is empty
+    bool is_relieved;         // its thread is gone, and what its nursery held was taken
+    struct nursery_hold hold; // at the beginning of the pass, if it could not be taken
+};
+
+struct drain_process {
+    struct book_process *book; // NULL: the slot is not in use
+    pid_t pid;
+    int pidfd; // -1 if there is none: then it is asked by kill(2)
+    bool is_dead;
+    bool is_our_namespace; // its thread ids mean to us what they mean to it
+    uint32_t lane_count;
+    uint64_t end_ms;  // last sign of life so far: its events, and the exit that it noted
+    uint64_t gone_ms; // when it was found dead
+};
+
+struct drain {
+    const struct session *session;               // borrowed
+    struct book *book;                           // borrowed
+    int epoll;                                   // owned
+    pid_t main_pid;                              // of the program that was started, 0 if none
+    uint64_t *piece;                             // owned: LANE_READER_PIECE_MAX bytes
+    struct nursery_tables *scratch;              // owned: a copy of one
+    struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
+    uint32_t active[SESSION_MAX_LANES];          // the lanes in use
+    uint32_t active_count;
+    struct drain_process processes[SESSION_MAX_PROCESSES];
+    uint32_t process_count;
+    bool has_dead; // some of them are marked as dead
+    uint64_t corrupt_lanes;
+    uint64_t ended_events; // of lanes that have been recycled
+    uint64_t seen_joins;   // session_header.join_count at the latest look at the slots
+    uint64_t next_slot_scan_ms;
+    uint64_t next_thread_check_ms;
+    uint64_t settled_ms; // see drain_note_time
+    uint64_t noted_ms;
+    uint64_t noted_at_ns;
+};
+
+// `session` and `book` must outlive it.
+enum err drain_init(struct drain *drain,
+                    const struct session *session,
+                    struct book *book,
+                    struct err_info *info) MUST_USE;
+void drain_release(struct drain *drain);
+
+// Says what time it is, by the session's clock and by that of the system, before each pass. A
+// thread that has done nothing since before `settled_ms`, a session time that was true a
+// millisecond ago at least, is taken to stand still.
+void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns);
+
+// One pass at time clock_ms, which must have been read before. `is_last`: nothing is left for a
+// next one. Returns in *out_was_busy whether there was anything to do.
+// ERR_NO_MEMORY or ERR_LIMIT: the book is full, the recording must end.
+enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
+    MUST_USE;
+
+// Records booked so far.
+uint64_t drain_events(const struct drain *drain);

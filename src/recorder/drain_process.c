@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// drain_process: see the header.
+#include "recorder/drain_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    DEATHS_AT_ONCE = 64,
+    SLOT_SCAN_MS = 10, // how often all process slots are looked at, come what may
+};
+
+// A thread may hold our pid namespace's name for a process; ENOENT and EACCES count as "no".
+static bool is_our_namespace(pid_t pid)
+{
+    char path[64];
+    char theirs[64];
+    char ours[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid); // fits
+    ssize_t their_len = readlink(path, theirs, sizeof(theirs));
+    ssize_t our_len = readlink("/proc/self/ns/pid", ours, sizeof(ours));
+    return their_len > 0 && their_len == our_len && memcmp(theirs, ours, (size_t)our_len) == 0;
+}
+
+bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)process->pid, (int)thread_id);
+    if (access(path, F_OK) == 0) {
+        return true;
+    }
+    // Without its process a missing thread proves nothing: leave that to the pidfd.
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+    return access(path, F_OK) != 0;
+}
+
+static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    struct drain_process *process = drain->processes + slot;
+    if (process->is_dead) {
+        return;
+    }
+    // Relaxed: whoever wrote it is gone. A time in the future is a lie.
+    const uint64_t exit_ms = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
+    if (exit_ms <= clock_ms && exit_ms > process->end_ms) {
+        process->end_ms = exit_ms;
+    }
+    process->gone_ms = clock_ms;
+    process->is_dead = true;
+    drain->has_dead = true;
+}
+
+static void watch(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    struct drain_process *process = drain->processes + slot;
+    if (process->pid <= 0) { // no process: the slot was scribbled over
+        mark_dead(drain, slot, clock_ms);
+        return;
+    }
+    process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    if (process->pidfd < 0) {
+        if (errno == ESRCH) {
+            mark_dead(drain, slot, clock_ms);
+        }
+        return;
+    }
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = slot};
+    if (epoll_ctl(drain->epoll, EPOLL_CTL_ADD, process->pidfd, &event) != 0) {
+        (void)close(process->pidfd);
+        process->pidfd = -1;
+    }
+}
+
+void drain_process_forget(struct drain *drain, uint32_t slot)
+{
+    struct drain_process *process = drain->processes + slot;
+    if (process->book == NULL) {
+        return;
+    }
+    if (process->pidfd >= 0) {
+        (void)close(process->pidfd); // leaves the epoll set by itself
+    }
+    *process = (struct drain_process){.pidfd = -1};
+    drain->process_count--;
+}
+
+// Ends what is in `slot` and gives the slot back.
+static enum err slot_end(struct drain *drain, uint32_t slot, bool is_exec)
+{
+    const struct drain_process *process = drain->processes + slot;
+    const struct book_process_ending ending = {
+        .end_ms = process->end_ms, .gone_ms = process->gone_ms, .is_exec = is_exec};
+    TRY(book_process_end(drain->book, process->book, &ending));
+    drain_process_forget(drain, slot);
+    struct process_slot *shared = session_process(drain->session->memory, slot);
+    shared->generation++;
+    // Release: pairs with the acquire of whoever claims the slot next.
+    atomic_store_explicit(&shared->state, PROCESS_FREE, memory_order_release);
+    return ERR_OK;
+}
+
+// The image that goes on began at `next_start_ms`: the heap of the earlier one was gone by then.
+static enum err
+end_earlier_image(struct drain *drain, pid_t pid, uint64_t next_start_ms, uint64_t clock_ms)
+{
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        struct drain_process *process = drain->processes + slot;
+        if (process->book != NULL && process->pid == pid) {
+            TRY(drain_image(drain, slot, clock_ms));
+            process->end_ms = next_start_ms;
+            // Alone, it is followed by its own next image and by nobody else.
+            process->gone_ms = drain->process_count > 1 ? next_start_ms : 0;
+            TRY(slot_end(drain, slot, true));
+        }
+    }
+    return ERR_OK;
+}
+
+static uint32_t rec_flags(const struct drain *drain, uint32_t flags, pid_t pid)
+{
+    return ((flags & PROCESS_FORKED) != 0 ? REC_PROCESS_FORKED : 0) |
+           ((flags & PROCESS_OWN_ALLOCATOR) != 0 ? REC_PROCESS_OWN_ALLOCATOR : 0) |
+           (pid == drain->main_pid ? REC_PROCESS_MAIN : 0);
+}
+
+// A slot that is filled in and new.
+static bool is_new(const struct drain *drain, uint32_t slot)
+{
+    // Acquire: pairs with the release of PROCESS_ACTIVE; the other fields are final.
+    const uint32_t state = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->state, memory_order_acquire);
+    return drain->processes[slot].book == NULL &&
+           (state == PROCESS_ACTIVE || state == PROCESS_REFUSED);
+}
+
+static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    const struct process_slot *shared = session_process(drain->session->memory, slot);
+    const pid_t pid = (pid_t)shared->pid;
+    const uint64_t start_ms = shared->start_ms;
+    const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
+    TRY(end_earlier_image(drain, pid, begun_ms, clock_ms));
+    const struct rec_process record = {
+        .pid = (uint32_t)pid,
+        .parent_pid = shared->parent_pid,
+        .flags = rec_flags(drain, shared->flags, pid),
+        .exit_status = -1,
+        .start_ms = begun_ms,
+    };
+    struct book_process *book = NULL;
+    TRY(book_process_begin(drain->book, &record, &book));
+    drain->processes[slot] = (struct drain_process){
+        .book = book, .pid = pid, .pidfd = -1, .is_our_namespace = is_our_namespace(pid)};
+    drain->process_count++;
+    watch(drain, slot, clock_ms);
+    return ERR_OK;
+}
+
+// The new slot that joined first, or SESSION_MAX_PROCESSES.
+static uint32_t first_new_slot(const struct drain *drain)
+{
+    uint32_t first = SESSION_MAX_PROCESSES;
+    uint64_t first_number = UINT64_MAX;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        if (is_new(drain, slot)) {
+            const uint64_t number = session_process(drain->session->memory, slot)->join_number;
+            if (first == SESSION_MAX_PROCESSES || number < first_number) {
+                first = slot;
+                first_number = number;
+            }
+        }
+    }
+    return first;
+}
+
+enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
+{
+    // Relaxed: only says that a look is worth while. A slot that is counted and not filled in yet
+    // is found by the next regular look.
+    const uint64_t joined =
+        atomic_load_explicit(&drain->session->header->join_count, memory_order_relaxed);
+    const bool is_due = clock_ms >= drain->next_slot_scan_ms;
+    if (joined == drain->seen_joins && !is_due) {
+        return ERR_OK;
+    }
+    drain->seen_joins = joined;
+    drain->next_slot_scan_ms = clock_ms + SLOT_SCAN_MS;
+    for (uint32_t slot; (slot = first_new_slot(drain)) < SESSION_MAX_PROCESSES;) {
+        TRY(slot_begin(drain, slot, clock_ms));
+    }
+    for (uint32_t slot = 0; is_due && slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = drain->processes + slot;
+        if (process->book != NULL && process->pidfd < 0 && kill(process->pid, 0) != 0 &&
+            errno == ESRCH) {
+            mark_dead(drain, slot, clock_ms);
+        }
+    }
+    return ERR_OK;
+}
+
+void drain_process_notice_deaths(struct drain *drain, uint64_t clock_ms)
+{
+    struct epoll_event events[DEATHS_AT_ONCE];
+    int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
+    for (int i = 0; i < count; i++) {
+        mark_dead(drain, events[i].data.u32, clock_ms);
+    }
+}
+
+enum err drain_process_end_dead(struct drain *drain, uint64_t before_ms)
+{
+    if (!drain->has_dead) {
+        return ERR_OK;
+    }
+    drain->has_dead = false;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = drain->processes + slot;
+        if (process->book == NULL || !process->is_dead) {
+            continue;
+        }
+        if (process->lane_count == 0 && process->end_ms < before_ms) {
+            TRY(slot_end(drain, slot, false));
+        } else {
+            drain->has_dead = true;
+        }
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// drain_process: the process slots of a session, as the drain follows them. Only drain.c uses it.
+//
+// Each process in a slot is watched through a pidfd; where there is none, it is asked by kill(2).
+// A slot is believed as far as it can be checked: a pid that does not exist is a dead process.
+// Context: H, the recorder's main thread.
+#pragma once
+
+#include "recorder/drain.h"
+
+// Begins all processes whose slots are filled in and new, in the order in which they joined. Ends
+// the earlier image of a process that executed another program.
+enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms) MUST_USE;
+
+// Marks those that have died since.
+void drain_process_notice_deaths(struct drain *drain, uint64_t clock_ms);
+
+// Ends the dead ones whose lanes are all recycled and whose last sign of life lies before
+// `before_ms`, and gives their slots back.
+enum err drain_process_end_dead(struct drain *drain, uint64_t before_ms) MUST_USE;
+
+// Whether the thread still exists. Only for processes in our own pid namespace.
+bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id);
+
+// Stops watching; the book keeps what it knows.
+void drain_process_forget(struct drain *drain, uint32_t slot);
+
+// Books all that the lanes of `slot` hold and recycles them. In drain.c.
+enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms) MUST_USE;

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+// lane_reader: see the header.
+#include "recorder/lane_reader.h"
+
+#include "base/hash.h"
+
+enum {
+    PREFETCH_WORDS =
+        28, // how far ahead of booking the live map's memory is fetched: 14 to 28 events
+};
+
+void lane_reader_init(struct lane_reader *reader,
+                      struct lane_header *lane,
+                      uint32_t lane_index,
+                      struct book_process *process,
+                      uint32_t thread_id,
+                      uint64_t start_ms)
+{
+    *reader = (struct lane_reader){.piece_bytes = LANE_READER_PIECE_MIN, .next_tick = start_ms};
+    lane_consumer_init(&reader->consumer, lane);
+    book_thread_begin(&reader->thread, process, lane_index, thread_id, start_ms);
+}
+
+void lane_reader_release(struct lane_reader *reader)
+{
+    lane_module_slot_vec_release(&reader->modules);
+    u32_vec_release(&reader->nodes);
+    u32_vec_release(&reader->rows);
+    u64_vec_release(&reader->late);
+    for (size_t i = 0; i < LANE_READER_TEXT_KINDS; i++) {
+        strbuf_release(&reader->texts[i]);
+    }
+}
+
+// A frame as the wire packs it.
+struct wire_frame {
+    uint64_t pc;     // for naming
+    uint64_t offset; // for the stack table
+    uint32_t module; // or REC_NONE
+    uint32_t flags;  // enum rec_frame_flags
+};
+
+static enum err frame_of(const struct lane_reader *reader, uint64_t word, struct wire_frame *out)
+{
+    uint64_t offset = word & WIRE_OFFSET_MASK;
+    size_t slot = word >> WIRE_OFFSET_BITS;
+    if (slot == 0) {
+        *out = (struct wire_frame){.pc = offset, .offset = offset, .module = REC_NONE};
+        return ERR_OK;
+    }
+    if (word == WIRE_FRAME_CUT) {
+        *out = (struct wire_frame){.pc = word, .module = REC_NONE, .flags = REC_FRAME_CUT};
+        return ERR_OK;
+    }
+    if (slot >= reader->modules.len || !reader->modules.items[slot].is_defined) {
+        return ERR_CORRUPT;
+    }
+    const struct lane_module_slot *module = reader->modules.items + slot;
+    *out = (struct wire_frame){
+        .pc = module->bias + offset, .offset = offset, .module = module->module};
+    return ERR_OK;
+}
+
+// The child of `parent` by `frame`, which is named `name` in this process. The names are asked
+// first; they may be out of date (code was unloaded, something else lies there now).
+static enum err child_node(struct book *book,
+                           struct map_u64 *names,
+                           uint32_t parent,
+                           uint64_t name,
+                           const struct wire_frame *frame,
+                           uint32_t *out_node)
+{
+    const uint32_t *known = map_u64_find(names, name);
+    if (known != NULL &&
+        stack_table_is_child(&book->stacks, *known, parent, frame->module, frame->offset)) {
+        *out_node = *known;
+        return ERR_OK;
+    }
+    uint32_t frame_id = 0;
+    uint32_t node = 0;
+    TRY(stack_table_frame(&book->stacks, frame->module, frame->offset, frame->flags, &frame_id));
+    TRY(stack_table_node(&book->stacks, parent, frame_id, &node));
+    TRY(map_u64_put(names, name, node));
+    *out_node = node;
+    return ERR_OK;
+}
+
+static enum err define_slot(struct lane_reader *reader, uint32_t slot, uint32_t node)
+{
+    if (slot >= LANE_READER_SLOTS_MAX) {
+        return ERR_CORRUPT;
+    }
+    while (reader->rows.len <= slot) {
+        TRY(u32_vec_reserve(&reader->nodes, 1));
+        TRY(u32_vec_push(&reader->rows, REC_NONE));
+        reader->nodes.items[reader->nodes.len++] = REC_NONE;
+    }
+    reader->nodes.items[slot] = node;
+    reader->rows.items[slot] = REC_NONE;
+    return ERR_OK;
+}
+
+static enum err
+book_stack(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct map_u64 *names = &reader->thread.process->nodes_by_name;
+    const uint64_t *words = record->payload - 1;
+    uint64_t name = words[1];
+    uint32_t node = 0;
+    if (name != 0) {
+        const uint32_t *base = map_u64_find(names, name);
+        if (base == NULL) {
+            return ERR_CORRUPT;
+        }
+        node = *base;
+    }
+    uint32_t count = wire_stack_count(words);
+    for (uint32_t i = 0; i < count; i++) {
+        struct wire_frame frame = {0};
+        TRY(frame_of(reader, words[2 + i], &frame));
+        name = stack_name(name, frame.pc);
+        TRY(child_node(book, names, node, name, &frame, &node));
+    }
+    if ((wire_stack_flags(words) & WIRE_STACK_HAS_SLOT) == 0) {
+        return ERR_OK;
+    }
+    return define_slot(reader, record->slot, node);
+}
+
+static enum err
+book_module(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct wire_module module = wire_module_of(record);
+    if ((module.flags & WIRE_MODULE_RESET) != 0) {
+        lane_module_slot_vec_clear(&reader->modules);
+        u32_vec_clear(&reader->nodes);
+        u32_vec_clear(&reader->rows);
+    }
+    if (module.slot == 0) {
+        return ERR_OK; // a reset alone
+    }
+    uint32_t id = 0;
+    CLEANUP(strbuf_release) struct strbuf program = {0};
+    if ((module.flags & WIRE_MODULE_MAIN) != 0 && module.path.len == 0) {
+        // The dynamic linker has no name for the program itself.
+        const rec_string executable = reader->thread.process->record.executable;
+        strbuf_append_text(&program, string_table_get(&book->strings, executable));
+        TRY(strbuf_result(&program));
+        module.path = strbuf_bytes(&program);
+    }
+    TRY(stack_table_module(&book->stacks, module.path, module.build_id, &id));
+    if ((module.flags & WIRE_MODULE_MAIN) != 0) {
+        book->stacks.modules.items[id].is_executable = 1;
+    }
+    if (module.slot >= reader->modules.len) {
+        TRY(lane_module_slot_vec_resize(&reader->modules, (size_t)module.slot + 1));
+    }
+    reader->modules.items[module.slot] =
+        (struct lane_module_slot){.bias = module.bias, .module = id, .is_defined = true};
+    return ERR_OK;
+}
+
+static enum err intern(struct book *book, struct bytes text, rec_string *out)
+{
+    size_t len = strnlen((const char *)text.data, text.len);
+    return string_table_intern(&book->strings, (const char *)text.data, len, out);
+}
+
+static enum err command_line(struct book *book, struct bytes arguments, rec_string *out)
+{
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    command_line_quote(&line, arguments);
+    TRY(strbuf_result(&line));
+    return string_table_intern(&book->strings, strbuf_text(&line), line.len, out);
+}
+
+// A whole text has arrived.
+static enum err
+book_text(struct lane_reader *reader, struct book *book, uint32_t kind, struct bytes text)
+{
+    struct rec_process *process = &reader->thread.process->record;
+    switch ((enum wire_text_kind)kind) {
+    case WIRE_TEXT_EXECUTABLE:
+        return intern(book, text, &process->executable);
+    case WIRE_TEXT_COMMAND_LINE:
+        return command_line(book, text, &process->command_line);
+    case WIRE_TEXT_THREAD_NAME:
+        return book_thread_name(book, &reader->thread, text);
+    case WIRE_TEXT_ALLOCATOR:
+        return intern(book, text, &process->allocator);
+    case WIRE_TEXT_LIBC:
+        return intern(book, text, &book->libc);
+    case WIRE_TEXT_MARK:
+    case WIRE_TEXT_PHASE:
+        return mark_list_add_of_program(&book->marks, &book->strings, reader->thread.tick_ms,
+                                        kind == WIRE_TEXT_MARK ? REC_MARK_USER : REC_MARK_PHASE,
+                                        text);
+    case WIRE_TEXT_WORKING_DIRECTORY:
+        break; // the recording has no place for it
+    }
+    return ERR_OK; // kinds that we do not know are for later versions
+}
+
+static enum err
+collect_text(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct wire_text part = wire_text_of(record);
+    if (part.kind >= LANE_READER_TEXT_KINDS) {
+        return ERR_OK;
+    }
+    struct strbuf *whole = reader->texts + part.kind;
+    if (whole->len < LANE_READER_TEXT_MAX) {
+        strbuf_append(whole, part.text.data, part.text.len);
+    }
+    if ((part.flags & WIRE_TEXT_MORE) != 0) {
+        return strbuf_result(whole);
+    }
+    TRY(strbuf_result(whole));
+    enum err err = book_text(reader, book, part.kind, strbuf_bytes(whole));
+    strbuf_release(whole);
+    return err;
+}
+
+static enum err
+book_change(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    const struct wire_mapping change = wire_mapping_of(record);
+    uint32_t node = REC_NONE;
+    if (change.size_bytes != 0) {
+        node = record->slot < reader->nodes.len ? reader->nodes.items[record->slot] : REC_NONE;
+        if (node == REC_NONE) {
+            return ERR_CORRUPT;
+        }
+    }
+    return book_mapping(book, reader->thread.process, &change, node);
+}
+
+// A stack's first heap event: only now it has a row. ERR_CORRUPT: the slot was never defined.
+static NOINLINE enum err
+begin_row(struct lane_reader *reader, struct book *book, uint32_t slot, uint32_t *out)
+{
+    if (slot >= reader->nodes.len || reader->nodes.items[slot] == REC_NONE) {
+        return ERR_CORRUPT;
+    }
+    TRY(book_row(book, &reader->thread, reader->nodes.items[slot], out));
+    reader->rows.items[slot] = *out;
+    return ERR_OK;
+}
+
+// The row that `slot` stands for.
+static inline enum err
+row_of_slot(struct lane_reader *reader, struct book *book, uint32_t slot, uint32_t *out)
+{
+    if (LIKELY(slot < reader->rows.len && reader->rows.items[slot] != REC_NONE)) {
+        *out = reader->rows.items[slot];
+        return ERR_OK;
+    }
+    return begin_row(reader, book, slot, out);
+}
+
+// The row of the record's stack in *out. ERR_CORRUPT: it has none, or its address is none.
+static inline enum err row_of_record(struct lane_reader *reader,
+                                     struct book *book,
+                                     const struct wire_record *record,
+                                     uint32_t *out)
+{
+    TRY(row_of_slot(reader, book, record->slot, out));
+    return LIKELY(record->address != 0) ? ERR_OK : ERR_CORRUPT;
+}
+
+static inline enum err
+book_moved(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct book_move move = {
+        .from = record->old_address,
+        .to = record->address,
+        .size_bytes = record->size_bytes,
+        .is_temporary =
+            record->tag == WIRE_REALLOC_TEMPORARY || record->tag == WIRE_REALLOC_LARGE_TEMPORARY,
+    };
+    TRY(row_of_record(reader, book, record, &move.row));
+    reader->events += 2;
+    return move.from != 0 ? book_reallocate(book, &reader->thread, &move) : ERR_CORRUPT;
+}
+
+static inline enum err
+book_pair(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    uint32_t row;
+    TRY(row_of_slot(reader, book, record->slot, &row));
+    if (record->count == 0 || record->temporary_count > record->count) {
+        return ERR_CORRUPT;
+    }
+    reader->events += (uint64_t)2 * record->count;
+    return book_pairs(book, row, record->size_bytes, record->count, record->temporary_count);
+}
+
+// Books any record but TICK.
+static inline enum err
+book_record(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct book_thread *thread = &reader->thread;
+    uint32_t row;
+    switch (record->tag) {
+    case WIRE_FREE:
+    case WIRE_FREE_TEMPORARY:
+        reader->events++;
+        return record->address != 0
+                   ? book_free(book, thread, record->address, record->tag == WIRE_FREE_TEMPORARY)
+                   : ERR_CORRUPT;
+    case WIRE_ALLOC:
+    case WIRE_ALLOC_LARGE:
+        TRY(row_of_record(reader, book, record, &row));
+        reader->events++;
+        return book_allocate(book, thread, record->address, row, record->size_bytes);
+    case WIRE_REALLOC:
+    case WIRE_REALLOC_LARGE:
+    case WIRE_REALLOC_TEMPORARY:
+    case WIRE_REALLOC_LARGE_TEMPORARY:
+        return book_moved(reader, book, record);
+    case WIRE_PAIR:
+    case WIRE_PAIR_TEMPORARY:
+    case WIRE_PAIRS:
+        return book_pair(reader, book, record);
+    case WIRE_RISE:
+        book_rise(book, thread, record->address, record->size_bytes);
+        return ERR_OK;
+    case WIRE_STACK:
+        return book_stack(reader, book, record);
+    case WIRE_MODULE:
+        return book_module(reader, book, record);
+    case WIRE_TEXT:
+        return collect_text(reader, book, record);
+    case WIRE_MAPPING:
+        return book_change(reader, book, record);
+    case WIRE_PAD:
+    case WIRE_TICK:
+        break;
+    }
+    return ERR_OK;
+}
+
+// Fetches what booking the record at words[at] will need. Returns where the next one begins; `end`
+// if that cannot be said.
+static inline size_t
+prefetch_record(const struct live_map *live, const uint64_t *words, size_t at, size_t end)
+{
+    struct wire_record record;
+    if (wire_decode(words + at, end - at, &record) != WIRE_DECODED) {
+        return end;
+    }
+    if (record.tag == WIRE_FREE || record.tag == WIRE_ALLOC || record.tag == WIRE_FREE_TEMPORARY) {
+        live_map_prefetch(live, record.address);
+    } else if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
+        live_map_prefetch(live, record.address);
+        live_map_prefetch(live, record.old_address);
+    }
+    return at + record.words;
+}
+
+// Tells the thread how far from the maximum we are at its TICK at `pos`. Hostile programs may make
+// of it what they like.
+static void tell_margin(struct lane_reader *reader, const struct book *book, uint64_t pos)
+{
+    struct lane_header *lane = reader->consumer.lane;
+    reader->margin_serial++;
+    // Odd first, even last: whoever reads one even serial before and after has a whole pair. The
+    // fence and the release pair with the reader's fence and acquire.
+    atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial - 1,
+                          memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&lane->margin_pos, pos, memory_order_relaxed);
+    atomic_store_explicit(&lane->margin_bytes, book_margin(book, reader->thread.process),
+                          memory_order_relaxed);
+    atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial, memory_order_release);
+}
+
+// How far booking a piece got, and why not further.
+struct progress_in_piece {
+    size_t words;  // booked
+    bool is_later; // the next record is a TICK later than asked for
+};
+
+static enum err book_piece(struct lane_reader *reader,
+                           struct book *book,
+                           const uint64_t *words,
+                           size_t count,
+                           uint64_t last_tick,
+                           uint64_t latest_ms,
+                           struct progress_in_piece *progress)
+{
+    const struct live_map *live = &reader->thread.process->live;
+    const bool needs_prefetch = live_map_needs_prefetch(live);
+    size_t fetched = 0;
+    size_t at = 0;
+    while (at < count) {
+        while (needs_prefetch && fetched < count && fetched < at + PREFETCH_WORDS) {
+            fetched = prefetch_record(live, words, fetched, count);
+        }
+        struct wire_record record;
+        enum wire_result result = wire_decode(words + at, count - at, &record);
+        if (UNLIKELY(result != WIRE_DECODED)) {
+            progress->words = at;
+            return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
+        }
+        if (UNLIKELY(record.tag == WIRE_TICK)) {
+            uint64_t tick = record.address < latest_ms ? record.address : latest_ms;
+            tick = tick > reader->thread.tick_ms ? tick : reader->thread.tick_ms;
+            if (tick > last_tick) {
+                reader->next_tick = tick;
+                *progress = (struct progress_in_piece){.words = at, .is_later = true};
+                return ERR_OK;
+            }
+            reader->thread.tick_ms = tick;
+            TRY(book_tick(book, tick));
+            tell_margin(reader, book, reader->consumer.read_pos + at * sizeof(*words));
+        } else {
+            TRY(book_record(reader, book, &record));
+        }
+        at += record.words;
+    }
+    progress->words = at;
+    return ERR_OK;
+}
+
+// Books a piece of the ring, at most up to the late records. Sets *is_later as book_piece does.
+static enum err run_piece(struct lane_reader *reader,
+                          struct book *book,
+                          uint64_t last_tick,
+                          uint64_t latest_ms,
+                          uint64_t *piece,
+                          bool *is_later)
+{
+    struct lane_consumer *consumer = &reader->consumer;
+    size_t room = reader->piece_bytes;
+    if (reader->late.len > 0 && reader->late_pos - consumer->read_pos < room) {
+        room = reader->late_pos - consumer->read_pos;
+    }
+    size_t bytes = lane_consumer_copy(consumer, piece, room);
+    struct progress_in_piece progress = {0};
+    TRY(book_piece(reader, book, piece, bytes / sizeof(*piece), last_tick, latest_ms, &progress));
+    size_t done = progress.words * sizeof(*piece);
+    bool is_cut = done < bytes && !progress.is_later; // a record goes on behind the piece
+    if (is_cut && (bytes < reader->piece_bytes || bytes == LANE_READER_PIECE_MAX) && done == 0) {
+        return ERR_CORRUPT; // no record is so long, and none goes on behind the ring's end
+    }
+    if (done > 0) {
+        lane_consumer_advance(consumer, done);
+    }
+    *is_later = progress.is_later;
+    if (progress.is_later) {
+        reader->piece_bytes = LANE_READER_PIECE_MIN;
+    } else if (bytes == reader->piece_bytes && reader->piece_bytes < LANE_READER_PIECE_MAX) {
+        reader->piece_bytes *= 4;
+    }
+    return ERR_OK;
+}
+
+// Books what was taken from the nursery.
+static enum err run_late(struct lane_reader *reader, struct book *book, uint64_t latest_ms)
+{
+    struct progress_in_piece progress = {0};
+    enum err err = book_piece(reader, book, reader->late.items, reader->late.len, UINT64_MAX,
+                              latest_ms, &progress);
+    const bool is_whole = progress.words == reader->late.len;
+    u64_vec_clear(&reader->late);
+    return err != ERR_OK || is_whole ? err : ERR_CORRUPT;
+}
+
+enum err lane_reader_run(struct lane_reader *reader,
+                         struct book *book,
+                         uint64_t last_tick,
+                         uint64_t latest_ms,
+                         uint64_t *piece)
+{
+    while (lane_reader_has_unread(reader)) {
+        const bool is_late_next = reader->consumer.read_pos >= reader->late_pos ||
+                                  lane_consumer_unread_bytes(&reader->consumer) == 0;
+        if (reader->late.len > 0 && is_late_next) {
+            TRY(run_late(reader, book, latest_ms));
+            continue;
+        }
+        bool is_later = false;
+        TRY(run_piece(reader, book, last_tick, latest_ms, piece, &is_later));
+        if (is_later) {
+            return ERR_OK;
+        }
+    }
+    reader->next_tick = reader->thread.tick_ms;
+    return ERR_OK;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// lane_reader: reads one lane into the book.
+//
+// It holds our half of the lane's dictionaries: which module a module slot means, and which row a
+// stack slot means. Both sides change them by the same records in the same order, so they agree.
+// Records are decoded from a private copy, a piece at a time; while one is booked, the live map's
+// memory for the next dozen is already being fetched.
+// Trust: none. What breaks the rules of wire.h gives ERR_CORRUPT, and the lane is not read again.
+// Memory: 16 bytes a module slot and 4 a stack slot, as far as the lane really uses them.
+// Context: H, the recorder's main thread.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/strbuf.h"
+#include "host/vec.h"
+#include "recorder/book.h"
+#include "session/lane_consumer.h"
+
+// Stack slots that we follow; the producer's own dictionary has to fit into LANE_STATE_BYTES.
+#define LANE_READER_SLOTS_MAX  (1u << 17)
+#define LANE_READER_TEXT_MAX   (256u << 10) // of one text; the rest is cut
+#define LANE_READER_TEXT_KINDS 9u
+#define LANE_READER_PIECE_MIN  1024u
+#define LANE_READER_PIECE_MAX  65536u // bytes; room for the longest record in any case
+
+struct lane_module_slot {
+    uint64_t bias;
+    uint32_t module; // id in the stack table
+    bool is_defined;
+};
+
+DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
+
+struct lane_reader {
+    struct lane_consumer consumer;
+    struct book_thread thread;
+    struct lane_module_slot_vec modules;         // by slot
+    struct u32_vec nodes;                        // by slot; REC_NONE: not defined
+    struct u32_vec rows;                         // by slot; REC_NONE: no heap event yet
+    struct strbuf texts[LANE_READER_TEXT_KINDS]; // parts of texts that go on
+    size_t piece_bytes; // how much is copied at once: more if the lane is busy
+    uint64_t next_tick; // of the first unread record, as far as known
+    uint64_t events;    // allocations and frees booked in all
+    // What was taken from the lane's nursery, as records: they belong behind the ring's byte
+    // late_pos.
+    struct u64_vec late;
+    uint64_t late_pos;
+    uint64_t margin_serial; // of the lane's, halved
+};
+
+// Whether there is anything to read.
+static inline bool lane_reader_has_unread(const struct lane_reader *reader)
+{
+    return lane_consumer_unread_bytes(&reader->consumer) > 0 || reader->late.len > 0;
+}
+
+// Starts to read `lane` from its beginning as a thread of `process`.
+void lane_reader_init(struct lane_reader *reader,
+                      struct lane_header *lane,
+                      uint32_t lane_index,
+                      struct book_process *process,
+                      uint32_t thread_id,
+                      uint64_t start_ms);
+void lane_reader_release(struct lane_reader *reader);
+
+// Books what is unread (as of the consumer's last refresh) up to the first TICK later than
+// `last_tick`. Times later than `latest_ms` are lies and taken for that. `piece` is room for
+// LANE_READER_PIECE_MAX bytes. Sets reader->next_tick.
+// ERR_CORRUPT: the lane broke the rules. ERR_NO_MEMORY, ERR_LIMIT: the book is full.
+enum err lane_reader_run(struct lane_reader *reader,
+                         struct book *book,
+                         uint64_t last_tick,
+                         uint64_t latest_ms,
+                         uint64_t *piece) MUST_USE;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// late_joiners: see the header.
+#include "recorder/late_joiners.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "host/file.h"
+#include "host/strbuf.h"
+#include "session/session_env.h"
+
+#define ENVIRONMENT_BYTES_MAX (8u << 20) // far above what execve passes on
+
+static void directory_closep(DIR **directory)
+{
+    if (*directory != NULL) {
+        (void)closedir(*directory); // only read from
+    }
+}
+
+static bool names_session(const char *pid, const char *variable, size_t length)
+{
+    char path[64];
+    CLEANUP(strbuf_release) struct strbuf environment = {0};
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/environ", pid); // fits
+    if (file_read(path, ENVIRONMENT_BYTES_MAX, &environment, NULL) != ERR_OK) {
+        return false; // gone, or somebody else's
+    }
+    return environment.len > 0 &&
+           memmem(environment.data, environment.len, variable, length) != NULL;
+}
+
+bool late_joiners_exist(const char *session)
+{
+    CLEANUP(strbuf_release) struct strbuf variable = {0};
+    CLEANUP(directory_closep) DIR *processes = opendir("/proc");
+    strbuf_printf(&variable, "%s=%s", SESSION_ENV_NAME, session);
+    if (processes == NULL || strbuf_result(&variable) != ERR_OK) {
+        return false;
+    }
+    char own[32];
+    (void)snprintf(own, sizeof(own), "%d", (int)getpid()); // fits
+    for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
+        if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, own) != 0 &&
+            names_session(entry->d_name, variable.data, variable.len + 1)) {
+            return true;
+        }
+    }
+    return false;
+}

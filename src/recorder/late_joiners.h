@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// late_joiners: processes that were started under the session and have not joined it yet.
+//
+// A process joins at its first event, or when its image has been loaded. Between its birth and that
+// moment, which on a busy machine can be long, nothing in the session tells of it; but its
+// environment does, for it names the session. So before a recording ends, /proc is asked.
+// Whoever cannot be read, or has wiped its environment, is not found. Context: H; some
+// milliseconds.
+#pragma once
+
+#include <stdbool.h>
+
+// Whether a running process other than ourselves has `session`, a value of CAIRN_SESSION, in its
+// environment.
+bool late_joiners_exist(const char *session);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// nursery_reader: see the header.
+#include "recorder/nursery_reader.h"
+
+#include <string.h>
+
+#include "session/wire.h"
+
+// A private copy, and what became of it.
+struct copy {
+    struct nursery head;
+    struct nursery_tables *tables;
+    uint32_t set_count;
+    uint64_t write_pos;
+    uint64_t held_bytes;
+};
+
+struct nursery_hold nursery_reader_hold(struct lane_header *lane)
+{
+    struct nursery *n = &lane->nursery;
+    // Acquire: pairs with the thread's release; what it sent before is in the ring, to be seen by
+    // whoever looks there after this.
+    struct nursery_hold hold = {.since_ms =
+                                    atomic_load_explicit(&n->since_ms, memory_order_acquire)};
+    // In this order: the thread raises the second before it lowers the first.
+    hold.bytes = atomic_load_explicit(&n->highest_bytes, memory_order_acquire);
+    const uint64_t peak = atomic_load_explicit(&n->held_peak_bytes, memory_order_relaxed);
+    hold.bytes = peak > hold.bytes ? peak : hold.bytes;
+    if (*(const volatile uint64_t *)&n->hold_count == 0) {
+        hold.since_ms = UINT64_MAX;
+    }
+    return hold;
+}
+
+bool nursery_reader_lock(struct lane_header *lane, uint64_t settled_ms)
+{
+    struct nursery *n = &lane->nursery;
+    uint32_t owner = NURSERY_FREE;
+    // Acquire: pairs with the thread's release of its guard; its hook's stores are complete.
+    return atomic_load_explicit(&n->since_ms, memory_order_acquire) < settled_ms &&
+           atomic_load_explicit(lane_guard(lane), memory_order_acquire) == 0 &&
+           atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_RECORDER,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+void nursery_reader_unlock(struct lane_header *lane)
+{
+    // Release: pairs with the thread's acquire; it sees what we took.
+    atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
+}
+
+static enum nursery_block_state state_of(const struct nursery_set *set, uint32_t way)
+{
+    return (enum nursery_block_state)(set->slots[way] >> NURSERY_STATE_SHIFT);
+}
+
+static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
+{
+    return (fold->key & NURSERY_FOLD_SENDING) != 0 && c->write_pos >= c->head.mark;
+}
+
+// Whether the fold that was under way for a block has been counted. Only one can be.
+static bool was_folded(const struct copy *c, const struct nursery_set *set, uint32_t way)
+{
+    const uint64_t key =
+        NURSERY_FOLD_USED | (uint64_t)(set->slots[way] & NURSERY_SLOT_MASK) << 32 | set->sizes[way];
+    for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {
+        if (c->tables->folds[i].key == key) {
+            return c->tables->folds[i].counts != c->head.mark;
+        }
+    }
+    return false;
+}
+
+static bool is_held(const struct copy *c, const struct nursery_set *set, uint32_t way)
+{
+    switch (state_of(set, way)) {
+    case NURSERY_HELD:
+        return true;
+    case NURSERY_FOLDING:
+        return !was_folded(c, set, way);
+    case NURSERY_SENDING:
+        return c->write_pos < c->head.mark;
+    case NURSERY_VACANT:
+    case NURSERY_SENT:
+        break;
+    }
+    return false;
+}
+
+static enum err put_folds(const struct copy *c, struct u64_vec *out)
+{
+    for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {
+        const struct nursery_fold *fold = c->tables->folds + i;
+        if (fold->key != 0 && (uint32_t)fold->counts != 0 && !fold_was_sent(c, fold)) {
+            const uint32_t slot = (uint32_t)(fold->key >> 32) & NURSERY_SLOT_MASK;
+            TRY(u64_vec_push(out, wire_pair(WIRE_PAIRS, slot, (uint32_t)fold->key)));
+            TRY(u64_vec_push(out, fold->counts));
+        }
+    }
+    return ERR_OK;
+}
+
+// The blocks that are the thread's latest, or all the others.
+static enum err put_blocks(struct copy *c, bool latest, struct u64_vec *out)
+{
+    for (uint32_t i = 0; i < c->set_count * NURSERY_WAYS; i++) {
+        const struct nursery_set *set = c->tables->sets + i / NURSERY_WAYS;
+        const uint32_t way = i % NURSERY_WAYS;
+        if ((set->addresses[way] == c->head.last_allocated) == latest && is_held(c, set, way)) {
+            const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
+            TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, set->addresses[way])));
+            TRY(u64_vec_push(out, wire_slot_size(slot, set->sizes[way])));
+            c->held_bytes += set->sizes[way];
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err put_rise(const struct copy *c, struct u64_vec *out)
+{
+    const struct nursery *n = &c->head;
+    const uint64_t highest = atomic_load_explicit(&n->highest_bytes, memory_order_relaxed);
+    const uint64_t held = atomic_load_explicit(&n->held_peak_bytes, memory_order_relaxed);
+    const uint64_t now = (uint64_t)n->sent_bytes + highest;
+    const uint64_t peak = (int64_t)now > n->peak_bytes ? now : (uint64_t)n->peak_bytes;
+    const uint64_t rise = peak - (uint64_t)n->start_bytes;
+    TRY(u64_vec_push(out, wire_word(WIRE_RISE, (int64_t)rise > 0 ? rise : 0)));
+    return u64_vec_push(out, highest > held ? highest : held);
+}
+
+// Leaves the nursery as if the thread had sent it all.
+static void empty(struct lane_header *lane, const struct copy *c)
+{
+    struct nursery *n = &lane->nursery;
+    struct nursery_tables *tables = lane_nursery_tables(lane);
+    for (uint32_t i = 0; i < c->set_count * NURSERY_WAYS; i++) {
+        uint32_t *slot = tables->sets[i / NURSERY_WAYS].slots + i % NURSERY_WAYS;
+        if (*slot >> NURSERY_STATE_SHIFT == NURSERY_HELD) {
+            *slot = (*slot & NURSERY_SLOT_MASK) | (uint32_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
+        }
+    }
+    memset(tables->folds, 0, sizeof(tables->folds));
+    memset(n->touched, 0, sizeof(n->touched));
+    n->taken_bytes += c->held_bytes;
+    n->hold_count = 0;
+    atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&n->highest_bytes, 0, memory_order_relaxed);
+}
+
+enum err nursery_reader_take(struct lane_header *lane,
+                             bool is_alive,
+                             struct nursery_tables *scratch,
+                             struct u64_vec *out)
+{
+    struct copy c = {.tables = scratch};
+    // Acquire: pairs with the thread's release of write_pos.
+    c.write_pos = atomic_load_explicit(&lane->write_pos, memory_order_acquire);
+    memcpy(&c.head, &lane->nursery, sizeof(c.head));
+    c.set_count = c.head.mask + 1;
+    if (c.head.hold_count == 0) {
+        return ERR_OK;
+    }
+    if (c.set_count < NURSERY_SETS_MIN || c.set_count > NURSERY_SETS_MAX ||
+        (c.set_count & c.head.mask) != 0) {
+        return ERR_CORRUPT;
+    }
+    const struct nursery_tables *shared = lane_nursery_tables(lane);
+    memcpy(scratch->folds, shared->folds, sizeof(scratch->folds));
+    memcpy(scratch->sets, shared->sets, c.set_count * sizeof(scratch->sets[0]));
+    TRY(put_folds(&c, out));
+    TRY(put_blocks(&c, false, out));
+    TRY(put_blocks(&c, true, out));
+    TRY(put_rise(&c, out));
+    if (is_alive) {
+        empty(lane, &c);
+    }
+    return ERR_OK;
+}

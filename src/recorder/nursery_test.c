@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: MIT
+// The nursery from end to end: random threads write through it into a session, a drain reads it,
+// and what the book says is held against what the threads did, and against the same with every
+// event sent. Then a thread that is stopped after each of its instructions.
+#include "session/nursery.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "recorder/drain.h"
+#include "session/session_join.h"
+
+enum {
+    LANES_MAX = 4,
+    STACKS = 6, // of one lane
+    ROWS_MAX = LANES_MAX * STACKS,
+    ADDRESSES = 2000,
+    EVENTS = 30000,
+    TICK_EVENTS = 400, // on average
+    BUCKETS = REC_BUCKET_COUNT,
+};
+
+// The streams differ in what they free and how large they are.
+struct taste {
+    const char *name;
+    uint32_t lanes;
+    uint32_t live_max; // blocks
+    uint32_t size_max;
+    uint32_t latest_of_8; // how often a free takes the latest block
+    uint32_t foreign;     // in 64: by another lane than its own
+    uint32_t grow;        // in 8: reallocations among what is no free
+    bool has_giants;      // some are too large to be held
+};
+
+static const struct taste tastes[] = {
+    {"queue", 1, 16, 60, 0, 0, 0, false},
+    {"temporaries below a plateau", 1, 100, 500, 6, 0, 0, true},
+    {"churn", 1, 500, 270, 0, 0, 0, false},
+    {"growth by realloc", 1, 40, 3000, 2, 0, 4, false},
+    {"wide and restless", 1, 600, 100000, 3, 0, 1, true},
+    {"two that keep to themselves", 2, 100, 300, 3, 0, 1, false},
+    {"two that are nearly idle", 2, 6, 300, 5, 0, 0, false},
+    {"four that free each other's", 4, 300, 300, 2, 30, 1, false},
+};
+
+// In one tick only one lane allocates at an address: else nobody can say whose block came first.
+struct block {
+    uint64_t size_bytes; // 0: not live
+    uint64_t made_ms;
+    uint32_t lane;
+};
+
+struct stream {
+    const struct taste *taste;
+    uint64_t random;
+    struct block blocks[ADDRESSES];
+    uint32_t live[ADDRESSES];
+    uint32_t live_count;
+    uint64_t live_bytes;
+    uint64_t peak_bytes;
+    uint64_t allocations;
+    uint64_t frees;
+    uint64_t allocated_bytes;
+    uint64_t temporary;
+    uint32_t latest[LANES_MAX]; // address index + 1 of what the lane's latest event allocated
+};
+
+struct fixture {
+    struct session session;
+    struct session_mapping mapping;
+    struct book book;
+    struct drain drain;
+    struct lane_producer lanes[LANES_MAX];
+    uint32_t lane_count;
+    uint64_t clock_ms;
+    uint64_t monotonic_ns;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static uint64_t address_of(uint32_t index)
+{
+    return 0x7f0000001010 + (uint64_t)index * 48;
+}
+
+static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
+{
+    struct lane_header *lane;
+    assert_int_equal(session_claim_lane(&f->mapping, process, (uint32_t)getpid(), &lane), ERR_OK);
+    lane_producer_init(p, f->mapping.header, lane);
+    nursery_init(p);
+    assert_true(nursery_begin(p));
+    for (uint32_t slot = 0; slot < STACKS; slot++) {
+        uint64_t *frames = lane_producer_begin_stack(p, slot, WIRE_STACK_HAS_SLOT, 0, 1);
+        assert_non_null(frames);
+        frames[0] = 0x1000 + slot;
+        lane_producer_advance(p, lane_stack_words(1));
+    }
+    lane_producer_publish(p);
+}
+
+static void open_fixture(struct fixture *f, uint32_t lane_count, uint32_t flags)
+{
+    *f = (struct fixture){.clock_ms = 1, .lane_count = lane_count};
+    const struct session_options options = {.flags = flags, .max_frames = 64};
+    assert_int_equal(session_create(&options, &f->session, NULL), ERR_OK);
+    atomic_store(&f->session.header->state, SESSION_RUNNING);
+    atomic_store(&f->session.header->clock_ms, 1);
+    assert_int_equal(session_join(f->session.environment, &f->mapping), ERR_OK);
+    assert_int_equal(book_init(&f->book, 1), ERR_OK);
+    assert_int_equal(drain_init(&f->drain, &f->session, &f->book, NULL), ERR_OK);
+    uint32_t process;
+    assert_int_equal(session_claim_process(f->mapping.header, &process), ERR_OK);
+    struct process_slot *slot = session_process(f->mapping.header, process);
+    slot->pid = (uint32_t)getpid();
+    slot->start_ms = 1;
+    atomic_store(&slot->state, PROCESS_ACTIVE);
+    for (uint32_t i = 0; i < lane_count; i++) {
+        open_lane(f, process, f->lanes + i);
+    }
+}
+
+static void close_fixture(struct fixture *f)
+{
+    drain_release(&f->drain);
+    book_release(&f->book);
+    assert_int_equal(munmap(f->mapping.header, SESSION_BYTES), 0);
+    session_release(&f->session);
+}
+
+static void pass(struct fixture *f, bool is_last)
+{
+    bool was_busy;
+    f->monotonic_ns += 700000;
+    drain_note_time(&f->drain, f->clock_ms, f->monotonic_ns);
+    assert_int_equal(drain_pass(&f->drain, f->clock_ms, is_last, &was_busy), ERR_OK);
+}
+
+// The index of a live block, or ADDRESSES if the next event is no free.
+static uint32_t choose_victim(struct stream *s, uint32_t lane)
+{
+    const uint32_t latest = s->latest[lane];
+    if (latest != 0 && s->blocks[latest - 1].size_bytes != 0 &&
+        next_random(&s->random) % 8 < s->taste->latest_of_8) {
+        return latest - 1;
+    }
+    const bool is_full = s->live_count >= s->taste->live_max;
+    if (s->live_count == 0 || (!is_full && next_random(&s->random) % 2 == 0)) {
+        return ADDRESSES;
+    }
+    return s->live[next_random(&s->random) % s->live_count];
+}
+
+static void forget(struct stream *s, uint32_t lane, uint32_t index)
+{
+    s->temporary += s->latest[lane] == index + 1;
+    s->latest[lane] = 0;
+    s->frees++;
+    s->live_bytes -= s->blocks[index].size_bytes;
+    s->blocks[index].size_bytes = 0;
+    for (uint32_t i = 0; i < s->live_count; i++) {
+        if (s->live[i] == index) {
+            s->live[i] = s->live[--s->live_count];
+            return;
+        }
+    }
+}
+
+static void
+remember(struct stream *s, uint32_t lane, uint32_t index, uint64_t size_bytes, uint64_t now_ms)
+{
+    s->blocks[index] = (struct block){.size_bytes = size_bytes, .lane = lane, .made_ms = now_ms};
+    s->live[s->live_count++] = index;
+    s->latest[lane] = index + 1;
+    s->allocations++;
+    s->allocated_bytes += size_bytes;
+    s->live_bytes += size_bytes;
+    s->peak_bytes = s->live_bytes > s->peak_bytes ? s->live_bytes : s->peak_bytes;
+}
+
+static bool may_be_made(const struct stream *s, uint32_t index, uint32_t lane, uint64_t now_ms)
+{
+    const struct block *block = s->blocks + index;
+    return block->size_bytes == 0 && (block->lane == lane || block->made_ms != now_ms);
+}
+
+static uint32_t unused_index(struct stream *s, uint32_t lane, uint64_t now_ms)
+{
+    uint32_t index;
+    do {
+        index = (uint32_t)(next_random(&s->random) % ADDRESSES);
+    } while (!may_be_made(s, index, lane, now_ms));
+    return index;
+}
+
+static uint64_t random_size(struct stream *s)
+{
+    const uint64_t r = next_random(&s->random);
+    if (s->taste->has_giants && r % 997 == 0) {
+        return 3 << 20; // never held
+    }
+    return 1 + (r >> 10) % s->taste->size_max;
+}
+
+static void step(struct fixture *f, struct stream *s)
+{
+    uint32_t lane = (uint32_t)(next_random(&s->random) % f->lane_count);
+    const uint32_t slot = (uint32_t)(next_random(&s->random) % STACKS);
+    const uint32_t victim = choose_victim(s, lane);
+    if (victim < ADDRESSES && next_random(&s->random) % 64 >= s->taste->foreign) {
+        lane = s->blocks[victim].lane;
+    }
+    struct lane_producer *p = f->lanes + lane;
+    assert_true(nursery_begin(p));
+    if (victim < ADDRESSES && next_random(&s->random) % 8 >= s->taste->grow) {
+        assert_true(nursery_free(p, address_of(victim)));
+        forget(s, lane, victim);
+        return;
+    }
+    const uint64_t size_bytes = random_size(s);
+    if (victim < ADDRESSES) {
+        forget(s, lane, victim);
+        const bool stays =
+            next_random(&s->random) % 2 == 0 && may_be_made(s, victim, lane, f->clock_ms);
+        const uint32_t to = stays ? victim : unused_index(s, lane, f->clock_ms);
+        assert_true(nursery_reallocate(p, address_of(victim), address_of(to), size_bytes, slot));
+        remember(s, lane, to, size_bytes, f->clock_ms);
+        return;
+    }
+    const uint32_t index = unused_index(s, lane, f->clock_ms);
+    assert_true(nursery_allocate(p, address_of(index), size_bytes, slot));
+    remember(s, lane, index, size_bytes, f->clock_ms);
+}
+
+static void run_stream(struct fixture *f, struct stream *s)
+{
+    uint64_t schedule = s->random ^ 0x5555; // of its own, so that all sessions see the same events
+    uint64_t pause = 0;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        if (next_random(&schedule) % TICK_EVENTS == 0) {
+            f->clock_ms += next_random(&schedule) % 8 == 0 ? 5 : 1;
+            atomic_store(&f->session.header->clock_ms, f->clock_ms);
+            pause = next_random(&schedule) % 4; // how many passes before the threads go on
+        }
+        for (; pause > 0; pause--) {
+            pass(f, false);
+        }
+        if (next_random(&schedule) % 100 == 0) {
+            pass(f, false);
+        }
+        step(f, s);
+    }
+    pass(f, true);
+    assert_int_equal(book_settle(&f->book, f->book.processes.items[0], UINT64_MAX), ERR_OK);
+}
+
+static void compare_row(const struct rec_row *a, const struct rec_row *b)
+{
+    assert_int_equal(a->allocations, b->allocations);
+    assert_int_equal(a->allocated_bytes, b->allocated_bytes);
+    assert_int_equal(a->frees, b->frees);
+    assert_int_equal(a->freed_bytes, b->freed_bytes);
+    assert_int_equal(a->temporary, b->temporary);
+    assert_int_equal(a->temporary_bytes, b->temporary_bytes);
+    assert_int_equal(a->peak_bytes, b->peak_bytes);
+    assert_int_equal(a->peak_blocks, b->peak_blocks);
+}
+
+static void compare_buckets(const struct bucket_set *a,
+                            const struct bucket_set *b,
+                            uint64_t count,
+                            uint64_t bytes)
+{
+    struct rec_bucket_vec left = {0};
+    struct rec_bucket_vec right = {0};
+    assert_int_equal(bucket_set_collect(a, 0, count, bytes, &left), ERR_OK);
+    assert_int_equal(bucket_set_collect(b, 0, count, bytes, &right), ERR_OK);
+    assert_int_equal(left.len, right.len);
+    for (size_t i = 0; i < left.len; i++) {
+        assert_memory_equal(left.items + i, right.items + i, sizeof(left.items[i]));
+    }
+    rec_bucket_vec_release(&left);
+    rec_bucket_vec_release(&right);
+}
+
+// A stack's row; they are in the order of first events.
+static uint32_t row_of_node(struct row_table *rows, uint32_t node)
+{
+    uint32_t found = 0;
+    while (found < rows->rows.len && rows->rows.items[found].node != node) {
+        found++;
+    }
+    assert_true(found < rows->rows.len);
+    row_table_fold(rows, found, true, 0);
+    return found;
+}
+
+// One thread: everything is as if every event had been sent.
+static void compare_books(struct book *held, struct book *sent)
+{
+    assert_int_equal(held->peak_bytes, sent->peak_bytes);
+    assert_int_equal(held->peak_blocks, sent->peak_blocks);
+    assert_int_equal(held->peak_time_ms, sent->peak_time_ms);
+    assert_int_equal(held->rows.rows.len, sent->rows.rows.len);
+    for (uint32_t i = 0; i < held->rows.rows.len; i++) {
+        row_table_fold(&held->rows, i, true, 0);
+        const struct rec_row *a = held->rows.rows.items + i;
+        const uint32_t k = row_of_node(&sent->rows, held->rows.rows.items[i].node);
+        const struct rec_row *b = sent->rows.rows.items + k;
+        const struct row_extra *x = held->rows.extras.items + i;
+        const struct row_extra *y = sent->rows.extras.items + k;
+        compare_row(a, b);
+        compare_buckets(&x->sizes, &y->sizes, a->allocations, a->allocated_bytes);
+        compare_buckets(&x->lifetimes, &y->lifetimes, a->frees, a->freed_bytes);
+    }
+}
+
+static void check_against_truth(const struct fixture *f, const struct stream *s)
+{
+    const struct running_sums *sums = &f->book.sums;
+    const uint64_t error = peak_bound_error(&f->book.bound, f->book.peak_bytes, sums->live_bytes);
+    const uint64_t peak = f->book.peak_bytes;
+    const uint64_t off = peak > s->peak_bytes ? peak - s->peak_bytes : s->peak_bytes - peak;
+    assert_int_equal(f->drain.corrupt_lanes, 0);
+    assert_int_equal(f->book.unknown_frees, 0);
+    assert_int_equal(sums->allocations, s->allocations);
+    assert_int_equal(sums->allocated_bytes, s->allocated_bytes);
+    assert_int_equal(sums->frees, s->frees);
+    assert_int_equal(sums->live_bytes, s->live_bytes);
+    assert_int_equal(sums->temporary, s->temporary);
+    assert_true(off <= error);
+    assert_true(f->lane_count > 1 || error == 0);
+}
+
+static void run_taste(const struct taste *taste, uint64_t seed)
+{
+    static struct fixture held;
+    static struct fixture sent;
+    static struct stream streams[2];
+    open_fixture(&held, taste->lanes, SESSION_FOLLOW_CHILDREN);
+    open_fixture(&sent, taste->lanes, SESSION_FOLLOW_CHILDREN | SESSION_NO_NURSERY);
+    for (uint32_t i = 0; i < 2; i++) {
+        streams[i] = (struct stream){.taste = taste, .random = seed * 0x9e3779b97f4a7c15 + 1};
+        run_stream(i == 0 ? &held : &sent, streams + i);
+    }
+    for (uint32_t i = 0; i < taste->lanes; i++) {
+        assert_int_equal(sent.lanes[i].lane->nursery.is_holding, 0);
+    }
+    check_against_truth(&held, streams);
+    check_against_truth(&sent, streams + 1);
+    if (taste->lanes == 1) {
+        compare_books(&held.book, &sent.book);
+    }
+    close_fixture(&held);
+    close_fixture(&sent);
+}
+
+static void what_is_held_back_makes_no_difference(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(tastes); i++) {
+        for (uint64_t seed = 1; seed <= 12; seed++) {
+            print_message("%s, seed %d\n", tastes[i].name, (int)seed);
+            run_taste(tastes + i, seed);
+        }
+    }
+}
+
+// What the one lane says: its ring from the beginning, and its nursery.
+struct told {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+};
+
+static void tell_words(const uint64_t *words, size_t count, struct told *told)
+{
+    struct wire_record record = {0};
+    for (size_t at = 0; at < count; at += record.words) {
+        assert_int_equal(wire_decode(words + at, count - at, &record), WIRE_DECODED);
+        if (record.tag == WIRE_ALLOC || record.tag == WIRE_REALLOC ||
+            record.tag == WIRE_REALLOC_TEMPORARY) {
+            told->allocations++;
+            told->allocated_bytes += record.size_bytes;
+        } else if (record.tag == WIRE_PAIR || record.tag == WIRE_PAIR_TEMPORARY ||
+                   record.tag == WIRE_PAIRS) {
+            told->allocations += record.count;
+            told->frees += record.count;
+            told->allocated_bytes += record.count * record.size_bytes;
+        }
+        told->frees += record.tag == WIRE_FREE || record.tag == WIRE_FREE_TEMPORARY ||
+                       record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY;
+    }
+}
+
+static struct told listen(struct lane_header *lane, struct nursery_tables *scratch)
+{
+    struct told told = {0};
+    struct u64_vec late = {0};
+    const uint64_t *ring = (const uint64_t *)(const void *)lane_ring(lane);
+    tell_words(ring, atomic_load(&lane->write_pos) / sizeof(*ring), &told);
+    assert_int_equal(nursery_reader_take(lane, false, scratch, &late), ERR_OK);
+    tell_words(late.items, late.len, &told);
+    u64_vec_release(&late);
+    return told;
+}
+
+enum {
+#if defined(__SANITIZE_THREAD__)
+    SCRIPT_EVENTS = 6, // each takes a hundred times as many instructions
+#else
+    SCRIPT_EVENTS = 120,
+#endif
+};
+
+struct script_event {
+    uint64_t freed; // 0: none
+    uint64_t made;  // 0: none; both: a realloc
+    uint64_t size_bytes;
+    bool is_tick; // before it
+};
+
+// What the stopped thread does, in memory that its tracer sees.
+struct script {
+    _Atomic uint32_t done;
+    struct script_event events[SCRIPT_EVENTS];
+    struct told after[SCRIPT_EVENTS + 1]; // that many events
+};
+
+// Many blocks in few sets, and many sizes and stacks in few folds; a first large one makes room
+// below the maximum.
+static void write_script(struct script *script)
+{
+    uint64_t random = 99;
+    uint64_t live[SCRIPT_EVENTS];
+    uint32_t live_count = 0;
+    for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
+        struct script_event *e = script->events + i;
+        const uint64_t r = next_random(&random) >> 16;
+        const bool is_free = i == 1 || (live_count > 0 && r % 5 < 2);
+        const bool is_move = !is_free && live_count > 0 && r % 5 == 2;
+        e->is_tick = (r >> 8) % 12 == 0;
+        e->freed = is_free || is_move ? live[--live_count] : 0;
+        if (!is_free) {
+            e->made = 0x100000 + (uint64_t)i * 0x10000000;
+            e->size_bytes = i == 0 ? 100000 : 1 + (r >> 20) % 4;
+            live[live_count++] = e->made;
+        }
+    }
+}
+
+// What becomes of the counts is known before the thread begins.
+static void plan(struct script *script)
+{
+    for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
+        const struct script_event *e = script->events + i;
+        struct told *told = script->after + i + 1;
+        *told = script->after[i];
+        told->frees += e->freed != 0;
+        told->allocations += e->made != 0;
+        told->allocated_bytes += e->size_bytes;
+    }
+}
+
+static bool play_event(struct lane_producer *p, const struct script_event *e, uint32_t slot)
+{
+    if (!nursery_begin(p)) {
+        return false;
+    }
+    if (e->freed != 0 && e->made != 0) {
+        return nursery_reallocate(p, e->freed, e->made, e->size_bytes, slot);
+    }
+    return e->freed != 0 ? nursery_free(p, e->freed)
+                         : nursery_allocate(p, e->made, e->size_bytes, slot);
+}
+
+static void play(struct fixture *f, struct script *script)
+{
+    for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
+        atomic_fetch_add(&f->session.header->clock_ms, script->events[i].is_tick);
+        if (!play_event(f->lanes, script->events + i, i % STACKS)) {
+            _exit(1);
+        }
+        atomic_store(&script->done, i + 1);
+    }
+}
+
+// A realloc is two events to the lane; it may be cut between them.
+static bool lies_between(const struct told *told, const struct told *low, const struct told *high)
+{
+    return told->allocations >= low->allocations && told->allocations <= high->allocations &&
+           told->frees >= low->frees && told->frees <= high->frees &&
+           told->allocated_bytes >= low->allocated_bytes &&
+           told->allocated_bytes <= high->allocated_bytes;
+}
+
+static void a_thread_may_be_killed_between_any_two_instructions(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    static struct nursery_tables scratch;
+    open_fixture(&f, 1, SESSION_FOLLOW_CHILDREN);
+    struct script *script =
+        mmap(NULL, sizeof(*script), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(script, MAP_FAILED);
+    write_script(script);
+    plan(script);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0) {
+            _exit(2);
+        }
+        play(&f, script);
+        _exit(0);
+    }
+    int status = 0;
+    uint64_t steps = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    while (WIFSTOPPED(status)) {
+        const uint32_t done = atomic_load(&script->done);
+        const struct told told = listen(f.lanes[0].lane, &scratch);
+        const uint32_t next = done < SCRIPT_EVENTS ? done + 1 : done;
+        if (!lies_between(&told, script->after + done, script->after + next)) {
+            print_message("step %d, event %d: %d allocations, %d frees, %d bytes\n", (int)steps,
+                          (int)done, (int)told.allocations, (int)told.frees,
+                          (int)told.allocated_bytes);
+            fail();
+        }
+        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        steps++;
+    }
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(atomic_load(&script->done), SCRIPT_EVENTS);
+    assert_true(steps > (uint64_t)SCRIPT_EVENTS * 20);
+    assert_int_equal(munmap(script, sizeof(*script)), 0);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_held_back_makes_no_difference),
+        cmocka_unit_test(a_thread_may_be_killed_between_any_two_instructions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

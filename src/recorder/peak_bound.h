@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// peak_bound: how far the true peak can be from the one that we saw.
+//
+// Within a tick the order between lanes is unknown; the order within a lane is known. So at any
+// moment of a tick the true live bytes are
+//
+//     live at its start + for each lane some prefix of what that lane did in the tick
+//
+// which is at most the start plus every lane's highest prefix. The true peak lies between
+//
+//     lower = the highest sum at the end of a tick      (where the order does not matter)
+//     upper = the highest of those bounds
+//
+// and so does ours. A tick in which only one lane did anything is exact: it counts as it is, for
+// both. A block whose free was read before it (waiting_frees) counts in its allocating lane's
+// prefix and in no other, which keeps `upper` an upper bound. Between the last sign of life of a
+// process and the moment at which it was found gone its heap may or may not have been there: it
+// counts for `upper` alone.
+//
+// Threads hold back blocks (nursery.h). While a recording has one thread at a time, no maximum
+// falls into such a time, and nothing changes. From then on a lane's highest prefix is what its
+// thread says (peak_bound_rise), or what we saw of it and all that it ever held in the tick,
+// whichever is less; and what threads hold at the moment (open_bytes), so that we have not heard of
+// it, is added. What we see is never more than the truth then, so `lower` stays one. Context: H,
+// one thread; no allocation.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct peak_bound {
+    uint64_t serial;          // of the tick under way
+    uint64_t start_bytes;     // live when it began
+    uint64_t rise_bytes;      // sum of all lanes' highest prefixes in it
+    uint64_t unseen_bytes;    // by how much their true ones may be higher
+    uint32_t lane_count;      // lanes that did something in it
+    uint64_t open_bytes;      // that lanes may hold now
+    uint64_t tick_open_bytes; // highest open_bytes in this tick
+    bool is_shared;           // the recording has had more than one lane at a time
+    uint64_t ghost_bytes;     // of processes that may be gone already
+    uint64_t ghost_until_ms;  // from then on they are
+    uint64_t upper_bytes;
+    uint64_t lower_bytes;
+};
+
+// One lane's part of the tick under way.
+struct lane_swing {
+    uint64_t serial; // tick that the rest is about, of peak_bound.serial
+    int64_t net_bytes;
+    int64_t highest_bytes; // highest net_bytes, at least 0
+};
+
+// A lane changes the live bytes by `change`. Inline: it is on the path of each event.
+static inline void
+peak_bound_change(struct peak_bound *bound, struct lane_swing *swing, int64_t change)
+{
+    if (__builtin_expect(swing->serial != bound->serial, 0)) {
+        *swing = (struct lane_swing){.serial = bound->serial};
+        bound->lane_count++;
+    }
+    // Unsigned: sizes that a hostile program makes up may overflow, and then mean nothing.
+    swing->net_bytes = (int64_t)((uint64_t)swing->net_bytes + (uint64_t)change);
+    if (swing->net_bytes > swing->highest_bytes) {
+        bound->rise_bytes += (uint64_t)swing->net_bytes - (uint64_t)swing->highest_bytes;
+        swing->highest_bytes = swing->net_bytes;
+    }
+}
+
+// The lane's thread says that its sum was never higher than rise_bytes above what it was when the
+// tick began, and that it held at most held_bytes that we had not heard of.
+static inline void peak_bound_rise(struct peak_bound *bound,
+                                   struct lane_swing *swing,
+                                   uint64_t rise_bytes,
+                                   uint64_t held_bytes)
+{
+    const int64_t max = INT64_MAX / 4; // what is more is a lie
+    if (!bound->is_shared || rise_bytes > (uint64_t)max || held_bytes > (uint64_t)max) {
+        return;
+    }
+    peak_bound_change(bound, swing, 0);
+    const int64_t above = (int64_t)rise_bytes - swing->highest_bytes;
+    const int64_t unseen = above < (int64_t)held_bytes ? above : (int64_t)held_bytes;
+    bound->unseen_bytes += unseen > 0 ? (uint64_t)unseen : 0;
+}
+
+// What lanes may hold from now on.
+static inline void peak_bound_set_open(struct peak_bound *bound, uint64_t open_bytes)
+{
+    bound->open_bytes = bound->is_shared ? open_bytes : 0;
+    if (bound->open_bytes > bound->tick_open_bytes) {
+        bound->tick_open_bytes = bound->open_bytes;
+    }
+}
+
+void peak_bound_init(struct peak_bound *bound);
+
+// The tick under way is over, with `live_bytes` live; another one begins.
+void peak_bound_end_tick(struct peak_bound *bound, uint64_t live_bytes);
+
+// A process that held `bytes` has left the sum, but may have lived until `until_ms`.
+void peak_bound_add_ghost(struct peak_bound *bound, uint64_t bytes, uint64_t until_ms);
+
+// The next tick is `tick_ms`: who was to be gone before is gone. After peak_bound_end_tick.
+static inline void peak_bound_begin_tick(struct peak_bound *bound, uint64_t tick_ms)
+{
+    if (tick_ms > bound->ghost_until_ms) {
+        bound->ghost_bytes = 0;
+    }
+}
+
+// The live bytes changed to `live_bytes` for another reason than a lane's event (a process ended).
+// Only between ticks.
+static inline void peak_bound_restart(struct peak_bound *bound, uint64_t live_bytes)
+{
+    bound->start_bytes = live_bytes;
+}
+
+// With the tick under way taken as ended: |true peak - peak_bytes| is at most this.
+uint64_t peak_bound_error(const struct peak_bound *bound, uint64_t peak_bytes, uint64_t live_bytes);

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+// recorder: see the header. Here: beginning and end. The time in between: recorder_loop.c.
+#include "recorder/recorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "host/file.h"
+#include "recorder/output_file.h"
+#include "recorder/recorder_state.h"
+#include "recording/recording_writer.h"
+
+void recorder_log(const struct recorder_state *s, const char *format, ...)
+{
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    if (callbacks->log == NULL) {
+        return;
+    }
+    CLEANUP(strbuf_release) struct strbuf sentence = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    strbuf_vprintf(&sentence, format, arguments);
+    va_end(arguments);
+    callbacks->log(callbacks->context, strbuf_text(&sentence));
+}
+
+static uint32_t session_flags_of(const struct recorder_options *options)
+{
+    return (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
+           (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
+           (options->no_nursery || options->logs_events ? SESSION_NO_NURSERY : 0);
+}
+
+static uint64_t unix_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); // cannot fail for this clock
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// Everything that must be known or there before the program may run.
+static enum err prepare(struct recorder_state *s,
+                        const struct recorder_options *options,
+                        int *exit_status,
+                        struct err_info *info)
+{
+    const struct preflight_options rules = {.allow_own_malloc = options->allow_own_malloc,
+                                            .follow_children = options->follow_children};
+    enum err err = preflight_check(options->argv[0], &rules, &s->preflight, info);
+    if (err != ERR_OK) {
+        *exit_status = s->preflight.exit_status;
+        return err;
+    }
+    *exit_status = RECORDER_EXIT_OUTPUT;
+    CLEANUP(strbuf_release) struct strbuf probe = {0};
+    TRY(options->callbacks.output_path(options->callbacks.context, (uint32_t)getpid(), &probe,
+                                       info));
+    TRY(output_file_probe(strbuf_text(&probe), info));
+    *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
+    const struct session_options session = {.flags = session_flags_of(options),
+                                            .max_frames = options->max_frames};
+    TRY(session_create(&session, &s->session, info));
+    uint64_t seed = 0;
+    (void)!getrandom(&seed, sizeof(seed), 0); // without it only hash attacks become thinkable
+    if (book_init(&s->book, seed) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    s->blocks.seed = hash_mix(seed);
+    s->book.watch = (struct book_watch){.blocks = options->lists_blocks ? &s->blocks : NULL,
+                                        .is_there = options->lists_blocks};
+    if (run_control_init(&s->control, &options->run, s->session.header, &s->book) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    proc_sampler_init(&s->sampler);
+    s->exit_slot = SESSION_MAX_PROCESSES;
+    return drain_init(&s->drain, &s->session, &s->book, info);
+}
+
+static enum err launch(struct recorder_state *s, int *exit_status, struct err_info *info)
+{
+    TRY(preload_path_find(s->options->preload_library, &s->library, info));
+    TRY(launch_take_signals(&s->signals, &s->signal_fd, info));
+    s->has_signals = true;
+    s->start_unix_ns = unix_now_ns();
+    // Relaxed: the program is not there yet.
+    atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
+    struct err_info trouble = {0};
+    if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // whoever asks is heard later
+        recorder_log(s, "%s; this recording cannot be controlled", trouble.text);
+    }
+    const struct launch_plan plan = {
+        .path = strbuf_text(&s->preflight.path),
+        .argv = s->options->argv,
+        .preload_library = strbuf_text(&s->library.name),
+        .session = s->session.environment,
+        .signals = &s->signals,
+    };
+    struct rusage usage = {0};
+    (void)getrusage(RUSAGE_SELF, &usage); // cannot fail for this one
+    s->own_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    enum err err = launch_program(&plan, &s->program, info);
+    if (err != ERR_OK) {
+        *exit_status =
+            err == ERR_NOT_FOUND ? PREFLIGHT_STATUS_NOT_FOUND : PREFLIGHT_STATUS_CANNOT_RECORD;
+        return err;
+    }
+    s->is_launched = true;
+    s->wait_status = -1;
+    s->drain.main_pid = s->program.pid;
+    return session_clock_start(&s->clock, &s->session, info);
+}
+
+// A program that never allocates never joins; it is in the recording all the same.
+static enum err add_silent_program(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->book.processes.len; i++) {
+        if ((s->book.processes.items[i]->record.flags & REC_PROCESS_MAIN) != 0) {
+            return ERR_OK;
+        }
+    }
+    struct rec_process record = {.pid = (uint32_t)s->program.pid,
+                                 .parent_pid = (uint32_t)getpid(),
+                                 .flags = REC_PROCESS_MAIN,
+                                 .exit_status = -1};
+    TRY(string_table_intern_text(&s->book.strings, strbuf_text(&s->preflight.executable),
+                                 &record.executable));
+    struct book_process *process = NULL;
+    TRY(book_process_begin(&s->book, &record, &process));
+    return book_process_end(&s->book, process,
+                            &(struct book_process_ending){.end_ms = s->book.now_ms});
+}
+
+enum err
+recorder_snapshot(struct recorder_state *s, enum rec_state state, struct book_snapshot *out)
+{
+    struct book_snapshot_facts facts = {
+        .state = state,
+        .pid = (uint32_t)s->program.pid,
+        .exit_status = s->wait_status,
+        .max_frames = s->session.header->max_frames,
+        .start_unix_ns = s->start_unix_ns,
+        .runtime_ms = s->end_ms != 0 ? s->end_ms : session_clock_now(&s->clock),
+        .checkpoint_count = s->checkpoint.written_count,
+        .checkpoint_interval_ms = state == REC_STATE_RUNNING ? s->checkpoint.interval_ms : 0,
+        .events = drain_events(&s->drain),
+        .tool_version = s->options->tool_version,
+        .program = strbuf_text(&s->preflight.executable),
+        .argv = s->options->argv,
+        .blocks = state != REC_STATE_RUNNING ? s->book.watch.blocks : NULL,
+        .log = s->book.watch.events,
+        .marks = s->book.marks.marks.items,
+        .mark_count = s->book.marks.marks.len,
+    };
+    for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
+        facts.counters[i] =
+            atomic_load_explicit(&s->session.header->counters[i], memory_order_relaxed);
+    }
+    facts.counters[LOST_corrupt_lane] += s->drain.corrupt_lanes;
+    return book_snapshot_take(&s->book, &s->sampler, &s->looks, &facts, out);
+}
+
+static enum err name_frames(struct recorder_state *s)
+{
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    if (callbacks->name_frames == NULL) {
+        return ERR_OK;
+    }
+    struct recording *recording = &s->snapshot.recording;
+    if (callbacks->name_frames(callbacks->context, recording, &s->book.strings, &s->symbols) !=
+        ERR_OK) {
+        recorder_log(s, "functions could not be named; the recording has addresses only");
+        for (size_t i = 0; i < recording->frame_count; i++) {
+            recording->frames[i].symbol_count = 0;
+        }
+        rec_symbol_vec_clear(&s->symbols);
+    }
+    recording->symbols = s->symbols.items;
+    recording->symbol_count = s->symbols.len;
+    return book_snapshot_lend_strings(&s->snapshot, &s->book);
+}
+
+static bool show_writing(void *context, uint64_t done, uint64_t total)
+{
+    const struct recorder_callbacks *callbacks = context;
+    if (callbacks->progress != NULL) {
+        callbacks->progress(callbacks->context, "writing the recording", done, total);
+    }
+    return true;
+}
+
+static enum err write_recording(struct recorder_state *s, struct err_info *info)
+{
+    struct recorder_callbacks callbacks = s->options->callbacks;
+    struct table_supply history = row_history_supply(&s->snapshot.history);
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const struct recording_write_options options = {
+        .generation = (uint32_t)s->checkpoint.written_count + 1,
+        .supply = &history,
+        .packing_threads = s->has_ended && processors > 1 ? (uint32_t)processors - 1 : 0,
+        .progress = show_writing,
+        .progress_context = &callbacks,
+    };
+    struct recording *recording = &s->snapshot.recording;
+    const char *path = strbuf_text(&s->output);
+    if (s->events.fd < 0) {
+        return recording_write(recording, path, &options, info);
+    }
+    struct err_info trouble = {0};
+    if (event_log_finish(&s->events, recording, &options, path, &trouble) == ERR_OK) {
+        return ERR_OK;
+    }
+    recorder_log(s, "%s; the log of events is left out", trouble.text);
+    event_log_give_up(&s->events);
+    book_snapshot_set_counter(&s->snapshot, &s->book, "events_left_out", s->events.left_out_count);
+    history = row_history_supply(&s->snapshot.history);
+    return recording_write(recording, path, &options, info);
+}
+
+// A short run may be over before the first sample. The kernel kept its peak, but over the program's
+// children too, and since before its execve, when it was a copy of us: believed if there were no
+// children and it is more than we ever had.
+static void take_kernels_peak(struct recorder_state *s)
+{
+    const struct book_process_vec *processes = &s->book.processes;
+    for (size_t i = 0; i < processes->len; i++) {
+        if (processes->items[i]->record.pid != (uint32_t)s->program.pid) {
+            return;
+        }
+    }
+    if (processes->len > 0 && s->program_rss_bytes > s->own_rss_bytes) {
+        processes->items[processes->len - 1]->record.peak_rss_bytes = s->program_rss_bytes;
+    }
+}
+
+// The program has ended or was left to itself: makes the recording and its file.
+static enum err
+finish(struct recorder_state *s, struct recorder_result *result, struct err_info *info)
+{
+    const enum rec_state state = s->is_stopped ? REC_STATE_STOPPED : REC_STATE_FINISHED;
+    (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock)); // the last word is ours
+    enum err err = add_silent_program(s);
+    recorder_follow_log(s, UINT64_MAX);
+    take_kernels_peak(s);
+    book_seal(&s->book);
+    err = err == ERR_OK ? recorder_snapshot(s, state, &s->snapshot) : err;
+    err = err == ERR_OK ? name_frames(s) : err;
+    if (err != ERR_OK) {
+        return err_set(info, err, "no memory to finish the recording");
+    }
+    result->recording = s->snapshot.recording;
+    err = write_recording(s, info);
+    if (err != ERR_OK) {
+        result->is_told = s->checkpoint.has_failed;
+        return err;
+    }
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    if (!s->has_ended && callbacks->complete != NULL) {
+        callbacks->complete(callbacks->context, &result->recording, strbuf_text(&s->output));
+    }
+    result->output_path = strbuf_take(&s->output);
+    return result->output_path != NULL ? ERR_OK
+                                       : err_set(info, ERR_NO_MEMORY, "no memory for a file name");
+}
+
+static enum err
+record(struct recorder_state *s, struct recorder_result *result, struct err_info *info)
+{
+    TRY(s->options->callbacks.output_path(s->options->callbacks.context, (uint32_t)s->program.pid,
+                                          &s->output, info));
+    if (checkpoint_init(&s->checkpoint, strbuf_text(&s->output),
+                        s->options->checkpoint_interval_ms) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for checkpoints");
+    }
+    TRY(file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info));
+    struct err_info trouble = {0};
+    if (s->options->logs_events) {
+        TRY(event_log_open(&s->events, strbuf_text(&s->output), info));
+        s->book.watch.events = &s->events;
+        s->book.watch.is_there = true;
+    }
+    enum err err = recorder_loop(s, &trouble);
+    control_socket_close(&s->socket);
+    if (err != ERR_OK) {
+        recorder_log(s, "recording ends early: %s", trouble.text);
+        s->is_stopped = true;
+    }
+    return finish(s, result, info);
+}
+
+// Whatever went wrong with the recording, the program that was started runs to its end.
+static void outlive_program(struct recorder_state *s)
+{
+    if (s->session.header != NULL) {
+        // Relaxed: a flag that stands for nothing but itself.
+        atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_relaxed);
+    }
+    if (s->is_launched) {
+        recorder_wait(s);
+    }
+}
+
+enum err recorder_run(const struct recorder_options *options,
+                      struct recorder_result *result,
+                      struct err_info *info)
+{
+    *result = (struct recorder_result){.exit_status = PREFLIGHT_STATUS_CANNOT_RECORD};
+    struct recorder_state *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    result->state = s;
+    s->options = options;
+    s->signal_fd = -1;
+    s->session = (struct session){.memfd = -1, .socket = -1};
+    s->program.pidfd = -1;
+    s->library = (struct preload_path)PRELOAD_PATH_INIT;
+    s->socket = (struct control_socket)CONTROL_SOCKET_INIT;
+    s->events = (struct event_log)EVENT_LOG_INIT;
+    TRY(prepare(s, options, &result->exit_status, info));
+    enum err err = launch(s, &result->exit_status, info);
+    if (err == ERR_OK) {
+        err = record(s, result, info);
+    }
+    outlive_program(s);
+    session_clock_stop(&s->clock);
+    result->has_run = s->is_launched;
+    result->wait_status = s->wait_status;
+    if (s->has_signals) {
+        launch_restore_signals(&s->signals);
+        s->has_signals = false;
+    }
+    return err;
+}
+
+void recorder_result_release(struct recorder_result *result)
+{
+    struct recorder_state *s = result->state;
+    if (s != NULL) {
+        session_clock_stop(&s->clock);
+        checkpoint_release(&s->checkpoint);
+        book_snapshot_release(&s->snapshot);
+        rec_symbol_vec_release(&s->symbols);
+        drain_release(&s->drain);
+        proc_sampler_release(&s->sampler);
+        rss_looks_release(&s->looks);
+        book_release(&s->book);
+        session_release(&s->session);
+        preflight_release(&s->preflight);
+        preload_path_release(&s->library);
+        strbuf_release(&s->output);
+        strbuf_release(&s->output_absolute);
+        control_socket_close(&s->socket);
+        block_list_release(&s->blocks);
+        event_log_close(&s->events);
+        fd_closep(&s->signal_fd);
+        fd_closep(&s->program.pidfd);
+        free(s);
+    }
+    free(result->output_path);
+    *result = (struct recorder_result){0};
+}

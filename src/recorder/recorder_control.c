@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// recorder_control: what a recorder answers to `cairn ctl`. See control_socket.h and run_control.h.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "recorder/recorder_look.h"
+#include "recorder/recorder_state.h"
+
+// A refusal: one sentence.
+static uint64_t refuse(struct strbuf *reply, const struct err_info *info)
+{
+    strbuf_clear(reply);
+    strbuf_append_char(reply, '-');
+    strbuf_append_text(reply, info->text);
+    return 0;
+}
+
+static uint64_t accept(struct strbuf *reply, const char *text)
+{
+    strbuf_append_char(reply, '+');
+    strbuf_append_text(reply, text);
+    return 0;
+}
+
+static bool records_pid(const struct recorder_state *s, const char *text)
+{
+    const unsigned long pid = strtoul(text, NULL, 10);
+    if (pid == (unsigned long)getpid() || pid == (unsigned long)s->program.pid) {
+        return true;
+    }
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->book != NULL && pid == (unsigned long)process->pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t
+answer_is(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)now_ms;
+    const bool is_us =
+        text[0] == '/' ? strcmp(text, strbuf_text(&s->output_absolute)) == 0 : records_pid(s, text);
+    strbuf_append_char(reply, is_us ? '+' : '-');
+    return 0;
+}
+
+static uint64_t
+answer_start(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)text;
+    struct err_info info = {0};
+    return run_control_start(&s->control, now_ms, &info) == ERR_OK ? accept(reply, "recording")
+                                                                   : refuse(reply, &info);
+}
+
+static uint64_t clock_of(void *context)
+{
+    return session_clock_now(context);
+}
+
+static uint64_t
+answer_stop(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)now_ms;
+    (void)text;
+    struct err_info info = {0};
+    return run_control_stop(&s->control, clock_of, &s->clock, &info) == ERR_OK
+               ? accept(reply, "stopped")
+               : refuse(reply, &info);
+}
+
+static uint64_t
+answer_checkpoint(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)now_ms;
+    (void)text;
+    (void)reply; // comes when the file is written
+    return checkpoint_request(&s->checkpoint);
+}
+
+static uint64_t
+answer_mark(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    struct err_info info = {0};
+    if (run_control_mark(&s->control, now_ms, text, &info) != ERR_OK) {
+        return refuse(reply, &info);
+    }
+    accept(reply, "");
+    strbuf_printf(reply, "marked at %" PRIu64 ".%03" PRIu64 " s", now_ms / 1000, now_ms % 1000);
+    return 0;
+}
+
+static uint64_t
+answer_look(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)text;
+    struct err_info info = {0};
+    if (recorder_look_now(s, now_ms) != ERR_OK) {
+        (void)err_set(&info, ERR_NO_MEMORY, "no memory for a look"); // told here and now
+        return refuse(reply, &info);
+    }
+    if (s->looks.last.time_ms != now_ms) {
+        (void)err_set(&info, ERR_NOT_FOUND, "there is no process whose memory map can be read");
+        return refuse(reply, &info);
+    }
+    accept(reply, "");
+    strbuf_printf(reply, "looked at %zu %s with %" PRIu64 " KiB at %" PRIu64 ".%03" PRIu64 " s",
+                  s->looks.last.looks.len, s->looks.last.looks.len == 1 ? "process" : "processes",
+                  s->looks.last.rss_bytes / 1024, now_ms / 1000, now_ms % 1000);
+    return 0;
+}
+
+// One "key<TAB>value" a line.
+static uint64_t
+answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)text;
+    static const char *const states[] = {[SESSION_RECORD_ALL] = "recording",
+                                         [SESSION_RECORD_FREES] = "stopped",
+                                         [SESSION_RECORD_NOTHING] = "not started"};
+    const struct {
+        const char *key;
+        uint64_t value;
+    } figures[] = {
+        {"recorder_pid", (uint64_t)getpid()},      {"program_pid", (uint64_t)s->program.pid},
+        {"processes", s->drain.process_count},     {"runtime_ms", now_ms},
+        {"allocations", s->book.sums.allocations}, {"live_bytes", s->book.sums.live_bytes},
+        {"peak_bytes", s->book.peak_bytes},        {"checkpoints", s->checkpoint.written_count},
+        {"marks", s->book.marks.marks.len},
+    };
+    accept(reply, "state\t");
+    strbuf_append_text(reply, states[s->control.recording]);
+    strbuf_printf(reply, "\nfile\t%s\n", strbuf_text(&s->output_absolute));
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+        strbuf_printf(reply, "%s\t%" PRIu64 "\n", figures[i].key, figures[i].value);
+    }
+    return 0;
+}
+
+static uint64_t answer(void *context, const char *word, const char *text, struct strbuf *reply)
+{
+    static const struct {
+        const char *word;
+        uint64_t (*answer)(struct recorder_state *s,
+                           uint64_t now_ms,
+                           const char *text,
+                           struct strbuf *reply);
+    } answers[] = {
+        {"is", answer_is},     {"start", answer_start},           {"stop", answer_stop},
+        {"mark", answer_mark}, {"checkpoint", answer_checkpoint}, {"status", answer_status},
+        {"look", answer_look},
+    };
+    struct recorder_state *s = context;
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        if (strcmp(answers[i].word, word) == 0) {
+            return answers[i].answer(s, session_clock_now(&s->clock), text, reply);
+        }
+    }
+    struct err_info info = {0};
+    (void)err_set(&info, ERR_UNSUPPORTED, "the recorder does not know the word '%.40s'", word);
+    return refuse(reply, &info);
+}
+
+void recorder_control_hear(struct recorder_state *s)
+{
+    const struct control_handler handler = {.context = s, .answer = answer};
+    control_socket_poll(&s->socket, &handler);
+}
+
+void recorder_control_tell_checkpoint(struct recorder_state *s)
+{
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    const bool is_written = !s->checkpoint.has_failed;
+    strbuf_printf(&reply, "%c%s%s", is_written ? '+' : '-', is_written ? "written to " : "",
+                  is_written ? strbuf_text(&s->output_absolute) : s->checkpoint.report->text);
+    control_socket_announce(&s->socket, s->checkpoint.ended_count,
+                            strbuf_result(&reply) == ERR_OK ? strbuf_text(&reply) : "-no memory");
+}

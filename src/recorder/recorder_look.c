@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// recorder_look: see the header.
+#include "recorder/recorder_look.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+#include "host/file.h"
+
+enum {
+    PAGE = 4096,
+    DESCRIPTOR_BYTES = 2304, // glibc's struct pthread, which ends a thread's stack; about so long
+    NEWCOMERS_MS = 10,       // a process that has just joined is sampled soon
+};
+
+uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// What the library has noted as its own. The program may have scribbled over it: ranges are only
+// compared with the kernel's.
+static enum err
+own_ranges(const struct recorder_state *s, uint32_t slot, struct address_range_vec *out)
+{
+    const struct process_notes *notes = session_notes(s->session.memory, slot);
+    for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
+        const uint64_t note = atomic_load_explicit(&notes->ranges[i], memory_order_relaxed);
+        const uint64_t start = (note >> PAGE_NOTE_PAGES_BITS) * PAGE;
+        const uint64_t pages = note & (((uint64_t)1 << PAGE_NOTE_PAGES_BITS) - 1);
+        if (note != 0) {
+            TRY(address_range_vec_push(
+                out, (struct address_range){.start = start, .end = start + pages * PAGE}));
+        }
+    }
+    return ERR_OK;
+}
+
+// Behind the stacks of the threads that have a lane: a thread's descriptor is the highest thing
+// there.
+static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct u64_vec *out)
+{
+    const struct drain *drain = &s->drain;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        const struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane->process == slot) {
+            const uint64_t self = lane->reader.consumer.lane->self_address;
+            TRY(u64_vec_push(out, (self + DESCRIPTOR_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
+        }
+    }
+    return ERR_OK;
+}
+
+// One process at one moment. One that cannot be read is left out.
+static enum err
+look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct look_moment *moment)
+{
+    const struct drain_process *process = s->drain.processes + slot;
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    if (memory_areas_read(process->pid, &map) != ERR_OK) {
+        return ERR_OK;
+    }
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)process->pid); // fits
+    CLEANUP(fd_closep) int pagemap = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(address_range_vec_release) struct address_range_vec own = {0};
+    CLEANUP(u64_vec_release) struct u64_vec tops = {0};
+    TRY(own_ranges(s, slot, &own));
+    TRY(stack_tops(s, slot, &tops));
+    const struct rss_process what = {
+        .book = &s->book,
+        .process = process->book,
+        .own = &own,
+        .stack_tops = &tops,
+        .is_heap_known =
+            run_control_is_whole(&s->control) &&
+            (process->book->record.flags & (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR)) == 0,
+        .pages = {.read = pagemap >= 0 ? pagemap_read : NULL, .context = &pagemap},
+    };
+    struct rec_look look = {
+        .time_ms = moment->time_ms, .process = process->book->index, .flags = flags};
+    TRY(rss_split(&what, &map, (uint32_t)moment->looks.len, &s->book.strings, &look,
+                  &moment->parts));
+    moment->rss_bytes += look.rss_bytes;
+    proc_sampler_correct(&s->sampler, look.process, look.time_ms, look.rss_bytes);
+    return rec_look_vec_push(&moment->looks, look);
+}
+
+static enum err
+look_at_all(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_asked)
+{
+    const uint64_t before_ns = monotonic_ns();
+    CLEANUP(look_moment_release) struct look_moment moment = {.time_ms = now_ms};
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->book != NULL && !process->is_dead) {
+            const bool is_exiting = slot == s->exit_slot && (flags & REC_LOOK_AT_EXIT) != 0;
+            TRY(look_at(s, slot, is_exiting ? REC_LOOK_AT_EXIT : 0, &moment));
+        }
+    }
+    return moment.looks.len == 0
+               ? ERR_OK
+               : rss_looks_add(&s->looks, &moment, was_asked, monotonic_ns() - before_ns);
+}
+
+enum err recorder_look_now(struct recorder_state *s, uint64_t now_ms)
+{
+    return look_at_all(s, now_ms, 0, true);
+}
+
+// The main program's present image is asked to wait when it exits.
+static void ask_to_wait(struct recorder_state *s, uint32_t slot, bool is_confined)
+{
+    s->exit_slot = slot;
+    uint32_t expected = is_confined ? EXIT_LOOK_WANTED : EXIT_LOOK_NO;
+    // Relaxed: the request stands for nothing but itself. One that waits already is left waiting.
+    (void)atomic_compare_exchange_strong_explicit(
+        &session_process(s->session.memory, slot)->exit_look, &expected,
+        is_confined ? EXIT_LOOK_NO : EXIT_LOOK_WANTED, memory_order_relaxed, memory_order_relaxed);
+}
+
+// Samples all processes. Returns their sum.
+static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms)
+{
+    uint64_t rss_bytes = 0;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->book == NULL || process->is_dead) {
+            continue;
+        }
+        struct proc_sample_facts facts = {0};
+        rss_bytes += proc_sampler_take(&s->sampler, process->pid, process->book, now_ms, &facts);
+        if (process->pid == s->drain.main_pid) {
+            ask_to_wait(s, slot, facts.is_confined);
+        }
+    }
+    return rss_bytes;
+}
+
+// The main program waits for us, and all that it did before has been booked.
+static bool is_waiting(const struct recorder_state *s, uint64_t now_ms)
+{
+    if (s->exit_slot == SESSION_MAX_PROCESSES) {
+        return false;
+    }
+    struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
+    // Acquire: pairs with the release in exit_look_await; exit_ms comes first.
+    return atomic_load_explicit(&slot->exit_look, memory_order_acquire) == EXIT_LOOK_WAITING &&
+           now_ms > atomic_load_explicit(&slot->exit_ms, memory_order_relaxed) + 1;
+}
+
+static void let_go(struct recorder_state *s)
+{
+    struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
+    atomic_store_explicit(&slot->exit_look, EXIT_LOOK_DONE, memory_order_relaxed); // as asked for
+    (void)syscall(SYS_futex, &slot->exit_look, FUTEX_WAKE, INT_MAX, NULL, NULL,
+                  0); // its wait has a deadline
+}
+
+void recorder_look_round(struct recorder_state *s, uint64_t now_ms)
+{
+    const bool waits = is_waiting(s, now_ms);
+    const bool has_new = s->book.processes.len > s->sampled_processes && now_ms >= s->newcomers_ms;
+    if (!waits && !has_new && !proc_sampler_due(&s->sampler, now_ms)) {
+        return;
+    }
+    const uint64_t before_ns = monotonic_ns();
+    const uint64_t rss_bytes = sample_all(s, now_ms);
+    const uint64_t spent_ns = monotonic_ns() - before_ns;
+    s->sampled_processes = s->book.processes.len;
+    if (rss_bytes > 0) { // else nobody was there
+        s->newcomers_ms = now_ms + NEWCOMERS_MS + spent_ns / 10000;
+    }
+    proc_sampler_end_round(&s->sampler, now_ms, spent_ns);
+    if (waits || (rss_bytes > 0 && rss_looks_are_due(&s->looks, now_ms, rss_bytes))) {
+        // Without memory for it, the next one is tried; samples go on.
+        (void)look_at_all(s, now_ms, waits ? REC_LOOK_AT_EXIT : 0, false);
+    }
+    if (waits) {
+        let_go(s);
+    }
+}

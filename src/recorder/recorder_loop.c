@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// recorder_loop: what the recorder does while the program runs. See recorder.h.
+//
+// Round and round: drain the lanes, hear signals, reap the program, sample memory, write a
+// checkpoint; then sleep until a lane is half full, or for a millisecond or a few.
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/late_joiners.h"
+#include "recorder/recorder_look.h"
+#include "recorder/recorder_state.h"
+#include "recording/recording_writer.h"
+
+enum {
+    SLEEP_MS_MAX = 16,    // when nothing has happened for a while
+    LINGER_MS = 5,        // for processes that the program started just before it ended
+    LINGER_MAX_MS = 2000, // for those that are there and have not joined
+    LOOKS_IN_VAIN = 2,
+    LEAVE_NS = 3000000,  // in which threads notice that recording is over
+    LINGER_SAY_MS = 500, // after that much, say that others still run
+};
+
+static void reap_program(struct recorder_state *s)
+{
+    int status = 0;
+    struct rusage usage = {0};
+    if (!s->has_ended && wait4(s->program.pid, &status, WNOHANG, &usage) == s->program.pid) {
+        s->has_ended = true;
+        s->wait_status = status;
+        s->program_rss_bytes = (uint64_t)usage.ru_maxrss * 1024; // getrusage(2): in KiB
+        s->end_ms = session_clock_now(&s->clock);
+    }
+}
+
+// The terminal's signals reach the program by themselves, since it is in our process group; those
+// that were sent to us alone are passed on. When it has ended they mean us.
+static void hear_signal(struct recorder_state *s, const struct signalfd_siginfo *signal)
+{
+    const int number = (int)signal->ssi_signo;
+    if (number == SIGCHLD) {
+        return; // the loop looks by itself
+    }
+    if (s->has_ended) {
+        s->is_stopped = true;
+        return;
+    }
+    const bool is_from_somebody = signal->ssi_code <= 0; // SI_USER, SI_QUEUE, SI_TKILL
+    if (is_from_somebody && signal->ssi_pid != (uint32_t)s->program.pid) {
+        (void)kill(s->program.pid, number); // a zombie at worst: we have not reaped it
+    }
+}
+
+static void hear_signals(struct recorder_state *s)
+{
+    struct signalfd_siginfo signal;
+    while (read(s->signal_fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
+        hear_signal(s, &signal);
+    }
+}
+
+// Runs in the checkpoint's own process, so that the lanes need not wait for the snapshot either.
+static enum err write_checkpoint(void *context, const char *path, struct err_info *info)
+{
+    struct recorder_state *s = context;
+    CLEANUP(book_snapshot_release) struct book_snapshot snapshot = {0};
+    if (recorder_snapshot(s, REC_STATE_RUNNING, &snapshot) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for a checkpoint");
+    }
+    const struct table_supply history = row_history_supply(&snapshot.history);
+    const struct recording_write_options options = {
+        .generation = (uint32_t)s->checkpoint.written_count + 1, .supply = &history};
+    return recording_write(&snapshot.recording, path, &options, info);
+}
+
+static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
+{
+    const uint64_t ended_before = s->checkpoint.ended_count;
+    switch (checkpoint_poll(&s->checkpoint, now_ms)) {
+    case CHECKPOINT_FAILED:
+        recorder_log(s, "%s; the program goes on, the file stays at its last checkpoint",
+                     s->checkpoint.report->text);
+        break;
+    case CHECKPOINT_RECOVERED:
+        recorder_log(s, "the recording can be written again");
+        break;
+    case CHECKPOINT_WRITTEN:
+    case CHECKPOINT_NOTHING:
+        break;
+    }
+    if (s->checkpoint.ended_count != ended_before) {
+        recorder_control_tell_checkpoint(s);
+    }
+    if (!checkpoint_is_due(&s->checkpoint, now_ms)) {
+        return;
+    }
+    const struct checkpoint_source source = {.context = s, .write = write_checkpoint};
+    checkpoint_start(&s->checkpoint, &source, now_ms);
+}
+
+// Sleeps until a lane is half full (then recorder_wake differs from `seen`) or for `sleep_ms`.
+static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t sleep_ms)
+{
+    const struct timespec timeout = {.tv_nsec = (long)(sleep_ms * 1000000u)};
+    (void)syscall(SYS_futex, &s->session.header->recorder_wake, FUTEX_WAIT, seen, &timeout, NULL,
+                  0); // why it ended does not matter
+}
+
+// A child may have been forked just before: gives it the time to join. One that is there and never
+// joins (a static executable) does not keep us.
+static bool nobody_is_late(struct recorder_state *s, uint64_t now_ms)
+{
+    if (now_ms < s->quiet_since_ms + LINGER_MS || now_ms < s->next_late_look_ms) {
+        return false;
+    }
+    s->next_late_look_ms = now_ms + LINGER_MS;
+    // One look can miss who is forked while it looks, by a parent that then ends.
+    s->looks_in_vain = late_joiners_exist(s->session.environment) ? 0 : s->looks_in_vain + 1;
+    return s->looks_in_vain >= LOOKS_IN_VAIN || now_ms >= s->quiet_since_ms + LINGER_MAX_MS;
+}
+
+// Whether there is nothing left to wait for.
+static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
+{
+    s->is_stopped = s->is_stopped || run_control_is_over(&s->control, now_ms);
+    if (s->is_stopped) {
+        return true;
+    }
+    if (!s->has_ended || was_busy) {
+        return false;
+    }
+    if (s->drain.process_count == 0) {
+        return !s->options->follow_children || nobody_is_late(s, now_ms);
+    }
+    s->quiet_since_ms = now_ms;
+    s->looks_in_vain = 0;
+    s->end_ms = now_ms;
+    if (!s->has_said_others && now_ms >= s->said_after_ms) {
+        s->has_said_others = true;
+        recorder_log(s,
+                     "the program has ended, but %u of the processes that it started still run; "
+                     "recording goes on until they end (Ctrl-C ends it now)",
+                     (unsigned)s->drain.process_count);
+    }
+    return false;
+}
+
+static enum err
+drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_info *info)
+{
+    const uint64_t clock_ms = session_clock_now(&s->clock);
+    drain_note_time(&s->drain, clock_ms, monotonic_ns());
+    enum err err = drain_pass(&s->drain, clock_ms, is_last, was_busy);
+    return err == ERR_OK ? ERR_OK
+                         : err_set(info, err, "the recorder has no more room (%s)", err_name(err));
+}
+
+void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
+{
+    if (event_log_tick(&s->events, now_ms)) {
+        recorder_log(s, "%s; the log of events ends here, the recording goes on",
+                     s->events.trouble.text);
+    }
+}
+
+void recorder_wait(struct recorder_state *s)
+{
+    enum {
+        LOOK_MS = 1000 // SIGCHLD may have come before there was anybody to read it
+    };
+    struct pollfd signals = {.fd = s->signal_fd, .events = POLLIN};
+    for (reap_program(s); !s->has_ended; reap_program(s)) {
+        (void)poll(&signals, 1, LOOK_MS); // why it ended does not matter: we look
+        hear_signals(s);
+    }
+}
+
+enum err recorder_loop(struct recorder_state *s, struct err_info *info)
+{
+    uint64_t sleep_ms = 1;
+    for (;;) {
+        // Relaxed: if a lane fills up after this, the futex does not sleep.
+        const uint32_t wake =
+            atomic_load_explicit(&s->session.header->recorder_wake, memory_order_relaxed);
+        const bool had_ended = s->has_ended;
+        hear_signals(s);
+        reap_program(s);
+        const uint64_t now_ms = session_clock_now(&s->clock);
+        if (s->has_ended && !had_ended) {
+            s->quiet_since_ms = now_ms;
+            s->said_after_ms = now_ms + LINGER_SAY_MS;
+        }
+        recorder_control_hear(s);
+        TRY(run_control_tick(&s->control, now_ms));
+        bool was_busy = false;
+        TRY(drain_once(s, false, &was_busy, info));
+        recorder_follow_log(s, now_ms);
+        recorder_look_round(s, now_ms);
+        follow_checkpoint(s, now_ms);
+        if (is_over(s, was_busy, now_ms)) {
+            break;
+        }
+        sleep_ms = was_busy ? 1 : sleep_ms * 2;
+        sleep_ms = sleep_ms < SLEEP_MS_MAX ? sleep_ms : SLEEP_MS_MAX;
+        sleep_until_woken(s, wake, sleep_ms);
+    }
+    // Hooks pass through from now on; what they wrote until now still counts.
+    atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_seq_cst);
+    if (s->drain.process_count > 0) {
+        // Threads that go on hear of it at their next tick and leave their nurseries alone then.
+        const struct timespec tick = {.tv_nsec = LEAVE_NS};
+        (void)nanosleep(&tick, NULL); // cut short by a signal: what they held then is read as it is
+    }
+    bool was_busy = false;
+    return drain_once(s, true, &was_busy, info);
+}

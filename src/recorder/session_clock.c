@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// session_clock: see the header.
+#include "recorder/session_clock.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#define NS_PER_MS 1000000u
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void *run(void *argument)
+{
+    struct session_clock *clock = argument;
+    struct pollfd joiners = {.fd = clock->session->socket, .events = POLLIN};
+    while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
+        const uint64_t elapsed_ns = monotonic_ns() - clock->start_ns;
+        const uint64_t now_ms = elapsed_ns / NS_PER_MS;
+        // Relaxed: see layout.h; the order of events does not hang on it. But what we say ourselves
+        // threads have been able to see before (drain_note_time).
+        atomic_store_explicit(&clock->session->header->clock_ms, now_ms, memory_order_relaxed);
+        atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
+        const struct timespec rest = {.tv_nsec = (long)(NS_PER_MS - elapsed_ns % NS_PER_MS)};
+        if (ppoll(&joiners, 1, &rest, NULL) > 0) {
+            session_answer(clock->session);
+        }
+    }
+    return NULL;
+}
+
+enum err session_clock_start(struct session_clock *clock,
+                             const struct session *session,
+                             struct err_info *info)
+{
+    *clock = (struct session_clock){.session = session, .start_ns = monotonic_ns()};
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);                            // cannot fail
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the main thread's
+    const int failure = pthread_create(&clock->thread, NULL, run, clock);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failure != 0) {
+        return err_set_errno(info, failure, "cannot start the recorder's clock");
+    }
+    clock->is_running = true;
+    return ERR_OK;
+}
+
+void session_clock_stop(struct session_clock *clock)
+{
+    if (clock->is_running) {
+        atomic_store_explicit(&clock->stop, true, memory_order_relaxed);
+        (void)pthread_join(clock->thread, NULL); // ours, and joined once
+        clock->is_running = false;
+    }
+}

@@ -1,0 +1,799 @@
+// SPDX-License-Identifier: MIT
+// settled_map: see the header. Here: finding slots, growing segments, boxes.
+#include "recorder/settled_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+
+enum {
+    LINE_SLOTS = 4,
+    PAGE_LINES = 64,
+    PAGE_SLOTS = LINE_SLOTS * PAGE_LINES,
+    PAGE_BYTES = PAGE_SLOTS * (int)sizeof(struct live_slot),
+    SEGMENT_PAGES_MAX = 64,
+    KICKS_MAX = 200,
+    CACHED_PAGES = 16, // of a map that is in the nearest cache anyway
+    FILL_AHEAD = 12,   // slots whose new place is fetched while earlier ones are copied
+    DEPTH_MAX = 20,
+};
+
+// In slots of a page, out of 256: a segment grows at FULL and is then as full as FRESH says; below
+// SPARSE it shrinks. Halves of a split segment begin at FRESH plus something of their own, so that
+// segments do not all grow at the same time: then it is the average of all fillings that costs
+// memory, not the worst. While the whole map is small, memory matters less than the cost of
+// growing.
+enum {
+    FULL_SLOTS = 215,
+    FRESH_SLOTS = 151,
+    FRESH_SLOTS_SMALL = 128,
+    FRESH_SPREAD = 56,
+    SPARSE_SLOTS = 64,
+    SMALL_MAP_BLOCKS = 200000,
+};
+
+// What all segments together keep though they are sparse: 2 MiB. Many programs fill and empty their
+// heap again and again, and would pay for growing each time.
+enum {
+    KEPT_PAGES = 512
+};
+
+#define KEY_BITS      47
+#define KEY_MASK      (((uint64_t)1 << KEY_BITS) - 1)
+#define KEY_BOXED     ((uint64_t)1 << KEY_BITS)
+#define ROW_BITS      26
+#define BORN_BITS     34
+#define SIZE_LOW_BITS 16
+#define SIZE_BITS     20
+#define BOX_NONE      UINT32_MAX
+
+_Static_assert(LINE_SLOTS == 4, "the masks of a line are written out");
+
+struct place {
+    struct live_segment *segment;
+    struct live_slot *home; // line of LINE_SLOTS
+    struct live_slot *alternate;
+};
+
+static inline uint64_t hash_of(uint64_t seed, uint64_t key)
+{
+    return hash_mix(key ^ seed);
+}
+
+static inline uint32_t directory_slot(const struct settled_map *map, uint64_t hash)
+{
+    return (uint32_t)((hash >> 1) >> (63 - map->depth));
+}
+
+// The home line by the low 32 bits of the hash, so that growing keeps the order of lines and copies
+// from one place to one other. Home and alternate line are reflections of each other.
+static inline uint32_t home_line(const struct live_segment *segment, uint64_t hash)
+{
+    return (uint32_t)(((hash & UINT32_MAX) * segment->page_count * PAGE_LINES) >> 32);
+}
+
+static inline uint32_t
+alternate_line(const struct live_segment *segment, uint64_t hash, uint32_t line)
+{
+    uint32_t line_count = segment->page_count * PAGE_LINES;
+    uint32_t mirror = (uint32_t)(((hash >> 12 & UINT32_MAX) * line_count) >> 32);
+    return mirror >= line ? mirror - line : mirror + line_count - line;
+}
+
+static inline struct live_slot *line_at(const struct live_segment *segment, uint32_t line)
+{
+    return segment->slots + (size_t)line * LINE_SLOTS;
+}
+
+static inline bool fits_slot(uint64_t address)
+{
+    return (address & 7) == 0 && (address >> 3) != 0 && (address >> 3) <= KEY_MASK;
+}
+
+static inline bool block_fits_slot(const struct live_block *block)
+{
+    return block->size_bytes < (1u << SIZE_BITS) && block->row < (1u << ROW_BITS) &&
+           block->born_ms < ((uint64_t)1 << BORN_BITS);
+}
+
+static inline struct live_slot slot_pack(uint64_t key, const struct live_block *block)
+{
+    return (struct live_slot){
+        .key = key | block->size_bytes << (KEY_BITS + 1),
+        .value = block->row | block->born_ms << ROW_BITS |
+                 (block->size_bytes >> SIZE_LOW_BITS) << (ROW_BITS + BORN_BITS),
+    };
+}
+
+static inline struct live_block slot_unpack(const struct live_slot *slot)
+{
+    return (struct live_block){
+        .size_bytes = slot->key >> (KEY_BITS + 1) | (slot->value >> (ROW_BITS + BORN_BITS))
+                                                        << SIZE_LOW_BITS,
+        .born_ms = (slot->value >> ROW_BITS) & (((uint64_t)1 << BORN_BITS) - 1),
+        .row = (uint32_t)slot->value & ((1u << ROW_BITS) - 1),
+    };
+}
+
+void settled_map_init(struct settled_map *map, uint64_t seed)
+{
+    *map = (struct settled_map){.seed = seed, .free_box = BOX_NONE};
+}
+
+void settled_map_release(struct settled_map *map)
+{
+    for (uint32_t i = 0; i < map->segment_count; i++) {
+        (void)munmap(map->segments[i].slots, (size_t)map->segments[i].page_count * PAGE_BYTES);
+    }
+    free(map->segments);
+    free(map->directory);
+    free(map->boxes);
+    map_u64_release(&map->odd);
+    *map = (struct settled_map){.free_box = BOX_NONE};
+}
+
+// Bit i is set if slot i of the line holds `key`. Without branches: which of the four it is cannot
+// be predicted. Shifting both sides drops what else the word holds. Written out, because compilers
+// keep the loop.
+static inline unsigned line_match_mask(const struct live_slot *line, uint64_t key)
+{
+    const uint64_t wanted = key << (64 - KEY_BITS);
+    return (unsigned)(line[0].key << (64 - KEY_BITS) == wanted) |
+           (unsigned)(line[1].key << (64 - KEY_BITS) == wanted) << 1 |
+           (unsigned)(line[2].key << (64 - KEY_BITS) == wanted) << 2 |
+           (unsigned)(line[3].key << (64 - KEY_BITS) == wanted) << 3;
+}
+
+// Bit i is set if slot i of the line is free.
+static inline unsigned line_free_mask(const struct live_slot *line)
+{
+    return (unsigned)(line[0].key == 0) | (unsigned)(line[1].key == 0) << 1 |
+           (unsigned)(line[2].key == 0) << 2 | (unsigned)(line[3].key == 0) << 3;
+}
+
+static inline struct live_slot *line_free_slot(struct live_slot *line)
+{
+    unsigned free_slots = line_free_mask(line);
+    return free_slots != 0 ? line + __builtin_ctz(free_slots) : NULL;
+}
+
+// Of four bits; the machine's own instruction for it is not in the baseline.
+static inline unsigned bits_set(unsigned mask)
+{
+    return (unsigned)(0x4332322132212110ULL >> (mask * 4)) & 7;
+}
+
+// A free slot of the emptier of two lines: balance now saves moving others later. A line that is
+// half empty is good enough.
+static inline struct live_slot *emptier_free_slot(struct live_slot *home, struct live_slot *other)
+{
+    unsigned home_free = line_free_mask(home);
+    if ((home_free & (home_free - 1)) != 0) {
+        return home + __builtin_ctz(home_free);
+    }
+    unsigned other_free = line_free_mask(other);
+    bool is_home = bits_set(home_free) >= bits_set(other_free);
+    unsigned free_slots = is_home ? home_free : other_free;
+    struct live_slot *line = is_home ? home : other;
+    return free_slots != 0 ? line + __builtin_ctz(free_slots) : NULL;
+}
+
+static inline struct place place_of(const struct settled_map *map, uint64_t hash)
+{
+    struct live_segment *segment = map->segments + map->directory[directory_slot(map, hash)];
+    uint32_t home = home_line(segment, hash);
+    return (struct place){
+        .segment = segment,
+        .home = line_at(segment, home),
+        .alternate = line_at(segment, alternate_line(segment, hash, home)),
+    };
+}
+
+static inline struct live_slot *place_find(const struct place *place, uint64_t key)
+{
+    unsigned home = line_match_mask(place->home, key);
+    unsigned found = home | line_match_mask(place->alternate, key);
+    struct live_slot *line = home != 0 ? place->home : place->alternate;
+    return found != 0 ? line + __builtin_ctz(found) : NULL;
+}
+
+bool settled_map_needs_prefetch(const struct settled_map *map)
+{
+    return map->segment_count > 1 ||
+           (map->segment_count == 1 && map->segments[0].page_count > CACHED_PAGES);
+}
+
+void settled_map_prefetch(const struct settled_map *map, uint64_t address)
+{
+    if (map->segment_count == 0) {
+        return;
+    }
+    struct place place = place_of(map, hash_of(map->seed, address >> 3));
+    __builtin_prefetch(place.home, 1);
+    __builtin_prefetch(place.alternate, 1);
+}
+
+static inline void slots_swap(struct live_slot *a, struct live_slot *b)
+{
+    struct live_slot kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+// Puts `slot` into `segment`, moving others to their alternate lines where needed.
+// Returns false, with everything as it was, if no way was found.
+static bool
+segment_put(const struct settled_map *map, struct live_segment *segment, struct live_slot slot)
+{
+    struct live_slot *moved[KICKS_MAX];
+    uint64_t hash = hash_of(map->seed, slot.key & KEY_MASK);
+    uint32_t line = home_line(segment, hash);
+    uint32_t other = alternate_line(segment, hash, line);
+    struct live_slot *room = emptier_free_slot(line_at(segment, line), line_at(segment, other));
+    if (LIKELY(room != NULL)) {
+        *room = slot;
+        segment->used_count++;
+        return true;
+    }
+    for (uint32_t kick = 0; kick < KICKS_MAX; kick++) {
+        room = line_free_slot(line_at(segment, line));
+        if (room != NULL) {
+            *room = slot;
+            segment->used_count++;
+            return true;
+        }
+        moved[kick] = line_at(segment, line) + (kick + (uint32_t)hash) % LINE_SLOTS;
+        slots_swap(moved[kick], &slot);
+        hash = hash_of(map->seed, slot.key & KEY_MASK);
+        line = alternate_line(segment, hash, line);
+    }
+    for (uint32_t kick = KICKS_MAX; kick > 0; kick--) {
+        slots_swap(moved[kick - 1], &slot);
+    }
+    return false;
+}
+
+// A segment has been added.
+static void share_kept_pages(struct settled_map *map)
+{
+    map->kept_pages = KEPT_PAGES / map->segment_count;
+}
+
+static uint32_t pages_for(const struct settled_map *map, uint64_t block_count, uint32_t spread)
+{
+    uint32_t fresh = map->live_count < SMALL_MAP_BLOCKS ? FRESH_SLOTS_SMALL : FRESH_SLOTS;
+    fresh += spread;
+    uint64_t pages = (block_count + fresh - 1) / fresh;
+    return pages == 0 ? 1 : (uint32_t)pages;
+}
+
+static enum err slots_new(uint32_t page_count, struct live_slot **out)
+{
+    void *memory = mmap(NULL, (size_t)page_count * PAGE_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return ERR_NO_MEMORY;
+    }
+    // A forked copy of us writes checkpoints and has no use for the blocks. Failing costs memory.
+    (void)madvise(memory, (size_t)page_count * PAGE_BYTES, MADV_DONTFORK);
+    *out = memory;
+    return ERR_OK;
+}
+
+// Puts the slots of `from` whose hash has `bit` (0: any) as `want` says into `to`, which is empty.
+static bool segment_fill(const struct settled_map *map,
+                         struct live_segment *to,
+                         const struct live_segment *from,
+                         uint64_t bit,
+                         bool want)
+{
+    size_t slot_count = (size_t)from->page_count * PAGE_SLOTS;
+    for (size_t i = 0; i < slot_count; i++) {
+        struct live_slot slot = from->slots[i];
+        if (i + FILL_AHEAD < slot_count) {
+            uint64_t ahead = hash_of(map->seed, from->slots[i + FILL_AHEAD].key & KEY_MASK);
+            uint32_t line = home_line(to, ahead);
+            __builtin_prefetch(line_at(to, line), 1);
+            __builtin_prefetch(line_at(to, alternate_line(to, ahead, line)), 1);
+        }
+        if (slot.key == 0) {
+            continue;
+        }
+        if (bit != 0 && ((hash_of(map->seed, slot.key & KEY_MASK) & bit) != 0) != want) {
+            continue;
+        }
+        if (!segment_put(map, to, slot)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Makes *out a copy of (a half of) `from` with room for growth, and for `extra` if not NULL.
+static enum err segment_copy(const struct settled_map *map,
+                             const struct live_segment *from,
+                             uint32_t page_count,
+                             uint64_t bit,
+                             bool want,
+                             struct live_segment *out)
+{
+    for (;; page_count += 1 + page_count / 16) {
+        struct live_segment to = {.page_count = page_count, .depth = from->depth};
+        TRY(slots_new(page_count, &to.slots));
+        if (segment_fill(map, &to, from, bit, want)) {
+            *out = to;
+            return ERR_OK;
+        }
+        (void)munmap(to.slots, (size_t)page_count * PAGE_BYTES); // a page overflowed: try larger
+    }
+}
+
+static enum err
+segment_resize(struct settled_map *map, struct live_segment *segment, uint32_t pages)
+{
+    struct live_segment grown;
+    TRY(segment_copy(map, segment, pages, 0, false, &grown));
+    (void)munmap(segment->slots, (size_t)segment->page_count * PAGE_BYTES);
+    *segment = grown;
+    return ERR_OK;
+}
+
+static enum err directory_double(struct settled_map *map)
+{
+    size_t old_count = (size_t)1 << map->depth;
+    uint32_t *directory = malloc(2 * old_count * sizeof(*directory));
+    if (directory == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < 2 * old_count; i++) {
+        directory[i] = map->directory[i / 2];
+    }
+    free(map->directory);
+    map->directory = directory;
+    map->depth++;
+    return ERR_OK;
+}
+
+static enum err segments_reserve(struct settled_map *map)
+{
+    if (map->segment_count < map->segment_cap) {
+        return ERR_OK;
+    }
+    uint32_t cap = map->segment_cap == 0 ? 4 : map->segment_cap * 2;
+    struct live_segment *segments = realloc(map->segments, cap * sizeof(*segments));
+    if (segments == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    map->segments = segments;
+    map->segment_cap = cap;
+    return ERR_OK;
+}
+
+// Any even spread over segments will do.
+static uint32_t spread_of(uint32_t segment)
+{
+    return segment * 37 % FRESH_SPREAD;
+}
+
+// Splits segment `index` by the next bit of the hash.
+static enum err segment_split(struct settled_map *map, uint32_t index, uint64_t hash)
+{
+    TRY(segments_reserve(map));
+    if (map->segments[index].depth == map->depth) {
+        TRY(directory_double(map));
+    }
+    struct live_segment *old = map->segments + index;
+    uint64_t bit = (uint64_t)1 << (63 - old->depth);
+    uint32_t low_pages = pages_for(map, old->used_count / 2, spread_of(index));
+    uint32_t high_pages = pages_for(map, old->used_count / 2, spread_of(map->segment_count));
+    struct live_segment low;
+    struct live_segment high;
+    TRY(segment_copy(map, old, low_pages, bit, false, &low));
+    enum err err = segment_copy(map, old, high_pages, bit, true, &high);
+    if (err != ERR_OK) {
+        (void)munmap(low.slots, (size_t)low.page_count * PAGE_BYTES);
+        return err;
+    }
+    low.depth++;
+    high.depth++;
+    (void)munmap(old->slots, (size_t)old->page_count * PAGE_BYTES);
+    uint32_t high_index = map->segment_count++;
+    share_kept_pages(map);
+    size_t span = (size_t)1 << (map->depth - old->depth);
+    size_t first = directory_slot(map, hash) & ~(span - 1);
+    for (size_t i = first + span / 2; i < first + span; i++) {
+        map->directory[i] = high_index;
+    }
+    *old = low;
+    map->segments[high_index] = high;
+    return ERR_OK;
+}
+
+static enum err map_begin(struct settled_map *map)
+{
+    TRY(segments_reserve(map));
+    if (map->directory == NULL) {
+        map->directory = calloc(1, sizeof(*map->directory));
+        if (map->directory == NULL) {
+            return ERR_NO_MEMORY;
+        }
+    }
+    struct live_segment first = {.page_count = 1};
+    TRY(slots_new(1, &first.slots));
+    map->segments[map->segment_count++] = first;
+    share_kept_pages(map);
+    return ERR_OK;
+}
+
+static NOINLINE void segment_shrink(struct settled_map *map, struct live_segment *segment)
+{
+    uint32_t pages = pages_for(map, segment->used_count, 0);
+    pages = pages > map->kept_pages ? pages : map->kept_pages;
+    // Failing to shrink costs memory that we already have, nothing else.
+    (void)segment_resize(map, segment, pages > 0 ? pages : 1);
+}
+
+// Makes room where the address of `hash` lives.
+static NOINLINE enum err map_grow(struct settled_map *map, uint64_t hash)
+{
+    if (map->segment_count == 0) {
+        return map_begin(map);
+    }
+    uint32_t index = map->directory[directory_slot(map, hash)];
+    struct live_segment *segment = map->segments + index;
+    if (segment->page_count >= SEGMENT_PAGES_MAX && segment->depth < DEPTH_MAX) {
+        return segment_split(map, index, hash);
+    }
+    uint32_t wanted = pages_for(map, segment->used_count, 0);
+    uint32_t grown = segment->page_count + 1;
+    return segment_resize(map, segment, wanted > grown ? wanted : grown);
+}
+
+static enum err box_new(struct settled_map *map, const struct live_block *block, uint32_t *out)
+{
+    uint32_t box = map->free_box;
+    if (box != BOX_NONE) {
+        map->free_box = map->boxes[box].next;
+    } else {
+        if (map->box_count == map->box_cap) {
+            uint32_t cap = map->box_cap == 0 ? 16 : map->box_cap * 2;
+            struct live_box *boxes = realloc(map->boxes, (size_t)cap * sizeof(*boxes));
+            if (boxes == NULL) {
+                return ERR_NO_MEMORY;
+            }
+            map->boxes = boxes;
+            map->box_cap = cap;
+        }
+        box = map->box_count++;
+    }
+    map->boxes[box] = (struct live_box){.block = *block, .next = BOX_NONE};
+    *out = box;
+    return ERR_OK;
+}
+
+static void box_free(struct settled_map *map, uint32_t box)
+{
+    map->boxes[box].next = map->free_box;
+    map->free_box = box;
+}
+
+static void box_append(struct settled_map *map, uint32_t first, uint32_t box)
+{
+    while (map->boxes[first].next != BOX_NONE) {
+        first = map->boxes[first].next;
+    }
+    map->boxes[first].next = box;
+}
+
+static enum err add_odd(struct settled_map *map, uint64_t address, const struct live_block *block)
+{
+    uint32_t box = 0;
+    TRY(box_new(map, block, &box));
+    const uint32_t *first = map_u64_find(&map->odd, address);
+    if (first != NULL) {
+        box_append(map, *first, box);
+        return ERR_OK;
+    }
+    enum err err = map_u64_put(&map->odd, address, box);
+    if (err != ERR_OK) {
+        box_free(map, box);
+    }
+    return err;
+}
+
+// A younger block at an address that has one: both go to boxes.
+static enum err
+add_generation(struct settled_map *map, struct live_slot *slot, const struct live_block *block)
+{
+    uint32_t box = 0;
+    TRY(box_new(map, block, &box));
+    if ((slot->key & KEY_BOXED) == 0) {
+        struct live_block older = slot_unpack(slot);
+        uint32_t first = 0;
+        enum err err = box_new(map, &older, &first);
+        if (err != ERR_OK) {
+            box_free(map, box);
+            return err;
+        }
+        *slot = (struct live_slot){.key = (slot->key & KEY_MASK) | KEY_BOXED, .value = first};
+    }
+    box_append(map, (uint32_t)slot->value, box);
+    return ERR_OK;
+}
+
+static inline enum err slot_make(struct settled_map *map,
+                                 uint64_t key,
+                                 const struct live_block *block,
+                                 struct live_slot *out)
+{
+    if (LIKELY(block_fits_slot(block))) {
+        *out = slot_pack(key, block);
+        return ERR_OK;
+    }
+    uint32_t box = 0;
+    TRY(box_new(map, block, &box));
+    *out = (struct live_slot){.key = key | KEY_BOXED, .value = box};
+    return ERR_OK;
+}
+
+static void slot_discard(struct settled_map *map, const struct live_slot *slot)
+{
+    if ((slot->key & KEY_BOXED) != 0) {
+        box_free(map, (uint32_t)slot->value);
+    }
+}
+
+// The slow ways to add a slot: its lines are full, or its segment is.
+static NOINLINE enum err
+add_by_growing(struct settled_map *map, uint64_t hash, struct live_slot slot)
+{
+    for (;;) {
+        struct live_segment *segment = place_of(map, hash).segment;
+        bool is_full = segment->used_count >= segment->page_count * FULL_SLOTS;
+        if (!is_full && segment_put(map, segment, slot)) {
+            return ERR_OK;
+        }
+        TRY(map_grow(map, hash));
+    }
+}
+
+enum err settled_map_add(struct settled_map *map, uint64_t address, const struct live_block *block)
+{
+    if (UNLIKELY(!fits_slot(address))) {
+        TRY(add_odd(map, address, block));
+        map->live_count++;
+        return ERR_OK;
+    }
+    uint64_t key = address >> 3;
+    uint64_t hash = hash_of(map->seed, key);
+    if (UNLIKELY(map->segment_count == 0)) {
+        TRY(map_grow(map, hash));
+    }
+    struct place place = place_of(map, hash);
+    struct live_slot *found = place_find(&place, key);
+    if (UNLIKELY(found != NULL)) {
+        TRY(add_generation(map, found, block));
+        map->live_count++;
+        return ERR_OK;
+    }
+    struct live_slot slot;
+    TRY(slot_make(map, key, block, &slot));
+    struct live_slot *room = emptier_free_slot(place.home, place.alternate);
+    if (LIKELY(room != NULL &&
+               place.segment->used_count < place.segment->page_count * FULL_SLOTS)) {
+        *room = slot;
+        place.segment->used_count++;
+    } else {
+        enum err err = add_by_growing(map, hash, slot);
+        if (err != ERR_OK) {
+            slot_discard(map, &slot);
+            return err;
+        }
+    }
+    map->live_count++;
+    return ERR_OK;
+}
+
+// Takes the first box of a queue into *out; returns the next one.
+static uint32_t box_take(struct settled_map *map, uint32_t box, struct live_block *out)
+{
+    uint32_t next = map->boxes[box].next;
+    *out = map->boxes[box].block;
+    box_free(map, box);
+    return next;
+}
+
+static NOINLINE bool take_odd(struct settled_map *map, uint64_t address, struct live_block *out)
+{
+    uint32_t *first = map_u64_find(&map->odd, address);
+    if (first == NULL) {
+        return false;
+    }
+    uint32_t next = box_take(map, *first, out);
+    if (next == BOX_NONE) {
+        (void)map_u64_remove(&map->odd, address); // known to be there
+    } else {
+        *first = next;
+    }
+    map->live_count--;
+    return true;
+}
+
+bool settled_map_take(struct settled_map *map, uint64_t address, struct live_block *out)
+{
+    if (UNLIKELY(!fits_slot(address))) {
+        return take_odd(map, address, out);
+    }
+    if (UNLIKELY(map->segment_count == 0)) {
+        return false;
+    }
+    struct place place = place_of(map, hash_of(map->seed, address >> 3));
+    struct live_slot *slot = place_find(&place, address >> 3);
+    if (slot == NULL) {
+        return false;
+    }
+    map->live_count--;
+    if (UNLIKELY((slot->key & KEY_BOXED) != 0)) {
+        uint32_t next = box_take(map, (uint32_t)slot->value, out);
+        if (next != BOX_NONE) {
+            slot->value = next;
+            return true;
+        }
+    } else {
+        *out = slot_unpack(slot);
+    }
+    *slot = (struct live_slot){0};
+    struct live_segment *segment = place.segment;
+    segment->used_count--;
+    if (UNLIKELY(segment->used_count < segment->page_count * SPARSE_SLOTS) &&
+        segment->page_count > 1 && segment->page_count > map->kept_pages) {
+        segment_shrink(map, segment);
+    }
+    return true;
+}
+
+// The oldest block at `address` into *out, and the box of the next younger one (or BOX_NONE).
+static bool
+find_oldest(struct settled_map *map, uint64_t address, struct live_block *out, uint32_t *next)
+{
+    uint32_t box = BOX_NONE;
+    *next = BOX_NONE;
+    if (!fits_slot(address)) {
+        const uint32_t *first = map_u64_find(&map->odd, address);
+        box = first != NULL ? *first : BOX_NONE;
+    } else if (map->segment_count > 0) {
+        struct place place = place_of(map, hash_of(map->seed, address >> 3));
+        const struct live_slot *slot = place_find(&place, address >> 3);
+        if (slot != NULL && (slot->key & KEY_BOXED) == 0) {
+            *out = slot_unpack(slot);
+            return true;
+        }
+        box = slot != NULL ? (uint32_t)slot->value : BOX_NONE;
+    }
+    if (box == BOX_NONE) {
+        return false;
+    }
+    *out = map->boxes[box].block;
+    *next = map->boxes[box].next;
+    return true;
+}
+
+bool settled_map_find(struct settled_map *map, uint64_t address, struct live_block *out)
+{
+    uint32_t next;
+    return find_oldest(map, address, out, &next);
+}
+
+bool settled_map_holds(struct settled_map *map, uint64_t address, const struct live_block *block)
+{
+    struct live_block oldest;
+    uint32_t next;
+    if (!find_oldest(map, address, &oldest, &next)) {
+        return false;
+    }
+    bool is_held = live_block_is_same(&oldest, block);
+    for (; next != BOX_NONE && !is_held; next = map->boxes[next].next) {
+        is_held = live_block_is_same(&map->boxes[next].block, block);
+    }
+    return is_held;
+}
+
+uint64_t settled_map_bytes(const struct settled_map *map)
+{
+    uint64_t bytes = (uint64_t)map->box_cap * sizeof(struct live_box) +
+                     (uint64_t)map->segment_cap * sizeof(struct live_segment) +
+                     (map->directory != NULL ? sizeof(uint32_t) << map->depth : 0) +
+                     map->odd.slot_count * (sizeof(uint64_t) + sizeof(uint32_t));
+    for (uint32_t i = 0; i < map->segment_count; i++) {
+        bytes += (uint64_t)map->segments[i].page_count * PAGE_BYTES;
+    }
+    return bytes;
+}
+
+static bool next_box(const struct settled_map *map,
+                     struct settled_map_position *position,
+                     uint64_t *address,
+                     struct live_block *block)
+{
+    const struct live_box *box = map->boxes + (position->box - 1);
+    *address = position->address;
+    *block = box->block;
+    position->box = box->next == BOX_NONE ? 0 : box->next + 1;
+    return true;
+}
+
+bool settled_map_next(const struct settled_map *map,
+                      struct settled_map_position *position,
+                      uint64_t *address,
+                      struct live_block *block)
+{
+    if (position->box != 0) {
+        return next_box(map, position, address, block);
+    }
+    while (position->segment < map->segment_count) {
+        const struct live_segment *segment = map->segments + position->segment;
+        if (position->slot == segment->page_count * PAGE_SLOTS) {
+            position->segment++;
+            position->slot = 0;
+            continue;
+        }
+        const struct live_slot *slot = segment->slots + position->slot++;
+        if (slot->key == 0) {
+            continue;
+        }
+        position->address = (slot->key & KEY_MASK) << 3;
+        if ((slot->key & KEY_BOXED) != 0) {
+            position->box = (uint32_t)slot->value + 1;
+            return next_box(map, position, address, block);
+        }
+        *address = position->address;
+        *block = slot_unpack(slot);
+        return true;
+    }
+    uint32_t box = 0;
+    if (!map_u64_next(&map->odd, &position->odd, &position->address, &box)) {
+        return false;
+    }
+    position->box = box + 1;
+    return next_box(map, position, address, block);
+}
+
+static bool segment_check(const struct settled_map *map, const struct live_segment *segment)
+{
+    uint32_t used = 0;
+    size_t slot_count = (size_t)segment->page_count * PAGE_SLOTS;
+    for (size_t i = 0; i < slot_count; i++) {
+        struct live_slot *slot = segment->slots + i;
+        if (slot->key == 0) {
+            continue;
+        }
+        used++;
+        struct place place = place_of(map, hash_of(map->seed, slot->key & KEY_MASK));
+        if (place.segment != segment || place_find(&place, slot->key & KEY_MASK) != slot) {
+            return false;
+        }
+        if ((slot->key & KEY_BOXED) != 0 && slot->value >= map->box_count) {
+            return false;
+        }
+    }
+    return used == segment->used_count && used <= segment->page_count * FULL_SLOTS;
+}
+
+bool settled_map_check(const struct settled_map *map)
+{
+    for (uint32_t i = 0; i < map->segment_count; i++) {
+        if (map->segments[i].depth > map->depth || !segment_check(map, map->segments + i)) {
+            return false;
+        }
+    }
+    struct settled_map_position position = {0};
+    uint64_t address = 0;
+    struct live_block block;
+    uint64_t seen = 0;
+    while (seen <= map->live_count && settled_map_next(map, &position, &address, &block)) {
+        seen++;
+    }
+    return seen == map->live_count;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// chunk_packer: compresses chunks, on other threads if there are some, and hands them back in
+// order.
+//
+//   writer: begin, fill raw, submit, ... ---> workers: compress ---> writer: oldest, write, done
+//
+// At most PACKER_JOBS chunks are under way, so its user takes the oldest one back before it begins
+// another. Without workers a chunk is compressed where it is submitted. If no thread can be had, it
+// goes on with those that there are, or none.
+// Context: H; one thread uses it. The workers touch nothing but the chunk that they compress.
+// Failure: a chunk that could not be packed says so when it comes back.
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/strbuf.h"
+#include "recording/chunk.h"
+
+#define PACKER_JOBS        4u
+#define PACKER_WORKERS_MAX 3u
+
+struct ZSTD_CCtx_s;
+
+enum packer_state {
+    PACKER_FREE = 0,
+    PACKER_SUBMITTED,
+    PACKER_TAKEN, // by a worker
+    PACKER_PACKED,
+};
+
+struct packed_chunk {
+    enum packer_state state;
+    struct chunk_head head; // type, generation and part by its user, the rest by packing
+    struct strbuf raw;      // the payload
+    struct strbuf stored;   // head and payload as they are to be written
+    struct err_info info;   // its code is not ERR_OK if packing failed
+};
+
+struct chunk_packer {
+    struct packed_chunk jobs[PACKER_JOBS]; // in turn
+    unsigned first;                        // the oldest one under way
+    unsigned count;                        // under way
+    struct ZSTD_CCtx_s *zstd;              // owned; for packing without workers
+    int level;
+    bool is_plain;
+
+    pthread_mutex_t lock; // guards the states
+    pthread_cond_t submitted;
+    pthread_cond_t packed;
+    pthread_t workers[PACKER_WORKERS_MAX];
+    unsigned worker_count;
+    bool is_ending;
+};
+
+// `packer` must stay where it is. ERR_NO_MEMORY.
+enum err
+chunk_packer_init(struct chunk_packer *packer, int level, bool is_plain, unsigned worker_count)
+    MUST_USE;
+
+// Waits for its threads. Accepts a zeroed one.
+void chunk_packer_release(struct chunk_packer *packer);
+
+static inline bool chunk_packer_is_full(const struct chunk_packer *packer)
+{
+    return packer->count == PACKER_JOBS;
+}
+
+// The next chunk, empty, to be filled; the packer must not be full. Then submit it.
+struct packed_chunk *chunk_packer_begin(struct chunk_packer *packer);
+void chunk_packer_submit(struct chunk_packer *packer);
+
+// The oldest chunk under way, packed; waits for it. NULL if there is none. Valid until _done.
+const struct packed_chunk *chunk_packer_oldest(struct chunk_packer *packer);
+void chunk_packer_done(struct chunk_packer *packer);

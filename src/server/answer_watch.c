@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// answer_watch: see answer_watch.h.
+#include "server/answer_watch.h"
+
+#include <poll.h>
+#include <time.h>
+
+uint64_t monotonic_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+enum err answer_watch_ask(void *context)
+{
+    struct answer_watch *watch = context;
+    struct pollfd fd = {.fd = watch->client_fd, .events = POLLRDHUP};
+    // Relaxed: nothing else is published by it.
+    if (poll(&fd, 1, 0) > 0 || atomic_load_explicit(watch->is_closing, memory_order_relaxed)) {
+        return ERR_CANCELLED;
+    }
+    watch->is_late = monotonic_ms() >= watch->deadline_ms;
+    return watch->is_late ? ERR_CANCELLED : ERR_OK;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// assets: see assets.h.
+#include "server/assets.h"
+
+#include <string.h>
+
+#include "server/request.h"
+
+const struct asset *asset_find(const char *target)
+{
+    if (target_has_path(target, "/")) {
+        target = "/index.html";
+    }
+    for (const struct asset *asset = asset_table; asset->path != NULL; asset++) {
+        if (target_has_path(target, asset->path)) {
+            return asset;
+        }
+    }
+    return NULL;
+}
+
+bool assets_have_viewer(void)
+{
+    return asset_find("/") != NULL;
+}
+
+bool asset_is_immutable(const struct asset *asset)
+{
+    static const char folder[] = "/assets/";
+    return strncmp(asset->path, folder, sizeof(folder) - 1) == 0;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// baseline_upload: see baseline_upload.h.
+#include "server/baseline_upload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/strbuf.h"
+
+enum {
+    STATUS_UNREADABLE = 422,
+};
+
+bool baseline_upload_may_come(const char *length)
+{
+    return length != NULL && strtoull(length, NULL, 10) <= BASELINE_UPLOAD_MAX_BYTES;
+}
+
+void baseline_upload_add(struct baseline_upload *upload, struct bytes data)
+{
+    if (upload->outcome != ERR_OK) {
+        return;
+    }
+    if (upload->file == NULL) {
+        upload->file = tmpfile();
+    }
+    if (upload->file == NULL || fwrite(data.data, 1, data.len, upload->file) != data.len) {
+        upload->outcome = ERR_IO;
+    }
+}
+
+// Errors name the path that was opened, of which the client knows nothing.
+static void rename_in(struct err_info *info, const char *path, const char *name)
+{
+    char *place = strstr(info->text, path);
+    if (place == NULL) {
+        return;
+    }
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    strbuf_append(&text, info->text, (size_t)(place - info->text));
+    strbuf_append_text(&text, name);
+    strbuf_append_text(&text, place + strlen(path));
+    (void)snprintf(info->text, sizeof(info->text), "%s", strbuf_text(&text)); // cut if too long
+}
+
+static MUST_USE enum err serve(struct baseline_upload *upload,
+                               struct served *served,
+                               const char *name,
+                               struct err_info *info)
+{
+    char path[32];
+    if (upload->outcome != ERR_OK || (upload->file != NULL && fflush(upload->file) != 0)) {
+        return err_set(info, ERR_IO, "cannot keep what was sent in a temporary file");
+    }
+    if (upload->file == NULL) {
+        return err_set(info, ERR_TRUNCATED, "nothing was sent");
+    }
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(upload->file)); // fits
+    enum err problem = served_set_baseline(served, path, name, info);
+    if (problem != ERR_OK) {
+        rename_in(info, path, name);
+    }
+    return problem;
+}
+
+enum err baseline_upload_serve(struct baseline_upload *upload,
+                               struct served *served,
+                               const char *name,
+                               struct problem *problem)
+{
+    enum err outcome = serve(upload, served, name, &problem->info);
+    bool is_ours = outcome == ERR_IO || outcome == ERR_NO_MEMORY;
+    if (outcome != ERR_OK && !is_ours) {
+        problem->status = STATUS_UNREADABLE;
+    }
+    return outcome;
+}
+
+void baseline_upload_release(struct baseline_upload *upload)
+{
+    if (upload->file != NULL) {
+        (void)fclose(upload->file); // a temporary file: what it held is not needed any more
+    }
+    *upload = (struct baseline_upload){0};
+}

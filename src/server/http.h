@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// http: from a connection to an answer: who asks, for what, and the bytes that go back.
+//
+//   access -> method -> [ /api/v1/events | /api/v1/baseline | a route | an asset | 404 ]
+//
+// Context: H; libmicrohttpd's threads, one a connection. Trust: everything that arrives is hostile.
+#pragma once
+
+#include <microhttpd.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "server/access.h"
+#include "server/event_hub.h"
+#include "server/question.h"
+#include "server/served.h"
+#include "server/tree_cache.h"
+
+// What all connections share.
+struct http {
+    struct server_settings settings;
+    struct access_token token;
+    struct access_token launch; // good once, for the page
+    atomic_bool is_launch_spent;
+    char cookie_name[24];
+    struct served served;
+    struct tree_cache trees;
+    struct event_hub events;
+    sem_t answering; // one for each answer that may be in the making
+    atomic_bool is_closing;
+};
+
+// For MHD_start_daemon; each takes the struct http. A connection's own memory is made by
+// http_begin, with the raw target, and freed by http_end.
+void *http_begin(void *http, const char *target, struct MHD_Connection *connection);
+enum MHD_Result http_handle(void *http,
+                            struct MHD_Connection *connection,
+                            const char *url,
+                            const char *method,
+                            const char *version,
+                            const char *data,
+                            size_t *data_len,
+                            void **exchange);
+void http_end(void *http,
+              struct MHD_Connection *connection,
+              void **exchange,
+              enum MHD_RequestTerminationCode code);
+
+// The JSON of the events "hello" and "recording".
+enum err http_format_state(const struct snapshot *snapshot, struct strbuf *out) MUST_USE;

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+// server: opening, watching the file, closing. See server.h.
+//
+// The file may be appended to or replaced. Its folder is watched, which catches both, and it is
+// looked at now and then in any case: not every file system tells. While it changes all the time it
+// is read at most once a second, and no more than a fifth of the time; but if that took long, for
+// the machine may just have been asleep, it is not left alone for more than ten seconds.
+#include "server/server.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "host/file.h"
+#include "server/answer_watch.h"
+#include "server/assets.h"
+#include "server/http.h"
+
+enum {
+    CONNECTIONS_MAX = 64,
+    SILENCE_MAX_S = 30,
+    HEADER_MAX_BYTES = 32 * 1024, // and what else a connection needs
+    ANSWERS_MIN = 2,
+    LOOK_EVERY_MS = 2000,
+    RELOAD_PAUSE_MIN_MS = 1000,
+    RELOAD_PAUSE_MAX_MS = 10000,
+    RELOAD_SHARE = 5,
+};
+
+struct server {
+    struct MHD_Daemon *daemon; // owned
+    struct http http;
+    bool has_hub;
+    bool has_semaphore;
+    uint16_t port;
+    int watch_fd; // owned; -1 if the folder cannot be watched
+};
+
+bool server_has_viewer(void)
+{
+    return assets_have_viewer();
+}
+
+uint16_t server_port(const struct server *server)
+{
+    return server->port;
+}
+
+const char *server_token(const struct server *server)
+{
+    return server->http.token.text;
+}
+
+const char *server_launch_token(const struct server *server)
+{
+    return server->http.launch.text;
+}
+
+// A link must begin with a scheme, and with none that runs something in the page.
+static MUST_USE enum err check_editor(const char *pattern, struct err_info *info)
+{
+    static const char *const refused[] = {"javascript", "data", "vbscript", "blob", "about"};
+    if (pattern == NULL) {
+        return ERR_OK;
+    }
+    size_t len = strcspn(pattern, ":");
+    bool is_link = pattern[len] == ':' && isalpha((unsigned char)pattern[0]) != 0;
+    for (size_t i = 0; i < len; i++) {
+        is_link = is_link &&
+                  (isalnum((unsigned char)pattern[i]) != 0 || strchr("+.-", pattern[i]) != NULL);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        is_link =
+            is_link && !(strlen(refused[i]) == len && strncasecmp(refused[i], pattern, len) == 0);
+    }
+    if (!is_link) {
+        return err_set(info, ERR_INVALID,
+                       "the editor's pattern must be a link such as vscode://file/%%f:%%l, "
+                       "not \"%.100s\"",
+                       pattern);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+prepare(struct server *server, const struct server_options *options, struct err_info *info)
+{
+    struct http *http = &server->http;
+    http->settings = (struct server_settings){.tool_version = options->tool_version,
+                                              .editor = options->editor,
+                                              .hides_sources = options->hides_sources};
+    http->trees = (struct tree_cache)TREE_CACHE_INIT;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned answers = processors > ANSWERS_MIN ? (unsigned)processors : ANSWERS_MIN;
+    TRY(access_new_token(&http->token, info));
+    TRY(access_new_token(&http->launch, info));
+    if (event_hub_init(&http->events) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    server->has_hub = true;
+    if (sem_init(&http->answering, 0, answers) != 0) {
+        return err_set_errno(info, errno, "cannot make a semaphore");
+    }
+    server->has_semaphore = true;
+    return served_init(&http->served, options->path, options->baseline_path, info);
+}
+
+// A socket on the loopback, and the port that it got.
+static MUST_USE enum err
+bind_socket(uint16_t port, int *out_fd, uint16_t *out_port, struct err_info *info)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(address);
+    int yes = 1;
+    CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    // A port that was just in use can be had again.
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+        bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, CONNECTIONS_MAX) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
+        return err_set_errno(info, errno, "cannot listen on port %u of 127.0.0.1", port);
+    }
+    *out_port = ntohs(address.sin_port);
+    *out_fd = fd;
+    fd = -1;
+    return ERR_OK;
+}
+
+static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct err_info *info)
+{
+    CLEANUP(fd_closep) int fd = -1;
+    TRY(bind_socket(port, &fd, &server->port, info));
+    (void)snprintf(server->http.cookie_name, sizeof(server->http.cookie_name), "cairn-%u",
+                   server->port); // fits
+    server->daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
+        NULL, http_handle, &server->http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_URI_LOG_CALLBACK, http_begin, &server->http, MHD_OPTION_NOTIFY_COMPLETED,
+        http_end, &server->http, MHD_OPTION_END);
+    if (server->daemon == NULL) {
+        return err_set_errno(info, errno, "cannot start the web server");
+    }
+    fd = -1; // it is the daemon's now
+    return ERR_OK;
+}
+
+// Watches the folder that the file lies in. Failure is no error: the file is looked at in any case.
+static int watch_folder(const char *path)
+{
+    CLEANUP(fd_closep) int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    CLEANUP(text_freep) char *copy = strdup(path);
+    if (fd < 0 || copy == NULL ||
+        inotify_add_watch(fd, dirname(copy), IN_MOVED_TO | IN_CLOSE_WRITE | IN_MODIFY) < 0) {
+        return -1;
+    }
+    int watched = fd;
+    fd = -1;
+    return watched;
+}
+
+enum err
+server_open(const struct server_options *options, struct server **out, struct err_info *info)
+{
+    CLEANUP(server_closep) struct server *server = calloc(1, sizeof(*server));
+    if (server == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    server->watch_fd = -1;
+    TRY(check_editor(options->editor, info));
+    TRY(prepare(server, options, info));
+    TRY(listen_on(server, options->port, info));
+    server->watch_fd = watch_folder(options->path);
+    *out = server;
+    server = NULL;
+    return ERR_OK;
+}
+
+static void tell_reload(struct http *http)
+{
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
+    CLEANUP(strbuf_release) struct strbuf state = {0};
+    if (http_format_state(snapshot, &state) == ERR_OK) {
+        event_hub_send(&http->events, "recording", snapshot->generation, strbuf_text(&state));
+    }
+}
+
+static void tell_problem(struct http *http, const struct err_info *info)
+{
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct json_writer w;
+    json_to_strbuf(&w, &text, JSON_COMPACT);
+    json_begin_object(&w);
+    json_key_string(&w, "message", info->text);
+    json_end_object(&w);
+    if (json_finish(&w) == ERR_OK) {
+        event_hub_send(&http->events, "problem", snapshot->generation, strbuf_text(&text));
+    }
+}
+
+static void look_at_file(struct http *http)
+{
+    struct err_info info = {0};
+    bool has_changed = false;
+    if (served_reload(&http->served, &has_changed, &info) != ERR_OK) {
+        tell_problem(http, &info);
+    } else if (has_changed) {
+        tell_reload(http);
+    }
+}
+
+// What the watch says does not matter: the file itself is looked at. What a busy folder reports
+// beyond this is read after the next pause.
+static void drain(int fd)
+{
+    char buffer[16384];
+    if (fd >= 0) {
+        (void)!read(fd, buffer, sizeof(buffer)); // nothing to read is as good
+    }
+}
+
+static uint64_t pause_after(uint64_t reading_ms)
+{
+    uint64_t pause_ms = reading_ms * RELOAD_SHARE;
+    pause_ms = pause_ms > RELOAD_PAUSE_MIN_MS ? pause_ms : RELOAD_PAUSE_MIN_MS;
+    return pause_ms < RELOAD_PAUSE_MAX_MS ? pause_ms : RELOAD_PAUSE_MAX_MS;
+}
+
+void server_run(struct server *server, int stop_fd)
+{
+    struct pollfd fds[] = {{.fd = stop_fd, .events = POLLIN},
+                           {.fd = server->watch_fd, .events = POLLIN}};
+    uint64_t not_before = 0;
+    for (;;) {
+        uint64_t now = monotonic_ms();
+        bool may_look = now >= not_before;
+        // A watch that reports all the time is not listened to during the pause.
+        fds[1].fd = may_look ? server->watch_fd : -1;
+        int wait_ms = may_look ? LOOK_EVERY_MS : (int)(not_before - now);
+        int ready = poll(fds, ARRAY_LEN(fds), wait_ms);
+        if (ready > 0 && fds[0].revents != 0) {
+            return;
+        }
+        uint64_t begin = monotonic_ms();
+        if (begin < not_before) {
+            continue;
+        }
+        drain(server->watch_fd);
+        look_at_file(&server->http);
+        not_before = monotonic_ms() + pause_after(monotonic_ms() - begin);
+    }
+}
+
+void server_close(struct server *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    // Relaxed: read now and then by answers in the making, which end for it.
+    atomic_store_explicit(&server->http.is_closing, true, memory_order_relaxed);
+    if (server->has_hub) {
+        event_hub_end(&server->http.events);
+    }
+    if (server->daemon != NULL) {
+        MHD_stop_daemon(server->daemon); // waits for all connections
+    }
+    if (server->has_hub) {
+        event_hub_release(&server->http.events);
+    }
+    if (server->has_semaphore) {
+        (void)sem_destroy(&server->http.answering); // nobody waits any more
+    }
+    tree_cache_release(&server->http.trees);
+    served_release(&server->http.served);
+    fd_closep(&server->watch_fd);
+    free(server);
+}
+
+void server_closep(struct server **server)
+{
+    server_close(*server);
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Tests of source_file: which files are shown, and which are not.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "host/file.h"
+#include "recording/test_folder.h"
+#include "server/source_file.h"
+
+static void write_file(const char *path, const char *data, size_t len)
+{
+    struct bytes bytes = {(const uint8_t *)data, len};
+    assert_int_equal(file_replace(path, bytes, NULL), ERR_OK);
+}
+
+static void expect_refused(const char *path, enum err code, const char *words)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct err_info info = {0};
+    uint64_t modified_ms;
+    enum err problem = source_file_read(path, &text, &modified_ms, &info);
+    if (problem != code || strstr(info.text, words) == NULL) {
+        fail_msg("%s: %s, \"%s\"", path, err_name(problem), info.text);
+    }
+}
+
+static void a_text_file_is_read_whole(void **state)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    uint64_t modified_ms = 0;
+    static const char source[] = "int main(void)\n{\n\treturn '\xe9';\n}\n";
+    const char *path = test_path(*state, "a.c");
+    write_file(path, source, sizeof(source) - 1);
+    assert_int_equal(source_file_read(path, &text, &modified_ms, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&text), source);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(modified_ms / 1000, status.st_mtim.tv_sec);
+}
+
+static void an_empty_file_is_text(void **state)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    uint64_t modified_ms;
+    write_file(test_path(*state, "a.c"), "", 0);
+    assert_int_equal(source_file_read(test_path(*state, "a.c"), &text, &modified_ms, NULL), ERR_OK);
+    assert_int_equal(text.len, 0);
+}
+
+static void what_is_no_source_file_is_refused(void **state)
+{
+    expect_refused("a.c", ERR_INVALID, "relative");
+    expect_refused("", ERR_INVALID, "relative");
+    expect_refused(test_path(*state, "nothing.c"), ERR_NOT_FOUND, "No such file");
+    expect_refused("/", ERR_INVALID, "no regular file");
+    expect_refused("/dev/null", ERR_INVALID, "no regular file");
+    expect_refused("/proc/self/environ", ERR_INVALID, "no regular file");
+    expect_refused("/proc/self/maps", ERR_INVALID, "no regular file");
+    write_file(test_path(*state, "binary"),
+               "\x7f"
+               "ELF\0\0",
+               6);
+    expect_refused(test_path(*state, "binary"), ERR_INVALID, "not text");
+}
+
+// Opening a pipe that nobody writes to must not wait.
+static void a_pipe_does_not_block(void **state)
+{
+    assert_int_equal(mkfifo(test_path(*state, "pipe.c"), 0600), 0);
+    expect_refused(test_path(*state, "pipe.c"), ERR_INVALID, "no regular file");
+}
+
+static void a_link_out_of_bounds_is_refused(void **state)
+{
+    assert_int_equal(symlink("/proc/self/status", test_path(*state, "link.c")), 0);
+    expect_refused(test_path(*state, "link.c"), ERR_INVALID, "no regular file");
+}
+
+static void a_huge_file_is_refused(void **state)
+{
+    const char *path = test_path(*state, "huge.c");
+    write_file(path, "x", 1);
+    assert_int_equal(truncate(path, (off_t)1 << 40), 0); // sparse
+    expect_refused(path, ERR_LIMIT, "larger than 4 MiB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_FOLDER(a_text_file_is_read_whole),         TEST_IN_FOLDER(an_empty_file_is_text),
+        TEST_IN_FOLDER(what_is_no_source_file_is_refused), TEST_IN_FOLDER(a_pipe_does_not_block),
+        TEST_IN_FOLDER(a_link_out_of_bounds_is_refused),   TEST_IN_FOLDER(a_huge_file_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// lane_consumer: the recorder's end of a lane: copy what is new, decode it, give the room back.
+//
+//   lane_consumer_refresh()   how far the producer has got (acquire)
+//   lane_consumer_copy()      a piece of that into private memory
+//   wire_decode()             the records in it, one by one
+//   lane_consumer_advance()   they are done with: the producer may write there again
+//
+// Trust: the program may write anything anywhere, at any time. Positions are copied and checked
+// before use, our own position is kept here and only published, records are decoded from the
+// private copy alone. A lane that breaks the rules gives ERR_CORRUPT; the caller then discards
+// whatever comes (lane_consumer_discard), so that its producer neither waits nor is believed.
+// Context: H; one thread at a time for a lane.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "session/layout.h"
+#include "session/wire.h"
+
+struct lane_consumer {
+    struct lane_header *lane; // borrowed, shared with the program
+    uint64_t read_pos;        // ours; the lane's word is only told
+    uint64_t write_pos;       // checked, as of the last refresh
+    uint32_t ring_bytes;      // checked, as of the last refresh that found something
+};
+
+void lane_consumer_init(struct lane_consumer *c, struct lane_header *lane);
+
+// Looks for new records. ERR_CORRUPT: positions or ring size make no sense.
+enum err lane_consumer_refresh(struct lane_consumer *c) MUST_USE;
+
+static inline uint64_t lane_consumer_unread_bytes(const struct lane_consumer *c)
+{
+    return c->write_pos - c->read_pos;
+}
+
+// Copies at most `max_bytes` (a multiple of 8) of what is unread, in one piece, to `to`. Returns
+// how much; 0 only if nothing is unread. It stays unread until advance.
+size_t lane_consumer_copy(const struct lane_consumer *c, uint64_t *to, size_t max_bytes);
+
+// The next `bytes` unread bytes are done with. Wakes the producer if it waits for room.
+void lane_consumer_advance(struct lane_consumer *c, size_t bytes);
+
+// Throws away everything, checked or not.
+void lane_consumer_discard(struct lane_consumer *c);
+
+// One decoded record. Fields that its tag does not have are undefined.
+struct wire_record {
+    enum wire_tag tag;
+    uint32_t words; // length, word 0 included
+    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; RISE: by how much
+    uint64_t address;
+    uint64_t old_address;     // REALLOC*
+    uint64_t size_bytes;      // ALLOC*, REALLOC*, PAIR*; RISE: held at most
+    uint32_t slot;            // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING
+    uint32_t count;           // PAIR*: how many
+    uint32_t temporary_count; // PAIR*: how many of them
+    const uint64_t *payload;  // STACK, MODULE, TEXT, MAPPING: the words after the first
+};
+
+enum wire_result {
+    WIRE_DECODED,
+    WIRE_INCOMPLETE, // the record goes on behind the end of what was given
+    WIRE_MALFORMED,
+};
+
+static inline uint32_t wire_stack_count(const uint64_t *words)
+{
+    return (uint32_t)(words[0] >> 8) & 0xff;
+}
+static inline uint32_t wire_stack_flags(const uint64_t *words)
+{
+    return (uint32_t)(words[0] >> 16) & 0xff;
+}
+
+// The rest of wire_decode, for the records that are not on the hot path.
+enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wire_record *out);
+
+// Decodes the record at words[0 .. count), count >= 1.
+static inline enum wire_result
+wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
+{
+    const uint64_t head = words[0];
+    out->tag = (enum wire_tag)(head & 0xff);
+    out->address = head >> 8;
+    if (out->tag == WIRE_FREE || out->tag == WIRE_TICK || out->tag == WIRE_FREE_TEMPORARY) {
+        out->words = 1;
+        return WIRE_DECODED;
+    }
+    if (out->tag == WIRE_PAIR || out->tag == WIRE_PAIR_TEMPORARY) {
+        out->words = 1;
+        out->slot = wire_pair_slot(head);
+        out->size_bytes = wire_pair_size(head);
+        out->count = 1;
+        out->temporary_count = out->tag == WIRE_PAIR_TEMPORARY;
+        return WIRE_DECODED;
+    }
+    if (LIKELY(out->tag == WIRE_ALLOC || out->tag == WIRE_REALLOC ||
+               out->tag == WIRE_REALLOC_TEMPORARY)) {
+        out->words = out->tag == WIRE_ALLOC ? 2 : 3;
+        if (UNLIKELY(count < out->words)) {
+            return WIRE_INCOMPLETE;
+        }
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->size_bytes = words[1] & WIRE_SIZE_MAX;
+        out->old_address = out->tag == WIRE_ALLOC ? 0 : words[2];
+        return WIRE_DECODED;
+    }
+    return wire_decode_rare(words, count, out);
+}
+
+// What a MODULE record says; build_id and path are borrowed from the record.
+struct wire_module {
+    uint32_t slot;
+    uint32_t flags; // enum wire_module_flags
+    uint64_t bias;
+    uint64_t start;
+    uint64_t end;
+    struct bytes build_id;
+    struct bytes path;
+};
+struct wire_module wire_module_of(const struct wire_record *record);
+
+// What a TEXT record says; the text is borrowed from the record.
+struct wire_text {
+    uint32_t kind;  // as sent: not necessarily an enum wire_text_kind
+    uint32_t flags; // enum wire_text_flags
+    struct bytes text;
+};
+struct wire_text wire_text_of(const struct wire_record *record);
+
+// What a MAPPING record says.
+struct wire_mapping {
+    uint64_t address;
+    uint64_t size_bytes; // 0: nothing was mapped
+    uint64_t number;
+    uint64_t old_address;
+    uint64_t old_size_bytes; // 0: nothing was unmapped
+    uint64_t old_number;
+    uint32_t kind; // as sent: not necessarily an enum wire_mapping_kind
+};
+struct wire_mapping wire_mapping_of(const struct wire_record *record);

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+// lane_producer: whatever is written comes out, in order and whole, through a consumer that knows
+// only layout.h and wire.h; and a recorder that is gone holds nobody up for long.
+#include "session/lane_producer.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/sys.h"
+#include "session/session_join.h"
+
+// One lane of a session that exists only in this process.
+struct fixture {
+    struct session_mapping mapping;
+    struct lane_header *lane;
+    struct lane_producer producer;
+};
+
+static struct fixture open_fixture(void)
+{
+    const size_t bytes = SESSION_LANES_OFFSET + 4 * (size_t)LANE_STRIDE;
+    struct fixture f = {.mapping = {.lane_count = 4}};
+    f.mapping.header = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(f.mapping.header, MAP_FAILED);
+    f.mapping.header->recorder_pid = (uint32_t)getpid();
+    assert_int_equal(session_claim_lane(&f.mapping, 0, 1, &f.lane), ERR_OK);
+    lane_producer_init(&f.producer, f.mapping.header, f.lane);
+    return f;
+}
+
+static void close_fixture(struct fixture *f)
+{
+    munmap(f->mapping.header, SESSION_LANES_OFFSET + 4 * (size_t)LANE_STRIDE);
+}
+
+// The consumer. Takes at most `limit_bytes` from the lane; returns how many it took.
+static size_t take(struct lane_header *lane, uint64_t *into, size_t limit_bytes)
+{
+    const uint64_t write_pos = atomic_load(&lane->write_pos);
+    const uint64_t read_pos = atomic_load(&lane->read_pos);
+    const uint32_t ring_bytes = atomic_load(&lane->ring_bytes);
+    assert_true(read_pos <= write_pos && write_pos - read_pos <= ring_bytes);
+    size_t taken = 0;
+    while (read_pos + taken < write_pos && taken < limit_bytes) {
+        memcpy((uint8_t *)into + taken, lane_ring(lane) + (read_pos + taken) % ring_bytes, 8);
+        taken += 8;
+    }
+    atomic_store(&lane->read_pos, read_pos + taken);
+    const void *waiting = &lane->producer_waiting;
+    if (atomic_exchange(&lane->producer_waiting, 0) != 0) {
+        sys_futex_wake(waiting, 1);
+    }
+    return taken;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+// Records of the property test: texts of random length whose bytes follow from a counter.
+static void fill_text(uint8_t *text, size_t len, uint32_t serial)
+{
+    for (size_t i = 0; i < len; i++) {
+        text[i] = (uint8_t)((size_t)serial * 31 + i * 7);
+    }
+}
+
+struct stream {
+    struct fixture *fixture;
+    uint32_t records;
+    uint64_t seed;
+    bool slow; // the consumer takes little at a time
+    atomic_bool done;
+};
+
+static size_t text_length(uint64_t *random)
+{
+    // Mostly small, sometimes the largest that one record holds.
+    const uint64_t r = next_random(random);
+    return r % 20 == 0 ? r / 20 % (WIRE_TEXT_BYTES_MAX + 1) : r / 20 % 40;
+}
+
+static void *produce(void *argument)
+{
+    struct stream *s = argument;
+    struct lane_producer *p = &s->fixture->producer;
+    uint64_t random = s->seed;
+    uint8_t text[WIRE_TEXT_BYTES_MAX];
+    for (uint32_t i = 0; i < s->records; i++) {
+        const size_t len = text_length(&random);
+        fill_text(text, len, i);
+        lane_producer_send_text(p, WIRE_TEXT_LIBC, (struct bytes){.data = text, .len = len}, false);
+        if (next_random(&random) % 3 != 0) {
+            lane_producer_publish(p);
+        }
+    }
+    lane_producer_publish(p);
+    atomic_store(&s->done, true);
+    return NULL;
+}
+
+// Decodes whole records from `words`; returns how many words it used.
+static size_t check_records(const uint64_t *words, size_t count, uint64_t *random, uint32_t *serial)
+{
+    size_t at = 0;
+    while (at < count) {
+        const uint64_t word = words[at];
+        if ((word & 0xff) == WIRE_PAD) {
+            assert_in_range(word >> 8, 1, WIRE_RECORD_BYTES_MAX / 8);
+            if (at + (word >> 8) > count) {
+                break;
+            }
+            at += word >> 8;
+            continue;
+        }
+        assert_int_equal(word & 0xff, WIRE_TEXT);
+        const size_t len = word >> 24 & 0xffff;
+        if (at + 1 + (len + 7) / 8 > count) {
+            break;
+        }
+        assert_int_equal(len, text_length(random));
+        uint8_t text[WIRE_TEXT_BYTES_MAX];
+        fill_text(text, len, (*serial)++);
+        assert_memory_equal(words + at + 1, text, len);
+        (void)next_random(random);
+        at += 1 + (len + 7) / 8;
+    }
+    return at;
+}
+
+static void run_stream(uint64_t seed, bool slow)
+{
+    struct fixture f = open_fixture();
+    struct stream s = {.fixture = &f, .records = 20000, .seed = seed, .slow = slow};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, produce, &s), 0);
+    static uint64_t pending[2 * LANE_RING_BYTES_MAX / 8];
+    size_t pending_words = 0;
+    uint64_t random = seed;
+    uint64_t pace = seed ^ 1;
+    uint32_t serial = 0;
+    bool last = false;
+    while (!last) {
+        last = atomic_load(&s.done);
+        atomic_fetch_add(&f.mapping.header->clock_ms, 1); // alive
+        const size_t limit = slow ? 8 * (1 + next_random(&pace) % 200) : LANE_RING_BYTES_MAX;
+        size_t taken;
+        do {
+            taken = take(f.lane, pending + pending_words, limit);
+            pending_words += taken / 8;
+            const size_t used = check_records(pending, pending_words, &random, &serial);
+            memmove(pending, pending + used, (pending_words - used) * 8);
+            pending_words -= used;
+        } while (last && taken > 0);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(serial, s.records);
+    assert_int_equal(pending_words, 0);
+    close_fixture(&f);
+}
+
+static void random_records_arrive_whole_and_in_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        run_stream(seed, seed % 2 == 0);
+    }
+}
+
+static void every_kind_of_record_has_its_layout(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    atomic_store(&f.mapping.header->clock_ms, 0x123456789a);
+    struct lane_producer *p = &f.producer;
+    assert_true(lane_producer_tick(p));
+    assert_true(lane_producer_tick(p)); // the same moment: nothing
+    uint64_t *frames = lane_producer_begin_stack(p, 0xabcdef, WIRE_STACK_HAS_SLOT, 0x55, 2);
+    frames[0] = 0x111;
+    frames[1] = 0x222;
+    lane_producer_advance(p, lane_stack_words(2));
+    const uint8_t id[] = {1, 2, 3};
+    assert_int_equal(
+        lane_producer_send_module(
+            p, &(struct lane_module){.slot = 0x0f0e,
+                                     .flags = WIRE_MODULE_RESET,
+                                     .bias = 0x1000,
+                                     .start = 0x2000,
+                                     .end = 0x3000,
+                                     .build_id = {.data = id, .len = sizeof(id)},
+                                     .path = {.data = (const uint8_t *)"/lib/x.so", .len = 9}}),
+        ERR_OK);
+    assert_int_equal(atomic_load(&f.lane->write_pos), 0); // nothing before it is published
+    lane_producer_publish(p);
+    const uint64_t want[] = {
+        0x123456789a02,     0xabcdef010208, 0x55,   0x111,  0x222,
+        0x10009030f0e09,    0x1000,         0x2000, 0x3000, 0x030201,
+        0x732e782f62696c2f, 0x6f,
+    };
+    uint64_t got[64];
+    const size_t taken = take(f.lane, got, sizeof(got));
+    assert_int_equal(taken, sizeof(want));
+    assert_memory_equal(got, want, sizeof(want));
+    close_fixture(&f);
+}
+
+static uint64_t *one_word(struct lane_producer *p)
+{
+    uint64_t *word = lane_producer_reserve(p, 1);
+    if (word != NULL) {
+        *word = wire_word(WIRE_FREE, 1);
+        lane_producer_advance(p, 1);
+        lane_producer_publish(p);
+    }
+    return word;
+}
+
+static void the_recorder_is_woken_once_per_half_ring(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    const size_t half_words = LANE_RING_BYTES_MIN / 2 / 8;
+    for (size_t i = 0; i < half_words; i++) {
+        assert_non_null(one_word(&f.producer));
+    }
+    assert_int_equal(atomic_load(&f.mapping.header->recorder_wake), 0);
+    for (size_t i = 0; i < half_words; i++) {
+        assert_non_null(one_word(&f.producer));
+    }
+    assert_int_equal(atomic_load(&f.mapping.header->recorder_wake), 1);
+    close_fixture(&f);
+}
+
+static void a_pressed_ring_doubles_when_empty_up_to_its_bound(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    static uint64_t sink[LANE_RING_BYTES_MAX / 8];
+    for (uint32_t want = LANE_RING_BYTES_MIN; want <= LANE_RING_BYTES_MAX; want *= 2) {
+        assert_int_equal(atomic_load(&f.lane->ring_bytes), want);
+        for (size_t i = 0; i < want / 8; i++) {
+            assert_non_null(one_word(&f.producer));
+            assert_int_equal(atomic_load(&f.lane->ring_bytes), want);
+        }
+        assert_int_equal(take(f.lane, sink, sizeof(sink)), want);
+        assert_non_null(one_word(&f.producer));
+        assert_int_equal(take(f.lane, sink, sizeof(sink)), 8);
+    }
+    assert_int_equal(atomic_load(&f.lane->ring_bytes), LANE_RING_BYTES_MAX);
+    close_fixture(&f);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+// Fills a ring that nobody reads. Returns after how many milliseconds the producer gave up.
+static uint64_t fill_unread(struct fixture *f)
+{
+    uint64_t *word;
+    size_t written = 0;
+    do {
+        word = one_word(&f->producer);
+        written++;
+    } while (word != NULL && written <= LANE_RING_BYTES_MIN / 8);
+    assert_null(word);
+    assert_int_equal(written, LANE_RING_BYTES_MIN / 8 + 1);
+    return now_ms();
+}
+
+static void a_dead_recorder_ends_the_session_soon(void **state)
+{
+    (void)state;
+    enum {
+        REAPED,
+        ZOMBIE,
+        SILENT,
+        ENDED
+    };
+    static const struct {
+        int kind;
+        const char *name;
+        uint64_t least_ms;
+        uint64_t most_ms;
+        uint64_t lost;
+    } cases[] = {
+        {REAPED, "its process is gone", LANE_SUSPECT_MS, 2000, 1},
+        {ZOMBIE, "nobody has reaped it", LANE_SUSPECT_MS, 2000, 1},
+        {SILENT, "its clock stands still", LANE_PATIENCE_MS, 8000, 1},
+        {ENDED, "it has said goodbye", 0, 1000, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f = open_fixture();
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(0);
+        }
+        siginfo_t info;
+        waitid(P_PID, (id_t)child, &info, WEXITED | (cases[i].kind == ZOMBIE ? WNOWAIT : 0));
+        if (cases[i].kind == REAPED || cases[i].kind == ZOMBIE) {
+            f.mapping.header->recorder_pid = (uint32_t)child;
+        } else if (cases[i].kind == ENDED) {
+            atomic_store(&f.mapping.header->state, SESSION_ENDED);
+        }
+        const uint64_t began = now_ms();
+        const uint64_t took = fill_unread(&f) - began;
+        if (took < cases[i].least_ms || took > cases[i].most_ms) {
+            print_error("%s: took %lu ms\n", cases[i].name, (unsigned long)took);
+        }
+        assert_in_range(took, cases[i].least_ms, cases[i].most_ms);
+        assert_int_equal(atomic_load(&f.mapping.header->state), SESSION_ENDED);
+        assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]),
+                         cases[i].lost);
+        if (cases[i].kind == ZOMBIE) {
+            waitpid(child, NULL, 0);
+        }
+        close_fixture(&f);
+    }
+}
+
+// A recorder in another pid namespace: its pid means nothing here, but its clock moves.
+struct late_reader {
+    struct fixture *fixture;
+    uint64_t for_ms;
+};
+
+static void *read_late(void *argument)
+{
+    const struct late_reader *r = argument;
+    const uint64_t began = now_ms();
+    while (now_ms() - began < r->for_ms) {
+        atomic_fetch_add(&r->fixture->mapping.header->clock_ms, 1);
+        const struct timespec nap = {.tv_nsec = 1000000};
+        nanosleep(&nap, NULL);
+    }
+    static uint64_t sink[LANE_RING_BYTES_MAX / 8];
+    take(r->fixture->lane, sink, sizeof(sink));
+    return NULL;
+}
+
+static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    f.mapping.header->recorder_pid = (uint32_t)child;
+    for (size_t i = 0; i < LANE_RING_BYTES_MIN / 8; i++) {
+        assert_non_null(one_word(&f.producer));
+    }
+    struct late_reader reader = {.fixture = &f, .for_ms = (uint64_t)4 * LANE_SUSPECT_MS};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
+    assert_non_null(one_word(&f.producer));
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_producer_waits]), 1);
+    assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]), 0);
+    assert_int_equal(atomic_load(&f.lane->ring_bytes), 2 * LANE_RING_BYTES_MIN);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_record_has_its_layout),
+        cmocka_unit_test(random_records_arrive_whole_and_in_order),
+        cmocka_unit_test(the_recorder_is_woken_once_per_half_ring),
+        cmocka_unit_test(a_pressed_ring_doubles_when_empty_up_to_its_bound),
+        cmocka_unit_test(a_dead_recorder_ends_the_session_soon),
+        cmocka_unit_test(a_slow_recorder_with_an_unknown_pid_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// layout: the memory that the recorder and the recorded processes share, byte by byte.
+//
+// The recorder creates one memfd for a session; every recorded process maps all of it at an address
+// of its own choice. Nothing else passes between them once a process has joined: no pipe, no lock.
+//
+//   0            session_header            one page
+//   4 KiB        process_slot[1024]        who takes part; one slot for each process image
+//   68 KiB       process_notes[1024]       which pages of each process are cairn's own
+//   ...          lane[4096]                LANE_STRIDE each, sparse: untouched pages cost nothing
+//
+//   one lane:    lane_header               positions and owner, both sides; the nursery's head
+//                producer's state          dictionaries, remembered stack; its thread's alone,
+//                                          but for the first word, LANE_GUARD_OFFSET
+//                nursery                   blocks and counts that have not been sent (nursery.h)
+//                ring                      records of wire.h, single producer, single consumer
+//
+// Who writes what: each field names its one writer, R (recorder), P (a recorded process, any
+// thread) or T (the one thread that owns the lane). Slots and lanes are claimed by P with one
+// compare and swap and given back by R alone. Trust: R treats everything as hostile, for the
+// program may scribble over it. T trusts R. Life: the memory outlives every writer, so nothing
+// written is lost when a process dies.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/page_alloc.h"
+#include "session/nursery_layout.h"
+
+#define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
+#define SESSION_VERSION        2
+#define SESSION_MAX_PROCESSES  1024u
+#define SESSION_MAX_LANES      4096u
+#define SESSION_PAGE_BYTES     4096u
+#define SESSION_PROCESS_OFFSET SESSION_PAGE_BYTES
+#define LANE_STRIDE            ((1u << 20) + LANE_NURSERY_BYTES)
+#define LANE_HEADER_BYTES      4096u
+#define LANE_RING_BYTES_MIN    (16u << 10)
+#define LANE_RING_BYTES_MAX    (512u << 10)
+#define LANE_RING_OFFSET       (LANE_STRIDE - LANE_RING_BYTES_MAX)
+#define LANE_NURSERY_BYTES     (128u << 10) // NURSERY_BYTES and more, so that rings stay aligned
+#define LANE_NURSERY_OFFSET    (LANE_RING_OFFSET - LANE_NURSERY_BYTES)
+#define LANE_STATE_BYTES       (LANE_NURSERY_OFFSET - LANE_HEADER_BYTES)
+#define LANE_GUARD_OFFSET      LANE_HEADER_BYTES
+#define SESSION_LANES_OFFSET   (256u << 10)
+#define SESSION_BYTES          (SESSION_LANES_OFFSET + (uint64_t)SESSION_MAX_LANES * LANE_STRIDE)
+#define SESSION_FRAMES_MAX     1536u // of session_header.max_frames: what fits a lane
+#define SESSION_FRAMES_DEFAULT 512u
+
+// Events that are missing from the profile. All are zero in a healthy run.
+#define SESSION_LOSS_COUNTERS(X)                                            \
+ X(no_process_slot, "events of processes beyond the 1024th at one time")    \
+ X(no_lane, "events of threads beyond the 4096th at one time")              \
+ X(reentrant, "events in signal handlers that interrupted cairn too often") \
+ X(lane_timeout, "events dropped because the recorder stood still")         \
+ X(corrupt_lane, "lanes closed because the program overwrote them")
+
+// Things that are less good than they could be, without any event being lost.
+#define SESSION_NOTE_COUNTERS(X)                                             \
+ X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables") \
+ X(unfinished_stacks, "stacks that end before the thread's entry")           \
+ X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")         \
+ X(producer_waits, "times a thread waited for the recorder")                 \
+ X(unwind_differences, "stacks that --check-unwind found to be wrong")
+
+enum session_counter {
+#define X(name, text) LOST_##name,
+    SESSION_LOSS_COUNTERS(X)
+#undef X
+#define X(name, text) NOTE_##name,
+    SESSION_NOTE_COUNTERS(X)
+#undef X
+        SESSION_COUNTER_COUNT
+};
+
+enum session_state {
+    SESSION_STARTING = 0,
+    SESSION_RUNNING = 1,
+    SESSION_ENDED = 2, // R: recording is over; P: found R dead. Hooks pass through from now on.
+};
+
+enum session_flags {
+    SESSION_FOLLOW_CHILDREN = 1 << 0, // forked and executed children join the session
+    SESSION_OVERFLOW_SAMPLE = 1 << 1, // reserved for --overflow=sample
+    SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
+    SESSION_NO_NURSERY = 1 << 3,      // send every event
+};
+
+// What hooks are to record. Who has seen a block that was recorded has seen, or sees, a value that
+// records its free: the words are of one atomic, and never go from ALL or FREES back to NOTHING.
+enum session_recording {
+    SESSION_RECORD_ALL = 0,
+    SESSION_RECORD_FREES = 1,   // stopped: what was recorded before is followed to its end
+    SESSION_RECORD_NOTHING = 2, // not started yet: there is nothing to follow
+};
+
+struct session_header {
+    uint64_t magic;         // R, before any process joins
+    uint32_t version;       // R
+    uint32_t flags;         // R: enum session_flags
+    uint64_t session_bytes; // R
+    uint32_t max_frames;    // R: frames kept of one stack
+    uint32_t recorder_pid;  // R
+    _Atomic uint32_t state; // R and P: enum session_state
+
+    // Time since the session began; the only clock of a hook. Bumped by R about every millisecond,
+    // also when nothing happens, so that it doubles as R's heartbeat.
+    _Alignas(64) _Atomic uint64_t clock_ms;
+    // R: enum session_recording. Beside the clock, which every hook reads anyway.
+    _Atomic uint32_t recording;
+
+    // P adds 1 and wakes it (FUTEX_WAKE, shared) when a lane is half full; R sleeps on it.
+    _Alignas(64) _Atomic uint32_t recorder_wake;
+
+    _Alignas(64) _Atomic uint64_t counters[SESSION_COUNTER_COUNT]; // P and R add
+
+    // Bit set: the lane is in use. P sets with compare and swap, R clears.
+    _Alignas(64) _Atomic uint64_t lane_bitmap[SESSION_MAX_LANES / 64];
+
+    // Processes that have joined so far. P adds 1, and takes the old value as its slot's
+    // join_number.
+    _Alignas(64) _Atomic uint64_t join_count;
+};
+_Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
+
+enum process_state {
+    PROCESS_FREE = 0,
+    PROCESS_CLAIMED = 1, // P, by compare and swap: being filled in
+    PROCESS_ACTIVE = 2,  // P, release: the fields below are final
+    PROCESS_REFUSED = 3, // P: joined only to say why it cannot be recorded
+};
+
+enum process_flags {
+    PROCESS_FORKED = 1 << 0,        // began by fork, inherits its parent's image and heap
+    PROCESS_OWN_ALLOCATOR = 1 << 1, // the executable exports malloc, our hooks are not called
+};
+
+// The last look at a process's memory map is best taken when it begins to exit: see exit_look.h.
+enum exit_look {
+    EXIT_LOOK_NO = 0,
+    EXIT_LOOK_WANTED = 1,  // R: wait for me
+    EXIT_LOOK_WAITING = 2, // P: here I am
+    EXIT_LOOK_DONE = 3,    // R: go on
+};
+
+// One image of one process: an exec claims a new slot with the same pid.
+struct process_slot {
+    _Atomic uint32_t state; // enum process_state
+    uint32_t pid;           // P, as seen in its own pid namespace
+    uint32_t parent_pid;    // P
+    uint32_t flags;         // P: enum process_flags
+    uint64_t start_ms;      // P: clock_ms when it joined
+    uint64_t generation;    // R: how often this slot was given back
+    // P: clock_ms when its image began to exit, 0 if that was not seen. It lived at least so long.
+    _Atomic uint64_t exit_ms;
+    uint64_t join_number; // P: orders the images of one process
+    // enum exit_look. R asks for it, P waits with it, R answers.
+    _Atomic uint32_t exit_look;
+    uint32_t reserved[3];
+};
+_Static_assert(sizeof(struct process_slot) == 64, "a cache line");
+
+// The memory that the library took for itself in one process. P; what does not fit is not noted.
+struct process_notes {
+    _Atomic uint64_t ranges[PAGE_NOTES_MAX]; // as page_alloc.h says
+};
+#define SESSION_NOTES_OFFSET \
+ (SESSION_PROCESS_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_slot))
+_Static_assert(SESSION_NOTES_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_notes) <=
+                   SESSION_LANES_OFFSET,
+               "slots and notes end before the lanes");
+
+enum lane_state {
+    LANE_FREE = 0,
+    LANE_ACTIVE = 1, // T, release: owner fields are final and the ring is open
+    LANE_CLOSED = 2, // T, release: its thread has ended; R drains the rest and recycles the lane
+};
+
+struct lane_header {
+    _Atomic uint32_t state; // T, and R on recycling: enum lane_state
+    uint32_t process_index; // T: its slot
+    uint32_t thread_id;     // T: gettid
+    uint32_t reserved;
+    uint64_t start_ms;     // T
+    uint64_t self_address; // T: pthread_self(), which is the top of a thread's stack
+
+    // Positions count bytes since the lane was opened, are multiples of 8 and never wrap.
+    // read_pos <= write_pos <= read_pos + ring_bytes; the byte at p lies at ring[p % ring_bytes].
+    _Alignas(64) _Atomic uint64_t write_pos; // T, release after the records; R acquires
+    // Power of two. T changes it only while read_pos == write_pos, before its next release of
+    // write_pos, so R reads it after that acquire.
+    _Atomic uint32_t ring_bytes;
+    _Alignas(64) _Atomic uint64_t read_pos; // R, release after it has copied; T acquires
+    // T sets 1 and sleeps on it when the ring is full; R sets 0 and wakes it after reading.
+    _Alignas(64) _Atomic uint32_t producer_waiting;
+
+    // R, with margin_serial odd while it writes: when all before the TICK at margin_pos was booked,
+    // the live bytes could have risen by margin_bytes without setting a new maximum.
+    _Alignas(64) _Atomic uint64_t margin_serial;
+    _Atomic uint64_t margin_pos;
+    _Atomic uint64_t margin_bytes;
+
+    _Alignas(64) struct nursery nursery; // see nursery_layout.h for who writes what
+};
+_Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
+_Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES, "the nursery fits");
+
+static inline struct process_slot *session_process(void *session, uint32_t index)
+{
+    return (struct process_slot *)((char *)session + SESSION_PROCESS_OFFSET) + index;
+}
+
+static inline struct process_notes *session_notes(void *session, uint32_t index)
+{
+    return (struct process_notes *)((char *)session + SESSION_NOTES_OFFSET) + index;
+}
+
+static inline struct lane_header *session_lane(void *session, uint32_t index)
+{
+    return (struct lane_header *)((char *)session + SESSION_LANES_OFFSET +
+                                  (uint64_t)index * LANE_STRIDE);
+}
+
+// The guard of the lane's thread: 1 while one of its hooks records (T, release when it leaves).
+static inline _Atomic uint32_t *lane_guard(struct lane_header *lane)
+{
+    return (_Atomic uint32_t *)(void *)((char *)lane + LANE_GUARD_OFFSET);
+}
+
+static inline struct nursery_tables *lane_nursery_tables(struct lane_header *lane)
+{
+    return (struct nursery_tables *)(void *)((char *)lane + LANE_NURSERY_OFFSET);
+}
+
+static inline uint8_t *lane_ring(struct lane_header *lane)
+{
+    return (uint8_t *)lane + LANE_RING_OFFSET;
+}
+
+// LANE_STATE_BYTES of memory for the owning thread's own use; zero when the lane is claimed.
+static inline uint8_t *lane_producer_state(struct lane_header *lane)
+{
+    return (uint8_t *)lane + LANE_HEADER_BYTES;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// nursery_turn: what a nursery does once in a tick, and when something went wrong. See nursery.h.
+//
+// A thread that was still when the tick passed may find the recorder relieving it: `owner` says who
+// works here. Inside a tick the thread needs no lock, for the recorder comes only when the clock
+// has moved on since the thread's last event, and not while the thread is inside a hook.
+#include "session/nursery_turn.h"
+
+#include <time.h>
+
+#include "base/sys.h"
+#include "session/recorder_life.h"
+#include "session/session_join.h"
+
+enum {
+    ADAPT_TICKS = 16,      // a power of two
+    OFF_TICKS = 64,        // for so long nothing is held when holding proved useless
+    COUNT_MIN = 256,       // fewer blocks say nothing
+    OWNER_NAP_NS = 200000, // the recorder has a nursery for some microseconds
+};
+
+void nursery_init(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    n->mask = NURSERY_SETS_MIN - 1;
+    n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
+    atomic_store_explicit(&n->since_ms, UINT64_MAX, memory_order_relaxed);
+    for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
+        n->history[i].pos = UINT64_MAX;
+    }
+}
+
+// Waits for the recorder, which is busy here or dead. False: dead.
+static bool await_owner(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const struct timespec nap = {.tv_nsec = OWNER_NAP_NS};
+    struct patience patience;
+    patience_init(&patience, p->session, p->lane);
+    uint32_t owner = NURSERY_FREE;
+    while (!atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_THREAD,
+                                                    memory_order_acquire, memory_order_relaxed)) {
+        if (patience_is_over(&patience, p->session, p->lane)) {
+            // Relaxed: a flag that stands for nothing but itself.
+            atomic_store_explicit(&p->session->state, SESSION_ENDED, memory_order_relaxed);
+            return false;
+        }
+        const void *word = &n->owner;
+        (void)sys_futex_wait(word, owner, &nap); // nobody wakes us: a nap
+        owner = NURSERY_FREE;
+    }
+    return true;
+}
+
+// From here to give_back the nursery is ours. False: the recorder is dead.
+static bool take(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    uint32_t owner = NURSERY_FREE;
+    // Acquire: pairs with the recorder's release; what it took is gone. Ours already: we were
+    // interrupted half way, for good.
+    if (UNLIKELY(!atomic_compare_exchange_strong_explicit(
+            &n->owner, &owner, NURSERY_OF_THREAD, memory_order_acquire, memory_order_relaxed)) &&
+        owner != NURSERY_OF_THREAD && !await_owner(p)) {
+        return false;
+    }
+    n->sent_bytes += (int64_t)n->taken_bytes;
+    n->taken_bytes = 0;
+    return true;
+}
+
+static void give_back(struct nursery *n)
+{
+    // Release: pairs with the recorder's acquire.
+    atomic_store_explicit(&n->owner, NURSERY_FREE, memory_order_release);
+}
+
+static void clear_sets(struct lane_producer *p)
+{
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    __builtin_memset(tables->sets, 0, (p->lane->nursery.mask + 1) * sizeof(tables->sets[0]));
+}
+
+// Nothing is held, and what the sum was does not matter any more.
+static void begin_anew(struct nursery *n)
+{
+    n->start_bytes -= n->sent_bytes;
+    n->peak_bytes -= n->sent_bytes;
+    n->sent_bytes = 0;
+    n->ceiling_bytes = 0;
+    for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
+        n->history[i].pos = UINT64_MAX;
+    }
+    nursery_set_limit(n);
+}
+
+// Stops holding where it does not help, and tries again later.
+static void adapt_holding(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if ((p->session->flags & SESSION_NO_NURSERY) != 0) {
+        return;
+    }
+    n->window_count += n->hold_count + n->direct_count;
+    n->window_late += n->late_count + n->direct_count;
+    if (n->off_ticks > 0) {
+        n->off_ticks--;
+        n->is_holding = n->off_ticks == 0;
+        if (n->is_holding != 0) {
+            begin_anew(n);
+        }
+    } else if (n->tick_count % ADAPT_TICKS == 0) {
+        if (n->window_count > COUNT_MIN && n->window_late > n->window_count / 8 * 7) {
+            n->is_holding = 0;
+            n->off_ticks = OFF_TICKS;
+            clear_sets(p);
+        }
+        n->window_count = 0;
+        n->window_late = 0;
+    }
+}
+
+// A nursery in which blocks displace each other gets more sets. Sizes that it knew are forgotten.
+static void adapt_size(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (n->evicted_count > (n->mask + 1) / 4 && n->mask + 1 < NURSERY_SETS_MAX) {
+        clear_sets(p);
+        n->mask = n->mask * 4 + 3;
+    }
+    n->evicted_count = 0;
+}
+
+// What the recorder said of the moment of an earlier TICK.
+static void take_margin(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const struct lane_header *lane = p->lane;
+    // Acquire: pairs with the recorder's release; the other two are of this serial or a later one.
+    const uint64_t serial = atomic_load_explicit(&lane->margin_serial, memory_order_acquire);
+    const uint64_t pos = atomic_load_explicit(&lane->margin_pos, memory_order_relaxed);
+    const uint64_t margin = atomic_load_explicit(&lane->margin_bytes, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if (serial == 0 || serial % 2 != 0 || margin > INT64_MAX / 2 ||
+        serial != atomic_load_explicit(&lane->margin_serial, memory_order_relaxed)) {
+        return;
+    }
+    for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
+        const int64_t ceiling = n->history[i].sum_bytes + (int64_t)margin;
+        if (n->history[i].pos == pos && ceiling > n->ceiling_bytes) {
+            n->ceiling_bytes = ceiling;
+        }
+    }
+}
+
+// Tells how high the sum was in the tick that ends, if the recorder cannot know it.
+static bool send_rise(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (n->hold_count == 0) {
+        return true;
+    }
+    const int64_t rise = n->peak_bytes - n->start_bytes;
+    uint64_t *word = lane_producer_reserve(p, 2);
+    if (word == NULL) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_RISE, rise > 0 ? (uint64_t)rise : 0);
+    word[1] = nursery_relaxed(&n->held_peak_bytes);
+    lane_producer_advance(p, 2);
+    return true;
+}
+
+// The TICK was written; nothing is held.
+static void begin_tick(struct lane_producer *p, uint64_t now_ms)
+{
+    struct nursery *n = &p->lane->nursery;
+    n->history[n->tick_count++ % NURSERY_HISTORY] =
+        (struct nursery_moment){.pos = p->pos - sizeof(uint64_t), .sum_bytes = n->sent_bytes};
+    adapt_holding(p);
+    adapt_size(p);
+    take_margin(p);
+    nursery_set_limit(n);
+    n->hold_count = 0;
+    n->late_count = 0;
+    n->direct_count = 0;
+    n->start_bytes = n->sent_bytes;
+    n->peak_bytes = n->sent_bytes;
+    atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&n->highest_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&n->held_peak_bytes, 0, memory_order_relaxed);
+    // Release: the recorder that sees the new time sees what was published before.
+    atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
+}
+
+bool nursery_turn(struct lane_producer *p, uint64_t now_ms)
+{
+    if (atomic_load_explicit(&p->session->state, memory_order_relaxed) == SESSION_ENDED ||
+        !take(p)) {
+        return false;
+    }
+    const bool is_sent = nursery_send_all(p) && send_rise(p) && lane_producer_send_tick(p, now_ms);
+    if (is_sent) {
+        lane_producer_publish(p);
+        begin_tick(p, now_ms);
+    }
+    give_back(&p->lane->nursery);
+    return is_sent;
+}
+
+bool nursery_flush(struct lane_producer *p)
+{
+    if (!take(p)) {
+        return false;
+    }
+    const bool is_sent = nursery_send_all(p);
+    give_back(&p->lane->nursery);
+    return is_sent;
+}
+
+// Decides what was under way: see nursery_layout.h.
+static void finish_block(struct lane_producer *p, struct nursery_set *set, uint32_t way)
+{
+    const struct nursery *n = &p->lane->nursery;
+    if (nursery_state(set, way) == NURSERY_SENDING) {
+        nursery_set_state(set, way, p->pos >= n->mark ? NURSERY_SENT : NURSERY_HELD);
+    } else if (nursery_state(set, way) == NURSERY_FOLDING) {
+        const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
+        const struct nursery_fold *fold =
+            lane_nursery_tables(p->lane)->folds + nursery_fold_index(slot, set->sizes[way]);
+        const bool is_counted = fold->counts != n->mark;
+        nursery_set_state(set, way, is_counted ? NURSERY_VACANT : NURSERY_HELD);
+    }
+}
+
+bool nursery_recover(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (!take(p)) {
+        return false;
+    }
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    uint64_t held = 0;
+    for (uint32_t i = 0; i < (n->mask + 1) * NURSERY_WAYS; i++) {
+        struct nursery_set *set = tables->sets + i / NURSERY_WAYS;
+        const uint32_t way = i % NURSERY_WAYS;
+        finish_block(p, set, way);
+        if (nursery_state(set, way) == NURSERY_HELD) {
+            held += set->sizes[way];
+            n->touched[i / NURSERY_WAYS / 64] |= (uint64_t)1 << i / NURSERY_WAYS % 64;
+        }
+    }
+    for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {
+        const bool was_sending = (tables->folds[i].key & NURSERY_FOLD_SENDING) != 0;
+        tables->folds[i].key &= ~NURSERY_FOLD_SENDING;
+        tables->folds[i].key = was_sending && p->pos >= n->mark ? 0 : tables->folds[i].key;
+    }
+    atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
+    n->hold_count += held != 0; // if the one that was being held was not counted yet
+    n->last_allocated = 0;
+    const bool is_sent = nursery_send_all(p);
+    begin_anew(n);
+    give_back(n);
+    return is_sent;
+}

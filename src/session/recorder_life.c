@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// recorder_life: see recorder_life.h.
+#include "session/recorder_life.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "base/sys.h"
+#include "session/lane_producer.h"
+
+#define STEP_MS_MAX \
+ ((uint64_t)2 * LANE_WAIT_MS) // a longer step means that we were stopped ourselves
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now = {.tv_sec = 0};
+    (void)sys_clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// Writes "/proc/<pid>/stat".
+static void format_stat_path(uint32_t pid, char path[static 32])
+{
+    char digits[10];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + pid % 10);
+        pid /= 10;
+    } while (pid != 0);
+    __builtin_memcpy(path, "/proc/", 6);
+    char *at = path + 6;
+    while (count > 0) {
+        *at++ = digits[--count];
+    }
+    __builtin_memcpy(at, "/stat", 6);
+}
+
+// proc(5): "pid (comm) state ..."; comm may hold any byte, so the last parenthesis counts.
+static bool is_zombie(uint32_t pid)
+{
+    char path[32];
+    format_stat_path(pid, path);
+    const long fd = sys_open(path, O_RDONLY, 0);
+    if (sys_failed(fd)) {
+        return false;
+    }
+    char text[128];
+    const long got = sys_read((int)fd, text, sizeof(text));
+    (void)sys_close((int)fd); // read only
+    if (sys_failed(got)) {
+        return false;
+    }
+    for (long i = got - 3; i >= 0; i--) {
+        if (text[i] == ')') {
+            return text[i + 2] == 'Z' || text[i + 2] == 'X';
+        }
+    }
+    return false;
+}
+
+static bool is_gone(uint32_t pid)
+{
+    return sys_kill((int)pid, 0) == -ESRCH || is_zombie(pid);
+}
+
+static uint64_t clock_of(const struct session_header *session)
+{
+    return atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
+}
+
+static uint64_t read_pos_of(const struct lane_header *lane)
+{
+    return atomic_load_explicit(&lane->read_pos, memory_order_relaxed); // only: does it move?
+}
+
+void patience_init(struct patience *p,
+                   const struct session_header *session,
+                   const struct lane_header *lane)
+{
+    *p = (struct patience){
+        .now_ns = monotonic_ns(), .clock_ms = clock_of(session), .read_pos = read_pos_of(lane)};
+}
+
+// Adds to *still_ms if `now` is still `*before`, else begins anew.
+static void watch(uint64_t *before, uint64_t now, uint64_t *still_ms, uint64_t step_ms)
+{
+    *still_ms = now == *before ? *still_ms + step_ms : 0;
+    *before = now;
+}
+
+bool patience_is_over(struct patience *p,
+                      const struct session_header *session,
+                      const struct lane_header *lane)
+{
+    const uint64_t now_ns = monotonic_ns();
+    const uint64_t passed_ms = (now_ns - p->now_ns) / 1000000u;
+    if (passed_ms == 0) {
+        return false; // let the fraction add up
+    }
+    const uint64_t step_ms = passed_ms < STEP_MS_MAX ? passed_ms : STEP_MS_MAX;
+    p->now_ns = now_ns;
+    watch(&p->clock_ms, clock_of(session), &p->still_ms, step_ms);
+    watch(&p->read_pos, read_pos_of(lane), &p->unread_ms, step_ms);
+    if (p->still_ms >= LANE_PATIENCE_MS || p->unread_ms >= LANE_FORGOTTEN_MS) {
+        return true;
+    }
+    return p->still_ms >= LANE_SUSPECT_MS && is_gone(session->recorder_pid);
+}

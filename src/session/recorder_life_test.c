@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// recorder_life: when a thread that waits gives its recorder up. Time is made to pass by setting
+// the moment of the last look back.
+#include "session/recorder_life.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "session/lane_producer.h"
+
+static struct session_header session;
+static struct lane_header lane;
+
+static pid_t a_pid_that_is_gone(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return child;
+}
+
+// Looks every `step_ms` until patience is over or `limit_ms` have passed; returns the time of the
+// last look. The clock and the read position move at every look if they are said to.
+static uint64_t
+look_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read_moves)
+{
+    struct patience patience;
+    patience_init(&patience, &session, &lane);
+    uint64_t passed_ms = 0;
+    while (passed_ms < limit_ms) {
+        patience.now_ns -= step_ms * 1000000u;
+        passed_ms += step_ms;
+        session.clock_ms += clock_moves;
+        lane.read_pos += read_moves ? 8 : 0;
+        if (patience_is_over(&patience, &session, &lane)) {
+            return passed_ms;
+        }
+    }
+    return UINT64_MAX;
+}
+
+static void patience_depends_on_clock_pid_and_progress(void **state)
+{
+    (void)state;
+    const uint32_t gone = (uint32_t)a_pid_that_is_gone();
+    const uint32_t alive = (uint32_t)getpid();
+    const uint64_t never = UINT64_MAX;
+    const struct {
+        const char *name;
+        uint32_t pid;
+        uint64_t step_ms;
+        bool clock_moves;
+        bool read_moves;
+        uint64_t least_ms;
+        uint64_t most_ms;
+    } cases[] = {
+        {"gone and silent", gone, 50, false, false, 250, 300},
+        {"gone, but its clock moves: another pid namespace", gone, 50, true, true, never, never},
+        {"there, but silent", alive, 50, false, false, 3000, 3050},
+        {"silent, but it reads", alive, 50, false, true, 3000, 3050},
+        {"there, and this lane is forgotten", alive, 50, true, false, 30000, 30050},
+        {"there and well", alive, 50, true, true, never, never},
+        {"we were stopped for ten seconds at a time", alive, 10000, false, false, 300000, 310000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        session.recorder_pid = cases[i].pid;
+        const uint64_t over_ms =
+            look_until_over(cases[i].step_ms, 400000, cases[i].clock_moves, cases[i].read_moves);
+        if (over_ms < cases[i].least_ms || over_ms > cases[i].most_ms) {
+            print_error("%s: over after %lu ms\n", cases[i].name, (unsigned long)over_ms);
+        }
+        assert_in_range(over_ms, cases[i].least_ms, cases[i].most_ms);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patience_depends_on_clock_pid_and_progress),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// session_create: see the header.
+#include "session/session_create.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    ANCESTORS_MAX = 64, // generations between a joining process and us
+    BACKLOG = 64,
+};
+
+static enum err memory_create(struct session *s, struct err_info *info)
+{
+    s->memfd = memfd_create("cairn-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (s->memfd < 0) {
+        return err_set_errno(info, errno, "cannot create the session's memory");
+    }
+    if (ftruncate(s->memfd, (off_t)SESSION_BYTES) != 0) {
+        return err_set_errno(info, errno, "cannot size the session's memory");
+    }
+    if (fcntl(s->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        return err_set_errno(info, errno, "cannot seal the session's memory");
+    }
+    void *memory =
+        mmap(NULL, SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->memfd, 0);
+    if (memory == MAP_FAILED) {
+        return err_set_errno(info, errno, "cannot map the session's memory");
+    }
+    (void)madvise(memory, SESSION_BYTES, MADV_DONTDUMP); // 4 GiB of holes help nobody
+    s->memory = memory;
+    s->header = memory;
+    return ERR_OK;
+}
+
+static enum err socket_create(struct session *s, struct err_info *info)
+{
+    uint64_t token[2];
+    if (getrandom(token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
+        return err_set_errno(info, errno, "cannot get random bytes");
+    }
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char *name = address.sun_path + 1; // abstract
+    int name_bytes =
+        snprintf(name, SESSION_SOCKET_NAME_BYTES_MAX, "cairn-%u-%016" PRIx64 "%016" PRIx64,
+                 (unsigned)getpid(), token[0], token[1]);
+    socklen_t address_bytes =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name_bytes);
+    s->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s->socket < 0 || bind(s->socket, (struct sockaddr *)&address, address_bytes) != 0 ||
+        listen(s->socket, BACKLOG) != 0) {
+        return err_set_errno(info, errno, "cannot open the session's socket");
+    }
+    int length = snprintf(s->environment, sizeof(s->environment), SESSION_ENV_FORMAT,
+                          (unsigned)getpid(), s->memfd, name);
+    return length > 0 && (size_t)length < sizeof(s->environment)
+               ? ERR_OK
+               : err_set(info, ERR_LIMIT, "the session's address is too long");
+}
+
+enum err
+session_create(const struct session_options *options, struct session *out, struct err_info *info)
+{
+    CLEANUP(session_release) struct session s = {.memfd = -1, .socket = -1};
+    TRY(memory_create(&s, info));
+    TRY(socket_create(&s, info));
+    s.header->version = SESSION_VERSION;
+    s.header->flags = options->flags;
+    s.header->session_bytes = SESSION_BYTES;
+    s.header->max_frames =
+        options->max_frames < SESSION_FRAMES_MAX ? options->max_frames : SESSION_FRAMES_MAX;
+    s.header->recorder_pid = (uint32_t)getpid();
+    s.header->magic = SESSION_MAGIC;
+    *out = s;
+    s = (struct session){.memfd = -1, .socket = -1};
+    return ERR_OK;
+}
+
+void session_release(struct session *session)
+{
+    if (session->memory != NULL) {
+        (void)munmap(session->memory, SESSION_BYTES);
+        session->memory = NULL;
+        session->header = NULL;
+    }
+    if (session->memfd > 0) {
+        (void)close(session->memfd);
+    }
+    if (session->socket > 0) {
+        (void)close(session->socket);
+    }
+    session->memfd = -1;
+    session->socket = -1;
+}
+
+// The parent of `pid`, 0 if it cannot be found out.
+static pid_t parent_of(pid_t pid)
+{
+    char path[64];
+    char text[512];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); // fits
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    if (length <= 0) {
+        return 0;
+    }
+    text[length] = '\0';
+    // The command's name is in parentheses and may contain some itself.
+    const char *end = strrchr(text, ')');
+    int parent = 0;
+    if (end == NULL || sscanf(end + 1, " %*c %d", &parent) != 1) {
+        return 0;
+    }
+    return parent;
+}
+
+static bool may_join(int peer)
+{
+    struct ucred peer_is;
+    socklen_t bytes = sizeof(peer_is);
+    if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) != 0) {
+        return false;
+    }
+    if (peer_is.uid == geteuid()) {
+        return true;
+    }
+    pid_t pid = peer_is.pid;
+    for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+        if (pid == getpid()) {
+            return true;
+        }
+        pid = parent_of(pid);
+    }
+    return false;
+}
+
+static void send_memfd(int peer, int memfd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char one = 1;
+    struct iovec body = {.iov_base = &one, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &body,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &memfd, sizeof(memfd));
+    // If it cannot be sent at once the peer is no client of ours.
+    (void)sendmsg(peer, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void session_answer(const struct session *session)
+{
+    for (;;) {
+        int peer = accept4(session->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer < 0) {
+            return; // nobody waits any more
+        }
+        if (may_join(peer)) {
+            send_memfd(peer, session->memfd);
+        }
+        (void)close(peer);
+    }
+}
+
+void session_recycle_lane(const struct session *session, uint32_t lane)
+{
+    off_t offset = (off_t)(SESSION_LANES_OFFSET + (uint64_t)lane * LANE_STRIDE);
+    if (fallocate(session->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+                  (off_t)LANE_STRIDE) != 0) {
+        memset(session_lane(session->memory, lane), 0, LANE_STRIDE); // slower, the same to readers
+    }
+    // Release: pairs with the acquire of whoever claims the lane; it must see zeros.
+    atomic_fetch_and_explicit(&session->header->lane_bitmap[lane / 64],
+                              ~((uint64_t)1 << (lane % 64)), memory_order_release);
+}

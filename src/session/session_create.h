@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// session_create: makes the memory of a session, and hands it to the processes that join.
+//
+// The memory is a sparse memfd, sealed against shrinking, so that a recorded program cannot pull it
+// away under us. Most processes open it through /proc; those that cannot ask for it at an abstract
+// socket, as session_env.h says, and get it if they run as our user or descend from us.
+// Context: H. session_answer may run in another thread than the rest.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "session/layout.h"
+#include "session/session_env.h"
+
+struct session_options {
+    uint32_t flags; // enum session_flags
+    uint32_t max_frames;
+};
+
+// Zeroed is valid and means: none.
+struct session {
+    void *memory;                            // owned: SESSION_BYTES
+    struct session_header *header;           // the same memory
+    int memfd;                               // owned; close-on-exec
+    int socket;                              // owned; listening, close-on-exec, non-blocking
+    char environment[SESSION_ENV_BYTES_MAX]; // value of SESSION_ENV_NAME
+};
+
+// Makes a session in state SESSION_STARTING with its clock at 0.
+enum err session_create(const struct session_options *options,
+                        struct session *out,
+                        struct err_info *info) MUST_USE;
+
+// Unmaps and closes; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
+void session_release(struct session *session);
+
+// Answers all processes that wait at the socket. Never blocks: one that does not take its answer is
+// left alone.
+void session_answer(const struct session *session);
+
+// Gives the memory of a drained lane back to the system and makes the lane free for the next
+// thread. Its contents read as zero afterwards.
+void session_recycle_lane(const struct session *session, uint32_t lane);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// session_join: finds the session of this process, maps it, and claims a place in it.
+//
+// How: CAIRN_SESSION (session_env.h) names the recorder's memfd; it is opened by its /proc path or,
+// where that is closed to us, received over the abstract socket. The whole session is mapped once,
+// shared, and the descriptor is closed at once: nothing of ours stays open in the target.
+//
+// Lanes are mapped without access until one is claimed. So mlockall() does not populate gigabytes,
+// a stray pointer of the program meets a fault instead of somebody's events, and a lane costs page
+// tables only when it is used. Where the address space is limited (ulimit -v) a prefix of the lanes
+// is mapped; process slots and the header always are.
+//
+// Owns: the mapping, for as long as the process lives. Context: T; raw system calls only, errno
+// kept, safe in a forked child. Failure: nothing stays mapped or open.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "session/layout.h"
+
+struct session_mapping {
+    struct session_header *header; // NULL: not joined
+    uint32_t lane_count;           // lanes that are mapped, at most SESSION_MAX_LANES
+};
+
+// Maps the session that `env_value` (borrowed) names. ERR_INVALID: the value is not of that form.
+// ERR_NOT_FOUND: neither path nor socket leads to a file. ERR_UNSUPPORTED: the file is no session
+// of this version. ERR_NO_MEMORY: not even a few lanes fit into the address space.
+MUST_USE enum err session_join(const char *env_value, struct session_mapping *out);
+
+// Claims a process slot, leaving it PROCESS_CLAIMED: the caller fills it in and sets it
+// PROCESS_ACTIVE (release). ERR_LIMIT: all are taken.
+MUST_USE enum err session_claim_process(struct session_header *session, uint32_t *index);
+
+// Claims a lane for thread `thread_id` of process slot `process_index` and opens it with the
+// smallest ring. ERR_LIMIT: all mapped lanes are taken. ERR_NO_MEMORY: the kernel refuses access.
+MUST_USE enum err session_claim_lane(const struct session_mapping *mapping,
+                                     uint32_t process_index,
+                                     uint32_t thread_id,
+                                     struct lane_header **out);
+
+// Adds to one of the session's counters. An atomic read-modify-write: not for the common path.
+static inline void
+session_count(struct session_header *session, enum session_counter counter, uint64_t amount)
+{
+    // Relaxed: counters order nothing.
+    atomic_fetch_add_explicit(&session->counters[counter], amount, memory_order_relaxed);
+}

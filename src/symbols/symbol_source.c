@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// symbol_source: see symbol_source.h.
+#include "symbols/symbol_source.h"
+
+#include <string.h>
+
+void symbol_source_close(struct symbol_source *source)
+{
+    symtab_release(&source->symtab);
+    dwarf_reader_close(&source->dwarf);
+    elf_file_close(&source->debug);
+    elf_file_close(&source->module);
+    source->has_dwarf = false;
+}
+
+// Out-of-memory must not look like a missing file.
+static enum err unless_no_memory(enum err result)
+{
+    return result == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_OK;
+}
+
+static enum err open_dwarf(struct symbol_source *source,
+                           const struct debug_search *search,
+                           const char *path,
+                           struct bytes build_id)
+{
+    const struct elf_file *module = source->module.elf != NULL ? &source->module : NULL;
+    const struct elf_file *holder = module;
+    if (module == NULL || !elf_file_has_dwarf(module)) {
+        if (build_id.len == 0 && module != NULL) {
+            build_id = elf_file_build_id(module);
+        }
+        enum err found = debug_search_dwarf(search, path, build_id, module, &source->debug);
+        TRY(unless_no_memory(found));
+        holder = found == ERR_OK ? &source->debug : NULL;
+    }
+    if (holder == NULL) {
+        return ERR_OK;
+    }
+    enum err opened = dwarf_reader_open(&source->dwarf, holder);
+    source->has_dwarf = opened == ERR_OK;
+    return unless_no_memory(opened);
+}
+
+static enum symbol_gap gap_of(const struct symbol_source *source, enum err module_result)
+{
+    if (source->has_dwarf) {
+        return SYMBOL_GAP_NONE;
+    }
+    switch (module_result) {
+    case ERR_OK:
+        break;
+    case ERR_CORRUPT:
+        return SYMBOL_GAP_FILE_CHANGED;
+    case ERR_UNSUPPORTED:
+        return SYMBOL_GAP_DAMAGED;
+    default:
+        return SYMBOL_GAP_NO_FILE;
+    }
+    if (source->debug.elf != NULL || elf_file_has_dwarf(&source->module)) {
+        return SYMBOL_GAP_DAMAGED;
+    }
+    return elf_file_has_symtab(&source->module) ? SYMBOL_GAP_NO_DEBUG_INFO : SYMBOL_GAP_STRIPPED;
+}
+
+enum err symbol_source_open(struct symbol_source *source,
+                            const struct debug_search *search,
+                            const char *path,
+                            struct bytes build_id)
+{
+    CLEANUP(symbol_source_close)
+    struct symbol_source fresh = {.module = {.fd = -1}, .debug = {.fd = -1}};
+    enum err found = debug_search_module(search, path, build_id, &fresh.module, &fresh.trouble);
+    TRY(unless_no_memory(found));
+    TRY(open_dwarf(&fresh, search, path, build_id));
+    bool debug_has_symtab = fresh.debug.elf != NULL && elf_file_has_symtab(&fresh.debug);
+    if (debug_has_symtab) {
+        TRY(symtab_init(&fresh.symtab, fresh.debug.elf));
+    } else if (fresh.module.elf != NULL) {
+        TRY(symtab_init(&fresh.symtab, fresh.module.elf));
+    }
+    fresh.gap = gap_of(&fresh, found);
+    *source = fresh;
+    fresh = (struct symbol_source){.module = {.fd = -1}, .debug = {.fd = -1}};
+    return ERR_OK;
+}
+
+const char *symbol_source_path(const struct symbol_source *source)
+{
+    if (source->debug.elf != NULL) {
+        return source->debug.path;
+    }
+    return source->module.elf != NULL ? source->module.path : "";
+}
+
+// Debian's names for the packages of separate debug information that everybody meets; elsewhere
+// they are called otherwise, hence the general advice after them.
+static const struct {
+    const char *file_prefix;
+    const char *package;
+} known_packages[] = {
+    {"libc.so", "libc6-dbg"},
+    {"libc-2", "libc6-dbg"},
+    {"libm.so", "libc6-dbg"},
+    {"libpthread.so", "libc6-dbg"},
+    {"libdl.so", "libc6-dbg"},
+    {"librt.so", "libc6-dbg"},
+    {"libresolv.so", "libc6-dbg"},
+    {"ld-linux", "libc6-dbg"},
+    {"ld-2", "libc6-dbg"},
+    {"libstdc++.so", "libstdc++6-dbgsym"},
+    {"libgcc_s.so", "libgcc-s1-dbgsym"},
+};
+
+static bool is_of_the_system(const char *path)
+{
+    static const char *const places[] = {"/usr/local/", "/usr/", "/lib", "/bin/", "/sbin/"};
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        if (strncmp(path, places[i], strlen(places[i])) == 0) {
+            return i != 0; // what the user built himself lies in /usr/local
+        }
+    }
+    return false;
+}
+
+static void advise_debug_info(const char *path, struct strbuf *out)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
+    if (!is_of_the_system(path)) {
+        strbuf_append_text(out, "build it with -g, and do not strip it");
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(known_packages); i++) {
+        const char *prefix = known_packages[i].file_prefix;
+        if (strncmp(base, prefix, strlen(prefix)) == 0) {
+            strbuf_printf(out,
+                          "install its debug symbols (Debian and Ubuntu: %s), or use debuginfod",
+                          known_packages[i].package);
+            return;
+        }
+    }
+    strbuf_append_text(out, "install the debug symbols of its package, or use debuginfod");
+}
+
+void symbol_source_explain(const struct symbol_source *source,
+                           const char *path,
+                           struct strbuf *out_reason,
+                           struct strbuf *out_advice)
+{
+    static const char *const reasons[] = {
+        [SYMBOL_GAP_NONE] = "",
+        [SYMBOL_GAP_NOT_RESOLVED] = "nothing was looked up",
+        [SYMBOL_GAP_NO_FILE] = "its file cannot be read",
+        [SYMBOL_GAP_FILE_CHANGED] = "its file is not the one that ran",
+        [SYMBOL_GAP_DAMAGED] = "its file is damaged",
+        [SYMBOL_GAP_NO_DEBUG_INFO] = "it has no debug information",
+        [SYMBOL_GAP_STRIPPED] = "it is stripped",
+    };
+    strbuf_append_text(out_reason, reasons[source->gap]);
+    switch (source->gap) {
+    case SYMBOL_GAP_NONE:
+    case SYMBOL_GAP_NOT_RESOLVED:
+        break;
+    case SYMBOL_GAP_NO_FILE:
+        // The kernel's own module is called linux-vdso.so.1 or [vdso] and is nowhere on disk.
+        if (*path == '/') {
+            strbuf_append_text(out_advice,
+                               "name a directory that holds a copy of it as the sysroot");
+        }
+        break;
+    case SYMBOL_GAP_FILE_CHANGED:
+        strbuf_append_text(out_advice, "record again, or keep the old file and name its directory "
+                                       "as the sysroot");
+        break;
+    case SYMBOL_GAP_DAMAGED:
+        strbuf_append_text(out_advice, "build or install it again");
+        break;
+    case SYMBOL_GAP_NO_DEBUG_INFO:
+    case SYMBOL_GAP_STRIPPED:
+        advise_debug_info(path, out_advice);
+        break;
+    }
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+// symbolizer: see symbolizer.h.
+#include "symbols/symbolizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/map_u64.h"
+#include "host/strbuf.h"
+#include "symbols/dwarf_scopes.h"
+#include "symbols/perf_map.h"
+#include "symbols/symbol_name.h"
+#include "symbols/symbol_source.h"
+
+enum {
+    QUERIES_PER_PROGRESS = 64,
+    MAX_PATH_BYTES = 8192
+};
+
+struct module {
+    char *path;     // owned
+    char *build_id; // owned bytes
+    size_t build_id_bytes;
+    struct perf_map *perf_map; // owned; NULL: an ELF file
+    uint64_t asked;
+    uint64_t with_function;
+    uint64_t with_line;
+    uint64_t with_inlined;
+    enum symbol_gap gap;
+    struct strbuf source;
+    struct strbuf reason;
+    struct strbuf advice;
+};
+
+DEFINE_VEC(module_vec, struct module);
+
+struct symbolizer {
+    struct symbolizer_options options;
+    struct module_vec modules;
+
+    // For the module being resolved: ids of texts by where they lie in its mapped file. Most
+    // addresses share their names with others, and demangling is the dearest step.
+    struct map_u64 functions_by_place;
+    struct map_u64 files_by_place;
+    struct dwarf_frame_vec dwarf_frames; // kept for its memory
+    struct strbuf text;                  // kept for its memory
+};
+
+enum err symbolizer_new(const struct symbolizer_options *options, struct symbolizer **out)
+{
+    struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+    if (symbolizer == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    symbolizer->options = *options;
+    *out = symbolizer;
+    return ERR_OK;
+}
+
+static void module_release(struct module *module)
+{
+    free(module->path);
+    free(module->build_id);
+    if (module->perf_map != NULL) {
+        perf_map_release(module->perf_map);
+    }
+    free(module->perf_map);
+    strbuf_release(&module->source);
+    strbuf_release(&module->reason);
+    strbuf_release(&module->advice);
+    *module = (struct module){0};
+}
+
+void symbolizer_free(struct symbolizer *symbolizer)
+{
+    if (symbolizer == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < symbolizer->modules.len; i++) {
+        module_release(&symbolizer->modules.items[i]);
+    }
+    module_vec_release(&symbolizer->modules);
+    map_u64_release(&symbolizer->functions_by_place);
+    map_u64_release(&symbolizer->files_by_place);
+    dwarf_frame_vec_release(&symbolizer->dwarf_frames);
+    strbuf_release(&symbolizer->text);
+    free(symbolizer);
+}
+
+// Moves `module` into the list; it is zeroed then.
+static enum err
+take_module(struct symbolizer *symbolizer, struct module *module, uint32_t *out_module)
+{
+    if (symbolizer->modules.len >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    module->gap = SYMBOL_GAP_NOT_RESOLVED;
+    TRY(module_vec_push(&symbolizer->modules, *module));
+    *module = (struct module){0};
+    *out_module = (uint32_t)(symbolizer->modules.len - 1);
+    return ERR_OK;
+}
+
+enum err symbolizer_add_module(struct symbolizer *symbolizer,
+                               const char *path,
+                               struct bytes build_id,
+                               uint32_t *out_module)
+{
+    CLEANUP(module_release)
+    struct module module = {
+        .path = strdup(path), .build_id = malloc(build_id.len + 1), .build_id_bytes = build_id.len};
+    if (module.path == NULL || module.build_id == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    if (build_id.len > 0) {
+        memcpy(module.build_id, build_id.data, build_id.len);
+    }
+    return take_module(symbolizer, &module, out_module);
+}
+
+enum err symbolizer_add_perf_map(struct symbolizer *symbolizer,
+                                 const char *path,
+                                 uint32_t *out_module,
+                                 struct err_info *info)
+{
+    CLEANUP(module_release)
+    struct module module = {.path = strdup(path), .perf_map = calloc(1, sizeof(*module.perf_map))};
+    if (module.path == NULL || module.perf_map == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory");
+    }
+    TRY(perf_map_read(module.perf_map, path, info));
+    return take_module(symbolizer, &module, out_module);
+}
+
+// The id of a function's readable name; 0 for NULL. `name` stays where it is while the module is
+// open.
+static enum err function_id(struct symbolizer *s, const char *name, uint32_t *out_id)
+{
+    if (name == NULL) {
+        *out_id = 0;
+        return ERR_OK;
+    }
+    uint32_t *known = map_u64_find(&s->functions_by_place, (uintptr_t)name);
+    if (known != NULL) {
+        *out_id = *known;
+        return ERR_OK;
+    }
+    uint32_t id;
+    TRY(symbol_name_demangle(name, &s->text));
+    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, &id));
+    TRY(map_u64_put(&s->functions_by_place, (uintptr_t)name, id));
+    *out_id = id;
+    return ERR_OK;
+}
+
+// As function_id, for a plain name of DWARF, which needs its scopes in front of it.
+static enum err
+scoped_function_id(struct symbolizer *s, struct dwarf_frame *frame, uint32_t *out_id)
+{
+    uint64_t place = (uintptr_t)frame->declaration.addr;
+    uint32_t *known = map_u64_find(&s->functions_by_place, place);
+    if (known != NULL) {
+        *out_id = *known;
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    dwarf_append_scopes(&frame->declaration, &name);
+    strbuf_append(&name, frame->name, strnlen(frame->name, SYMBOL_NAME_MAX));
+    TRY(strbuf_result(&name));
+    uint32_t id;
+    TRY(symbol_name_demangle(strbuf_text(&name), &s->text));
+    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, &id));
+    TRY(map_u64_put(&s->functions_by_place, place, id));
+    *out_id = id;
+    return ERR_OK;
+}
+
+// Appends `path` without what does not change its meaning: "//" and "/./". ".." stays, since it
+// means something else behind a symbolic link.
+static void append_path(struct strbuf *out, const char *path)
+{
+    size_t len = strnlen(path, MAX_PATH_BYTES);
+    for (size_t i = 0; i < len; i++) {
+        bool ends_at_slash = out->len > 0 && out->data[out->len - 1] == '/';
+        bool is_dot = path[i] == '.' && i + 1 < len && path[i + 1] == '/';
+        if (ends_at_slash && path[i] == '/') {
+            continue;
+        }
+        if (is_dot && (ends_at_slash || out->len == 0)) {
+            i++;
+            continue;
+        }
+        strbuf_append_char(out, path[i]);
+    }
+}
+
+static enum err file_id(struct symbolizer *s, const struct dwarf_frame *frame, uint32_t *out_id)
+{
+    const char *file = frame->place.file;
+    if (file == NULL) {
+        *out_id = 0;
+        return ERR_OK;
+    }
+    uint32_t *known = map_u64_find(&s->files_by_place, (uintptr_t)file);
+    if (known != NULL) {
+        *out_id = *known;
+        return ERR_OK;
+    }
+    uint32_t id;
+    strbuf_clear(&s->text);
+    if (*file != '/' && frame->directory != NULL) {
+        append_path(&s->text, frame->directory);
+        strbuf_append_char(&s->text, '/');
+    }
+    append_path(&s->text, file);
+    TRY(strbuf_result(&s->text));
+    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, &id));
+    TRY(map_u64_put(&s->files_by_place, (uintptr_t)file, id));
+    *out_id = id;
+    return ERR_OK;
+}
+
+static enum err append_frame(struct symbol_frame_vec *out, struct symbol_frame frame)
+{
+    return out->len < UINT32_MAX ? symbol_frame_vec_push(out, frame) : ERR_LIMIT;
+}
+
+static bool is_mangled(const char *name)
+{
+    return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D');
+}
+
+// The id of the name of one frame. For the physical function the symbol table may know the mangled
+// name where DWARF has only the plain one.
+static enum err name_frame(struct symbolizer *s,
+                           const struct symbol_source *source,
+                           uint64_t address,
+                           struct dwarf_frame *frame,
+                           struct symbol_frame *out)
+{
+    if (frame->name != NULL && frame->is_linkage_name) {
+        return function_id(s, frame->name, &out->function);
+    }
+    const char *symbol = out->is_inlined ? NULL : symtab_find(&source->symtab, address);
+    if (frame->name == NULL || (symbol != NULL && is_mangled(symbol))) {
+        return function_id(s, symbol, &out->function);
+    }
+    return scoped_function_id(s, frame, &out->function);
+}
+
+static enum err resolve_dwarf(struct symbolizer *s,
+                              struct symbol_source *source,
+                              uint64_t address,
+                              struct symbol_frame_vec *out)
+{
+    if (!source->has_dwarf) {
+        return ERR_OK;
+    }
+    TRY(dwarf_reader_find(&source->dwarf, address, &s->dwarf_frames));
+    for (size_t i = 0; i < s->dwarf_frames.len; i++) {
+        struct dwarf_frame *found = &s->dwarf_frames.items[i];
+        struct symbol_frame frame = {.line = found->place.line,
+                                     .is_inlined = i + 1 < s->dwarf_frames.len};
+        TRY(name_frame(s, source, address, found, &frame));
+        TRY(file_id(s, found, &frame.file));
+        TRY(append_frame(out, frame));
+    }
+    return ERR_OK;
+}
+
+static enum err resolve_one(struct symbolizer *s,
+                            struct module *module,
+                            struct symbol_source *source,
+                            uint64_t address,
+                            struct symbol_frame_vec *out)
+{
+    size_t before = out->len;
+    TRY(resolve_dwarf(s, source, address, out));
+    if (out->len != before) {
+        return ERR_OK;
+    }
+    const char *name = module->perf_map != NULL ? perf_map_find(module->perf_map, address)
+                                                : symtab_find(&source->symtab, address);
+    struct symbol_frame frame = {0};
+    TRY(function_id(s, name, &frame.function));
+    return frame.function != 0 ? append_frame(out, frame) : ERR_OK;
+}
+
+// Counts the chain frames->items[first ..], which has just been appended.
+static void
+count_coverage(struct module *module, const struct symbol_frame_vec *frames, size_t first)
+{
+    module->asked++;
+    if (frames->len > first) {
+        const struct symbol_frame *innermost = &frames->items[first];
+        module->with_function += frames->items[frames->len - 1].function != 0;
+        module->with_line += innermost->file != 0 && innermost->line != 0;
+        module->with_inlined += innermost->is_inlined;
+    }
+}
+
+static enum err resolve_all(struct symbolizer *s,
+                            struct module *module,
+                            struct symbol_source *source,
+                            const struct symbol_query *queries,
+                            size_t count,
+                            struct symbol_chain *out_chains,
+                            struct symbol_frame_vec *out_frames)
+{
+    const struct symbolizer_options *options = &s->options;
+    for (size_t i = 0; i < count; i++) {
+        if (i % QUERIES_PER_PROGRESS == 0 && options->progress != NULL &&
+            !options->progress(options->progress_context, module->path, i, count)) {
+            return ERR_CANCELLED;
+        }
+        size_t first = out_frames->len;
+        uint64_t address = queries[i].address;
+        address -= !queries[i].is_exact && address > 0;
+        TRY(resolve_one(s, module, source, address, out_frames));
+        out_chains[i] = (struct symbol_chain){.first = (uint32_t)first,
+                                              .count = (uint32_t)(out_frames->len - first)};
+        count_coverage(module, out_frames, first);
+    }
+    return ERR_OK;
+}
+
+static enum err open_source(struct symbolizer *s, struct module *module, struct symbol_source *out)
+{
+    const struct symbolizer_options *options = &s->options;
+    struct debug_search search = {.sysroot = options->sysroot,
+                                  .debug_dirs = options->debug_dirs,
+                                  .debug_dir_count = options->debug_dir_count,
+                                  .root_pid = options->root_pid,
+                                  .use_debuginfod = options->use_debuginfod};
+    struct bytes build_id = {.data = (const uint8_t *)module->build_id,
+                             .len = module->build_id_bytes};
+    TRY(symbol_source_open(out, &search, module->path, build_id));
+    module->gap = out->gap;
+    strbuf_clear(&module->source);
+    strbuf_clear(&module->reason);
+    strbuf_clear(&module->advice);
+    strbuf_append_text(&module->source, symbol_source_path(out));
+    symbol_source_explain(out, module->path, &module->reason, &module->advice);
+    return ERR_OK;
+}
+
+enum err symbolizer_resolve(struct symbolizer *symbolizer,
+                            uint32_t module_id,
+                            const struct symbol_query *queries,
+                            size_t count,
+                            struct symbol_chain *out_chains,
+                            struct symbol_frame_vec *out_frames)
+{
+    if (module_id >= symbolizer->modules.len) {
+        return ERR_INVALID;
+    }
+    struct module *module = &symbolizer->modules.items[module_id];
+    CLEANUP(symbol_source_close)
+    struct symbol_source source = {.module = {.fd = -1}, .debug = {.fd = -1}};
+    if (module->perf_map == NULL) {
+        TRY(open_source(symbolizer, module, &source));
+    } else {
+        module->gap = SYMBOL_GAP_NONE;
+        strbuf_clear(&module->source);
+        strbuf_append_text(&module->source, module->path);
+    }
+    map_u64_clear(&symbolizer->functions_by_place);
+    map_u64_clear(&symbolizer->files_by_place);
+    return resolve_all(symbolizer, module, &source, queries, count, out_chains, out_frames);
+}
+
+struct symbol_coverage symbolizer_coverage(const struct symbolizer *symbolizer, uint32_t module_id)
+{
+    const struct module *module = &symbolizer->modules.items[module_id];
+    return (struct symbol_coverage){.asked = module->asked,
+                                    .with_function = module->with_function,
+                                    .with_line = module->with_line,
+                                    .with_inlined = module->with_inlined,
+                                    .gap = module->gap,
+                                    .source = strbuf_text(&module->source),
+                                    .reason = strbuf_text(&module->reason),
+                                    .advice = strbuf_text(&module->advice)};
+}

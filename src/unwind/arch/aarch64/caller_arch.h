@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// caller_arch (AArch64): the registers with which a function's caller will go on after it returns.
+//
+// Valid in a function that keeps a frame record: x29 points at the caller's x29 and the return
+// address (AAPCS64 6.4.6), which may carry a pointer authentication code. The record lies anywhere
+// in the frame, so the caller's sp is the compiler's own notion of the CFA. Context: T and H.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+// What a walk starts from; see unwind.h.
+struct unwind_regs {
+    uint64_t pc; // return address: the instruction after the call
+    uint64_t sp; // of the caller, after the return
+    uint64_t fp; // of the caller
+};
+
+// Removes a pointer authentication code. XPACLRI is in the hint space: a no-op on older cores.
+ALWAYS_INLINE uint64_t unwind_strip_return_address(uint64_t ret_addr)
+{
+    register uint64_t x30 __asm__("x30") = ret_addr;
+    __asm__("hint #7" : "+r"(x30));
+    return x30;
+}
+
+// The caller of the function that this is expanded in. That function must be compiled with
+// -fno-omit-frame-pointer.
+ALWAYS_INLINE struct unwind_regs unwind_caller_regs(void)
+{
+    const uint64_t *frame = (const uint64_t *)__builtin_frame_address(0);
+    return (struct unwind_regs){
+        .pc = unwind_strip_return_address(frame[1]),
+        .sp = (uint64_t)__builtin_dwarf_cfa(),
+        .fp = frame[0],
+    };
+}

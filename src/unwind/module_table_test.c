@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// The module table against the loader's own list and against libelf.
+#include "unwind/module_table.h"
+
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "unwind/unwind.h"
+
+static void same_build_id(const char *path, struct bytes ours)
+{
+    int fd = open(path[0] != 0 ? path : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        assert_string_equal(strstr(path, "vdso") != NULL ? "vdso" : path, "vdso");
+        return;
+    }
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    assert_non_null(elf);
+    const void *want = NULL;
+    ssize_t len = dwelf_elf_gnu_build_id(elf, &want);
+    assert_int_equal(ours.len, len > 0 ? len : 0);
+    if (len > 0) {
+        assert_memory_equal(ours.data, want, (size_t)len);
+    }
+    (void)elf_end(elf);
+    (void)close(fd);
+}
+
+static void same_span(const struct module_span *a, const struct module_span *b)
+{
+    assert_true(a->start == b->start);
+    assert_true(a->bias == b->bias);
+    assert_true(a->hdr_addr == b->hdr_addr);
+    assert_string_equal(a->path, b->path);
+}
+
+static int compare_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    unsigned *count = context;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *load = &info->dlpi_phdr[i];
+        if (load->p_type != PT_LOAD || (load->p_flags & PF_X) == 0) {
+            continue;
+        }
+        uint64_t code = info->dlpi_addr + load->p_vaddr;
+        const uint64_t pcs[] = {code, code + load->p_memsz / 2, code + load->p_memsz - 1};
+        for (unsigned k = 0; k < 3; k++) {
+            struct module_span found;
+            struct module_span listed;
+            struct unwind_module module;
+            assert_true(module_table_find(pcs[k], &found));
+            assert_true(module_table_find_listed(pcs[k], &listed));
+            assert_true(unwind_find_module(pcs[k], &module));
+            same_span(&found, &listed);
+            assert_true(found.bias == info->dlpi_addr);
+            assert_true(module.bias == found.bias && module.start == found.start);
+            assert_string_equal(found.path, info->dlpi_name);
+            same_build_id(found.path, module.build_id);
+        }
+        (*count)++;
+    }
+    return 0;
+}
+
+static void every_loaded_module_is_found_both_ways(void **state)
+{
+    (void)state;
+    unsigned count = 0;
+    module_table_refresh();
+    (void)dl_iterate_phdr(compare_module, &count);
+    assert_true(count >= 4);
+}
+
+static void every_table_begins_with_an_entry(void **state)
+{
+    (void)state;
+    const uint64_t pcs[] = {(uint64_t)(void *)&getpid, (uint64_t)(void *)&same_span,
+                            (uint64_t)getauxval(AT_SYSINFO_EHDR) + 64};
+    for (size_t i = 0; i < ARRAY_LEN(pcs); i++) {
+        struct module_span span;
+        struct eh_table table;
+        if (pcs[i] == 64) {
+            continue; // a kernel without a vDSO
+        }
+        assert_true(module_table_find(pcs[i], &span));
+        assert_true(module_table_unwind(&span, &table));
+        uint64_t entry = eh_first(&table);
+        assert_true(entry > span.start && entry < span.end);
+        assert_true(eh_next(&table, &entry));
+    }
+}
+
+static void what_is_in_no_module_is_not_found(void **state)
+{
+    (void)state;
+    void *heap = malloc(1);
+    int local = 0;
+    const uint64_t pcs[] = {0, 1, 4096, (uint64_t)heap, (uint64_t)&local, UINT64_MAX};
+    module_table_refresh();
+    for (size_t i = 0; i < ARRAY_LEN(pcs); i++) {
+        struct module_span span = {.start = 77};
+        struct unwind_module module;
+        assert_false(module_table_find(pcs[i], &span));
+        assert_false(module_table_find_listed(pcs[i], &span));
+        assert_false(unwind_find_module(pcs[i], &module));
+        assert_true(span.start == 77);
+    }
+    free(heap);
+}
+
+static void lists_follow_what_is_loaded(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        void *module = dlopen(LOADABLE_MODULE, RTLD_NOW);
+        assert_non_null(module);
+        uint64_t addr = (uint64_t)dlsym(module, "nodes");
+        struct module_span span;
+        assert_false(module_table_find_listed(addr, &span));
+        module_table_refresh();
+        assert_true(module_table_find_listed(addr, &span));
+        assert_string_equal(span.path, LOADABLE_MODULE);
+        assert_int_equal(dlclose(module), 0);
+        module_table_refresh();
+        assert_false(module_table_find_listed(addr, &span));
+    }
+}
+
+int main(void)
+{
+    (void)elf_version(EV_CURRENT);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_loaded_module_is_found_both_ways),
+        cmocka_unit_test(every_table_begins_with_an_entry),
+        cmocka_unit_test(what_is_in_no_module_is_not_found),
+        cmocka_unit_test(lists_follow_what_is_loaded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+// walk: the incremental walk of a thread; see unwind.h for its use and remembered.h for its memory.
+//
+// The inner loop steps by cached rules inside the thread's known stack, where a load is a bounds
+// check. Whatever it cannot do, it leaves to walk_elsewhere(), which walks in full: stacks that are
+// not known to be the thread's own, stacks deeper than the memory, frames that need the
+// interpreter. Each thread's first walk is of that kind too, and teaches where its stack lies.
+#include "unwind/unwind.h"
+
+#include "base/hash.h"
+#include "session/wire.h"
+#include "unwind/frame_sink.h"
+#include "unwind/full_walk.h"
+#include "unwind/precise_walk.h"
+#include "unwind/remembered.h"
+#include "unwind/rule_cache.h"
+#include "unwind/self_memory.h"
+#include "unwind/stack_bounds.h"
+#include "unwind/step.h"
+
+// Frames that unwind_thread_again steps through before it leaves the rest to a walk.
+#define AGAIN_STEPS_MAX 3u
+
+struct unwind_thread {
+    struct stack_bounds bounds;
+    uint64_t generation; // of the rule cache, when `remembered` was filled
+    uint32_t max_frames;
+    uint32_t cut_from; // inner_from of the last result that was a cut remembered stack, else 0
+    struct remembered remembered;
+    struct fresh_frame *fresh;       // as many as can be remembered
+    struct unwind_frame *cut_frames; // the result, while a remembered stack is being cut
+    struct frame_sink sink;          // the result of full walks
+};
+
+size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames)
+{
+    size_t per_frame = sizeof(struct unwind_frame) + sizeof(struct remembered_state) +
+                       REMEMBERED_WORDS_PER_FRAME * sizeof(struct remembered_word) +
+                       sizeof(struct fresh_frame);
+    return sizeof(struct unwind_thread) + capacity * per_frame + sizeof(struct remembered_state) +
+           max_frames * sizeof(struct unwind_frame) + frame_sink_bytes(max_frames);
+}
+
+struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32_t max_frames)
+{
+    struct unwind_thread *t = memory;
+    *t = (struct unwind_thread){.generation = rule_cache_generation(), .max_frames = max_frames};
+    struct remembered *r = &t->remembered;
+    r->capacity = capacity;
+    r->frames = (struct unwind_frame *)(t + 1);
+    r->states = (struct remembered_state *)(r->frames + capacity);
+    r->words = (struct remembered_word *)(r->states + capacity + 1);
+    t->fresh = (struct fresh_frame *)(r->words + (size_t)capacity * REMEMBERED_WORDS_PER_FRAME);
+    t->cut_frames = (struct unwind_frame *)(t->fresh + capacity);
+    frame_sink_init(&t->sink, t->cut_frames + max_frames, max_frames);
+    r->states[0].first_word = 0;
+    return t;
+}
+
+// What may be loaded while stepping from one frame: [low, top).
+struct window {
+    uint64_t low;
+    uint64_t top;
+};
+
+ALWAYS_INLINE bool load_in_window(void *context, uint64_t addr, uint64_t *word)
+{
+    const struct window *window = context;
+    if (UNLIKELY(addr < window->low || addr > window->top - sizeof(*word))) {
+        return false;
+    }
+    *word = memory_word(addr);
+    return true;
+}
+
+// Steps from `frame`, whose rule has a RULE_RARE flag. The frame becomes what is to be remembered.
+static NOINLINE enum step_result
+step_rare(struct fresh_frame *frame, struct frame_regs *regs, uint64_t top)
+{
+    struct window window = {.low = regs->sp, .top = top};
+    if ((frame->rule & RULE_STOP) == 0) {
+        return step_rule(frame->rule, regs, load_in_window, &window);
+    }
+    enum step_result result = STEP_UNFINISHED;
+    switch (rule_stop_reason(frame->rule)) {
+    case RULE_LAST:
+        return STEP_LAST;
+    case RULE_ENTRY:
+        frame->regs.pc++;
+        return STEP_LAST;
+    case RULE_NO_TABLE:
+        result = step_frame_pointer(regs, top, load_in_window, &window);
+        if (result == STEP_OK) {
+            frame->rule = rule_frame_pointer();
+        }
+        return result;
+    case RULE_COMPLEX:
+        return STEP_COMPLEX;
+    case RULE_BROKEN:
+        break;
+    }
+    return STEP_UNFINISHED;
+}
+
+// As step_rule, for rules without RULE_RARE.
+ALWAYS_INLINE enum step_result step_common(uint64_t rule, struct frame_regs *regs, uint64_t top)
+{
+    struct window window = {.low = regs->sp, .top = top};
+    uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
+    uint64_t cfa = base + (uint64_t)rule_cfa_offset(rule);
+    uint64_t ret_addr = 0;
+    uint64_t fp = regs->fp;
+    if (!load_in_window(&window, cfa + (uint64_t)rule_ret_offset(rule), &ret_addr) ||
+        ((rule & RULE_FP_SAVED) != 0 &&
+         !load_in_window(&window, cfa + (uint64_t)rule_fp_offset(rule), &fp))) {
+        return STEP_UNREADABLE;
+    }
+    *regs = (struct frame_regs){.pc = arch_strip(ret_addr), .sp = cfa, .fp = fp};
+    return STEP_OK;
+}
+
+// How far a walk came.
+struct progress {
+    uint32_t fresh_count;
+    uint32_t known; // of the remembered frames, those [0, known) that stay
+};
+
+// Steps until the rest is proved or the stack ends (STEP_OK, STEP_LAST, STEP_UNFINISHED; the fresh
+// frames are final), or until this kind of walk cannot go on.
+ALWAYS_INLINE enum step_result
+walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct progress *progress)
+{
+    const struct rule_view rules = rule_cache_view();
+    const struct remembered *r = &t->remembered;
+    const uint64_t top = t->bounds.top;
+    struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    struct fresh_frame *frame = t->fresh;
+    struct fresh_frame *const end = frame + r->capacity;
+    uint32_t known = r->count;
+    while (known > 0 && r->states[known - 1].sp < regs.sp) {
+        known--;
+    }
+    const uint32_t intact_words = remembered_read_back(r, known);
+    enum step_result result = STEP_OK;
+    for (;; frame++) {
+        while (known > 0 && r->states[known - 1].sp < regs.sp) {
+            known--;
+        }
+        if (known > 0 && remembered_proves(r, known - 1, &regs, intact_words)) {
+            break;
+        }
+        if (UNLIKELY(frame == end || regs.pc == 0)) {
+            return STEP_UNREADABLE;
+        }
+        frame->regs = regs;
+        frame->rule = rule_cache_get(rules, regs.pc);
+        if (LIKELY((frame->rule & RULE_RARE) == 0)) {
+            result = step_common(frame->rule, &regs, top);
+        } else {
+            struct frame_regs caller = regs; // a copy, so that regs can stay in registers
+            result = step_rare(frame, &caller, top);
+            regs = caller;
+        }
+        if (UNLIKELY(result != STEP_OK)) {
+            known = 0;
+            frame++;
+            break;
+        }
+        if (UNLIKELY(regs.sp <= frame->regs.sp)) {
+            return STEP_UNREADABLE;
+        }
+    }
+    *progress = (struct progress){.fresh_count = (uint32_t)(frame - t->fresh), .known = known};
+    return result;
+}
+
+// Makes the result of a remembered stack that is deeper than max_frames. `changed` is the first
+// frame of the whole stack that differs; cut_frames still holds what was kept of the last one.
+static NOINLINE void
+publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
+{
+    const struct remembered *r = &t->remembered;
+    struct frame_cut cut = frame_cut_of(r->count, t->max_frames);
+    uint32_t kept_changed = changed;
+    if (changed >= cut.outer) {
+        kept_changed = cut.outer + 1 + (changed > cut.inner_from ? changed - cut.inner_from : 0);
+    }
+    if (t->cut_from != cut.inner_from) {
+        kept_changed = changed < cut.outer ? changed : cut.outer;
+    }
+    uint32_t count = cut.outer + 1 + r->count - cut.inner_from;
+    struct unwind_frame *frames = t->cut_frames;
+    uint32_t from = t->cut_from != 0 ? kept_changed : 0;
+    uint64_t name = from > 0 ? frames[from - 1].name : 0;
+    for (uint32_t i = from; i < count; i++) {
+        uint64_t pc = WIRE_FRAME_CUT;
+        if (i != cut.outer) {
+            pc = r->frames[i < cut.outer ? i : i - cut.outer - 1 + cut.inner_from].pc;
+        }
+        name = stack_name(name, pc);
+        frames[i] = (struct unwind_frame){.pc = pc, .name = name};
+    }
+    t->cut_from = cut.inner_from;
+    *walk = (struct unwind_walk){.frames = frames,
+                                 .count = count,
+                                 .changed_from = kept_changed < count ? kept_changed : count,
+                                 .flags = UNWIND_CUT,
+                                 .name = frames[count - 1].name};
+}
+
+ALWAYS_INLINE void publish(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
+{
+    const struct remembered *r = &t->remembered;
+    if (UNLIKELY(r->count > t->max_frames)) {
+        publish_cut(t, changed, walk);
+    } else {
+        if (UNLIKELY(t->cut_from != 0)) {
+            uint32_t outer = frame_sink_outer_max(t->max_frames);
+            changed = changed < outer ? changed : outer;
+            t->cut_from = 0;
+        }
+        *walk = (struct unwind_walk){.frames = r->frames,
+                                     .count = r->count,
+                                     .changed_from = changed,
+                                     .name = r->frames[r->count - 1].name};
+    }
+    uint32_t flags = r->states[r->count - 1].flags;
+    walk->flags |= ((flags & REMEMBERED_GUESSED) != 0 ? UNWIND_USED_FRAME_POINTER : 0) |
+                   ((flags & REMEMBERED_UNFINISHED) != 0 ? UNWIND_UNFINISHED : 0);
+}
+
+// Walks inside the thread's known stack. False if this kind of walk cannot do it; the remembered
+// walk is then as it was.
+ALWAYS_INLINE bool
+walk_own_stack(struct unwind_thread *t, const struct unwind_regs *start, struct unwind_walk *walk)
+{
+    struct remembered *r = &t->remembered;
+    struct progress p;
+    enum step_result result = walk_fresh(t, start, &p);
+    if (UNLIKELY(result == STEP_UNREADABLE || result == STEP_COMPLEX ||
+                 p.known + p.fresh_count > r->capacity)) {
+        return false;
+    }
+    uint32_t changed =
+        remembered_replace(r, p.known, t->fresh, p.fresh_count, result == STEP_UNFINISHED);
+    publish(t, changed, walk);
+    return true;
+}
+
+static enum walk_end
+walk_in_full(struct unwind_thread *t, const struct unwind_regs *start, struct full_walk *full)
+{
+    struct self_memory memory = self_memory_over(&t->bounds);
+    *full = (struct full_walk){.memory = &memory.reader, .own = t->bounds};
+    t->sink.count = 0;
+    enum walk_end end = full_walk_run(full, start, &t->sink);
+    full->memory = NULL;
+    return end;
+}
+
+static NOINLINE void
+walk_elsewhere(struct unwind_thread *t, const struct unwind_regs *start, struct unwind_walk *walk)
+{
+    struct full_walk full;
+    bool is_own = stack_bounds_hold(&t->bounds, start->sp);
+    enum walk_end end = walk_in_full(t, start, &full);
+    if (!is_own && end != WALK_COMPLEX && full.rising &&
+        stack_bounds_learn(&t->bounds, start->sp, full.last_sp)) {
+        t->remembered.count = 0;
+        is_own = true;
+        if (walk_own_stack(t, start, walk)) {
+            walk->changed_from = 0;
+            return;
+        }
+    }
+    if (end == WALK_COMPLEX) {
+        t->sink.count = 0;
+        end = precise_walk_self(&t->bounds, start, &t->sink, &full.used_frame_pointer);
+    }
+    frame_sink_finish(&t->sink, walk);
+    walk->flags |= UNWIND_NOT_REMEMBERED | (end != WALK_FINISHED ? UNWIND_UNFINISHED : 0) |
+                   (full.used_frame_pointer ? UNWIND_USED_FRAME_POINTER : 0) |
+                   (!is_own || !full.rising ? UNWIND_FOREIGN_STACK : 0);
+}
+
+void unwind_thread_walk(struct unwind_thread *thread,
+                        const struct unwind_regs *start,
+                        struct unwind_walk *walk)
+{
+    uint64_t generation = rule_cache_generation();
+    if (UNLIKELY(thread->generation != generation)) {
+        thread->generation = generation;
+        thread->remembered.count = 0;
+    }
+    bool is_own = stack_bounds_hold(&thread->bounds, start->sp) ||
+                  stack_bounds_extend(&thread->bounds, start->sp);
+    if (UNLIKELY(!is_own || !walk_own_stack(thread, start, walk))) {
+        walk_elsewhere(thread, start, walk);
+    }
+}
+
+// The same steps as in walk_fresh, but few, and nothing is written: the remembered walk stays.
+static NOINLINE uint64_t again_by_steps(const struct unwind_thread *thread,
+                                        const struct unwind_regs *start)
+{
+    const struct remembered *r = &thread->remembered;
+    uint32_t known = r->count;
+    if (UNLIKELY(!stack_bounds_hold(&thread->bounds, start->sp))) {
+        return 0;
+    }
+    const struct rule_view rules = rule_cache_view();
+    struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    uint64_t fresh[AGAIN_STEPS_MAX];
+    uint32_t steps = 0;
+    for (;; steps++) {
+        while (known > 0 && r->states[known - 1].sp < regs.sp) {
+            known--;
+        }
+        if (UNLIKELY(known == 0)) {
+            return 0;
+        }
+        if (remembered_is_at(r, known - 1, &regs)) {
+            break;
+        }
+        const uint64_t sp = regs.sp;
+        const uint64_t rule =
+            steps < AGAIN_STEPS_MAX && regs.pc != 0 ? rule_cache_find(rules, regs.pc) : 0;
+        if (rule == 0 || (rule & RULE_RARE) != 0) {
+            return 0;
+        }
+        fresh[steps] = regs.pc;
+        if (UNLIKELY(step_common(rule, &regs, thread->bounds.top) != STEP_OK || regs.sp <= sp)) {
+            return 0;
+        }
+    }
+    if (UNLIKELY(remembered_read_back(r, known) != r->states[known].first_word)) {
+        return 0;
+    }
+    uint64_t name = r->frames[known - 1].name;
+    while (steps > 0) {
+        name = stack_name(name, fresh[--steps]);
+    }
+    return name;
+}
+
+uint64_t unwind_thread_again(const struct unwind_thread *thread, const struct unwind_regs *start)
+{
+    const struct remembered *r = &thread->remembered;
+    const uint32_t known = r->count;
+    if (UNLIKELY(known - 1 >= thread->max_frames - AGAIN_STEPS_MAX || // none: wraps around
+                 thread->generation != rule_cache_generation())) {
+        return 0;
+    }
+    const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    if (!remembered_is_at(r, known - 1, &regs)) {
+        return again_by_steps(thread, start);
+    }
+    const uint32_t words = r->states[known].first_word;
+    return LIKELY(remembered_read_back(r, known) == words) ? r->frames[known - 1].name : 0;
+}
+
+uint32_t unwind_thread_check(struct unwind_thread *thread,
+                             const struct unwind_regs *start,
+                             const struct unwind_walk *walk)
+{
+    if ((walk->flags & UNWIND_NOT_REMEMBERED) != 0) {
+        return UNWIND_SAME; // was a full walk itself
+    }
+    struct full_walk full;
+    struct unwind_walk again;
+    enum walk_end end = walk_in_full(thread, start, &full);
+    frame_sink_finish(&thread->sink, &again);
+    uint32_t i = 0;
+    while (i < walk->count && i < again.count && walk->frames[i].pc == again.frames[i].pc &&
+           walk->frames[i].name == again.frames[i].name) {
+        i++;
+    }
+    bool same_end = ((walk->flags & UNWIND_UNFINISHED) != 0) == (end != WALK_FINISHED);
+    return i == walk->count && i == again.count && same_end ? UNWIND_SAME : i;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// draw_recording: writes a recording that was drawn as text, for tests of the command line.
+//
+//   draw_recording OUT < DRAWING
+//
+// The drawing is that of src/recording/recording_text.h, with these lines besides, each of which
+// sets something that a drawing cannot say:
+//   !peak_time_ms N   !peak_error_bytes N   !runtime_ms N   !unknown_frees N   !start_unix_ms N
+//   !wait_status N    !state N              !program TEXT   !command_line TEXT !host TEXT
+//   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
+//   !suppressions RULES, a line feed being 03, as below
+//   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
+// In names, which cannot hold what ends them, the bytes 02 and 03 stand for a semicolon and a line
+// feed.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/file.h"
+#include "host/strbuf.h"
+#include "recording/recording_text.h"
+#include "recording/recording_writer.h"
+
+static void check(enum err problem, const struct err_info *info)
+{
+    if (problem != ERR_OK) {
+        (void)fprintf(stderr, "draw_recording: %s: %s\n", err_name(problem), info->text);
+        exit(1);
+    }
+}
+
+static rec_string intern(struct recording_builder *b, const char *text)
+{
+    struct err_info info = {.text = "string"};
+    rec_string id = 0;
+    check(recording_builder_string(b, text, &id), &info);
+    return id;
+}
+
+static bool set_number(struct recording_builder *b, const char *key, int64_t value)
+{
+    const struct {
+        const char *key;
+        uint64_t *field;
+    } fields[] = {
+        {"peak_time_ms", &b->totals.peak_time_ms},
+        {"peak_error_bytes", &b->totals.peak_error_bytes},
+        {"unknown_frees", &b->totals.unknown_frees},
+        {"runtime_ms", &b->meta.runtime_ms},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        if (strcmp(key, fields[i].key) == 0) {
+            *fields[i].field = (uint64_t)value;
+            return true;
+        }
+    }
+    if (strcmp(key, "start_unix_ms") == 0) {
+        b->meta.start_unix_ns = (uint64_t)value * 1000000;
+    } else if (strcmp(key, "wait_status") == 0) {
+        b->meta.exit_status = (int32_t)value;
+    } else if (strcmp(key, "state") == 0) {
+        b->meta.state = (uint32_t)value;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void set_counter(struct recording_builder *b, const char *rest, enum rec_counter_kind kind)
+{
+    char name[64];
+    int text_at = 0;
+    struct rec_counter counter = {.kind = kind};
+    if (sscanf(rest, "%63s %" SCNu64 " %n", name, &counter.value, &text_at) != 2) {
+        check(ERR_INVALID, &(struct err_info){.text = "counter"});
+    }
+    counter.name = intern(b, name);
+    counter.text = intern(b, rest + text_at);
+    check(counters_vec_push(&b->counters, counter), &(struct err_info){.text = "counter"});
+}
+
+static void set_sample(struct recording_builder *b, const char *rest)
+{
+    struct rec_rss_sample sample = {0};
+    if (sscanf(rest, "%" SCNu64 " %" SCNu32 " %" SCNu64, &sample.time_ms, &sample.process,
+               &sample.rss_bytes) != 3) {
+        check(ERR_INVALID, &(struct err_info){.text = "sample"});
+    }
+    check(rss_samples_vec_push(&b->rss_samples, sample), &(struct err_info){.text = "sample"});
+}
+
+// "TIME_MS PROCESS FLAGS", then the bytes of each kind.
+static void set_look(struct recording_builder *b, const char *rest)
+{
+    struct rec_look l = {0};
+    if (sscanf(rest,
+               "%" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+               &l.time_ms, &l.process, &l.flags, &l.live_bytes, &l.rounding_bytes, &l.kept_bytes,
+               &l.mapped_bytes, &l.stack_bytes, &l.file_bytes, &l.shared_bytes, &l.own_bytes,
+               &l.rest_bytes) != 12) {
+        check(ERR_INVALID, &(struct err_info){.text = "look"});
+    }
+    l.rss_bytes = l.live_bytes + l.rounding_bytes + l.kept_bytes + l.mapped_bytes + l.stack_bytes +
+                  l.file_bytes + l.shared_bytes + l.own_bytes + l.rest_bytes;
+    l.requested_bytes = 2 * l.live_bytes;
+    check(looks_vec_push(&b->looks, l), &(struct err_info){.text = "look"});
+}
+
+// "LOOK KIND NODE RSS VIRTUAL PATH"; NODE 0: not known.
+static void set_part(struct recording_builder *b, const char *rest)
+{
+    struct rec_part part = {.areas = 1};
+    int path = 0;
+    if (sscanf(rest, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %n", &part.look,
+               &part.kind, &part.node, &part.rss_bytes, &part.virtual_bytes, &path) != 5) {
+        check(ERR_INVALID, &(struct err_info){.text = "part"});
+    }
+    part.node = part.node == 0 ? REC_NONE : part.node;
+    part.path = intern(b, rest + path);
+    check(parts_vec_push(&b->parts, part), &(struct err_info){.text = "part"});
+}
+
+// One "!KEY REST" line, after the drawing has been read.
+static void apply(struct recording_builder *b, char *line)
+{
+    char *rest = strchr(line, ' ');
+    if (rest == NULL) {
+        check(ERR_INVALID, &(struct err_info){.text = "a ! line needs a value"});
+        return;
+    }
+    *rest++ = '\0';
+    if (strcmp(line, "suppressions") == 0) {
+        b->meta.suppressions = intern(b, rest);
+    } else if (strcmp(line, "program") == 0) {
+        b->meta.program = intern(b, rest);
+    } else if (strcmp(line, "command_line") == 0) {
+        b->meta.command_line = intern(b, rest);
+    } else if (strcmp(line, "host") == 0) {
+        b->meta.host = intern(b, rest);
+    } else if (strcmp(line, "loss") == 0) {
+        set_counter(b, rest, REC_COUNTER_LOSS);
+    } else if (strcmp(line, "note") == 0) {
+        set_counter(b, rest, REC_COUNTER_NOTE);
+    } else if (strcmp(line, "rss") == 0) {
+        set_sample(b, rest);
+    } else if (strcmp(line, "look") == 0) {
+        set_look(b, rest);
+    } else if (strcmp(line, "part") == 0) {
+        set_part(b, rest);
+    } else if (strcmp(line, "advice") == 0) {
+        char *text;
+        size_t module = strtoul(rest, &text, 10);
+        b->modules.items[module].symbol_advice = intern(b, text + 1);
+    } else if (!set_number(b, line, strtoll(rest, NULL, 10))) {
+        check(ERR_INVALID, &(struct err_info){.text = "unknown ! line"});
+    }
+}
+
+static void put_separators(struct string_table *strings)
+{
+    for (size_t i = 0; i < strings->texts.len; i++) {
+        char *byte = &strings->texts.items[i];
+        *byte = *byte == 2 ? ';' : *byte == 3 ? '\n' : *byte;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    enum {
+        DRAWING_MAX_BYTES = 64 << 20
+    };
+    struct err_info info = {0};
+    CLEANUP(strbuf_release) struct strbuf input = {0};
+    CLEANUP(strbuf_release) struct strbuf drawing = {0};
+    CLEANUP(strbuf_release) struct strbuf settings = {0};
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: draw_recording OUT < DRAWING\n");
+        return 2;
+    }
+    check(file_read_fd(0, "stdin", DRAWING_MAX_BYTES, &input, &info), &info);
+    char *rest = input.data;
+    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
+        strbuf_printf(line[0] == '!' ? &settings : &drawing, "%s\n", line);
+    }
+
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    check(recording_builder_init(&b), &info);
+    b.meta = (struct rec_meta){.state = REC_STATE_FINISHED, .exit_status = 0, .max_frames = 256};
+    b.meta.source_format = intern(&b, "cairn");
+    check(recording_builder_text(&b, strbuf_text(&drawing), &info), &info);
+    rest = settings.data;
+    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
+        if (line[0] == '!') {
+            apply(&b, line + 1);
+        }
+    }
+    put_separators(&b.strings);
+    CLEANUP(recording_release) struct recording recording = {0};
+    check(recording_builder_finish(&b, &recording), &info);
+    check(recording_write(&recording, argv[1], NULL, &info), &info);
+    return 0;
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""drawn: runs cairn on recordings that were drawn as text.
+
+CAIRN_BUILD names the build directory; CAIRN_BIN another executable than the one in it.
+"""
+import json
+import os
+import pathlib
+import pty
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", ROOT / "build")).resolve()
+CAIRN = pathlib.Path(os.environ.get("CAIRN_BIN", BUILD / "bin" / "cairn")).resolve()
+DRAW = BUILD / "tests" / "cli" / "draw_recording"
+
+
+def environment(more=None):
+    kept = {name: value for name, value in os.environ.items()
+            if name not in ("NO_COLOR", "TERM", "COLUMNS")}
+    return {**kept, "TERM": "xterm", "TZ": "UTC", **(more or {})}
+
+
+def cairn(*arguments, more=None, **settings):
+    return subprocess.run([CAIRN, *map(str, arguments)], env=environment(more), capture_output=True,
+                          check=False, timeout=60, stdin=subprocess.DEVNULL, **settings)
+
+
+def text_of(*arguments):
+    run = cairn("report", *arguments)
+    assert (run.returncode, run.stderr) == (0, b""), run.stderr
+    return run.stdout.decode()
+
+
+def json_of(*arguments):
+    run = cairn("report", "--json", *arguments)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def draw_to(path, drawing):
+    """Draws a recording and returns its path."""
+    subprocess.run([DRAW, path], input=drawing if isinstance(drawing, bytes) else drawing.encode(),
+                   check=True, timeout=60)
+    return path
+
+
+def on_terminal(*arguments, more=None):
+    """What a terminal of 80 columns receives."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(CAIRN, ["cairn", *map(str, arguments)], environment(more))
+    seen = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # how Linux tells that the other end has closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0
+    return seen

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: MIT
+"""cairn check: budgets held against a naive model, and told in forms that others read."""
+import dataclasses
+import json
+import re
+import signal
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from drawn import ROOT, cairn, json_of, on_terminal
+from heap_model import Heap, random_heap
+
+KEYS = {"max-peak": "peak_bytes", "max-allocations": "allocations",
+        "max-allocated": "allocated_bytes", "max-leaked": "leaked_bytes"}
+
+
+@pytest.fixture
+def run(draw):
+    heap = random_heap(7)
+    return heap, draw(heap.draw() + "!rss 100 0 90000000\n")
+
+
+def check(*arguments, cwd="/", status=(0, 1)):
+    done = cairn("check", *arguments, cwd=cwd)
+    assert done.returncode in status, done.stderr
+    return done
+
+
+def results(*arguments, **settings):
+    done = check("--json", *arguments, **settings)
+    report = json.loads(done.stdout)
+    assert report["passed"] == (done.returncode == 0)
+    return report["results"]
+
+
+def broken(*arguments, **settings):
+    return [r["name"] for r in results(*arguments, **settings) if r["broken"]]
+
+
+def share(costs):
+    return costs["temporary"] / costs["allocations"] * 100
+
+
+@pytest.mark.parametrize("measure", KEYS)
+def test_a_budget_breaks_one_above_its_limit(run, measure):
+    heap, path = run
+    truth = heap.costs()[KEYS[measure]]
+    assert truth == json_of(path)["totals"][KEYS[measure]]
+    assert broken(f"--{measure}", truth, path) == []
+    assert broken(f"--{measure}", truth - 1, path) == [measure]
+    (result,) = results(f"--{measure}", truth - 1, path)
+    assert (result["value"], result["limit"]) == (truth, truth - 1)
+
+
+def test_shares_and_resident_size(run):
+    heap, path = run
+    percent = int(share(heap.costs()) * 100) / 100
+    assert 0 < percent < 50
+    assert broken("--max-temporary-share", f"{percent + 0.01:.2f}%", path) == []
+    assert broken("--max-temporary-share", f"{percent - 0.01:.2f}%", path) == [
+        "max-temporary-share"]
+    assert broken("--max-rss", "90000000", path) == []
+    assert broken("--max-rss", "89999999", path) == ["max-rss"]
+
+
+@pytest.mark.parametrize("measure", KEYS)
+def test_budgets_of_functions(run, measure):
+    heap, path = run
+    through = [b for b in heap.blocks if any("!parse(" in f or "!walk(" in f for f in b.stack)]
+    truth = heap.costs(through)[KEYS[measure]]
+    words = ["--function", "^(parse|walk)$", f"--{measure}"]
+    assert broken(*words, truth, path) == []
+    assert broken(*words, truth - 1, path) == [f"{measure} of ^(parse|walk)$"]
+
+
+def test_each_function_has_its_own_budgets(run):
+    heap, path = run
+    names = broken("--max-leaked", "1G", "--function", "^load$", "--max-allocations", "0",
+                   "--max-peak", "1G", "--function", "^emit$", "--max-allocations", "0", path)
+    assert names == ["max-allocations of ^load$", "max-allocations of ^emit$"]
+    nobody = results("--function", "^nobody$", "--max-allocations", "0", path)
+    assert [(r["value"], r["broken"]) for r in nobody] == [(0, False)]
+    assert heap.blocks
+
+
+def test_those_responsible_are_named(run):
+    heap, path = run
+    sites = heap.by(lambda b: b.site)
+    worst = max(sites, key=lambda site: sites[site]["peak_bytes"])
+    name, _, place = worst.partition("!")[2].rstrip(")").partition("(")
+    (result,) = results("--max-peak", "1", path)
+    assert f"{result['file']}:{result['line']}" == place
+    assert re.search(rf"\n  1\. .*  {name}\n", result["details"])
+    text = check("--max-peak", "1", path).stdout.decode()
+    assert result["details"].strip("\n") in text
+    assert text.splitlines()[1].startswith("  BROKEN  max-peak ")
+    assert text.splitlines()[-1] == "1 of 1 budgets broken"
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_filters_apply(run):
+    heap, path = run
+    truth = len([b for b in heap.blocks if b.thread == "worker-1"])
+    assert broken("--thread", "worker-1", "--max-allocations", truth, path) == []
+    assert broken("--thread", "worker-1", "--max-allocations", truth - 1, path)
+
+
+@pytest.mark.parametrize("growth, names", [
+    ("0%", ["growth of peak", "growth of allocated", "growth of leaked"]),
+    ("99%", ["growth of peak", "growth of allocated", "growth of leaked"]),
+    ("100%", []),
+])
+def test_growth_against_a_baseline(run, draw, growth, names):
+    heap, path = run
+    grown = Heap([dataclasses.replace(b, size=b.size * 2) for b in heap.blocks])
+    new = draw(grown.draw(), "new.cairn")
+    assert broken("--baseline", path, "--max-growth", growth, new) == names
+    assert broken("--baseline", new, "--max-growth", growth, path) == []
+    assert broken("--baseline", path, "--per", "1:2", "--max-growth", growth, new) == names[:1]
+    found = results("--baseline", path, new)
+    assert {r["measure"]: r["value"] for r in found} == {
+        "peak": 1, "allocations": 0, "allocated": 1, "leaked": 1}
+
+
+# The file
+
+def write(folder, text):
+    (folder / "cairn.toml").write_text(text)
+
+
+def test_budgets_of_a_file(run, tmp_path):
+    heap, path = run
+    costs = heap.costs()
+    write(tmp_path, f"""\
+# what the program may use
+[check]
+max-peak = "{costs['peak_bytes']}"
+max-allocations = {costs['allocations'] - 1}
+max-temporary-share = "50%"
+baseline = "{path}"
+max-growth = 0
+
+[[function]]
+match = "^load$"
+max-leaked = 0
+
+[[function]]
+max-allocations = 1_000_000
+match = '^emit$'
+""")
+    wanted = ["max-allocations", "max-leaked of ^load$"]
+    assert broken(path, cwd=tmp_path) == wanted
+    assert broken("--config", tmp_path / "cairn.toml", path) == wanted
+    assert len(results(path, cwd=tmp_path)) == 3 + 2 + 4
+    more = ["--max-allocations", costs["allocations"], "--function", "^load$",
+            "--max-leaked", "1GiB"]
+    assert broken(*more, path, cwd=tmp_path) == []
+    assert len(results("--no-config", *more, path, cwd=tmp_path)) == 2
+
+
+@pytest.mark.parametrize("text, words", [
+    ("max-peak = 1\n", ["cairn.toml:1: max-peak: settings stand in [check]"]),
+    ("[check]\nmax-beauty = 1\n", ["cairn.toml:2: max-beauty: there is no such setting"]),
+    ("[check]\n\nmax-peak = \"big\"\n", ["cairn.toml:3: max-peak: this is not a size"]),
+    ("[check]\nmax-peak = -1\n", ["cairn.toml:2: max-peak: this is not a size"]),
+    ("[check]\nmax-peak = true\n", ["cairn.toml:2"]),
+    ("[check]\nbaseline = 1\n", ["cairn.toml:2: baseline: this is a text"]),
+    ("[check]\nmax-growth = \"fast\"\n", ["cairn.toml:2: max-growth", "percentage"]),
+    ("[chekc]\n", ["cairn.toml:1: there is no table [chekc]"]),
+    ("[function]\n", ["cairn.toml:1: there is no table [function]"]),
+    ("[[function]]\nmax-peak = 1\n", ["cairn.toml:1: a [[function]] needs a match"]),
+    ("[[function]]\nmatch = \"(\"\nmax-peak = 1\n", ["cairn.toml:2: match"]),
+    ("[[function]]\nmatch = \"a\"\nmax-rss = 1\n", ["cairn.toml:3: max-rss", "whole processes"]),
+    ("[check]\nmax-peak = 1.5\n", ["cairn.toml:2: only whole decimal numbers"]),
+    ("[check]\nmax-growth = 5\n", ["--baseline"]),
+    ("", ["there is no budget"]),
+])
+def test_mistakes_in_the_file(run, tmp_path, text, words):
+    _, path = run
+    write(tmp_path, text)
+    done = check(path, cwd=tmp_path, status=(2,))
+    said = done.stderr.decode()
+    assert done.stdout == b"" and said.count("\n") == 1
+    for word in words:
+        assert word in said
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ([], ["what to check is missing"]), (["--max-peak", "1"], ["what to check is missing"]),
+    (["x"], ["there is no budget"]), (["--max-peak", "big", "x"], ["--max-peak", "64MiB"]),
+    (["--max-allocations", "1.5", "x"], ["--max-allocations", "whole number"]),
+    (["--max-temporary-share", "x", "x"], ["percentage"]),
+    (["--function", "(", "--max-peak", "1", "x"], ["--function"]),
+    (["--function", "a", "--max-rss", "1", "x"], ["--max-rss", "whole processes"]),
+    (["--function", "a", "--max-peak", "1", "--filter-function", "b", "x"], ["exclude"]),
+    (["--max-growth", "1%", "--max-peak", "1", "x"], ["--baseline"]),
+    (["--baseline", "/nowhere", "--max-peak", "1", "/nowhere"], ["No such file"]),
+    (["--json", "--github", "--max-peak", "1", "x"], ["standard output"]),
+    (["--config", "/nowhere/c.toml", "x"], ["/nowhere/c.toml"]),
+    (["--max-peak", "1", "a", "b"], ["what to check is missing"]),
+    (["--max-peak", "1", "--", "/nowhere/program"], ["/nowhere/program"]),
+])
+def test_mistakes(tmp_path, arguments, words):
+    done = check(*arguments, cwd=tmp_path, status=(2,))
+    said = done.stderr.decode()
+    assert done.stdout == b"" and said.count("\n") == 1, said
+    for word in words:
+        assert word in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_known_is_no_zero(draw):
+    path = draw("process app\nthread main\nmain(a.c:1) 1 10\n")
+    done = check("--max-rss", "1", path, status=(2,))
+    assert b"resident size" in done.stderr
+
+
+# Programs
+
+def test_a_program_is_run_and_held(tmp_path):
+    keep = tmp_path / "kept.cairn"
+    done = check("--max-peak", "1GiB", "-o", keep, "--", "/bin/echo", "hello", cwd=tmp_path)
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "hello" and lines[1] == "/bin/echo hello"
+    assert lines[2].split() == ["ok", "program", "exit", "status", "0"]
+    peak = json_of(keep)["totals"]["peak_bytes"]
+    assert peak > 0
+    again = [f"--max-peak={peak - 1}", "--no-config", keep]
+    assert broken(*again) == ["max-peak"]
+    assert list(tmp_path.iterdir()) == [keep]
+
+
+@pytest.mark.parametrize("script, said, status", [
+    ("exit 3", "exit status 3", 3 << 8), ("kill -TERM $$", "killed by SIGTERM", signal.SIGTERM)])
+def test_a_program_that_fails_is_another_matter(tmp_path, script, said, status):
+    words = ["--max-peak", "1GiB", "--", "/bin/sh", "-c", script]
+    done = check(*words, cwd=tmp_path, status=(1,))
+    assert f"  FAILED  program                       {said}" in done.stdout.decode()
+    assert done.stdout.decode().splitlines()[-1] == "0 of 1 budgets broken; the program failed"
+    report = json.loads(check("--json", *words, cwd=tmp_path, status=(1,)).stdout)
+    assert report["wait_status"] == status
+    assert [(r["kind"], r["broken"]) for r in report["results"]] == [("program", True),
+                                                                     ("budget", False)]
+    check("--allow-failure", *words, cwd=tmp_path, status=(0,))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_files_go_away(tmp_path):
+    done = cairn("check", "--max-peak", "1GiB", "--", "/bin/sh", "-c",
+                 f"ls -d {tmp_path}/cairn-check.*", cwd="/",
+                 more={"TMPDIR": str(tmp_path)})
+    assert f"{tmp_path}/cairn-check." in done.stdout.decode()
+    assert list(tmp_path.iterdir()) == []
+
+
+# Forms for machines
+
+HOSTILE = "[\"<&>'\x1b,:%]\uffff|]]>"
+
+
+def test_junit_is_read_by_a_real_parser(run, tmp_path):
+    _, path = run
+    report = tmp_path / "report.xml"
+    words = ["--max-peak", "1", "--max-leaked", "1GiB", "--function", HOSTILE, "--max-peak", "0",
+             "--junit", report]
+    check(*words, path, status=(1,))
+    suite = ElementTree.parse(report).getroot().find("testsuite")
+    cases = suite.findall("testcase")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "0")
+    assert suite.get("name") == "app --run" and float(suite.get("time")) == 2.0
+    assert [case.get("name") for case in cases[:2]] == ["max-peak", "max-leaked"]
+    assert cases[2].get("name").startswith("max-peak of [\"<&>'\\x1b,:%]")
+    failure = cases[0].find("failure")
+    assert failure.get("type") == "max-peak" and failure.get("message").endswith(" of 1 B")
+    assert "PEAK MEMORY" in failure.text
+    assert [len(case) for case in cases] == [1, 0, 0]
+
+
+def test_junit_tells_a_failed_program_from_a_broken_budget(tmp_path):
+    report = tmp_path / "report.xml"
+    check("--max-peak", "0", "--junit", report, "--", "/bin/sh", "-c", "exit 9", status=(1,))
+    suite = ElementTree.parse(report).getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "1")
+    assert suite.find("testcase/error").get("message") == "exit status 9"
+    assert suite.find("testcase/failure").get("type") == "max-peak"
+
+
+def test_a_report_that_cannot_be_written(run):
+    _, path = run
+    done = check("--max-peak", "1GiB", "--junit", "/nowhere/x/report.xml", path, status=(2,))
+    assert b"/nowhere/x" in done.stderr
+
+
+def test_annotations(run, tmp_path):
+    _, path = run
+    done = cairn("check", "--max-peak", "1", "--max-leaked", "1GiB", "--github", "--no-config",
+                 path, more={"GITHUB_WORKSPACE": "/src"}, cwd=tmp_path)
+    (line,) = [line for line in done.stdout.decode().splitlines() if line.startswith("::")]
+    (found,) = results("--max-peak", "1", path)
+    place, _, message = line.removeprefix("::error ").partition("::")
+    name = found["file"].removeprefix("/src/")
+    assert place == f"file={name},line={found['line']},title=cairn max-peak"
+    text = message.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
+    assert text == found["message"] + "\n" + found["details"]
+
+
+def test_colours_only_on_a_terminal(run):
+    _, path = run
+    assert b"\x1b" not in check("--max-peak", "1GiB", path).stdout
+    assert b"\x1b[" in on_terminal("check", "--no-config", "--max-peak", "1GiB", path)
+    assert b"\x1b" not in on_terminal("check", "--no-config", "--max-peak", "1GiB", path,
+                                      more={"NO_COLOR": "1"})
+
+
+def test_json_is_as_documented(run):
+    _, path = run
+    report = json.loads(check("--json", "--max-peak", "1", path).stdout)
+    page = (ROOT / "docs" / "format" / "check-json.md").read_text()
+    for group in (report, report["results"][0]):
+        for field in group:
+            assert f"`{field}`" in page, field

@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: MIT
+"""The command line on drawn recordings: words, widths, JSON fields, hostile names."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from drawn import CAIRN, ROOT, cairn, environment, json_of, on_terminal, text_of
+
+COMMANDS = ("record", "report", "diff", "check", "analyze", "export", "help", "version")
+
+SERVER = """\
+!program /usr/bin/server
+!command_line server --threads 2
+!host buildbox
+!peak_time_ms 1234
+!runtime_ms 5678
+!start_unix_ms 1790000000000
+!unknown_frees 3
+!rss 100 0 90000000
+!advice 1 install the package with its debug information
+!loss lost_events 0 events that were lost
+!note unnamed_code 2 frames in code without a file
+process server
+thread main
+/opt/bin/server!main(/src/app.c:1);/opt/bin/server!load(/src/app.c:10);/lib/libc.so.6!strdup 10000 100000000 4000 40000000 2000 20000 6000 60000000 60000000
+@0 6000 60000000 0 0 2000
+@1 4000 40000000 4000 40000000 0
+/opt/bin/server!main(/src/app.c:1);/opt/bin/server!load(/src/app.c:10)=>push(/src/vec.h:7)=>operator new(unsigned long)(new.h:1) 5 500 5 500 5 500 0 0 100
+thread worker-1
+/opt/bin/server!start;/opt/bin/server!work(app.c:20);/opt/bin/server!load(/src/app.c:10);/lib/libc.so.6!strdup 3 30 3 30 0 0 0 0 30
+process helper
+thread main
+/opt/bin/helper!spin(l.c:1);/opt/bin/helper!spin(l.c:1) 8 64 8 64 0 0 0 0 64
+"""
+
+
+@pytest.fixture
+def server(draw):
+    return draw(SERVER)
+
+
+# Mistakes and help
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--no-such-option"], ["--no-such-option", "help record"]),
+    (["-Z"], ["-Z"]),
+    (["-o"], ["-o needs a value"]),
+    (["record"], ["PROGRAM"]),
+    (["record", "--", ], ["PROGRAM"]),
+    (["record", "--max-frames", "0", "true"], ["--max-frames", "at least 8"]),
+    (["record", "--max-frames=4294967296", "true"], ["--max-frames"]),
+    (["record", "--checkpoint-interval", "5 parsecs", "true"], ["--checkpoint-interval", "500ms"]),
+    (["record", "--checkpoint-interval", "99999999h", "true"], ["--checkpoint-interval"]),
+    (["record", "--overflow", "panic", "true"], ["--overflow", "wait", "sample"]),
+    (["record", "--overflow=sample", "true"], ["not there yet"]),
+    (["--pid", "1"], ["attaching", "not there yet"]),
+    (["-p1"], ["attaching", "not there yet"]),
+    (["--interpret", "x"], ["cairn report"]),
+    (["--debug", "true"], ["gdb"]),
+    (["--use-inject", "true"], ["leave the option out"]),
+    (["--asan", "true"], ["AddressSanitizer"]),
+    (["--quiet=yes", "true"], ["takes no value"]),
+    (["report"], ["FILE"]),
+    (["report", "a", "b"], ["one recording at a time"]),
+    (["report", "--sort", "beauty", "x"], ["--sort", "beauty", "peak"]),
+    (["report", "--filter-function", "(", "x"], ["--filter-function", "regular expression"]),
+    (["report", "--module", "[z-a]", "x"], ["--module", "regular expression"]),
+    (["report", "--process", "0", "x"], ["--process"]),
+    (["report", "-n", "-1", "x"], ["-n"]),
+    (["report", "/nowhere/x.cairn"], ["/nowhere/x.cairn", "No such file"]),
+    (["report", "/"], ["directory"]),
+    (["report", "/etc/passwd"], ["/etc/passwd", "not a recording"]),
+    (["analyze"], ["FILE"]),
+    (["--analyze", "/nowhere/x.cairn"], ["/nowhere/x.cairn"]),
+    (["help", "reprot"], ["did you mean 'report'"]),
+    (["help", "zzzzzz"], ["there is no command"]),
+])
+def test_mistakes_get_one_sentence(tmp_path, arguments, words):
+    run = cairn(*arguments, cwd=tmp_path)
+    said = run.stderr.decode()
+    assert (run.returncode, run.stdout) == (2, b""), said
+    assert said.startswith("cairn: ") and said.count("\n") == 1, said
+    for word in words:
+        assert word in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("typed, meant", [
+    ("reprot", "report"), ("repot", "report"), ("recrod", "record"), ("analyse", "analyze"),
+])
+def test_a_mistyped_command_is_guessed(tmp_path, typed, meant):
+    run = cairn(typed, "x", cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (127, b"")
+    assert f"did you mean 'cairn {meant}'?" in run.stderr.decode()
+
+
+def test_no_words_at_all_print_the_overview():
+    run = cairn()
+    assert (run.returncode, run.stderr) == (2, b"")
+    assert run.stdout == cairn("--help").stdout == cairn("help").stdout == cairn("-h").stdout
+    for command in COMMANDS:
+        assert f"  {command} ".encode() in run.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command):
+    run = cairn("help", command)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert run.stdout == cairn(command, "--help").stdout == cairn(command, "-h").stdout
+    text = run.stdout.decode()
+    assert text.startswith(f"Usage: cairn {command}")
+    assert max(map(len, text.splitlines())) <= 80, max(text.splitlines(), key=len)
+
+
+def test_the_man_page_names_every_option():
+    page = (ROOT / "docs" / "man" / "cairn.1").read_text()
+    for command in COMMANDS:
+        shown = cairn("help", command).stdout.decode()
+        for option in re.findall(r"--([a-z-]+)", shown.partition("Options:")[2]):
+            if option != "help":
+                assert f"-{option}" in page, option
+
+
+@pytest.mark.parametrize("command, option", [("report", "--sort"), ("export", "--cost")])
+def test_the_help_names_every_cost(command, option):
+    text = " ".join(cairn("help", command).stdout.decode().split())
+    said = cairn(command, option, "beauty").stderr.decode()
+    names = said.partition("is not one of ")[2].partition(";")[0].split()
+    assert len(names) == 11
+    for name in names:
+        assert re.search(rf"{option}.*[ ,]{name}[ ,.]", text), name
+
+
+def test_the_version_is_a_version():
+    for form in ("--version", "-v", "version"):
+        assert re.fullmatch(rb"cairn \d+\.\d+\.\d+\n", cairn(form).stdout)
+
+
+# What opens
+
+@pytest.mark.parametrize("form", [["--analyze"], ["-a"], ["analyze"], []])
+def test_forms_that_show_a_recording(server, form):
+    """A page if this build has a viewer, else the report."""
+    with subprocess.Popen([CAIRN, *form, server, *(["--no-browser"] if form else [])],
+                          env=environment({"DISPLAY": "", "WAYLAND_DISPLAY": ""}),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as run:
+        first = run.stdout.readline()
+        run.send_signal(signal.SIGTERM)
+        rest = run.stdout.read()
+        assert run.wait(timeout=60) in (0, -signal.SIGTERM)
+    if first.startswith(b"http://127.0.0.1:"):
+        assert re.fullmatch(rb"http://127\.0\.0\.1:\d+/\?token=[0-9a-f]{32}\n", first)
+        assert rest == b""
+    else:
+        assert (first + rest).decode() == text_of(server)
+
+
+def test_options_may_follow_the_file(server):
+    assert text_of(server, "-n", "1") == text_of("-n", "1", server)
+
+
+def test_an_executable_recording_is_taken_for_a_program(server):
+    server.chmod(0o755)
+    run = cairn(server)
+    assert run.returncode != 0 and run.stdout == b""
+
+
+@pytest.mark.parametrize("content, word", [
+    (b"", "empty"), (b"hello\n", "not a recording"),
+    (b"v 10500 9\nx /usr/bin/app\nX app\nI 1000 1f40\n", "heaptrack"),
+])
+def test_files_that_are_no_recordings(tmp_path, content, word):
+    path = tmp_path / "given.cairn"
+    path.write_bytes(content)
+    for form in (["report"], ["-a"], []):
+        run = cairn(*form, path)
+        assert (run.returncode, run.stdout) == (2, b"")
+        assert word in run.stderr.decode() and run.stderr.count(b"\n") == 1
+
+
+def test_a_cut_file_is_shown_as_far_as_it_goes(server):
+    content = server.read_bytes()
+    server.write_bytes(content[:len(content) * 9 // 10])
+    run = cairn("report", server)
+    if run.returncode == 0:
+        assert run.stdout.startswith(b"!! ")
+        assert json_of(server)["damage"]
+    else:
+        assert (run.returncode, run.stdout) == (2, b"")
+        assert run.stderr.startswith(b"cairn: ") and run.stderr.count(b"\n") == 1
+
+
+def test_every_cut_gives_a_report_or_a_sentence(server):
+    content = server.read_bytes()
+    shown = 0
+    for size in range(0, len(content), max(1, len(content) // 60)):
+        server.write_bytes(content[:size])
+        run = cairn("report", "--json", server)
+        assert run.returncode in (0, 2), (size, run)
+        if run.returncode == 0:
+            shown += 1
+            assert json.loads(run.stdout)["version"] == 1
+        else:
+            assert run.stdout == b"" and run.stderr.startswith(b"cairn: ")
+    assert shown > 0
+
+
+def test_a_running_checkpoint_is_said_to_be_one(draw):
+    path = draw(SERVER + "!state 0\n")
+    assert "had not ended" in text_of(path).splitlines()[0]
+    run = cairn("report", "--json", path)
+    assert b"had not ended" in run.stderr
+    assert json.loads(run.stdout)["run"]["state"] == "running"
+
+
+def test_losses_come_first(draw):
+    path = draw(SERVER.replace("lost_events 0", "lost_events 17"))
+    first = text_of(path).splitlines()[0]
+    assert first == "!! events were lost: events that were lost (17)"
+    run = cairn("report", "--json", path)
+    assert b"events were lost" in run.stderr
+    assert json.loads(run.stdout)["lost"] == {"lost_events": 17}
+
+
+# The text
+
+def test_the_report_of_a_server(server):
+    text = text_of("-n", "1", "-s", "1", server)
+    for line in (
+            "server --threads 2",
+            "  2026-09-21 14:13:20, on buildbox, for 5.68 s, exit status 0",
+            "  2 processes, 3 threads, 4 call stacks",
+            "  peak heap      57.2 MiB  60,000,000 bytes after 1.23 s",
+            "  allocated      95.4 MiB  100,000,594 bytes",
+            "  leaked         57.2 MiB  60,000,000 bytes in 6,000 blocks",
+            "  peak RSS       85.8 MiB  90,000,000 bytes",
+            "  1.   57.2 MiB   100%  load",
+            "                        app.c:10 in server, 6,000 blocks",
+            "        strdup  [libc.so.6]",
+            "        load    app.c:10 [server]",
+            "        main    app.c:1",
+            "      3 by 1 more stack",
+    ):
+        assert line in text.splitlines(), line
+    assert "install the package with its debug information" in text
+    assert text.endswith("    frames in code without a file: 2\n")
+
+
+def test_inlined_frames_are_marked(server):
+    text = text_of("--filter-function", "push", server)
+    assert re.search(r"operator new\(unsigned long\) \(inlined\) +new\.h:1 \[server\]", text)
+    assert re.search(r"push \(inlined\) +vec\.h:7\n +load +app\.c:10\n", text)
+    assert re.search(r"1\. .*  push \(inlined\)\n", text)
+
+
+def test_the_error_of_the_peak_is_shown(draw):
+    assert "60,000,000 bytes +- 4.00 KiB after" in text_of(draw(SERVER + "!peak_error_bytes 4096\n"))
+
+
+def test_deep_stacks_are_cut_in_the_middle(draw):
+    frames = ";".join(f"app!f{n}(a.c:{n})" for n in range(1, 101))
+    path = draw(f"process app\nthread main\n{frames} 1 10 0 0 0 0 1 10 10\n")
+    text = text_of("--sort", "peak", "--max-depth", "10", path)
+    assert "... 90 more frames" in text
+    assert re.search(r"\n +f1 +a\.c:1 \[app\]\n", text), "the outermost frame stays"
+    assert "f91 " not in text and "f92 " in text
+    assert text_of("--sort", "peak", "--max-depth", "0", path).count("a.c:") == 101
+    assert len(json_of(path)["top"]["peak"][0]["stacks"][0]["frames"]) == 100
+
+
+LONG = ("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > "
+        "company::product::component::Repository<company::product::model::Customer, "
+        "std::vector<company::product::model::Order, std::allocator<int> > >::find_or_create"
+        "(std::map<int, std::pair<int, char const*>, std::less<int> > const&, unsigned long) const")
+
+
+def long_names():
+    other = "Ψυχή::数据库::загрузить_все_данные_из_хранилища_без_исключения(int)"
+    return (f"!command_line {'x' * 300}\n!host {'h' * 90}\nprocess app\nthread main\n"
+            f"/opt/{'d' * 200}/{'m' * 100}!{LONG}(/{'s' * 200}/{'f' * 90}.cpp:123456);"
+            f"app!{other}(数据库数据库数据库数据库数据库数据库数据库数据库.cpp:99)=>{LONG}(x.h:1);"
+            f"lib!{'n' * 300} 1234567890 12345678901234 0 0 123456789 1234567 99999999 12345678901 1\n")
+
+
+@pytest.mark.parametrize("sort", ["peak", "allocations", "temporary", "leaked", "allocated"])
+def test_no_line_is_longer_than_80_columns(draw, sort):
+    def columns(line):
+        return sum(2 if "\u1100" <= c <= "\uffdc" else 1 for c in line)
+    text = text_of("--sort", sort, draw(long_names()))
+    widest = max(text.splitlines(), key=columns)
+    assert columns(widest) <= 80, widest
+
+
+def test_long_names_are_shortened_unless_told_otherwise(draw):
+    path = draw(long_names())
+    assert LONG not in text_of(path)
+    whole = text_of("--full-names", path)
+    assert LONG in whole and "/" + "s" * 200 + "/" + "f" * 90 + ".cpp:123456" in whole
+
+
+# Numbers of options
+
+def test_the_limits_limit(server):
+    report = json_of("-n", "1", "-s", "1", server)
+    assert {len(sites) for sites in report["top"].values()} == {1}
+    assert {len(site["stacks"]) for sites in report["top"].values() for site in sites} == {1}
+    assert report["top"]["allocations"][0]["stack_count"] == 2
+    assert report["top"]["allocations"][0]["stacks_left_out"] == 1
+    assert len(json_of("-n", "0", server)["top"]["allocations"]) == 3
+
+
+def test_json_leaves_stacks_out_by_default_and_counts_them(draw):
+    """A site with a million stacks makes no report of gigabytes, and nobody takes it for whole."""
+    path = draw("".join(f"main(a.c:1);way{i}(a.c:{i + 2});site(a.c:1) 1 {i + 1}\n"
+                        for i in range(250)))
+    for options, shown in (((), 100), (("-s", "7"), 7), (("-s", "300"), 250), (("-s", "0"), 250)):
+        site = json_of(*options, path)["top"]["allocations"][0]
+        assert site["stack_count"] == 250
+        assert len(site["stacks"]) == shown
+        assert site["stacks_left_out"] == 250 - shown
+
+
+@pytest.mark.parametrize("options, allocations", [
+    ([], 10016), (["--filter-function", "^load$"], 10008), (["--filter-function", "push"], 5),
+    (["--thread", "worker-1"], 3), (["--thread", "work*"], 3), (["--module", "libc"], 10003),
+    (["--module", "helper"], 8), (["--filter-function", "nobody"], 0),
+    (["--thread", "main", "--module", "libc"], 10000),
+    (["--thread", "main", "--filter-function", "^(push|spin)$"], 13),
+])
+def test_filters_compose(server, options, allocations):
+    report = json_of("-n", "0", *options, server)
+    assert report["totals"]["allocations"] == allocations
+    assert sum(site["costs"]["allocations"] for site in report["top"]["allocations"]) == allocations
+    for kind in ("processes", "threads", "modules"):
+        assert sum(entry["costs"]["allocations"] for entry in report[kind]) == allocations
+
+
+def test_a_process_is_chosen_by_its_pid(server):
+    pid = json_of(server)["processes"][1]["pid"]
+    assert json_of("--process", pid, server)["totals"]["allocations"] == 8
+    assert "Only what passes the filter" in text_of("--process", pid, server)
+
+
+@pytest.mark.parametrize("sort", ["peak", "allocations", "temporary", "leaked", "allocated",
+                                  "peak-blocks", "leaked-blocks", "temporary-bytes", "own-peak",
+                                  "frees", "freed"])
+def test_every_sort_gives_its_section(server, sort):
+    assert list(json_of("--sort", sort, server)["top"]) == [sort]
+    assert text_of("--sort", sort, server).count("\n  1. ") == 1
+
+
+# JSON
+
+def documented_fields():
+    """{heading: {field}} of docs/format/report-json.md, one set for each table."""
+    heading, fields = "", {}
+    for line in (ROOT / "docs" / "format" / "report-json.md").read_text().splitlines():
+        if line.startswith("## "):
+            heading = line[3:].strip("`")
+        elif line.startswith("| `") or line.startswith("| field of a frame"):
+            if line.startswith("| field of a frame"):
+                heading = "frame"
+                continue
+            fields.setdefault(heading, set()).update(re.findall(r"`(\w+)`", line.split("|")[1]))
+    return fields
+
+
+def test_json_has_the_documented_fields_and_no_others(server):
+    wanted = documented_fields()
+    costs = wanted["Costs"]
+    report = json_of(server)
+    site = report["top"]["allocations"][0]
+    assert set(report) == wanted[""]
+    assert set(report["run"]) == wanted["run"]
+    assert set(report["filter"]) == wanted["filter"]
+    assert set(report["totals"]) == wanted["totals"] | costs - {"own_peak_bytes"}
+    assert set(site) == wanted["top"]
+    assert set(site["costs"]) == costs
+    assert set(site["stacks"][0]) == {"costs", "frames"}
+    assert set(site["stacks"][0]["frames"][0]) == wanted["frame"]
+    for kind in ("processes", "threads", "modules"):
+        for entry in report[kind]:
+            assert set(entry) == wanted[kind]
+            assert set(entry["costs"]) == costs
+
+
+def test_json_values(server):
+    report = json_of(server)
+    assert report["version"] == 1 and report["damage"] is None
+    assert report["lost"] == {"lost_events": 0} and report["notes"] == {"unnamed_code": 2}
+    assert all(type(value) is int for value in report["totals"].values())
+    totals = report["totals"]
+    assert (totals["peak_bytes"], totals["peak_time_ms"], totals["peak_rss_bytes"],
+            totals["unknown_frees"], totals["runtime_ms"]) == (60000000, 1234, 90000000, 3, 5678)
+    frames = report["top"]["temporary"][1]["stacks"][0]["frames"]
+    assert [(f["function"], f["file"], f["line"], f["inlined"]) for f in frames] == [
+        ("operator new(unsigned long)", "new.h", 1, True), ("push", "/src/vec.h", 7, True),
+        ("load", "/src/app.c", 10, False), ("main", "/src/app.c", 1, False)]
+
+
+# Hostile names
+
+HOSTILE = [
+    (b"\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+    (b"\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+    (b"bell\x07back\x08tab\x09return\x0d", "bell\\x07back\\x08tab\\x09return\\x0d"),
+    (b"\xc2\x9b31m", "\\u{9b}31m"),
+    (b"\xff\xfe no utf-8 \xc0\x80", "\\xff\\xfe no utf-8 \\xc0\\x80"),
+    ("\u202egnirts".encode(), "\\u{202e}gnirts"),
+    ("zero\u200bwidth".encode(), "zero\\u{200b}width"),
+    ("naïve_функция".encode(), "naïve_функция"),
+    (b"\x7fdel", "\\x7fdel"),
+    (b"%s%n%1000000d", "%s%n%1000000d"),
+]
+
+
+@pytest.mark.parametrize("name, shown", HOSTILE)
+def test_hostile_names_are_shown_not_obeyed(draw, name, shown):
+    path = draw(b"!command_line " + name + b"\nprocess " + name + b"\nthread " + name +
+                b"\nprocess b\nthread main\n/x/" + name + b"!" + name + b"(" + name +
+                b":3) 5 50 0 0 5 50 5 50 50\n")
+    for options in ([], ["--full-names"]):
+        run = cairn("report", *options, path)
+        assert run.returncode == 0
+        text = run.stdout.decode()
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202e]", text)
+        if not shown.startswith(("bell", "\\xff")) or options:
+            assert shown in text
+    json_of(path)
+
+
+def test_hostile_arguments_are_shown_not_obeyed():
+    said = cairn("report", "/\x1b[31mgone\n").stderr
+    assert b"\x1b" not in said and b"\\x1b[31mgone\\x0a" in said and said.count(b"\n") == 1
+
+
+# Colours and pipes
+
+def test_colours_only_on_a_terminal_that_wants_them(server):
+    assert "\x1b" not in text_of(server)
+    assert b"\x1b[" in on_terminal("report", server)
+    for more in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert b"\x1b" not in on_terminal("report", server, more=more)
+    assert b"\x1b" not in on_terminal("report", "--no-color", server)
+    assert b"\x1b" in on_terminal("report", server, more={"NO_COLOR": ""})
+    plain = re.sub(rb"\x1b\[\d*m|\r", b"", on_terminal("report", server))
+    assert plain.decode() == text_of(server)
+
+
+def test_a_reader_that_goes_away_is_no_error(draw):
+    frames = "".join(f"app!f{n}(a.c:{n}) 1 10 0 0 0 0 1 10 10\n" for n in range(4000))
+    path = draw("process app\nthread main\n" + frames)
+    for options in (["-n", "0"], ["-n", "0", "--json"]):
+        reader, writer = os.pipe()
+        run = subprocess.Popen([CAIRN, "report", *options, path], stdout=writer,
+                               stderr=subprocess.PIPE, env=environment())
+        os.close(writer)
+        assert os.read(reader, 10)
+        os.close(reader)
+        assert run.communicate(timeout=60)[1] == b""
+
+
+def test_a_full_disk_is_told(server):
+    if not os.path.exists("/dev/full"):
+        pytest.fail("this system has no /dev/full")
+    with open("/dev/full", "wb") as full:
+        run = subprocess.run([CAIRN, "report", server], stdout=full, stderr=subprocess.PIPE,
+                             check=False, env=environment(), timeout=60)
+    assert run.returncode == 2
+    assert b"No space left" in run.stderr and run.stderr.count(b"\n") == 1
+
+
+def test_the_man_page_is_clean():
+    mandoc = shutil.which("mandoc")
+    groff = shutil.which("groff") or shutil.which("man")
+    page = ROOT / "docs" / "man" / "cairn.1"
+    if mandoc:
+        command = [mandoc, "-T", "lint", "-W", "warning", page]
+    else:
+        assert groff, "neither mandoc nor groff is installed"
+        command = [groff, "-mandoc", "-ww", "-z", "-Tutf8", page]
+    run = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert (run.returncode, run.stdout + run.stderr) == (0, b"")

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""cairn diff, held against differences of naive models."""
+import dataclasses
+import json
+import re
+
+import pytest
+
+from drawn import ROOT, cairn, json_of, on_terminal
+from heap_model import Block, Heap, frame, random_heap
+
+KEYS = {"peak": "peak_bytes", "allocations": "allocations", "temporary": "temporary",
+        "leaked": "leaked_bytes", "allocated": "allocated_bytes", "frees": "frees",
+        "freed": "freed_bytes", "peak-blocks": "peak_blocks", "leaked-blocks": "leaked_allocations",
+        "temporary-bytes": "temporary_bytes"}
+
+
+def diff(*arguments):
+    run = cairn("diff", "--json", *arguments)
+    assert run.returncode in (0, 1), run.stderr
+    report = json.loads(run.stdout)
+    assert run.returncode == int(report["grew"])
+    return report
+
+
+def diff_text(*arguments):
+    run = cairn("diff", *arguments)
+    assert run.returncode in (0, 1) and run.stderr == b"", run.stderr
+    return run.stdout.decode()
+
+
+def verdict_of(text):
+    """The last sentence, which may take several lines."""
+    return " ".join(text[text.index("VERDICT"):].split())
+
+
+def site_name(block):
+    return block.site.partition("!")[2].partition("(")[0]
+
+
+def changed(heap, change):
+    """The model with each block changed by a function, or dropped."""
+    return Heap([new for new in map(change, heap.blocks) if new], heap.runtime_ms)
+
+
+def rebuilt(heap):
+    """The same run of another build: other lines, folders, and one function inlined."""
+    def move(block):
+        stack = tuple(f.replace(":", ":9").replace("/src/", "/home/ci/src/")
+                      .replace("/opt/", "/usr/lib/x/") for f in block.stack)
+        if len(stack) > 1 and "!walk(" in stack[-1]:
+            inner = stack[-1].partition("!")[2]
+            stack = stack[:-2] + (stack[-2] + "=>" + inner,)
+        return dataclasses.replace(block, stack=stack)
+    return changed(heap, move)
+
+
+@pytest.fixture(params=(4, 5))
+def old(request):
+    return random_heap(request.param, count=500)
+
+
+def test_a_rebuild_is_no_change(old, draw):
+    report = diff("-n", "0", draw(old.draw(), "old.cairn"), draw(rebuilt(old).draw(), "new.cairn"))
+    assert not report["grew"] and report["findings"] == []
+    assert all(section == [] for section in report["changes"].values())
+    assert all(total["class"] == "same" for total in report["totals"].values())
+
+
+@pytest.mark.parametrize("sort", KEYS)
+def test_changes_are_those_of_the_model(old, draw, sort):
+    def change(block):
+        name = site_name(block)
+        if name == "cache":
+            return None  # gone
+        if name == "load":
+            return dataclasses.replace(block, size=block.size * 2)  # grown
+        if name == "emit":
+            return dataclasses.replace(block, stack=block.stack[:-1] + (frame("main", 3),))
+        return block
+    new = changed(rebuilt(old), change)
+    paths = draw(old.draw(), "old.cairn"), draw(new.draw(), "new.cairn")
+    report = diff("-n", "0", "--sort", sort, *paths)
+    key = KEYS[sort]
+    was = old.by(site_name)
+    new_names = new.by(lambda b: re.split("!|=>", b.site)[-1].partition("(")[0])
+    wanted = {}
+    for name in set(was) | set(new_names):
+        before = was.get(name, {}).get(key, 0)
+        after = new_names.get(name, {}).get(key, 0)
+        if before != after:
+            wanted[name] = (before, after, after - before)
+    found = {e["function"]: (e["old"], e["new"], e["change"]) for e in report["changes"][sort]}
+    assert found == wanted
+    sizes = [abs(e["change"]) for e in report["changes"][sort]]
+    assert sizes == sorted(sizes, reverse=True)
+    classes = {e["function"]: e["class"] for e in report["changes"][sort]}
+    assert classes.get("cache", "gone") == "gone"
+    for entry in report["changes"][sort]:
+        assert sum(stack["change"] for stack in entry["stacks"]) == entry["change"]
+        assert entry["stack_count"] == len(entry["stacks"])
+    totals = report["totals"][key]
+    assert (totals["old"], totals["new"]) == (json_of(paths[0])["totals"][key],
+                                              json_of(paths[1])["totals"][key])
+
+
+def two_runs(draw, old_blocks, new_blocks, old_ms=1000, new_ms=1000, more=""):
+    return (draw(Heap(old_blocks, old_ms).draw(), "old.cairn"),
+            draw(Heap(new_blocks, new_ms).draw() + more, "new.cairn"))
+
+
+def blocks(name, count, size, freed_after=None, first=0):
+    return [Block("main", (frame("main"), frame(name)), size, first + i,
+                  None if freed_after is None else first + i + freed_after) for i in range(count)]
+
+
+def test_amounts_are_per_unit_and_peaks_are_not(draw):
+    paths = two_runs(draw, blocks("load", 10, 100), blocks("load", 30, 100), 1000, 3000)
+    report = diff("--per", "second", *paths)
+    assert not any(report["totals"][key]["change"] for key in ("allocations", "leaked_bytes"))
+    assert report["totals"]["allocations"]["new"] == 10
+    assert report["totals"]["peak_bytes"]["change"] == 2000
+    assert [f["cost"] for f in report["findings"]] == ["peak_bytes", "peak_bytes"]
+    report = diff("--per", "5:10", *paths)
+    totals = report["totals"]["allocations"]
+    assert (totals["old"], totals["new"], totals["change"]) == (2, 3, 1)
+    assert (report["old"]["units"], report["new"]["units"]) == (5, 10)
+    report = diff("--per", "100", *paths)
+    assert report["totals"]["allocations"]["new"] == 0.3
+    text = diff_text("--per", "100", *paths)
+    assert re.search(r"allocations +0\.1 +0\.3 +\+0\.2  \+200\.0%", text)
+    assert "All but the peak: for each of 100." in text
+
+
+@pytest.mark.parametrize("threshold, status", [("0%", 1), ("9.9%", 1), ("10%", 0), ("50", 0)])
+def test_the_threshold_decides_the_status(draw, threshold, status):
+    paths = two_runs(draw, blocks("load", 10, 100), blocks("load", 11, 100))
+    run = cairn("diff", "--threshold", threshold, *paths)
+    assert run.returncode == status
+    verdict = verdict_of(run.stdout.decode())
+    if status:
+        assert verdict.startswith(f"VERDICT: grew beyond {threshold}: peak +100 B (+10.0%), ")
+    else:
+        assert verdict == f"VERDICT: nothing grew beyond {threshold.rstrip('%')}%"
+
+
+def test_one_function_may_grow_while_the_whole_does_not(draw):
+    paths = two_runs(draw, blocks("load", 10, 100) + blocks("parse", 10, 100, first=50),
+                     blocks("load", 5, 100) + blocks("parse", 15, 100, first=50))
+    report = diff(*paths)
+    assert report["totals"]["peak_bytes"]["class"] == "same"
+    assert {(f["function"], f["whole"]) for f in report["findings"]} == {("parse", False)}
+    text = diff_text(*paths)
+    assert verdict_of(text).startswith("VERDICT: grew beyond 1%: peak of parse +500 B (+50.0%), ")
+    assert re.search(r"1\. +-500 B  shrunk +1000 B -> +500 B  load  \[app\]", text)
+
+
+def test_a_leak_out_of_nothing_is_beyond_any_threshold(draw):
+    paths = two_runs(draw, blocks("load", 10, 100, 5), blocks("load", 10, 100, 5) +
+                     blocks("emit", 1, 8, first=100))
+    run = cairn("diff", "--threshold", "1000%", "--sort", "leaked", *paths)
+    assert run.returncode == 1
+    assert verdict_of(run.stdout.decode()).endswith(": leaked +8 B (from 0)")
+
+
+def test_what_is_not_known_of_the_peak_is_no_growth(draw):
+    paths = two_runs(draw, blocks("load", 10, 100, 50), blocks("load", 11, 100, 50),
+                     more="!peak_error_bytes 200\n")
+    report = diff("--sort", "peak", *paths)
+    assert report["totals"]["peak_bytes"]["class"] == "same"
+    assert "known to +- 200 B" in diff_text("--sort", "peak", *paths)
+
+
+def test_copies_that_a_compiler_made_are_one_function(draw):
+    def named(name):
+        return f"process app\nthread main\n/opt/app!main;/opt/app!{name}(a.c:1) 5 50\n"
+    for old_name, new_name in (("work.part.0", "work"), ("work.constprop.0.isra.1", "work.cold"),
+                               ("work() [clone .part.0]", "work() [clone .cold] [clone .isra.3]")):
+        report = diff("-n", "0", draw(named(old_name), "old.cairn"),
+                      draw(named(new_name), "new.cairn"))
+        assert all(section == [] for section in report["changes"].values())
+    report = diff(draw(named("work.v1"), "old.cairn"), draw(named("work.v2"), "new.cairn"))
+    assert {e["class"] for e in report["changes"]["allocations"]} == {"new", "gone"}
+
+
+def test_filters_apply_to_both(old, draw):
+    new = changed(old, lambda b: dataclasses.replace(b, size=b.size * 3))
+    paths = draw(old.draw(), "old.cairn"), draw(new.draw(), "new.cairn")
+    for options in (["--thread", "worker-1"], ["--filter-function", "parse"], ["--time", "0..1s"]):
+        report = diff(*options, *paths)
+        for side, path in zip(("old", "new"), paths):
+            wanted = json_of(*options, path)
+            assert report[side]["totals"] == wanted["totals"], options
+            assert report[side]["filter"] == wanted["filter"]
+    assert "Only what passes the filter is compared:\n    thread main\n" in diff_text(
+        "--thread", "main", *paths)
+
+
+def test_the_text_is_readable(old, draw):
+    new = changed(old, lambda b: dataclasses.replace(b, size=b.size * 3))
+    paths = draw(old.draw(), "old.cairn"), draw(new.draw(), "new.cairn")
+    text = diff_text(*paths)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.splitlines()[0] == "old app --run, for 2.00 s"
+    assert "\x1b" not in text
+    assert on_terminal("diff", paths[0], paths[0]).count(b"\x1b[") > 4
+    assert b"\x1b" not in on_terminal("diff", paths[0], paths[0], more={"NO_COLOR": "1"})
+    assert diff_text("-n", "1", *paths).count("\n  1. ") == 2  # calls did not change
+    assert diff_text("--sort", "leaked", *paths).count("CHANGED: ") == 1
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["a"], ["OLD and NEW"]), (["a", "b", "c"], ["OLD and NEW"]),
+    (["--per", "0", "a", "b"], ["--per", "900:1000"]), (["--per", "1:", "a", "b"], ["--per"]),
+    (["--threshold", "-1%", "a", "b"], ["--threshold", "percentage"]),
+    (["--sort", "beauty", "a", "b"], ["--sort"]),
+    (["/nowhere", "b"], ["No such file"]),
+])
+def test_mistakes(arguments, words):
+    run = cairn("diff", *arguments)
+    said = run.stderr.decode()
+    assert (run.returncode, run.stdout, said.count("\n")) == (2, b"", 1), said
+    for word in words:
+        assert word in said
+
+
+def test_json_is_as_documented(draw):
+    paths = two_runs(draw, blocks("load", 10, 100), blocks("load", 11, 100))
+    report = diff(*paths)
+    page = (ROOT / "docs" / "format" / "diff-json.md").read_text()
+    entry = report["changes"]["peak"][0]
+    for group in (report, report["old"], report["totals"]["peak_bytes"], report["findings"][0],
+                  entry, entry["stacks"][0], entry["stacks"][0]["frames"][0]):
+        for field in group:
+            assert f"`{field}`" in page, field
+    assert report["version"] == 1

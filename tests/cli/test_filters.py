@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""The filter options, each held against sums over the blocks of a naive model."""
+import csv
+import io
+
+import pytest
+
+from drawn import cairn, json_of, text_of
+from heap_model import SLICE_MS, random_heap, within
+
+COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "temporary_bytes",
+         "peak_blocks", "peak_bytes", "leaked_allocations", "leaked_bytes")
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture(params=SEEDS)
+def run(request, draw):
+    """A model and the recording of it."""
+    heap = random_heap(request.param)
+    path = draw(heap.draw())
+    verified = cairn("verify", path)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    return heap, path
+
+
+def passes(options, block):
+    """Whether a block passes the options, by the words of the man page."""
+    tests = {
+        "--thread": lambda v: block.thread == v,
+        "--filter-function": lambda v: any(f"!{v}(" in frame for frame in block.stack),
+        "--file": lambda v: any(f"/src/{v}.c" in frame for frame in block.stack),
+        "--module": lambda v: v == "app",
+        "--size": lambda v: within(block.size, *ends(v, int)),
+        "--lifetime": lambda v: block.freed_ms is not None and
+        within(block.freed_ms - block.born_ms, *ends(v, milliseconds)),
+    }
+    return all(tests[name](value) for name, value in zip(options[::2], options[1::2]))
+
+
+def ends(text, parse):
+    low, dots, high = text.partition("..")
+    if not dots:
+        return parse(low), parse(low)
+    return (parse(low) if low else 0), (parse(high) if high else None)
+
+
+def milliseconds(text):
+    return int(text.removesuffix("ms"))
+
+
+def check(heap, report, options, costs):
+    wanted = heap.costs([b for b in heap.blocks if passes(options, b)])
+    for cost in costs:
+        assert report["totals"][cost] == wanted[cost], (cost, options)
+        assert report["estimated"][cost] == 0, (cost, options)
+    assert wanted["allocations"] > 0, "the case says nothing"
+
+
+@pytest.mark.parametrize("options", [
+    [], ["--thread", "worker-1"], ["--filter-function", "parse"], ["--file", "cache"],
+    ["--module", "app"], ["--thread", "main", "--filter-function", "parse"],
+])
+def test_stacks_are_counted_whole(run, options):
+    heap, path = run
+    report = json_of(*options, path)
+    check(heap, report, options, COSTS)
+    assert report["unavailable"] == []
+
+
+@pytest.mark.parametrize("value", ["64", "16..24", "4096..", "..100", "17..4000", "..", "90..110"])
+def test_sizes_are_exact_where_they_can_be(run, value):
+    heap, path = run
+    if value == "..":
+        assert cairn("report", "--size", value, path).returncode == 2
+        return
+    options = ["--size", value]
+    report = json_of(*options, path)
+    check(heap, report, options, ("allocations", "allocated_bytes"))
+    wanted = heap.costs([b for b in heap.blocks if passes(options, b)])
+    for cost in COSTS:
+        sure = report["totals"][cost] - report["estimated"][cost]
+        assert sure <= wanted[cost], cost
+        if report["estimated"][cost] == 0:
+            assert report["totals"][cost] == wanted[cost], cost
+    totals = report["totals"]
+    assert totals["leaked_bytes"] == totals["allocated_bytes"] - totals["freed_bytes"]
+
+
+def test_a_stack_of_one_size_is_never_an_estimate(run):
+    """Those of 64 bytes have no other size (heap_model.random_heap)."""
+    heap, path = run
+    options = ["--size", "64"]
+    check(heap, json_of(*options, path), options, COSTS)
+
+
+@pytest.mark.parametrize("value", ["..1ms", "1ms..40ms", "300ms..", "5ms"])
+def test_lifetimes_are_of_freed_blocks(run, value):
+    heap, path = run
+    options = ["--lifetime", value]
+    report = json_of(*options, path)
+    check(heap, report, options, ("allocations", "allocated_bytes", "frees", "freed_bytes",
+                                  "leaked_bytes", "leaked_allocations"))
+    assert set(report["unavailable"]) == {"peak_bytes", "peak_blocks", "own_peak_bytes",
+                                          "temporary", "temporary_bytes"}
+    assert all(report["totals"].get(cost, 0) == 0 for cost in report["unavailable"])
+
+
+def blocks_of_time(heap, from_ms, to_ms, classes):
+    """Blocks by where they were allocated and freed, in whole slices."""
+    for block in heap.blocks:
+        born = block.born_ms // SLICE_MS * SLICE_MS
+        freed = heap.runtime_ms * 2 if block.freed_ms is None else \
+            block.freed_ms // SLICE_MS * SLICE_MS
+        if born >= to_ms or freed < from_ms or (born < from_ms and freed < from_ms):
+            continue
+        name = ("in" if born >= from_ms else "out") + ("_in" if freed < to_ms else "_out")
+        if name in classes:
+            yield block, name.endswith("_in")
+
+
+@pytest.mark.parametrize("time, classes", [
+    ("0..500ms", None), ("1s..", None), ("300ms..1200ms", "in_out"), ("1s..1500ms", "out_in"),
+    ("500ms..700ms", "in_in,in_out,out_in,out_out"),
+])
+def test_a_part_of_the_run(run, time, classes):
+    heap, path = run
+    from_ms, to_ms = {"0..500ms": (0, 500), "1s..": (1000, 2000), "300ms..1200ms": (300, 1200),
+                      "1s..1500ms": (1000, 1500), "500ms..700ms": (500, 700)}[time]
+    more = ["--classes", classes] if classes else []
+    report = json_of("--time", time, *more, path)
+    found = list(blocks_of_time(heap, from_ms, to_ms, (classes or "in_in,in_out").split(",")))
+    freed = [b.size for b, is_freed in found if is_freed]
+    sizes = [b.size for b, _ in found]
+    totals = report["totals"]
+    assert (totals["allocations"], totals["allocated_bytes"]) == (len(sizes), sum(sizes))
+    assert (totals["frees"], totals["freed_bytes"]) == (len(freed), sum(freed))
+    assert totals["leaked_bytes"] == sum(sizes) - sum(freed)
+    assert report["filter"]["time"] == {"from_ms": from_ms, "to_ms": to_ms,
+                                        "classes": (classes or "in_in,in_out").split(",")}
+
+
+def test_what_passes_is_said(run):
+    _, path = run
+    text = text_of("--size", "17..4000", "--lifetime", "1s..", "--thread", "main", path)
+    for line in ("  Only what passes the filter is counted:", "    thread main",
+                 "    blocks of 16 B to 4.00 KiB", "    blocks freed after 896 ms or more"):
+        assert line in text.splitlines(), line
+    assert "not known, shown as 0: peak, " in text
+    assert max(map(len, text.splitlines())) <= 80
+    text = text_of("--time", "300ms..1s", path)
+    assert "    blocks by the time from 300 ms to 1.00 s: in_in, in_out" in text.splitlines()
+
+
+@pytest.mark.parametrize("options", [
+    ["--thread", "worker-2"], ["--file", "parse"], ["--size", "4096.."], ["--time", "0..700ms"],
+    ["--lifetime", "..5ms"], ["--size", "..100", "--thread", "main"],
+])
+def test_an_export_counts_the_same(run, options):
+    _, path = run
+    out = cairn("export", "--to", "csv", *options, path)
+    assert out.returncode == 0, out.stderr
+    rows = list(csv.DictReader(io.StringIO(out.stdout.decode())))
+    totals = json_of(*options, path)["totals"]
+    for cost in ("allocations", "allocated_bytes", "leaked_bytes", "peak_bytes"):
+        assert sum(int(row[cost]) for row in rows) == totals[cost], cost
+
+
+@pytest.mark.parametrize("command", [["report"], ["export", "--to", "csv"]])
+@pytest.mark.parametrize("options, words", [
+    (["--size", "big"], ["--size", "range of sizes"]),
+    (["--size", "5..4"], ["--size"]),
+    (["--size", ".."], ["--size"]),
+    (["--lifetime", "1..2 parsecs"], ["--lifetime", "range of durations"]),
+    (["--time", "5s"], ["--time", "FROM..TO"]),
+    (["--classes", "in_in"], ["--classes", "--time"]),
+    (["--time", "1..2", "--classes", "in_in,,"], ["--classes", "in_out"]),
+    (["--file", "("], ["--file", "regular expression"]),
+])
+def test_mistakes_in_filters(run, command, options, words):
+    _, path = run
+    run_of = cairn(*command, *options, path)
+    said = run_of.stderr.decode()
+    assert (run_of.returncode, run_of.stdout, said.count("\n")) == (2, b"", 1)
+    for word in words:
+        assert word in said
+
+
+def test_what_was_not_recorded_is_no_zero(draw):
+    path = draw("process app\nthread main\nmain(a.c:1) 3 30 1 10\n")
+    for option, word in (("--size=1..", "sizes"), ("--lifetime=1..", "lifetimes"),
+                         ("--time=0..1", "when its blocks")):
+        run_of = cairn("report", option, path)
+        assert (run_of.returncode, run_of.stdout) == (2, b"")
+        assert word in run_of.stderr.decode() and run_of.stderr.count(b"\n") == 1
+
+
+def test_a_series_over_time_cannot_be_cut(run):
+    _, path = run
+    run_of = cairn("export", "--to", "massif", "--size", "64", path)
+    assert run_of.returncode == 2 and b"series over time" in run_of.stderr

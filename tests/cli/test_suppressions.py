@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Suppressed leaks: rules of a file, of the program and of our own, held against a naive model."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from drawn import CAIRN, cairn, environment, json_of, text_of
+from heap_model import Block, Heap, frame, random_heap
+
+COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "peak_bytes")
+
+
+@pytest.fixture
+def run(draw):
+    heap = random_heap(21)
+    return heap, draw(heap.draw() + "!suppressions leak:^emit$\x03# no rule\x03bad line\x03leak:nope\n")
+
+
+@pytest.fixture
+def rules(tmp_path):
+    def write(text):
+        path = tmp_path / "rules.txt"
+        path.write_text(text)
+        return path
+    return write
+
+
+def name_of(some_frame):
+    return some_frame.partition("!")[2].partition("(")[0]
+
+
+def rule_of(block, wanted):
+    """The rule of the innermost frame that one matches: [(name, test of a frame)]."""
+    for some_frame in reversed(block.stack):
+        for name, matches in wanted:
+            if matches(some_frame):
+                return name
+    return None
+
+
+def check(heap, report, wanted):
+    left = [b for b in heap.blocks if rule_of(b, wanted) is None]
+    gone = [b for b in heap.blocks if rule_of(b, wanted) and b.freed_ms is None]
+    whole, counted = heap.costs(), heap.costs(left)
+    totals = report["totals"]
+    for cost in COSTS:
+        assert totals[cost] == whole[cost], cost
+    for cost in ("leaked_bytes", "leaked_allocations"):
+        assert totals[cost] == counted[cost]
+        assert report["suppressed"][cost] == whole[cost] - counted[cost]
+        assert sum(site["costs"][cost] for site in report["top"]["leaked"]) == counted[cost]
+        assert sum(thread["costs"][cost] for thread in report["threads"]) == counted[cost]
+    found = {r["pattern"]: (r["stack_count"], r["leaked_bytes"], r["leaked_allocations"])
+             for r in report["suppressed"]["rules"] if r["stack_count"]}
+    for name in {rule_of(b, wanted) for b in gone}:
+        own = [b for b in gone if rule_of(b, wanted) == name]
+        assert found.pop(name) == (len({(b.thread, b.stack) for b in own}),
+                                   sum(b.size for b in own), len(own))
+    assert found == {}
+    assert gone, "the case says nothing"
+
+
+def test_rules_of_the_program(run):
+    heap, path = run
+    emit = [("^emit$", lambda f: name_of(f) == "emit")]
+    check(heap, json_of("-n", "0", path), emit)
+    off = json_of("--no-embedded-suppressions", path)
+    assert off["suppressed"]["leaked_bytes"] == 0
+    assert off["totals"]["leaked_bytes"] == heap.costs()["leaked_bytes"]
+    sources = {r["pattern"]: r["source"] for r in json_of(path)["suppressed"]["rules"]}
+    assert sources["^emit$"] == sources["nope"] == "embedded"
+    assert "built-in" in sources.values() and "bad line" not in sources
+
+
+@pytest.mark.parametrize("text, wanted", [
+    ("leak:^load$\n", [("^load$", lambda f: name_of(f) == "load")]),
+    ("# mine\n  leak:ar*e \nleak:alk\n", [("ar*e", lambda f: name_of(f) == "parse"),
+                                         ("alk", lambda f: name_of(f) == "walk")]),
+    ("leak:/src/grow.c$\n", [("/src/grow.c$", lambda f: name_of(f) == "grow")]),
+    ("leak:^/opt/app$\n", [("^/opt/app$", lambda f: True)]),
+    ("leak:^cache$\nleak:^load$", [("^cache$", lambda f: name_of(f) == "cache"),
+                                 ("^load$", lambda f: name_of(f) == "load")]),
+])
+def test_rules_of_a_file(run, rules, text, wanted):
+    heap, path = run
+    check(heap, json_of("-n", "0", "--no-embedded-suppressions", "--suppressions", rules(text),
+                        path), wanted)
+
+
+def test_suppressions_compose_with_filters(run, rules):
+    heap, path = run
+    options = ["--no-embedded-suppressions", "--suppressions", rules("leak:^load$\n"),
+               "--thread", "main"]
+    report = json_of(*options, path)
+    left = [b for b in heap.blocks if b.thread == "main"
+            and not any(name_of(f) == "load" for f in b.stack)]
+    assert report["totals"]["leaked_bytes"] == heap.costs(left)["leaked_bytes"]
+    early = [b for b in left if b.born_ms < 1000]
+    alive = [b.size for b in early if b.freed_ms is None or b.freed_ms >= 1000]
+    cut = json_of("--time", "0..1s", *options, path)
+    assert cut["totals"]["leaked_bytes"] == sum(alive)
+
+
+def test_the_built_in_rules(draw):
+    def leak(name):
+        return Block("main", (frame("main"), f"/lib/libc.so.6!{name}(x.c:1)"), 100, len(name))
+    heap = Heap([leak("__new_exitfn"), leak("tzset_internal"), leak("my__new_exitfn"),
+                 leak("dl_open_worker_begin")])
+    path = draw(heap.draw())
+    report = json_of(path)
+    assert (report["totals"]["leaked_bytes"], report["suppressed"]["leaked_bytes"]) == (100, 300)
+    assert json_of("--no-builtin-suppressions", path)["suppressed"]["rules"] == []
+    text = text_of(path)
+    assert "  suppressed        300 B  300 bytes in 3 blocks, not counted as leaked" in text
+    assert "         100 B in         1 block   built-in  ^tzset_internal$" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_diff_check_and_export(run, rules, draw):
+    heap, path = run
+    more = draw(Heap(heap.blocks + [Block("main", (frame("main"), frame("emit")), 12345, 1)]).draw()
+                + "!suppressions leak:^emit$\n", "more.cairn")
+    done = cairn("diff", "--sort", "leaked", "--json", path, more)
+    assert json.loads(done.stdout)["totals"]["leaked_bytes"]["change"] == 0
+    done = cairn("diff", "--sort", "leaked", "--json", "--no-embedded-suppressions", path, more)
+    assert json.loads(done.stdout)["totals"]["leaked_bytes"]["change"] == 12345
+    limit = json_of(path)["totals"]["leaked_bytes"]
+    for options, status in ([], 0), (["--no-embedded-suppressions"], 1):
+        assert cairn("check", "--max-leaked", limit, *options, path, cwd="/").returncode == status
+    def exported(*options):
+        done = cairn("export", "--to", "json", *options, path)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["totals"]["leaked_bytes"]
+    assert exported() == heap.costs()["leaked_bytes"]
+    assert exported("--suppressions", rules("leak:*")) == 0
+
+
+@pytest.mark.parametrize("text, words", [
+    ("leak:a\nrace:b\n", ["rules.txt:2", "leak:PATTERN"]),
+    ("leak:\n", ["rules.txt:1"]), ("load\n", ["rules.txt:1"]),
+    ("leak:x\n" * 10001, ["10000"]),
+])
+def test_mistakes(run, rules, text, words):
+    _, path = run
+    done = cairn("report", "--suppressions", rules(text), path)
+    said = done.stderr.decode()
+    assert (done.returncode, done.stdout, said.count("\n")) == (2, b"", 1), said
+    for word in words:
+        assert word in said
+    done = cairn("report", "--suppressions", "/nowhere/rules", path)
+    assert done.returncode == 2 and b"/nowhere/rules" in done.stderr
+
+
+PROGRAM = """
+#include <stdlib.h>
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { %s }
+void *volatile kept;
+__attribute__((noinline)) static void known_leak(size_t n) { kept = malloc(n); }
+__attribute__((noinline)) static void real_leak(size_t n) { kept = calloc(1, n); }
+int main(void) { known_leak(1000); kept = NULL; real_leak(77); kept = NULL; return 0; }
+"""
+CONSTANT = 'return "# ours\\nleak:^known_leak$\\n";'
+COMPUTED = 'return getenv("HOME") != NULL ? "leak:^known_leak$\\n" : "leak:none\\n";'
+
+
+def record(tmp_path, body, flags):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    assert compiler, "there is no C compiler"
+    (tmp_path / "program.c").write_text(PROGRAM % body)
+    program, path = tmp_path / "program", tmp_path / "run.cairn"
+    subprocess.run([compiler, "-g", *flags, "-o", program, tmp_path / "program.c"], check=True,
+                   timeout=120)
+    subprocess.run([CAIRN, "-q", "-o", path, program], env=environment(), check=True, timeout=120)
+    program.unlink()  # the rules are in the recording
+    return json_of("--no-builtin-suppressions", path)
+
+
+@pytest.mark.parametrize("flags", [["-O0"], ["-O2"], ["-O2", "-no-pie"], ["-O0", "-no-pie"],
+                                   ["-O2", "-fcf-protection=full"], ["-O1", "-s"]])
+def test_rules_are_read_from_the_program(tmp_path, flags):
+    report = record(tmp_path, CONSTANT, flags)
+    rules_found = [(r["pattern"], r["source"]) for r in report["suppressed"]["rules"]]
+    if "-s" in flags:  # nothing is left that names the function
+        assert rules_found == []
+        return
+    assert rules_found == [("^known_leak$", "embedded")]
+    assert report["totals"]["leaked_bytes"] == 77
+    assert report["suppressed"]["leaked_bytes"] == 1000
+
+
+def test_a_function_that_computes_its_rules_is_left_alone(tmp_path):
+    report = record(tmp_path, COMPUTED, ["-O2"])
+    assert report["suppressed"]["rules"] == []
+    assert report["totals"]["leaked_bytes"] == 1077

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""conversation: a recorded program that does what a test says, step by step, and `cairn ctl`."""
+import json
+import subprocess
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from waiting import DEADLINE_SECONDS, read_until, wait_until
+
+
+def ctl(target, *words, status=0):
+    """One request; its answer. `status` is the exit status that is expected."""
+    run = subprocess.run([CAIRN, "ctl", str(target), *words], capture_output=True, text=True,
+                         env=environment(), check=False, timeout=DEADLINE_SECONDS)
+    assert run.returncode == status, (run.stdout, run.stderr)
+    return run.stdout if status == 0 else run.stderr
+
+
+class Conversation:
+    """`cairn record OPTIONS -- obedient`, to be used in a with statement."""
+
+    def __init__(self, path, options=(), program=None):
+        self.path = path
+        self.process = subprocess.Popen(
+            [CAIRN, "record", "-q", "-o", path, *options, "--", *(program or [PROGRAMS / "obedient"])],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+
+    def __enter__(self):
+        self.do("p")
+        return self
+
+    def __exit__(self, *_):
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+        self.process.kill()
+        self.process.wait()
+
+    def do(self, *lines):
+        """Has the program do each line, and waits until it has."""
+        for line in lines:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+            read_until(self.process.stdout.fileno(), b"done\n")
+
+    def ctl(self, *words, **settings):
+        return ctl(self.path, *words, **settings)
+
+    def status(self):
+        return json.loads(self.ctl("status", "--json"))
+
+    def end(self):
+        """Lets the program end; the finished recording."""
+        _, errors = self.process.communicate(b"q\n", timeout=DEADLINE_SECONDS)
+        assert self.process.returncode == 0, errors
+        return Recording(self.path, self.process)
+
+    def wait_for(self, key, value):
+        wait_until(lambda: self.status()[key] == value, f"{key} to become {value}")

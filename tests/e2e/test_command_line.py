@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""The command lines that people have in their fingers, and what they see."""
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from waiting import read_until
+
+ENDING = str(PROGRAMS / "ending")
+
+
+def cairn(scratch, *arguments, **settings):
+    return subprocess.run([CAIRN, *map(str, arguments)], cwd=scratch, env=environment(),
+                          capture_output=True, check=False, timeout=60, **settings)
+
+
+def only_recording(scratch, run):
+    files = [path for path in scratch.rglob("*.cairn") if path.is_file()]
+    assert len(files) == 1, files
+    recording = Recording(files[0], run)
+    recording.assert_whole()
+    assert recording.totals["allocations"] == 100
+    return recording
+
+
+@pytest.mark.parametrize("form", [
+    [], ["record"], ["record", "--"], ["-q"], ["--quiet"], ["--record-only"], ["-r"],
+    ["record", "-q", "--"],
+])
+def test_forms_that_record(scratch, form):
+    run = cairn(scratch, *form, ENDING, "exit")
+    assert run.returncode == 3
+    assert run.stdout == b"to stdout\n"
+    recording = only_recording(scratch, run)
+    pid = recording.report["run"]["pid"]
+    assert recording.path.name == f"cairn.ending.{pid}.cairn"
+
+
+@pytest.mark.parametrize("given, want", [
+    ("plain.cairn", "plain.cairn"),
+    ("%p.cairn", "{pid}.cairn"),
+    ("a/new/folder/x.cairn", "a/new/folder/x.cairn"),
+    ("%h-100%%-%p.cairn", "{host}-100%-{pid}.cairn"),
+])
+def test_names_of_the_output(scratch, given, want):
+    run = cairn(scratch, "-o", given, ENDING)
+    recording = only_recording(scratch, run)
+    name = want.format(pid=recording.report["run"]["pid"], host=socket.gethostname())
+    assert recording.path.relative_to(scratch) == type(recording.path)(name)
+
+
+def test_the_program_s_own_options_stay_its_own(scratch):
+    run = cairn(scratch, "-q", "/bin/echo", "-n", "-q", "--help", "-o", "x")
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"-q --help -o x", b"")
+
+
+def test_the_summary_says_what_matters(scratch):
+    run = cairn(scratch, "-o", "x.cairn", ENDING)
+    said = run.stderr.decode()
+    assert run.stdout == b"to stdout\n"
+    for word in ("peak", "allocations", "temporary", "leaked"):
+        assert word in said.lower(), said
+    assert "100" in said and "1,600 bytes" in said, said
+    assert "cairn report x.cairn" in said or "cairn report" in said, said
+    assert "\x1b" not in said, "colours without a terminal"
+
+
+def test_quiet_says_nothing(scratch):
+    run = cairn(scratch, "-q", "-o", "x.cairn", ENDING)
+    assert run.stderr == b"to stderr\n"
+
+
+def test_the_report_in_words(record):
+    recording = record(PROGRAMS / "calls")
+    run = cairn(recording.path.parent, "report", recording.path)
+    text = run.stdout.decode()
+    assert (run.returncode, run.stderr) == (0, b"")
+    for word in ("peak", "allocations", "leaked", "chosen_point", "calls.c:", "KiB"):
+        assert word in text, text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("form", [["analyze", "--no-browser"], ["--analyze"], ["-a"], []])
+def test_the_ways_to_look_at_a_recording(record, form):
+    """With a viewer, its address is what stdout gets; a build without one prints the report."""
+    recording = record(PROGRAMS / "calls")
+    with subprocess.Popen([CAIRN, *form, recording.path], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=environment()) as looking:
+        first = read_until(looking.stdout.fileno(), b"\n")
+        looking.send_signal(signal.SIGINT)
+        looking.wait(timeout=60)
+    report = cairn(recording.path.parent, "report", recording.path).stdout
+    assert first.startswith(b"http://127.0.0.1:") or report.startswith(first)
+
+
+def test_the_number_of_entries(record):
+    recording = record(PROGRAMS / "objects")
+    for count in (1, 2):
+        top = json.loads(cairn(recording.path.parent, "report", "--json", "-n", str(count),
+                               recording.path).stdout)["top"]
+        assert {len(sites) for sites in top.values()} <= {0, 1, count}
+        assert len(top["allocations"]) == count
+
+
+def test_the_function_filter(record):
+    recording = record(PROGRAMS / "calls")
+    report = recording.report_json("--filter-function", "^recursive$")
+    assert report["totals"]["allocations"] == 1
+    assert report["totals"]["allocated_bytes"] == 7003
+    assert recording.report_json("--filter-function", "nothing$")["totals"]["allocations"] == 0
+
+
+@pytest.mark.parametrize("sort", ["peak", "allocations", "temporary", "leaked"])
+def test_sorting(record, sort):
+    recording = record(PROGRAMS / "objects")
+    top = recording.report_json("--sort", sort)["top"]
+    assert list(top) == [sort]
+    key = {"peak": "peak_bytes", "leaked": "leaked_bytes"}.get(sort, sort)
+    values = [site["costs"][key] for site in top[sort]]
+    assert values == sorted(values, reverse=True)
+
+
+def test_json_totals_have_every_promised_field(record):
+    report = record(PROGRAMS / "resident", 2_000_000, 64, 1000, is_compared=False).report
+    promised = ["allocations", "frees", "allocated_bytes", "temporary", "peak_bytes",
+                "peak_error_bytes", "peak_time_ms", "leaked_bytes", "leaked_allocations",
+                "peak_rss_bytes", "runtime_ms", "processes", "threads", "stacks"]
+    assert {name: type(report["totals"].get(name)) for name in promised} == {
+        name: int for name in promised}
+    assert report["version"] == 1
+    assert report["totals"]["peak_rss_bytes"] > 100 * 1024
+
+
+def test_a_closed_pipe_ends_the_report_quietly(record):
+    recording = record(PROGRAMS / "objects")
+    run = subprocess.run(["sh", "-c", f"'{CAIRN}' report {shlex.quote(str(recording.path))} | head -n 1"],
+                         capture_output=True, env=environment(), check=False, timeout=60)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert run.stdout.count(b"\n") == 1
+
+
+def test_colour_on_a_terminal_unless_told_otherwise(record):
+    recording = record(PROGRAMS / "objects")
+    seen = {}
+    for options in ((), ("--no-color",)):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(CAIRN, [str(CAIRN), "report", *options, str(recording.path)],
+                      environment({"TERM": "xterm", "PAGER": "cat"}))
+        text = b""
+        while True:
+            try:
+                part = os.read(terminal, 65536)
+            except OSError:  # how Linux tells that the other end has closed
+                break
+            if not part:
+                break
+            text += part
+        assert os.waitpid(pid, 0)[1] == 0
+        os.close(terminal)
+        seen[options] = text
+    assert b"\x1b[" in seen[()]
+    plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\r", b"", seen[()])
+    assert b"chosen_point" in plain
+    assert b"\x1b[3" not in seen[("--no-color",)] and b"\x1b[1m" not in seen[("--no-color",)]
+
+
+def test_help_for_people(scratch):
+    general = cairn(scratch, "--help")
+    assert (general.returncode, general.stderr) == (0, b"")
+    for word in (b"record", b"report", b"cairn help"):
+        assert word in general.stdout
+    for command in ("record", "report"):
+        of_help = cairn(scratch, "help", command)
+        assert (of_help.returncode, of_help.stderr) == (0, b"")
+        assert of_help.stdout == cairn(scratch, command, "--help").stdout
+        assert max(len(line) for line in of_help.stdout.decode().splitlines()) <= 80
+    assert re.match(rb"cairn \d+\.\d+\.\d+\n", cairn(scratch, "--version").stdout)
+
+
+def test_a_terminal_shows_the_recorder_alive(scratch):
+    """On a terminal the program's own lines come through unchanged, then the summary."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(CAIRN, [str(CAIRN), "-o", str(scratch / "x.cairn"), ENDING], environment())
+    seen = read_until(terminal, b"cairn report")
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    assert b"to stdout\r\n" in seen and b"to stderr\r\n" in seen

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""The log of events: a naive replay of it gives the profile's own totals."""
+import collections
+import json
+import random
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, ROOT, Recording, environment, expected_totals
+from conversation import Conversation
+from waiting import wait_until
+
+
+def events_of(path):
+    run = subprocess.run([CAIRN, "dump", "--events", "--json", path], env=environment(),
+                         capture_output=True, check=True)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+class Replay:
+    """What totals are, from events alone: addresses in dictionaries, and nothing clever."""
+
+    def __init__(self, events):
+        self.live = collections.defaultdict(list)  # (process, address) -> [(size, row)], oldest first
+        self.totals = collections.Counter()
+        self.rows = collections.defaultdict(collections.Counter)
+        self.heap = self.latest = 0
+        for event in events:
+            getattr(self, event["kind"])(event)
+        held = [block for blocks in self.live.values() for block in blocks]
+        self.totals["leaked_allocations"] = len(held) + self.totals.pop("dead_blocks", 0)
+        self.totals["leaked_bytes"] = sum(size for size, _ in held) + self.totals.pop("dead_bytes", 0)
+
+    def allocation(self, event):
+        self.latest = event["process"], event["address"]
+        self.live[self.latest].append((event["size_bytes"], event["row"]))
+        self.totals["allocations"] += 1
+        self.totals["allocated_bytes"] += event["size_bytes"]
+        self.rows[event["row"]]["allocations"] += 1
+        self.rows[event["row"]]["allocated_bytes"] += event["size_bytes"]
+        self.heap += event["size_bytes"]
+        self.totals["peak_bytes"] = max(self.totals["peak_bytes"], self.heap)
+
+    def close(self, key, which):
+        size, row = self.live[key].pop(which)
+        self.totals["frees"] += 1
+        self.totals["freed_bytes"] += size
+        self.rows[row]["frees"] += 1
+        self.rows[row]["freed_bytes"] += size
+        self.heap -= size
+
+    def free(self, event):
+        self.close((event["process"], event["address"]), 0)
+
+    def free_latest(self, event):
+        assert (event["process"], event["address"]) == self.latest
+        self.close(self.latest, -1)
+
+    def temporary(self, event):
+        self.totals["temporary"] += 1
+        self.totals["temporary_bytes"] += event["size_bytes"]
+
+    def unknown(self, event):
+        pass
+
+    def process_end(self, event):
+        for key in [key for key in self.live if key[0] == event["process"]]:
+            for size, _ in self.live.pop(key):
+                self.totals["dead_blocks"] += 1
+                self.totals["dead_bytes"] += size
+                self.heap -= size
+
+
+def assert_replays(recording):
+    events = events_of(recording.path)
+    replay = Replay(events)
+    wanted = {key: recording.totals[key] for key in (
+        "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "temporary_bytes",
+        "peak_bytes", "leaked_allocations", "leaked_bytes")}
+    assert {key: replay.totals[key] for key in wanted} == wanted
+    table = subprocess.run([CAIRN, "dump", "--table", "rows", recording.path], env=environment(),
+                           capture_output=True, check=True, text=True).stdout.splitlines()
+    names = table[0].split("\t")
+    for number, line in enumerate(table[1:]):
+        row = dict(zip(names, line.split("\t")))
+        for key in ("allocations", "allocated_bytes", "frees", "freed_bytes"):
+            assert int(row[key]) == replay.rows[number][key], (number, key)
+    return events
+
+
+@pytest.mark.parametrize("name, arguments", [
+    ("malloc_family", []), ("realloc_forms", []), ("temporary", []), ("peak", []),
+    ("cross_thread", []), ("threads", []), ("fork_both", []), ("exec_chain", ["exec", "1"])])
+def test_a_replay_gives_the_totals_of_the_profile(record, name, arguments):
+    recording = record(PROGRAMS / name, *arguments, options=["--events"])
+    assert_replays(recording)
+    subprocess.run([CAIRN, "verify", recording.path], env=environment(), check=True,
+                   capture_output=True)
+    assert not recording.path.with_name(recording.path.name + ".events").exists()
+
+
+def test_a_large_program_replays_too(record):
+    recording = record("/usr/bin/python3", "-c",
+                       "import json; json.loads(json.dumps([[i] for i in range(9999)]))",
+                       options=["--events"], env={"PYTHONMALLOC": "malloc"})
+    events = assert_replays(recording)
+    assert len(events) > 65536, "more than one chunk"
+
+
+def test_what_is_temporary_follows_from_the_events_of_one_thread(record):
+    """By its definition: the thread's next event is the free of what it has just allocated."""
+    recording = record(PROGRAMS / "temporary", options=["--events"])
+    order = [(event["kind"], event["address"]) for event in events_of(recording.path)
+             if event["kind"] in ("allocation", "free")]
+    pairs = sum(first == ("allocation", second[1]) and second[0] == "free"
+                for first, second in zip(order, order[1:]))
+    assert pairs == recording.totals["temporary"] == expected_totals("temporary")["temporary"]
+
+
+def test_the_independent_reader_finds_the_same_events(record):
+    recording = record(PROGRAMS / "realloc_forms", options=["--events"])
+    run = subprocess.run([sys.executable, ROOT / "tools" / "mini_reader.py", recording.path],
+                         capture_output=True, check=True)
+    mine = json.loads(run.stdout)["events"]
+    events = events_of(recording.path)
+    assert len(mine) == len(events) > 0
+    for a, b in zip(mine, events):
+        assert all(a[key] == b[key] for key in ("time_ms", "address", "size_bytes", "process"))
+
+
+def test_the_log_of_a_run_that_was_killed_can_be_read(scratch):
+    with Conversation(scratch / "e.cairn", ["--events"]) as c:
+        c.do("a 1000 10")
+        log = scratch / "e.cairn.events"
+        command = [CAIRN, "dump", "--events", log]
+        wait_until(lambda: subprocess.run(command, env=environment(), capture_output=True,
+                                          check=False).stdout.count(b"\n") > 1000, "the events")
+        c.process.send_signal(signal.SIGKILL)
+        c.process.wait(60)
+    events = events_of(log)
+    assert sum(e["kind"] == "allocation" and e["size_bytes"] == 10 for e in events) == 1000
+    data = bytearray(log.read_bytes())
+    data[-20] ^= 1  # within the last chunk
+    log.write_bytes(data)
+    run = subprocess.run([CAIRN, "dump", "--events", log], env=environment(), capture_output=True,
+                         check=False, text=True)
+    assert run.returncode == 2 and run.stderr.startswith("cairn: ")
+
+
+@pytest.fixture(params=[32, 140])
+def tiny_disk(scratch, request):
+    """(folder, how to start a process there) so that files have no more than 32 or 140 KiB."""
+    folder = scratch / "disk"
+    folder.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={request.param}k", "tmpfs", folder],
+                           capture_output=True, check=False)
+    if mount.returncode == 0:
+        yield folder, None
+        subprocess.run(["umount", "-l", folder], check=True)
+    else:
+        limit = request.param << 10
+        yield folder, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+
+def test_on_a_full_disk_the_log_gives_way_to_the_recording(tiny_disk):
+    """One disk is too small for the log, the other for the log and the snapshot behind it."""
+    folder, limit = tiny_disk
+    path = folder / "f.cairn"
+    chosen = random.Random(1)
+    lines = "".join(f"a {chosen.randrange(1, 9)} {chosen.randrange(1, 5000)}\n"
+                    f"f {chosen.randrange(1, 5)}\n" for _ in range(6000))
+    run = subprocess.run([CAIRN, "record", "-q", "--events", "-o", path, "--",
+                          PROGRAMS / "obedient"], input=lines.encode() + b"q\n",
+                         capture_output=True, env=environment(), check=False, timeout=120,
+                         preexec_fn=limit)
+    assert run.returncode == 0
+    assert b"the log of events" in run.stderr
+    recording = Recording(path, run)
+    recording.assert_whole()
+    assert recording.totals["allocations"] > 20000
+    assert recording.report["notes"]["events_left_out"] > 0
+    assert not (folder / "f.cairn.events").exists()
+    assert subprocess.run([CAIRN, "verify", path], env=environment(), check=False,
+                          capture_output=True).returncode == 0
+
+
+def test_a_recording_without_a_log_says_so(record):
+    recording = record(PROGRAMS / "peak")
+    run = subprocess.run([CAIRN, "dump", "--events", recording.path], env=environment(),
+                         capture_output=True, check=False, text=True)
+    assert run.returncode == 2 and "has no log of events" in run.stderr and run.stdout == ""

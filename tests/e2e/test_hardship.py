@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""The recorder dies, the disk fills, the file is cut: the program goes on, and what was written
+until then can be read."""
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from waiting import read_to_end, read_until, wait_until
+
+PR_SET_CHILD_SUBREAPER = 36
+PAIRS_BEFORE = 20_000
+PAIRS_AFTER = 300_000  # far more than all lanes hold
+
+
+@pytest.fixture
+def adopt_orphans():
+    """Programs whose parent dies become ours, so that their exit status can be had."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    yield
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0
+
+
+def start_worker(path, *options, before=PAIRS_BEFORE, after=PAIRS_AFTER, **settings):
+    """Starts the worker under cairn and returns when it waits for its line."""
+    worker = subprocess.Popen(
+        [CAIRN, "record", *options, "-o", path, "--", PROGRAMS / "worker", str(before),
+         str(after)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+        **settings)
+    said = read_until(worker.stdout.fileno(), b"\n")
+    assert said.startswith(b"started ")
+    return worker, int(said.split()[1])
+
+
+def opens(path):
+    """The report of a file that is being written, or None if there is nothing to see yet."""
+    run = subprocess.run([CAIRN, "report", "--json", path], capture_output=True, check=False,
+                         env=environment(), timeout=60)
+    return run.returncode == 0 and Recording(path, run).report["totals"]["allocations"] > 0
+
+
+def test_a_killed_recorder_leaves_the_program_alone(scratch, adopt_orphans):
+    path = scratch / "out.cairn"
+    cairn, pid = start_worker(path, "-q", "--checkpoint-interval", "50ms")
+    wait_until(lambda: opens(path), "a checkpoint")
+    cairn.kill()
+    assert cairn.wait() == -signal.SIGKILL
+    cairn.stdin.write(b"go on\n")
+    cairn.stdin.flush()
+    assert read_to_end(cairn.stdout.fileno()) == b"finished\n"
+    assert read_to_end(cairn.stderr.fileno()) == b""
+    assert os.waitpid(pid, 0) == (pid, 0)
+    cairn.stdin.close()
+
+    report = Recording(path, None).report
+    assert report["run"]["state"] == "running", "the file says that the run had not ended"
+    assert report["run"]["checkpoint_interval_ms"] >= 50, "and when a newer one was to come"
+    assert 0 < report["totals"]["allocations"] <= PAIRS_BEFORE
+    text = subprocess.run([CAIRN, "report", path], capture_output=True, check=False,
+                          env=environment(), timeout=60)
+    assert text.returncode == 0
+    assert (text.stdout + text.stderr).count(b"descend") > 0
+    assert b"newer ones come every " in text.stdout
+
+
+def test_a_file_opens_while_the_program_runs(scratch):
+    path = scratch / "out.cairn"
+    cairn, _ = start_worker(path, "-q", "--checkpoint-interval", "50ms", after=1000)
+    wait_until(lambda: opens(path) and
+               Recording(path, None).totals["allocations"] >= PAIRS_BEFORE, "all so far")
+    assert Recording(path, None).totals["allocations"] == PAIRS_BEFORE
+    out, err = cairn.communicate(b"go on\n", timeout=60)
+    assert (cairn.returncode, out, err) == (0, b"finished\n", b"")
+    recording = Recording(path, None)
+    recording.assert_whole()
+    assert recording.totals["allocations"] == PAIRS_BEFORE + 1000
+
+
+@pytest.fixture
+def small_disk(scratch):
+    """(folder, how to start a process there) so that a file cannot grow beyond 8 KiB.
+
+    A file system of that size where we may mount one, else a limit on the size of files.
+    """
+    folder = scratch / "disk"
+    folder.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", folder],
+                           capture_output=True, check=False)
+    if mount.returncode == 0:
+        yield folder, None
+        subprocess.run(["umount", "-l", folder], check=True)
+    else:
+        limit = 8 << 10
+        yield folder, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+
+def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
+    folder, limit = small_disk
+    path = folder / "out.cairn"
+    # Few stacks at first, so that the first checkpoint fits; then too many.
+    cairn, _ = start_worker(path, "--checkpoint-interval", "20ms", before=16, after=2_000_000,
+                            preexec_fn=limit)
+    wait_until(lambda: opens(path), "a checkpoint")
+    out, err = cairn.communicate(b"go on\n", timeout=120)
+    assert (cairn.returncode, out) == (0, b"finished\n")
+    said = [line for line in err.decode().splitlines()
+            if "space" in line.lower() or "too large" in line.lower()]
+    assert len(said) == 1, err.decode()
+    assert str(path) in said[0]
+    report = Recording(path, None).report
+    assert report["totals"]["allocations"] > 0
+    assert report["run"]["state"] == "running"
+
+
+def test_a_damaged_file_opens_up_to_the_last_whole_checkpoint(record, scratch):
+    """Cut anywhere: never a crash; an answer with a word on what is missing, or one sentence."""
+    whole = record(PROGRAMS / "worker", 5000, 5000, stdin=b"\n", is_compared=False,
+                   options=["--checkpoint-interval", "10ms"])
+    content = whole.path.read_bytes()
+    damaged = scratch / "damaged.cairn"
+    answers = 0
+    for part in range(1, 40):
+        damaged.write_bytes(content[:len(content) * part // 40])
+        run = subprocess.run([CAIRN, "report", "--json", damaged], capture_output=True,
+                             check=False, env=environment(), timeout=60)
+        assert run.returncode in (0, 2), run.stderr
+        if run.returncode == 0:
+            answers += 1
+            report = Recording(damaged, None).report
+            assert report["damage"], part
+            assert report["totals"]["allocations"] <= 10_000
+        else:
+            assert run.stderr.startswith(b"cairn: ") and run.stderr.count(b"\n") == 1
+    assert answers > 0
+
+
+def test_a_flipped_byte_is_noticed(record, scratch):
+    whole = record(PROGRAMS / "calls")
+    content = bytearray(whole.path.read_bytes())
+    damaged = scratch / "damaged.cairn"
+    for part in range(1, 20):
+        place = len(content) * part // 20
+        content[place] ^= 0x55
+        damaged.write_bytes(content)
+        content[place] ^= 0x55
+        run = subprocess.run([CAIRN, "report", "--json", damaged], capture_output=True,
+                             check=False, env=environment(), timeout=60)
+        assert run.returncode in (0, 2), run.stderr
+        if run.returncode == 0:
+            report = Recording(damaged, None).report
+            assert report["damage"] or report == whole.report, place

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Lifecycle: however a program begins, multiplies and ends, nothing is lost and its exit status,
+its output and its signals are its own. The fixture compares each run with a bare one."""
+import os
+import pty
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from cairn_run import (CAIRN, PROGRAMS, Recording, assert_totals, environment, expected_totals,
+                       truth_of)
+from waiting import read_until
+
+ENDINGS = {"return": 0, "exit": 3, "_exit": 4, "quick_exit": 5, "abort": 134, "segv": 139,
+           "kill": 137}
+
+
+@pytest.mark.parametrize("way, status", ENDINGS.items())
+def test_every_way_to_end_loses_nothing(record, way, status):
+    recording = record(PROGRAMS / "ending", way)
+    code = recording.finished.returncode
+    assert (code if code >= 0 else 128 - code) == status
+    assert_totals(recording, expected_totals("ending"))
+
+
+@pytest.mark.parametrize("way, status", [("interrupt", 130), ("caught", 6)])
+def test_control_c_reaches_the_program_and_the_recorder_finishes(scratch, way, status):
+    """The whole foreground group of a terminal gets SIGINT, cairn too."""
+    path = scratch / "out.cairn"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(CAIRN, [str(CAIRN), "record", "-q", "-o", str(path), "--",
+                          str(PROGRAMS / "ending"), way], environment())
+    read_until(terminal, b"ready")
+    os.write(terminal, b"\x03")
+    _, wait_status = os.waitpid(pid, 0)
+    os.close(terminal)
+    code = os.waitstatus_to_exitcode(wait_status)
+    assert (code if code >= 0 else 128 - code) == status
+    recording = Recording(path, None)
+    recording.assert_whole()
+    assert_totals(recording, expected_totals("ending"))
+
+
+@pytest.mark.parametrize("name", ["empty", "fork_both", "blocked_signals", "signal_stack",
+                                  "short_threads", "confined"])
+def test_programs_that_do_unusual_things(record, name):
+    recording = record(PROGRAMS / name)
+    assert recording.finished.returncode == 0
+    assert_totals(recording, expected_totals(name))
+
+
+@pytest.mark.parametrize("how", ["exec", "vfork", "spawn"])
+def test_new_images_go_on_in_the_same_recording(record, how):
+    recording = record(PROGRAMS / "exec_chain", how, "1")
+    assert recording.finished.returncode == 7
+    assert_totals(recording, expected_totals("exec_chain", how))
+    images = recording.report["processes"]
+    assert len([image for image in images if image["costs"]["allocations"] == 10]) == 3
+    assert len({image["pid"] for image in images}) == (1 if how == "exec" else 3)
+
+
+@pytest.mark.parametrize("name, variant, want", [
+    ("fork_both", None, {"allocations": 17, "frees": 0, "leaked_allocations": 17}),
+    ("exec_chain", "spawn", {"allocations": 10, "frees": 5, "leaked_allocations": 5}),
+    ("exec_chain", "vfork", {"allocations": 10, "frees": 5, "leaked_allocations": 5}),
+])
+def test_no_children_records_the_program_alone(record, name, variant, want):
+    arguments = [variant, "1"] if variant else []
+    recording = record(PROGRAMS / name, *arguments, options=["--no-children"])
+    assert_totals(recording, {**want, "processes": 1})
+
+
+def test_a_daemon_that_closed_everything_is_recorded_to_its_end(record, scratch):
+    done = scratch / "done"
+    # A bare run would not wait for the daemon, so there is nothing to compare with.
+    recording = record(PROGRAMS / "daemon", done, is_compared=False)
+    assert (recording.finished.returncode, recording.finished.stdout, recording.finished.stderr) == (
+        0, b"", b"")
+    assert done.read_text() == "done\n"
+    assert_totals(recording, expected_totals("daemon"))
+
+
+def test_pending_cancellation_is_not_acted_upon_inside_malloc(record):
+    recording = record(PROGRAMS / "cancelled_pending")
+    truth = truth_of("cancelled_pending")
+    costs = recording.costs_within("work")
+    assert {cost: costs[cost] for cost in truth} == truth
+    assert recording.totals["threads"] == 2
+
+
+def test_a_thread_cancelled_inside_malloc_harms_nobody(record):
+    recording = record(PROGRAMS / "cancelled_inside")
+    truth = truth_of("cancelled_inside")
+    costs = recording.costs_within("main")
+    assert {cost: costs[cost] for cost in truth} == truth
+    dying = recording.costs_within("work")
+    # At most one block can be between its allocation and its free.
+    assert dying["allocations"] - dying["frees"] in (0, 1)
+
+
+def test_the_program_keeps_its_own_preload(record):
+    own = {"LD_PRELOAD": str(PROGRAMS / "libown_preload.so")}
+    recording = record(PROGRAMS / "preloaded", env=own)
+    assert recording.finished.returncode == 0
+    assert_totals(recording, expected_totals("preloaded"))
+
+
+def says_unseen(recording):
+    """What the report says of executables whose own malloc hid their heap: as JSON and in words."""
+    run = subprocess.run([CAIRN, "report", recording.path], env=environment(), capture_output=True,
+                         check=True, timeout=60)
+    said = b"has its own malloc built in: its heap was not seen" in run.stdout + run.stderr
+    return [process["own_allocator"] for process in recording.report["processes"]], said
+
+
+def test_an_address_lent_to_malloc_is_no_malloc(record):
+    program = PROGRAMS / "lent_address"
+    symbols = subprocess.run(["readelf", "-W", "--dyn-syms", program], capture_output=True,
+                             text=True, check=True).stdout
+    (value,) = re.findall(r" ([0-9a-f]{16}) .* UND malloc\b", symbols)
+    assert int(value, 16) != 0, "the program is not what this is about"
+    recording = record(program)
+    assert_totals(recording, expected_totals("lent_address"))
+    assert says_unseen(recording) == ([False], False)
+
+
+def test_a_malloc_of_the_executable_s_own_is_named(record):
+    recording = record(PROGRAMS / "own_malloc", options=["--force"], is_compared=False)
+    assert recording.finished.stdout == b"own malloc\n"
+    assert recording.totals["allocations"] == 0
+    assert says_unseen(recording) == ([True], True)
+
+
+def test_the_distribution_s_python_is_seen(record):
+    """Debian's stands at a fixed address and takes malloc's."""
+    recording = record("/usr/bin/python3", "-c", "pass")
+    assert recording.totals["allocations"] > 0
+    assert says_unseen(recording) == ([False], False)
+
+
+def test_a_plugin_bound_to_itself_first_is_recorded_too(record):
+    recording = record(PROGRAMS / "deep_bind", PROGRAMS / "libdeep_plugin.so")
+    truth = truth_of("deep_bind")
+    ours, theirs = recording.costs_within("main"), recording.costs_within("deep_plugin_make")
+    assert {cost: ours.get(cost, 0) + theirs.get(cost, 0) for cost in truth} == truth
+
+
+def test_a_program_finds_plugins_on_its_own_path(record):
+    """dlopen looks where the RUNPATH of its caller points, which must still be the program."""
+    recording = record(PROGRAMS / "own_path")
+    assert recording.finished.returncode == 0
+    assert recording.finished.stdout == b"plain\ndeep\n"
+
+
+def test_a_long_command_line_is_kept_whole(record):
+    words = [f"argument-number-{number}" for number in range(260)]
+    words.append("x" * 1500)
+    assert len(" ".join(words)) > 6 * 1024
+    recording = record(PROGRAMS / "ending", "exit", *words)
+    assert_totals(recording, expected_totals("ending"))
+    line = recording.report["run"]["command_line"]
+    assert line.endswith(" ".join(words))
+
+
+@pytest.mark.parametrize("folder", ["with space/and 'quote'", "with\nnewline", "mit-ümlaut-ß",
+                                    "d" * 200])
+def test_unusual_paths(record, scratch, folder):
+    program = scratch / folder / "my program"
+    program.parent.mkdir(parents=True)
+    shutil.copy(PROGRAMS / "ending", program)
+    recording = record(program, "exit")
+    assert_totals(recording, expected_totals("ending"))
+    assert recording.report["run"]["program"] == str(program)
+    assert any(module["path"] == str(program) for module in recording.report["modules"])
+
+
+def test_output_beside_a_program_with_an_unusual_name(scratch):
+    """The default name of the file is made from the program's."""
+    program = scratch / "new\nline"
+    shutil.copy(PROGRAMS / "ending", program)
+    run = subprocess.run([CAIRN, "-q", program, "exit"], cwd=scratch, env=environment(),
+                         capture_output=True, check=False, timeout=60)
+    assert run.returncode == 3
+    files = [path for path in scratch.iterdir() if path.suffix == ".cairn"]
+    assert len(files) == 1
+    recording = Recording(files[0], run)
+    recording.assert_whole()
+    assert_totals(recording, expected_totals("ending"))
+    assert files[0].name.endswith(f".{recording.report['run']['pid']}.cairn")
+
+
+def test_standard_streams_are_the_program_s(record):
+    """A megabyte through cat, with bytes of every value."""
+    recording = record("/bin/cat", stdin=bytes(range(256)) * 4096)
+    assert recording.finished.stdout == bytes(range(256)) * 4096
+
+
+def test_descriptors_of_the_program_are_its_own(record):
+    """The program sees no descriptor that a bare run would not have."""
+    recording = record("/bin/ls", "/proc/self/fd")
+    assert recording.finished.stdout.split() == [b"0", b"1", b"2", b"3"]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Memory: what recording adds to the program does not grow with its run, its stacks or its blocks;
+what the recorder takes is bounded by live blocks and distinct stacks."""
+import os
+import pty
+import signal
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from waiting import read_until
+
+MIB = 1 << 20
+TOLERANCE_KIB = 1024  # a lane that was pressed has a larger ring and nursery, up to 1.125 MiB
+
+
+def resident_kib(command):
+    run = subprocess.run([*map(str, command)], env=environment(), capture_output=True, check=True,
+                         timeout=120)
+    return int(run.stdout)
+
+
+def extra_kib(scratch, *arguments):
+    """What recording adds to the program's resident memory."""
+    program = [PROGRAMS / "resident", *arguments]
+    recorded = [CAIRN, "record", "-q", "-o", scratch / "x.cairn", "--", *program]
+    bare = min(resident_kib(program) for _ in range(2))
+    return min(resident_kib(recorded) for _ in range(2)) - bare
+
+
+@pytest.mark.parametrize("what, short, long", [
+    ("run time", (200_000, 64, 0), (4_000_000, 64, 0)),
+    ("stacks", (600_000, 20_000, 0), (600_000, 200_000, 0)),
+    ("live blocks", (200_000, 64, 100_000), (200_000, 64, 1_000_000)),
+])
+def test_the_program_s_extra_memory_does_not_grow(scratch, what, short, long):
+    first, second = extra_kib(scratch, *short), extra_kib(scratch, *long)
+    assert second - first <= TOLERANCE_KIB, f"with {what}: {first} KiB, then {second} KiB"
+    assert second <= 4096, f"with {what}: {second} KiB"
+
+
+def recorder_bytes(path, *command, options=()):
+    """The highest resident memory of cairn (and of the program, which is far below it)."""
+    words = [CAIRN, "record", *options, "-o", path, "--", *command]
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_WRONLY, 0) for fd in (1, 2)]
+    pid = os.posix_spawn(CAIRN, [str(word) for word in words], environment(), file_actions=quiet)
+    _, status, usage = os.wait4(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    return usage.ru_maxrss * 1024
+
+
+def bound_bytes(blocks, nodes):
+    """64 MiB, 24 bytes for each live block, 150 bytes for each distinct node of a stack."""
+    return 64 * MIB + 24 * blocks + 150 * nodes
+
+
+def assert_within(took, bound):
+    assert took <= bound, f"{took // MIB} MiB of {bound // MIB} MiB"
+
+
+def test_the_recorder_stays_within_its_bound_with_many_blocks(scratch):
+    blocks, stacks = 1_000_000, 100_000
+    path = scratch / "x.cairn"
+    took = recorder_bytes(path, PROGRAMS / "resident", 200_000, stacks, blocks)
+    report = Recording(path, None).report_of("-n", "1", "-s", "1") # all of it would be gigabytes
+    assert set(report["lost"].values()) == {0}
+    assert report["totals"]["leaked_allocations"] == blocks
+    assert report["totals"]["stacks"] >= stacks
+    # Nodes: the paths of 24 levels share their outer parts; two frames a level, and a leaf.
+    nodes = stacks * 2 + sum(min(stacks, 2 ** level) for level in range(24)) * 2
+    assert_within(took, bound_bytes(blocks, nodes))
+
+
+STACKS = 1_000_000
+NODES = STACKS + sum(4 ** level for level in range(1, 10)) # leaves, and what is around them
+
+
+@pytest.mark.parametrize("options", [(), ("-q",)])
+def test_the_recorder_stays_within_its_bound_with_a_million_stacks(scratch, options):
+    path = scratch / "x.cairn"
+    took = recorder_bytes(path, PROGRAMS / "distinct_stacks", STACKS, 4, options=options)
+    report = subprocess.run([CAIRN, "report", "-n", "1", path], capture_output=True, check=True,
+                            timeout=120).stdout.decode()
+    assert "4,000,000" in report and "1,000,000 call stacks" in report
+    assert_within(took, bound_bytes(0, NODES))
+
+
+def test_a_million_stacks_make_no_report_of_gigabytes(scratch):
+    path = scratch / "x.cairn"
+    recorder_bytes(path, PROGRAMS / "distinct_stacks", STACKS, 1)
+    report = Recording(path, None).report_of("-n", "1")
+    site = report["top"]["allocations"][0]
+    assert site["stack_count"] == STACKS
+    assert site["stacks_left_out"] + len(site["stacks"]) == STACKS
+    assert len(site["stacks"]) == 100
+
+
+def test_what_takes_long_is_told_on_a_terminal(scratch):
+    """All stacks of a million as JSON are gigabytes: merging and writing them takes many seconds."""
+    path = scratch / "x.cairn"
+    recorder_bytes(path, PROGRAMS / "distinct_stacks", STACKS, 1)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+        os.execve(CAIRN, ["cairn", "report", "--json", "-s", "0", path], environment())
+    shown = read_until(terminal, b"\r\x1b[Kwriting the report, call stacks: ")
+    while not (count := shown.rpartition(b"stacks: ")[2])[:1].isdigit():
+        shown += os.read(terminal, 64)
+    assert int(count.split(b"\r")[0].replace(b",", b"")) >= 0
+    os.kill(pid, signal.SIGKILL) # what is to be seen has been seen
+    os.waitpid(pid, 0)
+    os.close(terminal)

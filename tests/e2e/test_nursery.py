@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""The nursery changes no figure: programs recorded with it and without it, against each other and
+against what a program counts itself, whatever way it ends."""
+import pytest
+
+from cairn_run import PROGRAMS, thread_block_bytes
+
+COUNTS = ["allocations", "frees", "allocated_bytes", "temporary", "leaked_allocations",
+          "leaked_bytes", "peak_bytes"]
+OFF = {"CAIRN_NURSERY": "0"}
+
+ONE_THREAD = ["malloc_family", "aligned_forms", "realloc_forms", "zero_sizes", "string_functions",
+              "temporary", "peak", "constructors", "operators", "rust_blocks"]
+ENDINGS = ["return", "exit", "kill"]
+
+
+def sites(recording):
+    """What each call site did; own_peak_bytes is left out, for it has the resolution of a tick."""
+    found = {}
+    for site in recording.report["top"]["allocations"]:
+        costs = {cost: value for cost, value in site["costs"].items() if cost != "own_peak_bytes"}
+        found.setdefault((site["function"], site["line"], site["module"]), []).append(costs)
+    return found
+
+
+def totals(recording, left_out=()):
+    timed = ("peak_time_ms", "peak_rss_bytes", "runtime_ms")
+    return {cost: value for cost, value in recording.totals.items()
+            if cost not in timed and cost not in left_out}
+
+
+@pytest.mark.parametrize("name", ONE_THREAD)
+def test_one_thread_is_recorded_the_same_with_and_without(record, name):
+    held = record(PROGRAMS / name, is_compared=False)
+    sent = record(PROGRAMS / name, env=OFF, is_compared=False)
+    assert totals(held) == totals(sent)
+    assert sites(held) == sites(sent)
+
+
+@pytest.mark.parametrize("name", ["threads", "cross_thread", "fork_both"])
+def test_threads_and_processes_too_but_for_the_peak(record, name):
+    held = record(PROGRAMS / name, is_compared=False)
+    sent = record(PROGRAMS / name, env=OFF, is_compared=False)
+    inexact = ("peak_bytes", "peak_blocks", "peak_error_bytes")
+    assert totals(held, inexact) == totals(sent, inexact)
+    bound = held.totals["peak_error_bytes"] + sent.totals["peak_error_bytes"]
+    assert abs(held.totals["peak_bytes"] - sent.totals["peak_bytes"]) <= bound
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("nursery", [{}, OFF], ids=["on", "off"])
+def test_a_program_s_own_count_is_ours_however_it_ends(record, ending, nursery):
+    recording = record(PROGRAMS / "young_blocks", 300000, 1, ending, env=nursery)
+    counted = dict(zip(COUNTS, map(int, recording.finished.stdout.split())))
+    assert {cost: recording.totals[cost] for cost in COUNTS} == counted
+    assert recording.totals["peak_error_bytes"] == 0
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_threads_that_wait_have_told_everything(record, ending):
+    program = PROGRAMS / "young_blocks"
+    threads = 4
+    recording = record(program, 50000, threads, ending)
+    counted = dict(zip(COUNTS, map(int, recording.finished.stdout.split())))
+    tables = (threads - 1) * thread_block_bytes(program)
+    for cost in ("allocations", "leaked_allocations"):
+        counted[cost] += threads - 1
+    for cost in ("allocated_bytes", "leaked_bytes"):
+        counted[cost] += tables
+    sum_of_peaks = counted.pop("peak_bytes") + tables
+    assert {cost: recording.totals[cost] for cost in counted} == counted
+    assert recording.totals["unknown_frees"] == 0
+    # The true peak lies between what is live at the end and the sum of all threads' peaks.
+    bound = recording.totals["peak_error_bytes"]
+    assert counted["leaked_bytes"] - bound <= recording.totals["peak_bytes"] <= sum_of_peaks + bound
+
+
+def test_stacks_at_the_peak_are_the_same(record):
+    held = record(PROGRAMS / "young_blocks", 300000, 1, "return", is_compared=False)
+    sent = record(PROGRAMS / "young_blocks", 300000, 1, "return", env=OFF, is_compared=False)
+    assert len(sites(held)) >= 3
+    assert sites(held) == sites(sent)

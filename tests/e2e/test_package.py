@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""What is installed works from where it lies: any prefix, and the Debian package."""
+import re
+import subprocess
+
+from cairn_run import BUILD, PROGRAMS, Recording, environment, assert_totals, expected_totals
+
+FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE",
+         "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1"]
+
+
+def run(*command, **settings):
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=True,
+                          env=environment(), timeout=300, **settings).stdout
+
+
+def assert_works(prefix, scratch):
+    """Records from there; no library of the build tree is used."""
+    path = scratch / "x.cairn"
+    found = subprocess.run([prefix / "bin/cairn", "-q", "-o", path, PROGRAMS / "ending", "exit"],
+                           env=environment(), cwd="/", check=False, capture_output=True)
+    assert (found.returncode, found.stdout) == (3, b"to stdout\n"), found.stderr
+    recording = Recording(path, found)
+    recording.assert_whole()
+    assert_totals(recording, expected_totals("ending"))
+    libraries = [module["path"] for module in recording.report["modules"]
+                 if "cairn_preload" in module["path"]]
+    assert all(library.startswith(str(prefix)) for library in libraries)
+
+
+def test_install_below_any_prefix(scratch):
+    prefix = scratch / "a prefix" / "of ours"
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    for name in FILES:
+        assert (prefix / name).is_file(), name
+    assert_works(prefix, scratch)
+    moved = scratch / "moved"
+    prefix.rename(moved)
+    assert_works(moved, scratch)
+
+
+def test_the_debian_package(scratch):
+    run("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", scratch)
+    packages = list(scratch.glob("cairn_*.deb"))
+    assert len(packages) == 1
+    contents = run("dpkg-deb", "--contents", packages[0])
+    for name in FILES:
+        assert re.search(rf"^-\S+ root/root .* \./usr/{re.escape(name)}$", contents, re.M), contents
+    depends = run("dpkg-deb", "--field", packages[0], "Depends")
+    for library in ("libc6 (>=", "libdw1", "libzstd1"):
+        assert library in depends
+    assert "libstdc++" not in depends
+    assert run("dpkg-deb", "--field", packages[0], "Package") == "cairn\n"
+    root = scratch / "root"
+    run("dpkg", "-x", packages[0], root)
+    assert_works(root / "usr", scratch)

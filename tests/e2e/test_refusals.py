@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""Refusals: one clear sentence on stderr, the status that a shell would give, nothing left behind."""
+import gzip
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, environment
+
+OTHER_TEXT = b"v what is this, a poem?\n" * 3
+
+
+def refuse(scratch, arguments, status, *words):
+    """Runs cairn with the arguments and checks all that holds for every refusal."""
+    before = sorted(scratch.rglob("*"))
+    run = subprocess.run([CAIRN, *map(str, arguments)], cwd=scratch, env=environment(),
+                         stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    said = run.stderr.decode()
+    assert run.returncode == status, said
+    assert run.stdout == b""
+    assert said.startswith("cairn: ") and said.endswith("\n") and said.count("\n") == 1, said
+    for word in words:
+        assert word.lower() in said.lower(), said
+    assert sorted(scratch.rglob("*")) == before
+
+
+def elf32():
+    """The smallest executable for 32-bit x86 that Linux would start: it exits with 0."""
+    code = b"\xb8\x01\x00\x00\x00\x31\xdb\xcd\x80"
+    head = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9) + struct.pack(
+        "<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    size = 52 + 32 + len(code)
+    return head + struct.pack("<IIIIIIII", 1, 0, 0x8048000, 0x8048000, size, size, 5, 0x1000) + code
+
+
+def make_executable(path, content):
+    path.write_bytes(content)
+    path.chmod(0o755)
+    return path
+
+
+def setuid_program(scratch):
+    """A program that would run as somebody else than who starts it."""
+    if os.geteuid() != 0:
+        return pathlib.Path("/usr/bin/passwd")
+    program = scratch / "privileged"
+    shutil.copy(PROGRAMS / "ending", program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    return program
+
+
+def test_no_such_program(scratch):
+    refuse(scratch, ["./nowhere"], 127, "nowhere", "no such")
+    refuse(scratch, ["record", "--", "no-such-program-anywhere"], 127, "no-such-program-anywhere",
+           "PATH")
+
+
+def test_not_executable(scratch):
+    (scratch / "plain").write_text("text\n")
+    (scratch / "folder").mkdir()
+    refuse(scratch, ["./plain"], 126, "plain", "execut")
+    refuse(scratch, ["./folder"], 126, "folder", "directory")
+
+
+def test_static_executable(scratch):
+    refuse(scratch, [PROGRAMS / "static_program"], 126, "static_program", "static")
+
+
+def test_an_executable_with_its_own_malloc(scratch):
+    refuse(scratch, [PROGRAMS / "own_malloc"], 126, "own_malloc", "its own malloc")
+
+
+def test_a_32_bit_executable(scratch):
+    make_executable(scratch / "small", elf32())
+    refuse(scratch, ["./small"], 126, "small", "32-bit")
+
+
+def test_another_machine_s_executable(scratch):
+    foreign = bytearray((PROGRAMS / "ending").read_bytes())
+    foreign[18:20] = struct.pack("<H", 243)  # e_machine: RISC-V
+    make_executable(scratch / "foreign", bytes(foreign))
+    refuse(scratch, ["./foreign"], 126, "foreign")
+
+
+def test_a_setuid_executable(scratch):
+    refuse(scratch, [setuid_program(scratch)], 126, "setuid")
+
+
+@pytest.mark.parametrize("script, want", [
+    ("#!/bin/sh\necho from a script\n", b"from a script\n"),
+    ("echo without a first line\n", b"without a first line\n"),
+])
+def test_a_script_is_no_reason_to_refuse(record, scratch, script, want):
+    make_executable(scratch / "script", script.encode())
+    if script.startswith("#!"):
+        assert record(scratch / "script").finished.stdout == want
+    else:
+        # Only a shell starts such a file; exec says that it is none.
+        refuse(scratch, ["./script"], 126, "script")
+
+
+def test_output_that_cannot_be_written(scratch):
+    (scratch / "file").write_text("")
+    refuse(scratch, ["-o", "file/out.cairn", PROGRAMS / "ending"], 2, "file/out.cairn")
+    refuse(scratch, ["-o", "/proc/out.cairn", PROGRAMS / "ending"], 2, "/proc/out.cairn")
+    (scratch / "taken.cairn").mkdir()
+    refuse(scratch, ["-o", "taken.cairn", PROGRAMS / "ending"], 2, "taken.cairn")
+
+
+def xxh64_of_16_bytes(data):
+    """XXH64 with seed 0, for exactly 16 bytes; written from its specification."""
+    prime = (11400714785074694791, 14029467366897019727, 1609587929392839161,
+             9650029242287828579, 2870177450012600261)
+    mask = (1 << 64) - 1
+
+    def rotated(value, count):
+        return (value << count | value >> (64 - count)) & mask
+
+    state = (prime[4] + 16) & mask
+    for lane in struct.unpack("<QQ", data):
+        state ^= rotated(lane * prime[1] & mask, 31) * prime[0] & mask
+        state = (rotated(state, 27) * prime[0] + prime[3]) & mask
+    state = (state ^ state >> 33) * prime[1] & mask
+    state = (state ^ state >> 29) * prime[2] & mask
+    return state ^ state >> 32
+
+
+def with_later_version(recording):
+    """The same file, claiming the next version of the format (docs/format/recording.md, 2.1)."""
+    content = bytearray(recording.path.read_bytes())
+    assert struct.unpack_from("<Q", content, 16)[0] == xxh64_of_16_bytes(bytes(content[:16]))
+    version = struct.unpack_from("<H", content, 8)[0]
+    struct.pack_into("<H", content, 8, version + 1)
+    struct.pack_into("<Q", content, 16, xxh64_of_16_bytes(bytes(content[:16])))
+    return bytes(content)
+
+
+@pytest.mark.parametrize("content, words", [
+    (b"", ["empty"]),
+    (b"#!/bin/sh\necho hello\n", ["not a recording"]),
+    (bytes(range(256)) * 64, ["not a recording"]),
+    (OTHER_TEXT, ["not a recording"]),
+    (gzip.compress(OTHER_TEXT), ["compressed file and no recording"]),
+    # One raw block in a zstd frame: magic, descriptor, size, block header, content.
+    (b"\x28\xb5\x2f\xfd\x20" + bytes([len(OTHER_TEXT)]) +
+     (len(OTHER_TEXT) << 3 | 1).to_bytes(3, "little") + OTHER_TEXT, ["compressed file and no recording"]),
+])
+def test_files_that_are_no_recordings(scratch, content, words):
+    (scratch / "given.cairn").write_bytes(content)
+    for form in (["report", "given.cairn"], ["--analyze", "given.cairn"], ["given.cairn"]):
+        refuse(scratch, form, 2, "given.cairn", *words)
+
+
+def test_files_that_are_not_there(scratch):
+    refuse(scratch, ["report", "gone.cairn"], 2, "gone.cairn", "no such")
+    refuse(scratch, ["report", "."], 2, "directory")
+
+
+def test_a_recording_of_a_later_version(record, scratch):
+    content = with_later_version(record(PROGRAMS / "ending"))
+    (scratch / "later.cairn").write_bytes(content)
+    refuse(scratch, ["report", "later.cairn"], 2, "later.cairn", "newer")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--pid", "1"], ["--pid"]),
+    (["--no-such-option", "true"], ["--no-such-option"]),
+    (["record", "--max-frames", "many", "true"], ["--max-frames", "many"]),
+    (["record", "--overflow", "perhaps", "true"], ["--overflow", "perhaps"]),
+    (["record", "--checkpoint-interval", "-1", "true"], ["--checkpoint-interval"]),
+    (["record"], ["program"]),
+    (["report"], ["file"]),
+    (["report", "-n", "x", "f"], ["-n"]),
+    (["report", "--sort", "beauty", "f"], ["--sort", "beauty"]),
+    (["report", "--filter-function", "(", "f"], ["--filter-function"]),
+])
+def test_command_lines_that_make_no_sense(scratch, arguments, words):
+    refuse(scratch, arguments, 2, *words)

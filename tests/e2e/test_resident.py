@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""The split of resident memory, held against what the test itself reads from /proc and against what
+the allocator says of itself."""
+import json
+import os
+import re
+import signal
+import subprocess
+from collections import Counter
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from conversation import ctl
+from waiting import read_until, wait_until
+
+MIB = 1 << 20
+PAGE = 4096
+KINDS = ["live", "rounding", "kept", "mapped", "stack", "file", "shared", "own", "rest"]
+# mallinfo2 counts what the caches of threads hold as in use.
+NO_CACHES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+OWN = re.compile(r"/memfd:cairn-session|libcairn_preload")
+
+
+def smaps(pid):
+    """[(name, resident bytes)] of each line of a memory map, in its order."""
+    areas = []
+    for line in open(f"/proc/{pid}/smaps").read().splitlines():
+        head = re.match(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)", line)
+        if head:
+            areas.append([head.group(1), 0])
+        elif line.startswith("Rss:"):
+            areas[-1][1] = int(line.split()[1]) * 1024
+    return areas
+
+
+class Waiting:
+    """A program under cairn that says what its allocator says, and waits for a line."""
+
+    def __init__(self, scratch, *arguments, options=()):
+        self.path = scratch / "x.cairn"
+        self.process = subprocess.Popen(
+            [CAIRN, "record", "-q", "-o", self.path, *options, "--", PROGRAMS / "memory_kinds",
+             *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(NO_CACHES))
+        line = read_until(self.process.stdout.fileno(), b"ready").decode()
+        self.arena, self.in_use, self.free, self.mapped = map(int, line.split()[:4])
+        children = open(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read()
+        self.pid = int(children.split()[0])
+        for _ in range(2):  # two rounds of the recorder: by then it has seen the program
+            ctl(self.path, "status")
+        self.areas = smaps(self.pid)
+
+    def finish(self, is_whole=True):
+        """Ends the program. Returns the split at its end."""
+        self.process.communicate(b"\n", timeout=60)
+        assert self.process.returncode == 0
+        self.recording = Recording(self.path, self.process)
+        if is_whole:
+            self.recording.assert_whole()
+        verified = subprocess.run([CAIRN, "verify", self.path], capture_output=True, text=True,
+                                  check=False)
+        assert not re.search("look|part|mapping", verified.stdout), verified.stdout
+        self.split = self.recording.report["resident"]["end"]
+        return self.split
+
+    def rss_of(self, pattern):
+        return sum(rss for name, rss in self.areas if re.search(pattern, name))
+
+    def parts(self, kind):
+        return [part for part in self.split["parts"] if part["kind"] == kind]
+
+
+def assert_sound(run):
+    """What holds of every split: it adds up, little is left over, and the kernel agrees."""
+    split = run.split
+    assert split["at_exit"], "the last look was taken when the program had begun to exit"
+    assert sum(split["bytes"].values()) == split["rss_bytes"]
+    by_kind = Counter()
+    for part in split["parts"]:
+        by_kind[part["kind"]] += part["rss_bytes"]
+    assert {kind: by_kind[kind] for kind in KINDS} == split["bytes"]
+    assert split["bytes"]["rest"] < 0.05 * split["rss_bytes"]
+    # exit itself touches some pages more.
+    total = sum(rss for _, rss in run.areas)
+    assert abs(split["rss_bytes"] - total) <= 64 * PAGE
+    assert abs(split["bytes"]["own"] - run.rss_of(OWN)) <= 32 * PAGE
+    files = Counter()
+    for part in run.parts("file"):
+        files[part["path"]] += part["rss_bytes"]
+    for path in {name for name, _ in run.areas if name.startswith("/usr")} - {""}:
+        if not OWN.search(path):
+            # The memory behind a library's mappings, which is its .bss, has no name in the map.
+            assert -8 * PAGE <= files[path] - run.rss_of(re.escape(path) + "$") <= 64 * PAGE, path
+
+
+def near(value, truth, slack):
+    assert abs(value - truth) <= slack, f"{value}, but {truth} +- {slack}"
+
+
+def test_a_cache(scratch):
+    run = Waiting(scratch, "cache")
+    split = run.finish()
+    assert_sound(run)
+    # One block has a mapping of its own, of which 3 MiB were touched; the rest is in the arena.
+    block, = [part for part in run.parts("live") if part["path"] == ""]
+    near(block["rss_bytes"], 3 * MIB, 2 * PAGE)
+    heap = split["bytes"]["live"] + split["bytes"]["rounding"] - block["rss_bytes"]
+    # malloc adds what would be too small for a block of its own, 16 bytes, to the one before it.
+    assert -4 * PAGE <= run.in_use - heap <= 20_000 * 16
+    near(split["bytes"]["kept"], run.free + run.in_use - heap, 64 * PAGE)
+    mapping, = run.parts("mapped")
+    assert (mapping["rss_bytes"], mapping["virtual_bytes"]) == (6 * MIB, 12 * MIB)
+    assert [frame["function"] for frame in mapping["frames"][:3]] == ["map", "map_half", "cache"]
+
+
+def test_a_fragmented_heap(scratch):
+    run = Waiting(scratch, "fragmented")
+    split = run.finish()
+    assert_sound(run)
+    near(split["bytes"]["live"] + split["bytes"]["rounding"], run.in_use, 16 * PAGE)
+    near(split["bytes"]["kept"], run.free, 64 * PAGE)
+    assert split["bytes"]["kept"] > split["bytes"]["live"]
+    requested = run.recording.totals["leaked_bytes"]
+    assert split["requested_bytes"] == requested
+    near(split["bytes"]["live"], requested, 4 * PAGE)  # all of it was touched
+    assert "kept" in split["estimated"] and "live" not in split["estimated"]
+
+
+def test_a_reader_of_mapped_files(scratch):
+    path = scratch / "data"
+    path.write_bytes(b"x" * 16 * MIB)
+    run = Waiting(scratch, "file", path)
+    split = run.finish()
+    assert_sound(run)
+    assert run.rss_of("data$") >= 16 * MIB
+    mapped = [part for part in run.parts("file") if part["path"] == str(path)]
+    assert sum(part["rss_bytes"] for part in mapped) == run.rss_of("data$")
+    assert {part["frames"][0]["function"] for part in mapped} == {"file", "map"}
+    assert split["bytes"]["shared"] == 2 * MIB
+    shared, = run.parts("shared")
+    assert shared["virtual_bytes"] == 4 * MIB
+
+
+def test_many_threads(scratch):
+    run = Waiting(scratch, "threads")
+    split = run.finish()
+    assert_sound(run)
+    assert 60 * 200 * 1024 < split["bytes"]["stack"] < 60 * 260 * 1024
+    # 100 blocks of 500 bytes a thread.
+    near(split["bytes"]["live"], 60 * 100 * 500, 60 * 2 * PAGE)
+    near(split["bytes"]["live"] + split["bytes"]["rounding"], run.in_use, 60 * 2 * PAGE)
+    # Beside what is free, each arena has its own head in its first page.
+    assert 0 < split["bytes"]["kept"] < run.free + 60 * PAGE
+
+
+def test_a_pool_beside_malloc(scratch):
+    run = Waiting(scratch, "pool")
+    split = run.finish()
+    assert_sound(run)
+    near(split["bytes"]["live"], 3 * MIB, 4 * PAGE)
+    by_top = Counter()
+    for part in run.parts("mapped"):
+        by_top[part["frames"][0]["function"]] += part["rss_bytes"]
+    # 9 MiB, less one unmapped and one that was mapped anew and never touched; 1,000,000 bytes of sbrk.
+    near(by_top["pool"], 7 * MIB + 1_000_000, 3 * PAGE)
+
+
+def test_the_split_at_the_peak_is_the_peak(scratch):
+    run = Waiting(scratch, "cache")
+    run.finish()
+    resident = run.recording.report["resident"]
+    assert resident["peak"]["rss_bytes"] >= resident["end"]["rss_bytes"]
+    assert sum(resident["peak"]["bytes"].values()) == resident["peak"]["rss_bytes"]
+
+
+def test_a_killed_program_has_a_last_look_and_its_age(scratch):
+    run = Waiting(scratch, "fragmented")
+    dump = [CAIRN, "dump", "-t", "looks", run.path]
+    # A checkpoint with a look at the program as it waits.
+    wait_until(lambda: run.path.exists() and
+               str(sum(rss for _, rss in run.areas))[:2] in
+               subprocess.run(dump, capture_output=True, text=True, check=False).stdout,
+               "a look")
+    os.kill(run.pid, signal.SIGKILL)
+    run.process.communicate(timeout=60)
+    report = json.loads(subprocess.run([CAIRN, "report", "--json", run.path], capture_output=True,
+                                       check=True).stdout)
+    end = report["resident"]["end"]
+    assert not end["at_exit"]
+    near(end["rss_bytes"], sum(rss for _, rss in run.areas), 16 * PAGE)
+    assert end["time_ms"] + end["age_ms"] == report["totals"]["runtime_ms"]
+    text = subprocess.run([CAIRN, "report", run.path], capture_output=True, text=True,
+                          check=True).stdout
+    assert "before the end" in text[text.index("RESIDENT MEMORY"):]
+
+
+@pytest.mark.parametrize("how", ["cache", "fragmented", "threads"])
+def test_text_and_json_say_the_same(scratch, how):
+    run = Waiting(scratch, how)
+    split = run.finish()
+    text = subprocess.run([CAIRN, "report", run.path], capture_output=True, text=True,
+                          check=True).stdout
+    section = text[text.index("RESIDENT MEMORY"):]
+    said = re.search(r"live heap blocks +~? *[\d.]+ .iB +[\d.]+% +~? *([\d.]+) (.)iB", section)
+    unit = {"K": 1024, "M": MIB}[said.group(2)]
+    near(float(said.group(1)) * unit, split["bytes"]["live"], 0.06 * unit)
+    bar, = re.findall(r"^  end +(\S+)$", section, re.M)
+    near(bar.count("#") / len(bar), split["bytes"]["live"] / split["rss_bytes"], 1.5 / len(bar))
+
+
+def test_a_look_on_request_is_kept(scratch):
+    run = Waiting(scratch, "fragmented")
+    said = ctl(run.path, "look")
+    kib = int(re.search(r"looked at 1 process with (\d+) KiB", said).group(1))
+    near(kib * 1024, sum(rss for _, rss in run.areas), 16 * PAGE)
+    ctl(run.path, "look")
+    run.finish()
+    looks = subprocess.run([CAIRN, "dump", "-t", "looks", run.path], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    at = looks[0].split("\t").index("flags")
+    assert sum(int(line.split("\t")[at]) & 4 != 0 for line in looks[1:]) == 2
+
+
+def test_a_heap_that_was_recorded_in_part_is_not_called_free(scratch):
+    run = Waiting(scratch, "fragmented", options=["--start-paused"])
+    ctl(run.path, "start")
+    split = run.finish(is_whole=False)
+    assert split["bytes"]["kept"] == 0
+    assert split["bytes"]["rest"] > 0.5 * run.arena
+    assert "[unrecorded heap]" in {part["path"] for part in run.parts("rest")}
+
+
+def test_redis_with_its_own_allocator(scratch):
+    """jemalloc's areas are the program's own mappings, and the heap all the same."""
+    path, socket = scratch / "redis.cairn", scratch / "redis.sock"
+    command = ["/usr/bin/redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
+               "--dir", scratch]
+    ask = ["redis-cli", "-s", socket]
+    with subprocess.Popen([CAIRN, "record", "-q", "-o", path, "--", *command],
+                          env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.STDOUT) as redis:
+        wait_until(socket.exists, "the server's socket")
+        subprocess.run([*ask, "DEBUG", "POPULATE", "20000", "key", "700"], check=True,
+                       capture_output=True)
+        said = subprocess.run([*ask, "INFO", "memory"], capture_output=True, text=True, check=True)
+        used = int(re.search(r"^used_memory:(\d+)", said.stdout, re.M).group(1))
+        subprocess.run([*ask, "SHUTDOWN", "NOSAVE"], capture_output=True, check=False)
+        redis.communicate(timeout=60)
+    report = Recording(path, redis).report
+    peak = report["resident"]["peak"]
+    assert sum(peak["bytes"].values()) == peak["rss_bytes"]
+    assert peak["bytes"]["rest"] < 0.05 * peak["rss_bytes"]
+    # used_memory is what jemalloc handed out, by its size classes.
+    live = peak["bytes"]["live"]
+    assert 0.75 * used < live < 1.02 * used
+    anonymous = [part for part in peak["parts"] if part["kind"] == "mapped"]
+    assert sum(part["rss_bytes"] for part in anonymous) < 0.1 * peak["rss_bytes"]

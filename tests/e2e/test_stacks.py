@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Stacks are the truth: whole stacks at chosen points agree with gdb's, frame by frame: function,
+file, line, module, and what was inlined."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from cairn_run import PROGRAMS, environment, ROOT
+
+SHARED = PROGRAMS / "libshared_part.so"
+
+
+def gdb_stacks(scratch, command, functions=("chosen_point",)):
+    """{size: frames} at every call of the functions, as gdb sees them."""
+    out = scratch / "gdb.json"
+    run = subprocess.run(
+        ["gdb", "-batch", "-nx", "-x", ROOT / "tests" / "e2e" / "gdb_stacks.py", "--args", *command],
+        env=environment({"GDB_STACKS_OUT": str(out), "GDB_STACKS_AT": ":".join(functions)}),
+        capture_output=True, timeout=120, check=False)
+    assert out.exists(), run.stdout + run.stderr
+    return {int(size): frames for size, frames in json.loads(out.read_text()).items()}
+
+
+GROUPS = re.compile(r"<[^<>]*>|\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]")
+
+
+def plain_name(name):
+    """A function's name without what two demanglers write in two ways: parameters, template
+    arguments, return types, numbers of lambdas, clone suffixes, names of trait implementations."""
+    name = name.replace("->", "")
+    while GROUPS.search(name):
+        name = GROUPS.sub("", name)
+    words = [word for word in name.split() if word != "const"]
+    return re.sub(r"\.(constprop|isra|part|cold|lto_priv)\.?\d*|@+[\w.]+", "",
+                  words[-1] if words else "")
+
+
+def own_part(frames, modules):
+    """Frames in the test's own code, where every fact is known; only modules for the others."""
+    facts = []
+    for frame in frames:
+        module = os.path.basename(frame["module"])
+        if module in modules and frame["file"]:
+            facts.append((plain_name(frame["function"]).split("::")[-1], os.path.basename(frame["file"]),
+                          frame["line"], module, frame["inlined"]))
+        else:
+            facts.append((module,))
+    return facts
+
+
+def assert_same_stacks(recording, expected, modules, chosen="chosen_point"):
+    """Every stack that gdb saw is in the recording, from the chosen function's caller outwards."""
+    assert expected
+    for size, frames in expected.items():
+        found = recording.stack_of_size(size)
+        names = [plain_name(frame["function"]).split("::")[-1] for frame in found]
+        assert chosen in names, (size, names)
+        found = found[names.index(chosen) + 1:]
+        assert own_part(found, modules) == own_part(frames, modules), size
+
+
+@pytest.mark.parametrize("name, sizes, extra", [
+    ("calls", range(7001, 7005), ()),
+    ("objects", range(7101, 7107), ()),
+    ("traits", range(7201, 7205), ()),
+    ("shared_user", range(7301, 7303), ("libshared_part.so",)),
+])
+def test_stacks_agree_with_gdb(record, scratch, name, sizes, extra):
+    recording = record(PROGRAMS / name)
+    expected = gdb_stacks(scratch, [PROGRAMS / name])
+    assert sorted(expected) == list(sizes)
+    assert_same_stacks(recording, expected, {name, *extra})
+    for size, frames in expected.items():
+        outermost = [frame["function"] for frame in recording.stack_of_size(size)]
+        if any(frame["function"] == "main" for frame in frames):
+            assert any(plain_name(function).endswith("main") for function in outermost), size
+
+
+def test_inlined_frames_are_shown_as_such(record):
+    frames = record(PROGRAMS / "objects").stack_of_size(7103)
+    chain = [(plain_name(frame["function"]), frame["inlined"]) for frame in frames]
+    start = [name for name, _ in chain].index("chosen_point")
+    assert chain[start + 1:start + 5] == [
+        ("shop::inlined_twice", True), ("shop::inlined_once", True),
+        ("shop::with_inlined", False), ("main", False)]
+
+
+def test_a_plugin_at_the_address_of_another_keeps_its_names(record, scratch):
+    plugins = [PROGRAMS / "libplugin_first.so", PROGRAMS / "libplugin_other.so"]
+    recording = record(PROGRAMS / "plugins", *plugins)
+    assert recording.finished.returncode == 0, "the plugins did not share an address"
+    for size, chosen, functions in ((7401, "made_by_first", plugins[0]),
+                                    (7402, "made_by_other", plugins[1]),
+                                    (7403, "made_by_first", plugins[0])):
+        stacks = [frames for costs, frames in recording.stacks()
+                  if any(frame["function"] == chosen for frame in frames)]
+        assert stacks, (size, chosen)
+        for frames in stacks:
+            assert [frame["function"] for frame in frames][:3] == [chosen, "plugin_entry", "use"]
+            assert frames[0]["module"] == frames[1]["module"] == str(functions)
+    made = recording.costs_within("made_by_first")
+    assert (made["allocations"], made["allocated_bytes"]) == (2, 7401 + 7403)
+    made = recording.costs_within("made_by_other")
+    assert (made["allocations"], made["allocated_bytes"]) == (1, 7402)
+    expected = gdb_stacks(scratch, [PROGRAMS / "plugins", *plugins],
+                          ("made_by_first", "made_by_other"))
+    assert sorted(expected) == [7401, 7402, 7403]
+    frames = recording.stack_of_size(7402)
+    names = {"plugins", *(plugin.name for plugin in plugins)}
+    assert own_part(frames[1:], names) == own_part(expected[7402], names)
+
+
+@pytest.mark.parametrize("depth, max_frames", [(200, None), (10_000, None), (10_000, 256),
+                                               (10_000, 1536), (1000, 16)])
+def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
+    options = ["--max-frames", max_frames] if max_frames else []
+    recording = record(PROGRAMS / "deep", depth, options=[str(word) for word in options])
+    frames = [frame["function"] for frame in recording.stack_of_size(7501)]
+    assert frames[:2] == ["at_the_bottom", "descend"]
+    assert "main" in frames
+    above_main = frames.index("main")
+    assert frames[above_main - 1] == "descend"
+    limit = max_frames or recording.report["run"]["max_frames"]
+    other = [name for name in frames[1:above_main] if name != "descend"]
+    if depth + 5 < limit:
+        assert (frames.count("descend"), other) == (depth + 1, [])
+    else:
+        assert len(other) == 1, "one mark where frames were left out"
+        # The cut moves in steps of up to 64 frames, so that a recursion keeps its names.
+        assert limit - min(64, limit // 8) <= len(frames) <= limit
+        assert recording.report["notes"]["cut_stacks"] >= 1

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""waiting: for events, with a deadline, and never for time alone."""
+import os
+import select
+import time
+
+DEADLINE_SECONDS = 60
+
+
+def read_until(descriptor, wanted, seconds=DEADLINE_SECONDS):
+    """Reads until `wanted` has come; returns all that came. Fails at the deadline or at the end."""
+    seen = b""
+    end = time.monotonic() + seconds
+    while wanted not in seen:
+        ready, _, _ = select.select([descriptor], [], [], max(0, end - time.monotonic()))
+        assert ready, f"deadline passed while waiting for {wanted!r}; so far: {seen!r}"
+        part = os.read(descriptor, 65536)
+        assert part, f"end of file while waiting for {wanted!r}; so far: {seen!r}"
+        seen += part
+    return seen
+
+
+def read_to_end(descriptor, seconds=DEADLINE_SECONDS):
+    """Reads until every writer has closed."""
+    seen = b""
+    end = time.monotonic() + seconds
+    while True:
+        ready, _, _ = select.select([descriptor], [], [], max(0, end - time.monotonic()))
+        assert ready, f"deadline passed while waiting for the end; so far: {seen!r}"
+        part = os.read(descriptor, 65536)
+        if not part:
+            return seen
+        seen += part
+
+
+def wait_until(condition, what, seconds=DEADLINE_SECONDS):
+    """Asks again and again, for things that nothing announces (a file that grows)."""
+    end = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < end, f"deadline passed while waiting for {what}"
+        select.select([], [], [], 0.01)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""The database of `cairn export --to sqlite`, read by SQLite itself.
+
+Its sums must be those of `cairn report --json` on the same file with the same filter, its views
+those that Python computes from its tables, and every query of the documentation must run and find
+something where there is something to find.
+"""
+import collections
+import re
+import sqlite3
+
+import pytest
+from test_formats import (FILTERS, ROOT, export, fixture_hostile, fixture_real,  # noqa: F401
+                          fixture_recording, fixture_server, report, totals)
+
+COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes",
+         "temporary", "temporary_bytes", "leaked_bytes", "leaked_allocations")
+
+
+@pytest.fixture(name="load")
+def fixture_load(tmp_path):
+    opened = []
+
+    def load(recording, *filters):
+        path = tmp_path / f"{len(opened)}.sqlite"
+        path.write_bytes(export(recording, "sqlite", *filters))
+        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        opened.append(database)
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+        return database
+
+    yield load
+    for database in opened:
+        database.close()
+
+
+def texts_of(database):
+    """Each stack's text, put together from the tables."""
+    stacks = {key: rest for key, *rest in database.execute(
+        "SELECT stacks.id, parent_id, name FROM stacks LEFT JOIN frames ON frames.id = frame_id"
+        " LEFT JOIN functions ON functions.id = function_id")}
+
+    def text(stack):
+        names = []
+        while stack != 0:
+            stack, name = stacks[stack]
+            names.append(name)
+        return ";".join(reversed(names))
+
+    return {stack: text(stack) for stack, in database.execute("SELECT DISTINCT stack_id FROM rows")}
+
+
+def test_sums(recording, load):
+    for filters in FILTERS:
+        database = load(recording, *filters)
+        expected = totals(recording, *filters)
+        sums = ", ".join(f"coalesce(sum({cost}), 0)" for cost in COSTS)
+        for table in ("rows", "stack_costs", "function_costs", "thread_costs"):
+            found = database.execute(f"SELECT {sums} FROM {table}").fetchone()
+            assert dict(zip(COSTS, found)) == {cost: expected[cost] for cost in COSTS}, table
+        for table, cost in (("series", "allocations"), ("series", "freed_bytes"),
+                            ("slices", "allocations"), ("slices", "freed_bytes")):
+            found, = database.execute(f"SELECT coalesce(sum({cost}), 0) FROM {table}").fetchone()
+            assert found == expected[cost], (table, cost)
+
+
+def test_the_run(server, load):
+    run = dict(load(server).execute("SELECT key, value FROM run"))
+    said = report(server)
+    assert run["command_line"] == "server --threads 2" and run["program"] == "/usr/bin/server"
+    assert run["peak_time_ms"] == said["totals"]["peak_time_ms"] == 150
+    assert run["runtime_ms"] == said["totals"]["runtime_ms"]
+    assert run["start_unix_ns"] == 1790000000000000000
+
+
+def test_views_are_their_tables(recording, load):
+    database = load(recording)
+    texts = texts_of(database)
+    assert dict(database.execute("SELECT stack_id, text FROM stack_texts")) == texts
+    frames = collections.defaultdict(list)
+    for stack, name in database.execute(
+            "SELECT stack_id, function FROM stack_frames ORDER BY stack_id, level DESC"):
+        frames[stack].append(name)
+    assert {stack: ";".join(names) for stack, names in frames.items()} == \
+        {stack: text for stack, text in texts.items() if stack != 0}
+    inclusive = collections.Counter()
+    for stack, allocations in database.execute("SELECT stack_id, allocations FROM rows"):
+        for name in set(frames[stack]):
+            inclusive[name] += allocations
+    found = collections.Counter()
+    for name, allocations in database.execute(
+            "SELECT function, allocations FROM function_inclusive_costs"):
+        found[name] += allocations
+    assert found == inclusive
+
+
+def test_histograms(real, load):
+    database = load(real)
+    expected = totals(real)
+    assert database.execute("SELECT sum(blocks), sum(bytes) FROM sizes").fetchone() == \
+        (expected["allocations"], expected["allocated_bytes"])
+    assert database.execute("SELECT sum(blocks) FROM lifetimes").fetchone() == (expected["frees"],)
+    assert database.execute("SELECT count(*) FROM sizes WHERE from_bytes * blocks > bytes"
+                            " OR below_bytes * blocks <= bytes").fetchone() == (0,)
+
+
+def test_hostile_names_are_values(hostile, load):
+    database = load(hostile)
+    names = {name for name, in database.execute("SELECT name FROM functions")}
+    assert "n9: 12 0x0: x, y %s %d" in names and "caf\u00e9\ufffd" in names
+    assert database.execute("SELECT count(*) FROM rows").fetchone() == (1,)
+
+
+def documented_queries():
+    text = (ROOT / "docs" / "user" / "export.md").read_text()
+    block, = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    return [query.strip() for query in block.split("\n\n")]
+
+
+@pytest.mark.parametrize("query", documented_queries(), ids=lambda query: query.splitlines()[0])
+def test_the_documented_queries(server, load, query):
+    database = load(server)
+    found = database.execute(query).fetchall()
+    # The drawing has neither histograms nor blocks that are followed over slices.
+    assert bool(found) == all(table not in query for table in ("sizes", "lifetimes", "cohorts"))
+
+
+@pytest.mark.parametrize("query", documented_queries(), ids=lambda query: query.splitlines()[0])
+def test_the_documented_queries_on_a_real_run(real, load, query):
+    database = load(real)
+    database.execute(query).fetchall()
+
+
+def test_ten_questions():
+    assert len(documented_queries()) == 10
+
+
+def test_documented_tables_and_columns(server, load):
+    """The tables of the documentation name every table, column and view there is."""
+    text = (ROOT / "docs" / "user" / "export.md").read_text().split("## The database")[1]
+    tables, views = text.split("### Ten questions")[0].split("| view |")
+    database = load(server)
+    kinds = {kind: {name for name, in database.execute(
+        "SELECT name FROM sqlite_schema WHERE type = ?", (kind,))} for kind in ("table", "view")}
+    assert set(re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)) == kinds["table"]
+    assert set(re.findall(r"^\| `(\w+)` \|", views, re.MULTILINE)) == kinds["view"]
+    for line in re.findall(r"^\| `\w+` \|.*", tables, re.MULTILINE):
+        name = re.match(r"\| `(\w+)`", line)[1]
+        columns = [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
+        if name == "rows":
+            assert columns[3:] == [*COSTS, "own_peak_bytes"]
+            columns = columns[:3]
+        said = re.findall(r"`(\w+)`", line.split("|")[3])
+        assert said[:len(columns)] == columns, name

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Signal handlers that interrupt the hooks: their events are neither lost nor out of order."""
+import os
+from collections import Counter
+
+import pytest
+
+from consumer import LIBRARY, PROGRAMS, Session
+
+PROGRAM = os.path.join(PROGRAMS, "signals")
+ALLOCATOR = os.path.join(PROGRAMS, "safe_allocator.so")
+
+
+def run(session, *mode):
+    env = session.environment(LD_PRELOAD=f"{LIBRARY}:{ALLOCATOR}")
+    result = session.run(PROGRAM, *mode, env=env)
+    assert (result.returncode, result.stderr) == (0, "")
+    (process,) = session.processes
+    assert process.texts["allocator"].decode() == ALLOCATOR
+    return result, process
+
+
+@pytest.mark.parametrize("mode", ["same", "alternate"])
+def test_handlers_that_allocate_lose_nothing(mode):
+    with Session() as session:
+        result, process = run(session, mode)
+        pairs, handlers = map(int, result.stdout.split())
+        assert session.lost() == {}
+        sizes = Counter(e.size for e in process.events if e.kind == "alloc")
+        assert sum(sizes[1000 + i] for i in range(7)) == pairs
+        assert (sizes[2000], sizes[2001]) == (handlers, handlers)
+        reallocs = [e for e in process.events if e.kind == "realloc"]
+        assert [e.size for e in reallocs] == [2002] * handlers
+        # In the thread's own order no block is freed before it is there. Blocks of the program's
+        # start may live for ever; those of the storm do not.
+        live = {}
+        for event in process.events:
+            if event.kind == "free":
+                live.pop(event.address)
+            else:
+                live.pop(event.old, None)
+                live[event.address] = event.size
+        assert not set(live.values()) & set(range(1000, 1007)) | set(live.values()) & {2000, 2001,
+                                                                                        2002}
+        # The handler's stacks go through the interrupted frames to the program's entry.
+        assert not any(e.unfinished for e in process.events)
+
+
+def test_what_handlers_do_beyond_what_is_kept_is_counted_event_by_event():
+    seen = {}
+    for handlers in (0, 20000):
+        with Session() as session:
+            result, process = run(session, "flood", str(handlers))
+            pairs, done = map(int, result.stdout.split())
+            left_out = session.lost().pop("reentrant", 0)
+            assert set(session.lost()) <= {"reentrant"}
+            # Five in the handler, and one more where this allocator's realloc calls malloc.
+            seen[handlers] = len(process.events) + left_out - (2 * pairs + 6 * done)
+    assert left_out > 0, "one of a hundred handlers interrupted a hook"
+    assert seen[0] == seen[20000], "the rest of the program is the same in both"
+
+
+def test_hooks_that_are_left_by_longjmp_do_not_end_the_recording():
+    with Session() as session:
+        _, process = run(session, "escape")
+        sizes = Counter(e.size for e in process.events if e.kind == "alloc")
+        assert [sizes[4000 + i] for i in range(100)] == [1] * 100
+        # What was under way when a handler left may be lost, once for each of the 500 escapes, and is counted.
+        assert session.lost().get("reentrant", 0) <= 500

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""What the library exports and imports, held against src/preload's own lists."""
+import os
+import re
+import subprocess
+
+from consumer import LIBRARY
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/preload")
+
+
+def symbols(*options):
+    lines = subprocess.run(["nm", "-D", *options, LIBRARY], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    return sorted(line.split()[-1].split("@")[0] for line in lines)
+
+
+def test_it_exports_what_the_map_says_and_nothing_else():
+    text = open(os.path.join(SOURCE, "exports.map")).read()
+    listed = re.findall(r"(\w+);", text[text.index("global:"):text.index("local:")])
+    assert symbols("--defined-only") == sorted(listed)
+
+
+def test_it_imports_only_what_was_reviewed():
+    lines = [line.split("#")[0].split() for line in open(os.path.join(SOURCE, "imports.allow"))]
+    allowed = {words[0] for words in lines if words}
+    assert sorted(set(symbols("--undefined-only")) - allowed) == []
+
+
+def test_it_needs_nothing_but_libc():
+    text = subprocess.run(["readelf", "-dW", LIBRARY], capture_output=True, text=True,
+                          check=True).stdout
+    assert re.findall(r"\(NEEDED\).*\[(.*)\]", text) == ["libc.so.6"]
+    assert "STATIC_TLS" in text
+
+
+def test_its_thread_local_storage_is_one_pointer():
+    text = subprocess.run(["readelf", "-lW", LIBRARY], capture_output=True, text=True,
+                          check=True).stdout
+    (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["TLS"]]
+    assert int(row[5], 16) == 8

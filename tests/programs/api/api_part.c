@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// api_part: a library whose allocator reports: one block of 77 bytes stays, one of 33 does not.
+#include <cairn.h>
+
+static char memory[200];
+
+int part_work(void)
+{
+    cairn_report_alloc(memory, 77);
+    cairn_report_alloc(memory + 100, 33);
+    cairn_report_free(memory + 100);
+    return cairn_is_recording();
+}

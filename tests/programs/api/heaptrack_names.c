@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// heaptrack_names: code written for heaptrack_api.h, with cairn.h in its place.
+// TRUTH: allocations=3 frees=2 allocated_bytes=60 leaked_allocations=1 leaked_bytes=30
+#define CAIRN_HEAPTRACK_NAMES
+#include <cairn.h>
+
+static char memory[100];
+
+int main(void)
+{
+    heaptrack_report_alloc(memory, 10);
+    heaptrack_report_realloc(memory, 20, memory + 50);
+    heaptrack_report_alloc(memory, 30);
+    heaptrack_report_free(memory + 50);
+    return 0;
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// TRUTH: allocations=0 frees=0 allocated_bytes=0 temporary=0 peak_bytes=0
+// TRUTH: leaked_bytes=0 leaked_allocations=0
+//
+// Never allocates. What a recording of it shows is what the C run-time allocates by itself:
+// nothing.
+int main(void)
+{
+    return 0;
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+// TRUTH: allocations=0 frees=0 allocated_bytes=0 temporary=0 peak_bytes=0
+// TRUTH: leaked_bytes=0 leaked_allocations=0
+//
+// Never allocates. Its recording shows what Rust's run-time allocates around main.
+fn main() {}

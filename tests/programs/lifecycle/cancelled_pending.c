@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// TRUTH: allocations=2000 frees=1000 allocated_bytes=64000 temporary=1000
+// TRUTH: leaked_bytes=32000 leaked_allocations=1000
+//
+// A thread whose cancellation is pending allocates on until it reaches a cancellation point of its
+// own. malloc and free are none: nothing that a profiler does within them may end the thread there.
+// The first cancellation makes libc load libgcc_s; the blocks of that are not counted above.
+#include <pthread.h>
+#include <stdlib.h>
+
+static void *work(void *argument)
+{
+    pthread_cancel(pthread_self());
+    for (int i = 0; i < 1000; i++) {
+        if (malloc(32) == NULL) {
+            exit(1);
+        }
+        free(malloc(32));
+    }
+    pthread_testcancel();
+    exit(2);
+    return argument;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    void *result = NULL;
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_join(thread, &result);
+    return result == PTHREAD_CANCELED ? 0 : 3;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// TRUTH: allocations=40 frees=30 allocated_bytes=36000 temporary=10
+// TRUTH: leaked_bytes=9000 leaked_allocations=10
+//
+// deep_bind PLUGIN: opens deep_plugin.c with RTLD_DEEPBIND, whose malloc is then looked up in libc
+// first. Blocks cross the border both ways. Every block here has 900 bytes, which no block of the
+// dynamic loader has, so that the test can tell them apart.
+#include <dlfcn.h>
+#include <stdlib.h>
+
+int main(int count, char **arguments)
+{
+    void *plugin = count == 2 ? dlopen(arguments[1], RTLD_NOW | RTLD_DEEPBIND) : NULL;
+    if (plugin == NULL) {
+        return 1;
+    }
+    void *(*make)(size_t) = (void *(*)(size_t))dlsym(plugin, "deep_plugin_make");
+    void (*give_back)(void *) = (void (*)(void *))dlsym(plugin, "deep_plugin_free");
+    for (int i = 0; i < 10; i++) {
+        void *theirs = make(900);
+        void *ours = malloc(900);
+        free(theirs);
+        give_back(ours);
+        give_back(make(900));
+        if (make(900) == NULL) {
+            return 2;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// TRUTH: allocations=3 frees=2 allocated_bytes=600 temporary=2 peak_bytes=300
+// TRUTH: leaked_bytes=300 leaked_allocations=1
+//
+// lent_address: an executable at a fixed address that takes malloc's address. The linker makes that
+// an address in the executable itself, which libraries see as malloc's, too.
+#include <stdlib.h>
+
+static void *(*volatile g_allocate)(size_t size);
+static void (*volatile g_release)(void *block);
+
+int main(void)
+{
+    g_allocate = malloc;
+    g_release = free;
+    g_release(g_allocate(100));
+    g_release(malloc(200));
+    return g_allocate(300) != NULL ? 0 : 1;
+}

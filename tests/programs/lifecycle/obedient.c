@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// obedient: does what it reads, a line at a time, and writes "done" after each; no TRUTH, for
+// whoever writes the lines knows it. It allocates nothing else.
+//
+//   a COUNT SIZE   allocates COUNT blocks of SIZE bytes and keeps them
+//   f COUNT        frees the COUNT oldest
+//   r COUNT SIZE   reallocates the COUNT oldest to SIZE bytes; they stay the oldest
+//   t COUNT SIZE   allocates and frees a block, COUNT times
+//   p              nothing
+//   q              returns from main
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    BLOCKS_MAX = 1 << 20
+};
+
+static void *blocks[BLOCKS_MAX];
+static size_t first;
+static size_t end;
+
+static void keep(size_t count, size_t size)
+{
+    for (size_t i = 0; i < count; i++) {
+        blocks[end++ % BLOCKS_MAX] = malloc(size);
+    }
+}
+
+static void give_back(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(blocks[first++ % BLOCKS_MAX]);
+    }
+}
+
+static void resize(size_t count, size_t size)
+{
+    for (size_t i = 0; i < count; i++) {
+        void **block = &blocks[(first + i) % BLOCKS_MAX];
+        *block = realloc(*block, size);
+    }
+}
+
+static void churn(size_t count, size_t size)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(malloc(size));
+    }
+}
+
+static void obey(char *line)
+{
+    char *rest = line + 1;
+    const size_t count = strtoul(rest, &rest, 10);
+    const size_t size = strtoul(rest, &rest, 10);
+    switch (line[0]) {
+    case 'a':
+        keep(count, size);
+        break;
+    case 'f':
+        give_back(count);
+        break;
+    case 'r':
+        resize(count, size);
+        break;
+    case 't':
+        churn(count, size);
+        break;
+    case 'q':
+        exit(0);
+    }
+}
+
+int main(void)
+{
+    static char line[256];
+    size_t len = 0;
+    while (read(STDIN_FILENO, line + len, 1) == 1) {
+        if (line[len] != '\n') {
+            len += len + 2 < sizeof(line);
+            continue;
+        }
+        line[len] = '\0';
+        obey(line);
+        len = 0;
+        if (write(STDOUT_FILENO, "done\n", 5) != 5) {
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// TRUTH: allocations=3 frees=0 allocated_bytes=241 temporary=0 peak_bytes=241
+// TRUTH: leaked_bytes=241 leaked_allocations=3
+//
+// To be run with own_preload.c in LD_PRELOAD: two of the blocks are allocated by that library.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is_replaced(void)
+{
+    const char *name = getlogin();
+    return name != NULL && strcmp(name, "own preload") == 0;
+}
+
+int main(void)
+{
+    void *own = malloc(87);
+    return own != NULL && is_replaced() && is_replaced() ? 0 : 1;
+}

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: MIT
+"""api_schema: what docs/format/http-api.md promises of each answer, written down a second time.
+
+A schema is a type, a list [schema] for arrays, a dict for objects, or one of the classes below. All
+fields that are named must be there, and no others.
+"""
+
+COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes",
+         "temporary", "temporary_bytes", "leaked_bytes", "leaked_allocations", "own_peak_bytes")
+DEFAULT_COSTS = ("peak_bytes", "leaked_bytes", "allocations", "temporary", "allocated_bytes")
+LEAK_COSTS = ("leaked_bytes", "leaked_allocations", "allocations", "allocated_bytes")
+
+
+class Nullable:
+    def __init__(self, schema):
+        self.schema = schema
+
+
+class OneOf:
+    def __init__(self, *values):
+        self.values = values
+
+
+class Table:
+    """A table with these columns; a column that is a dict is a costs table."""
+    def __init__(self, /, **columns):
+        self.columns = columns
+
+
+def costs_of(keys=DEFAULT_COSTS):
+    return {key: int for key in keys}
+
+
+FUNCTION = ("code", "functions")
+LOCATION = ("code", "locations")
+
+RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": str, "libc": str,
+       "memory_bytes": int, "cpu_count": int, "start_unix_ms": int,
+       "state": OneOf("running", "finished", "stopped"), "wait_status": Nullable(int),
+       "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str]}
+TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_bytes": int,
+          "peak_time_ms": int, "peak_rss_bytes": int, "runtime_ms": int, "processes": int,
+          "threads": int, "stacks": int, "unknown_frees": int, "events": int}
+FILE = {"name": str, "path": str, "bytes": int}
+CODE = {"functions": Table(id=int, name=str, short=Nullable(str), module=Nullable(int)),
+        "locations": Table(function=int, file=Nullable(int), line=int, offset=str),
+        "modules": Table(path=str, name=str), "files": Table(path=str)}
+SELECTION = {
+    "filter": {**{key: Nullable(str) for key in (
+        "function", "function_regex", "file", "file_regex", "module", "module_regex", "thread",
+        "classes", "recording")},
+        **{key: Nullable(int) for key in ("process", "from_ms", "to_ms")}},
+    "range": Nullable({"from_ms": int, "to_ms": int,
+                       "classes": [OneOf("in_in", "in_out", "out_in", "out_out")]}),
+    "totals": costs_of(COSTS), "recording_totals": costs_of(COSTS), "unavailable": [str],
+    "baseline_totals": Nullable(costs_of(COSTS))}
+TOP = Table(location=Nullable(int), inlined=bool, stack_count=int, cost=int)
+FRAMES = Table(location=Nullable(int), inlined=bool)
+RSS_KINDS = ("live", "rounding", "kept", "mapped", "stack", "file", "shared", "own", "rest")
+AMOUNTS = {"blocks": [int], "bytes": [int]}
+
+META = {
+    "tool_version": str, "file": FILE, "state": OneOf("running", "finished", "stopped"),
+    "damage": Nullable(str), "run": RUN, "runtime_ms": int, "slice_ms": int, "slice_count": int,
+    "marks": [{"time_ms": int, "kind": OneOf("mark", "start", "stop"), "text": str}],
+    "processes": int, "threads": int,
+    "baseline": Nullable({"file": FILE, "run": RUN, "runtime_ms": int, "damage": Nullable(str)}),
+    "capabilities": {key: bool for key in ("time_range", "slices", "sizes", "lifetimes", "rss",
+                                           "mappings", "growth", "source")},
+    "costs": Table(key=str, unit=OneOf("bytes", "calls"), phrase=str), "editor": Nullable(str)}
+
+# Route -> the answer's fields beyond the envelope. `selection` is there unless in NO_SELECTION.
+ROUTES = {
+    "meta": META,
+    "health": {
+        "damage": Nullable(str),
+        "counters": Table(name=str, text=str, kind=OneOf("loss", "note"), value=int),
+        "modules": Table(path=str, name=str, build_id=str, is_executable=bool, frames=int,
+                         frames_with_function=int, frames_with_line=int, symbol_source=str,
+                         symbol_advice=str)},
+    "summary": {
+        "totals": TOTALS, "baseline_totals": Nullable(TOTALS),
+        "top": {key: TOP for key in DEFAULT_COSTS},
+        "health": {"lost_events": int, "frames": int, "frames_with_function": int,
+                   "frames_with_line": int},
+        "code": CODE},
+    "call_sites": {
+        "total_count": int,
+        "sites": Table(location=Nullable(int), inlined=bool, stack_count=int, stack_first=int,
+                       stacks_shown=int, costs=costs_of()),
+        "stacks": Table(costs=costs_of(), frame_first=int, frame_count=int), "frames": FRAMES,
+        "code": CODE},
+    "tree": {
+        "total_nodes": int, "complete": bool,
+        "nodes": Table(id=int, parent=Nullable(int), depth=int, inlined=bool, pruned=bool,
+                       child_count=int, function=Nullable(int), self=costs_of(), total=costs_of()),
+        "search": Nullable({"matched_nodes": int, "totals": costs_of(COSTS)}), "code": CODE},
+    "stacks": {
+        "total_count": int,
+        "stacks": Table(costs=costs_of(), frame_first=int, frame_count=int), "frames": FRAMES,
+        "code": CODE},
+    "functions": {
+        "total_count": int,
+        "functions": Table(function=Nullable(int), self=costs_of(), inclusive=costs_of()),
+        "code": CODE},
+    "function": {
+        "function": int, "self": costs_of(), "inclusive": costs_of(),
+        "callers": Table(function=Nullable(int), inclusive=costs_of()),
+        "callees": Table(function=Nullable(int), inclusive=costs_of()),
+        "locations": Table(location=int, self=costs_of(), inclusive=costs_of()), "code": CODE},
+    "call_graph": {
+        "total_edges": int, "total_locations": int, "total_lines": int,
+        "edges": Table(caller=Nullable(int), callee=int, inclusive=costs_of()),
+        "locations": Table(location=int, self=costs_of(), inclusive=costs_of()),
+        "lines": Table(location=int, self=costs_of(), inclusive=costs_of()), "code": CODE},
+    "source": {
+        "path": str, "is_readable": bool, "reason": Nullable(str), "text": Nullable(str),
+        "is_newer": bool, "lines": Table(line=int, self=costs_of(), inclusive=costs_of())},
+    "series": {
+        "slice_ms": int,
+        "points": Table(start_ms=int, end_ms=int, allocations=int, allocated_bytes=int, frees=int,
+                        freed_bytes=int, temporary=int, live_bytes=int, live_max_bytes=int),
+        "value": OneOf("live_bytes", "allocations", "allocated_bytes", "temporary"),
+        "top": [{"location": Nullable(int), "frames": [int], "score": int, "values": [int]}],
+        "rest": [int], "rss": Table(time_ms=int, rss_bytes=int),
+        "peak": {"time_ms": int, "bytes": int}, "code": CODE},
+    "sizes": {
+        "unit": OneOf("bytes"), "buckets": Table(bucket=int, low=int, high=int, blocks=int, bytes=int),
+        "top": [{"location": Nullable(int), "inlined": bool, **AMOUNTS}], "rest": AMOUNTS,
+        "code": CODE},
+    "size_lifetime": {
+        "sizes": Table(low=int, high=int), "lifetimes": Table(low=int, high=int),
+        "cells": Table(size=int, lifetime=int, blocks=int, estimated_blocks=int),
+        "certain_blocks": int, "total_blocks": int},
+    "leaks": {
+        "total_count": int,
+        "leaks": Table(location=Nullable(int), inlined=bool, stack_count=int, frame_first=int,
+                       frame_count=int, costs=costs_of(LEAK_COSTS),
+                       growth=OneOf("growing", "start_up", "late", "steady", "unknown"),
+                       slope_bytes_per_s=(int, float), first_ms=Nullable(int),
+                       last_ms=Nullable(int)),
+        "frames": FRAMES,
+        "suppressions": Table(pattern=str, stack_count=int, leaked_bytes=int,
+                              leaked_allocations=int),
+        "code": CODE},
+    "ledger": {
+        "peak_rss_bytes": int, "peak_rss_ms": int,
+        "samples": Table(time_ms=int, rss_bytes=int, anonymous_bytes=int, file_bytes=int,
+                         shmem_bytes=int, swap_bytes=int, minor_faults=int, major_faults=int,
+                         break_bytes=int, data_bytes=int, mapped_bytes=int,
+                         live_bytes=Nullable(int), other_anonymous_bytes=Nullable(int)),
+        "kinds": Table(key=str, phrase=str),
+        "splits": Table(time_ms=int, rss_bytes=int, swap_bytes=int, requested_bytes=int,
+                        processes=int, has_mappings=bool, is_peak=bool, is_last=bool,
+                        was_asked=bool, at_exit=bool, live_is_estimate=bool,
+                        **{f"{kind}_bytes": int for kind in RSS_KINDS}),
+        "moment_ms": Nullable(int),
+        "mappings": Table(process=int, path=str, kind=OneOf(*RSS_KINDS), areas=int,
+                          is_estimate=bool, rss_bytes=int, virtual_bytes=int, swap_bytes=int,
+                          location=Nullable(int), frame_first=int, frame_count=int),
+        "frames": FRAMES, "code": CODE},
+    "processes": {"processes": Table(
+        pid=int, parent_pid=int, epoch=int, executable=str, command_line=str, allocator=str,
+        forked=bool, execed=bool, own_allocator=bool, start_ms=int, end_ms=int,
+        wait_status=Nullable(int), process_peak_bytes=int, peak_rss_bytes=int, costs=costs_of())},
+    "threads": {"threads": Table(process=int, thread_id=int, pid=int, name=str, merged_count=int,
+                                 start_ms=int, end_ms=int, costs=costs_of())},
+    "modules": {"modules": Table(path=str, name=str, build_id=str, symbol_source=str,
+                                 symbol_advice=str, frames=int, frames_with_function=int,
+                                 frames_with_line=int, costs=costs_of())},
+}
+ROUTES["lifetimes"] = {**ROUTES["sizes"], "unit": OneOf("milliseconds")}
+NO_SELECTION = ("meta", "health", "ledger")
+
+ERROR = {"version": OneOf(1), "status": int,
+         "error": {"code": str, "parameter": Nullable(str), "message": str}}
+
+
+def check(value, schema, where="answer"):
+    """Asserts that `value` is what `schema` says."""
+    if isinstance(schema, Nullable):
+        if value is not None:
+            check(value, schema.schema, where)
+    elif isinstance(schema, OneOf):
+        assert value in schema.values, f"{where}: {value!r}"
+    elif isinstance(schema, Table):
+        check_table(value, schema, where)
+    elif isinstance(schema, dict):
+        assert isinstance(value, dict), f"{where}: {value!r}"
+        assert set(value) == set(schema), f"{where}: {set(value) ^ set(schema)}"
+        for key, inner in schema.items():
+            check(value[key], inner, f"{where}.{key}")
+    elif isinstance(schema, list):
+        assert isinstance(value, list), f"{where}: {value!r}"
+        for place, item in enumerate(value):
+            check(item, schema[0], f"{where}[{place}]")
+    else:
+        # A bool is an int to Python, but not to us.
+        is_right = isinstance(value, schema) and (schema is bool or not isinstance(value, bool))
+        assert is_right, f"{where}: {value!r} is no {schema}"
+        assert not isinstance(value, int) or value >= 0, f"{where}: {value!r}"
+
+
+def check_table(value, schema, where):
+    assert isinstance(value, dict), f"{where}: {value!r}"
+    assert set(value) == {"count", *schema.columns}, \
+        f"{where}: {set(value) ^ {'count', *schema.columns}}"
+    for name, inner in schema.columns.items():
+        columns = value[name].items() if isinstance(inner, dict) else [(name, value[name])]
+        if isinstance(inner, dict):
+            assert set(value[name]) == set(inner), f"{where}.{name}: {set(value[name])}"
+        for key, column in columns:
+            kind = inner[key] if isinstance(inner, dict) else inner
+            assert len(column) == value["count"], f"{where}.{name}.{key}: {len(column)}"
+            for place, item in enumerate(column):
+                check(item, kind, f"{where}.{name}.{key}[{place}]")
+
+
+def check_references(answer):
+    """Every position must be in its table."""
+    code = answer.get("code")
+    if code is None:
+        return
+    limits = {"function": code["functions"]["count"], "location": code["locations"]["count"],
+              "module": code["modules"]["count"], "file": code["files"]["count"]}
+
+    def walk(value, key):
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                if name not in ("selection", "filter"):
+                    walk(inner, name)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item, key)
+        elif isinstance(value, int) and key in limits:
+            assert 0 <= value < limits[key], (key, value)
+    walk(answer, "")
+
+
+def check_answer(route, answer):
+    schema = {"version": OneOf(1), "generation": int, **ROUTES[route]}
+    if route not in NO_SELECTION:
+        schema["selection"] = SELECTION
+    check(answer, schema, route)
+    check_references(answer)

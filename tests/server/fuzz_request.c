@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// fuzz_request: libFuzzer over what the server reads from strangers: queries, regular expressions,
+// and the headers that are taken apart by hand. Whatever comes out must be within its bounds.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/name_regex.h"
+#include "server/access.h"
+#include "server/encoding.h"
+#include "server/request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+static void check_regex(const char *text)
+{
+    static const char name[] = "std::vector<int, std::allocator<int> >::push_back(int const&)";
+    struct name_regex regex = {0};
+    uint64_t work = 0;
+    if (name_regex_compile(&regex, text, "function", NULL) == ERR_OK) {
+        require(regex.ops.len < NAME_REGEX_MAX_OPS);
+        bool matches = name_regex_matches(&regex, name, &work);
+        require(name_regex_matches(&regex, name, &work) == matches);
+        require(work <= 2 * sizeof(name) * NAME_REGEX_MAX_OPS);
+        name_regex_release(&regex);
+    }
+}
+
+static void check_request(const char *query, uint64_t allowed)
+{
+    struct request request = {0};
+    const char *parameter = NULL;
+    struct err_info info = {0};
+    if (request_parse(query, allowed, &request, &parameter, &info) != ERR_OK) {
+        require(info.text[0] != '\0');
+        return;
+    }
+    for (int param = 0; param < PARAM_COUNT; param++) {
+        const struct request_value *value = &request.values[param];
+        require(value->is_given == (value->text != NULL));
+        require(!value->is_given || (allowed & PARAM_BIT(param)) != 0);
+        require(value->text == NULL || strlen(value->text) <= REQUEST_VALUE_MAX);
+    }
+    require(request_number(&request, PARAM_LIMIT, 0) <= REQUEST_ROWS_MAX);
+    require(request.values[PARAM_MIN_SHARE].fraction >= 0);
+    require(request.values[PARAM_MIN_SHARE].fraction <= 1);
+    const char *regex = request_text(&request, PARAM_FUNCTION_REGEX);
+    if (regex != NULL) {
+        check_regex(regex);
+    }
+    request_release(&request);
+}
+
+static void check_headers(const char *text)
+{
+    static const struct access_token token = {"0123456789abcdef0123456789abcdef"};
+    const struct access_headers as_cookie = {.host = "localhost", .cookie = text};
+    const struct access_headers as_origin = {
+        .host = "localhost", .origin = text, .token = token.text};
+    struct etag tag = etag_of(1);
+    bool has_token = strstr(text, token.text) != NULL;
+    require(access_check(&token, "cairn-1", &as_cookie) == ACCESS_NO_TOKEN || has_token);
+    require(access_check(&token, "cairn-1", &as_origin) == ACCESS_WRONG_ORIGIN ||
+            strcasecmp(text, "http://localhost") == 0);
+    require(!access_host_is_local(text) || strlen(text) <= sizeof("127.0.0.1:65535"));
+    require(!accepts_gzip(text) || strpbrk(text, "gG*") != NULL);
+    (void)etag_is_in(&tag, text); // only that it ends
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    require(text != NULL);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    uint64_t all = ~(uint64_t)0 >> (64 - PARAM_COUNT);
+    check_request(text, all & ~PARAM_BIT(PARAM_SITES_BY));
+    check_request(text, all & ~PARAM_BIT(PARAM_BY));
+    check_request(text, PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_LIMIT));
+    check_regex(text);
+    check_headers(text);
+    free(text);
+    return 0;
+}

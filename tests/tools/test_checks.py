@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Each check of tools/ accepts this tree's rules and finds what it is there to find."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEAD = "// SPDX-License-Identifier: MIT\n"
+
+
+def run(tool, root, *more):
+    result = subprocess.run([ROOT / "tools" / tool, root, *more], capture_output=True, text=True,
+                            check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """An empty project with this one's layout rules; call it with path=text to add files."""
+    shutil.copy(ROOT / ".clang-format", tmp_path)
+    shutil.copy(ROOT / ".clang-tidy", tmp_path)
+
+    def add(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path
+    return add
+
+
+@pytest.mark.parametrize("name, text, finding", [
+    ("src/base/a.h", '#include "host/vec.h"\n', "base may not use host"),
+    ("src/preload/a.c", '#include "host/vec.h"\n', "preload may not use host"),
+    ("src/unwind/a.c", '#include "preload/guard.h"\n', "unwind may not use preload"),
+    ("src/recorder/a.c", '#include "cli/options.h"\n', "recorder may not use cli"),
+    ("src/symbols/a.c", '  #  include "profile/profile.h"\n', "symbols may not use profile"),
+    ("src/host/a.c", '#include "vec.h"\n', "by its path from src/"),
+    ("src/host/a.c", '#include "host/b.c"\n', "includes a source file"),
+    ("src/unheard/a.c", "", "not in the table"),
+])
+def test_layers_finds(tree, name, text, finding):
+    status, said = run("check_layers.py", tree({name: text}))
+    assert (status, finding in said) == (1, True), said
+
+
+def test_layers_accepts_downward_and_system_includes(tree):
+    text = '#include <stdio.h>\n#include "base/err.h"\n#include "host/vec.h"\n#include "cpu_arch.h"\n'
+    root = tree({"src/host/a.c": text, "src/host/test_programs/a.c": '#include "b.h"\n'})
+    status, said = run("check_layers.py", root)
+    assert (status, said) == (0, "")
+
+
+def test_sizes_accepts_the_limits_themselves(tree):
+    body = "    f();\n" * 70
+    text = "void f(void)\n{\n" + body + "}\n"
+    status, said = run("check_sizes.py", tree({"src/host/a.c": text, "src/host/b.c": "\n" * 800}))
+    assert (status, said) == (0, "")
+
+
+def test_sizes_finds_a_long_file_and_a_long_function(tree):
+    function = "static enum err\nlong_one(int a,\n         int b)\n{\n" + "    f();\n" * 71 + "}\n"
+    python = "def long_two():\n" + "    f()\n" * 71
+    root = tree({"src/host/a.c": function, "src/host/b.c": "\n" * 801, "tools/c.py": python})
+    status, said = run("check_sizes.py", root)
+    assert status == 1
+    assert "long_one has 71 lines" in said
+    assert "b.c: 801 lines" in said
+    assert "long_two has 71 lines" in said
+    assert len(said.splitlines()) == 3
+
+
+MODULE = HEAD + "// a: says what it is.\n"
+
+
+@pytest.mark.parametrize("name, text, finding", [
+    ("src/host/a.c", "// a: no licence\n", "does not open with"),
+    ("tools/a.py", "#!/usr/bin/env python3\nprint()\n", "does not open with"),
+    ("src/host/a.c", HEAD + "int a;\n", "no module comment"),
+    ("src/host/a.h", MODULE + "int a;\n", "no #pragma once"),
+    ("src/host/a.c", MODULE + "int  a;\n", "clang-format would change it"),
+    ("src/host/a.c", MODULE + "int x(void)\n{\n    return atoi(\"1\");\n}\n", "atoi is banned"),
+    ("src/host/a.c", MODULE + "void x(char *a)\n{\n    strcpy(a, a);\n}\n", "strcpy is banned"),
+    ("src/host/a.c", MODULE + "void x(void)\n{\n    goto end;\nend:;\n}\n", "goto is banned"),
+    ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),
+    ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),
+])
+def test_style_finds(tree, name, text, finding):
+    status, said = run("check_style.py", tree({name: text}))
+    assert (status, finding in said) == (1, True), said
+
+
+def test_style_finds_two_files_of_one_name(tree):
+    root = tree({"src/host/a.c": MODULE, "src/profile/a.c": MODULE})
+    status, said = run("check_style.py", root)
+    assert (status, "the same file name" in said) == (1, True), said
+
+
+def test_style_accepts_what_the_rules_allow(tree):
+    root = tree({
+        "src/host/a.c": MODULE + "// Not strcpy() nor atoi(): see #12. TO" + "DO #12\n"
+                        "const char *text = \"strcpy(\";\n",
+        "src/host/a_test.c": HEAD + "int test;\n",
+        "src/base/arch/x86_64/a.h": HEAD + "// a (x86-64): registers.\n#pragma once\n",
+        "src/base/arch/aarch64/a.h": HEAD + "// a (aarch64): registers.\n#pragma once\n",
+    })
+    status, said = run("check_style.py", root)
+    assert (status, said) == (0, "")
+
+
+def test_tidy_finds_and_remembers_only_what_is_clean(tree, tmp_path):
+    root = tree({"src/host/a.c": "int BadName(int a)\n{\n    return a;\n}\n"})
+    build = tmp_path / "build"
+    build.mkdir()
+    source = root / "src/host/a.c"
+    (build / "compile_commands.json").write_text(
+        f'[{{"directory": "{build}", "command": "cc -c {source}", "file": "{source}"}}]')
+    for _ in range(2):
+        status, said = run("check_tidy.py", root, build)
+        assert (status, "readability-identifier-naming" in said) == (1, True), said
+    source.write_text("int good_name(int a)\n{\n    return a;\n}\n")
+    status, said = run("check_tidy.py", root, build)
+    assert (status, said) == (0, "clang-tidy: 1 files, 0 with findings\n")
+    assert len(os.listdir(build / "tidy")) == 1
+
+
+@pytest.mark.parametrize("output, status, want", [
+    ("[==========] 5 test(s) run.\n[  PASSED  ] 5 test(s).\n", "run", "5 passed, 0 failed"),
+    ("[  PASSED  ] 4 test(s).\n[  FAILED  ] 1 test(s), listed below:\n", "fail",
+     "4 passed, 1 failed"),
+    ("....F\n1 failed, 4 passed in 2.34s\n", "fail", "4 passed, 1 failed"),
+    ("====== 2 passed, 1 error in 0.10s ======\n", "fail", "2 passed, 1 failed"),
+    ("killed\n", "fail", "0 passed, 1 failed"),
+    ("", "run", "1 passed, 0 failed"),
+    ("[  PASSED  ] 4 test(s).\nSegmentation fault\n", "fail", "4 passed, 1 failed"),
+    ("[  PASSED  ] 4 test(s).\n90 passed, 2 failed\n", "fail", "90 passed, 2 failed"),
+])
+def test_cases_are_counted_inside_entries(tmp_path, output, status, want):
+    results = tmp_path / "tests.xml"
+    results.write_text(f'<testsuite><testcase name="x" status="{status}"><system-out>{output}'
+                       "</system-out></testcase></testsuite>")
+    _, said = run("count_tests.py", results)
+    assert said == want + "\n"
+
+
+def test_package_sets_are_known():
+    status, said = run("packages.sh", "list", "build")
+    assert status == 0
+    assert "libdw-dev" in said.splitlines()
+    assert "libcmocka-dev" not in said.splitlines()
+    status, said = run("packages.sh", "list", "everything")
+    assert (status, "no set is called everything" in said) == (2, True)

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// No violation that axe-core finds, in every view and both themes, alone and in a comparison; and every view fits a
+// small screen.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { makeFolder, recordWorkload, serve, startBrowser, Viewer, webRequire } from './support.mjs';
+
+const SOURCE = encodeURIComponent(path.join(import.meta.dirname, 'workload.cpp'));
+const VIEWS = [
+  'summary', 'bottom-up', 'functions?fn=keep_cache()', 'top-down', 'flame', 'flame?search=keep&layout=flame', 'charts', 'charts?by=stack', 'sizes',
+  'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'source', `source?path=${SOURCE}&line=27`, 'summary?function=churn',
+];
+const COMPARED = ['summary', 'bottom-up', 'functions?fn=keep_cache()', 'flame', 'charts', 'sizes', 'leaks', 'threads'];
+const PHONE = { width: 844, height: 390 };
+const SMALL_SCREEN = { width: 1280, height: 720 };
+
+let folder, server, browser, axe, viewer, page;
+
+before(async () => {
+  folder = makeFolder();
+  const old = recordWorkload(folder, 'old.cairn');
+  server = await serve(recordWorkload(folder, 'workload.cairn', ['more']), ['--diff', old]);
+  browser = await startBrowser();
+  axe = fs.readFileSync(webRequire.resolve('axe-core/axe.min.js'), 'utf8');
+  page = await browser.context.newPage();
+  viewer = new Viewer(page, server.url);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+  assert.deepEqual(viewer?.complaints, []);
+});
+
+async function assertAccessible() {
+  await page.evaluate(axe);
+  const violations = await page.evaluate(async () => {
+    const result = await globalThis.axe.run(document, { resultTypes: ['violations'] });
+    return result.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html} ${n.failureSummary}`).join(' | ')}`);
+  });
+  assert.deepEqual(violations, []);
+}
+
+for (const colorScheme of ['light', 'dark']) {
+  describe(`in ${colorScheme}`, () => {
+    before(() => page.emulateMedia({ colorScheme }));
+    for (const view of [...VIEWS, ...COMPARED.map((name) => `${name}${name.includes('?') ? '&' : '?'}diff=1`)]) {
+      it(`${view} has no violation`, async () => {
+        await viewer.open(`#/${view}`);
+        await assertAccessible();
+      });
+    }
+
+    it('the help has no violation', async () => {
+      await viewer.open('#/summary');
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').waitFor();
+      await assertAccessible();
+    });
+
+    it('a waiting view has no violation', async () => {
+      await viewer.open('#/summary');
+      await page.route('**/api/v1/leaks?*', () => undefined);
+      await page.getByTestId('tab-leaks').click();
+      await page.locator('.waiting').waitFor();
+      await assertAccessible();
+      await page.unroute('**/api/v1/leaks?*');
+    });
+  });
+}
+
+/** Edges of what a reader works with, and how far the page would have to be pushed aside. */
+function measure() {
+  const main = document.querySelector('main');
+  const tabs = document.querySelector('.tabs');
+  const work = main.querySelector('.table, canvas, svg, .figures, .notice');
+  return {
+    aside: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    mainHeight: main.getBoundingClientRect().height,
+    isReachable: work !== null && (work.getBoundingClientRect().top < innerHeight || main.scrollHeight > main.clientHeight),
+    workHeight: work?.getBoundingClientRect().height ?? 0,
+    tabsAside: getComputedStyle(tabs).overflowX,
+  };
+}
+
+for (const [name, size, least] of [['on a phone held sideways', PHONE, 180], ['at 1280 pixels', SMALL_SCREEN, 480]]) {
+  describe(name, () => {
+    before(async () => {
+      await page.setViewportSize(size);
+      await page.emulateMedia({ colorScheme: 'light' });
+    });
+    for (const view of VIEWS) {
+      it(`${view} is not pushed aside, and leaves room for what is looked at`, async () => {
+        await viewer.open(`#/${view}`);
+        const seen = await page.evaluate(measure);
+        assert.equal(seen.aside, 0);
+        assert.ok(seen.mainHeight >= least, JSON.stringify(seen));
+        assert.ok(seen.isReachable && seen.workHeight >= 24, JSON.stringify(seen));
+        assert.equal(seen.tabsAside, 'auto');
+      });
+    }
+  });
+}

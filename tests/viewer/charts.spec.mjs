@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Charts: what the pointer reads off them, what is saved of them, and where their legend leads.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { humanBytes, humanCount, makeFolder, pngSize, readSvg, recordWorkload, report, serve, startBrowser, Viewer } from './support.mjs';
+
+let folder, file, server, browser, viewer, page, told;
+
+before(async () => {
+  folder = makeFolder();
+  file = recordWorkload(folder, 'workload.cairn');
+  told = report(file);
+  server = await serve(file);
+  browser = await startBrowser();
+  page = await browser.context.newPage();
+  viewer = new Viewer(page, server.url);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+  assert.deepEqual(viewer?.complaints, []);
+});
+
+const button = (name) => page.getByRole('button', { name, exact: true });
+
+/** The lines below the head of a saved table: time, total, and the layers that make it up. */
+function readCsv(bytes) {
+  const [, ...rows] = bytes.toString('utf8').split('\n');
+  return rows.map((row) => row.split(',').map(Number)).map(([end_ms, total, ...layers]) => ({ end_ms, total, layers }));
+}
+
+describe('values over time', () => {
+  for (const [chart, total] of [['allocations', 'allocations'], ['temporary', 'temporary'], ['allocated_bytes', 'allocated_bytes']]) {
+    it(`${chart}: the slices make up the total of the report, and the layers make up each slice`, async () => {
+      await viewer.open(`#/charts?chart=${chart}`);
+      const { name, bytes } = await viewer.download(button('CSV'));
+      assert.equal(name, `${chart}.csv`);
+      const rows = readCsv(bytes);
+      assert.equal(rows.reduce((sum, row) => sum + row.total, 0), told.totals[total]);
+      for (const row of rows) {
+        assert.equal(row.layers.reduce((sum, value) => sum + value, 0), row.total, `until ${row.end_ms} ms`);
+      }
+    });
+  }
+
+  it('consumed: ends with what leaked, suppressed or not', async () => {
+    await viewer.open('#/charts');
+    const rows = readCsv((await viewer.download(button('CSV'))).bytes);
+    assert.equal(rows.at(-1).total, told.totals.leaked_bytes + told.suppressed.leaked_bytes);
+    assert.ok(Math.max(...rows.map((row) => row.total)) <= told.totals.peak_bytes);
+  });
+
+  it('the pointer reads the exact value of its slice', async () => {
+    await viewer.open('#/charts?chart=allocations');
+    const over = await page.locator('.chart .u-over').boundingBox();
+    await page.mouse.move(over.x + over.width - 2, over.y + 50);
+    await page.waitForFunction(() => document.querySelector('.legend-time')?.textContent?.startsWith('until') === true);
+    const { points } = await viewer.ask('series?value=allocations');
+    assert.ok((await viewer.text('legend-time')).includes(`: ${humanCount(points.allocations.at(-1))} in all`), await viewer.text('legend-time'));
+  });
+
+  it('the rate is that of the slice', async () => {
+    await viewer.open('#/charts?chart=rate');
+    const { points, slice_ms: slice } = await viewer.ask('series?value=allocations');
+    const rows = readCsv((await viewer.download(button('CSV'))).bytes);
+    points.allocations.forEach((count, i) => {
+      const ms = points.end_ms[i] - points.start_ms[i];
+      assert.ok(ms <= slice);
+      assert.equal(Math.round(rows[i].total * ms), count * 1000);
+    });
+  });
+});
+
+describe('what is saved', () => {
+  it('of a chart: a drawing with its axes and the names of its legend', async () => {
+    await viewer.open('#/charts');
+    const { name, bytes } = await viewer.download(button('SVG'));
+    assert.equal(name, 'live_bytes.svg');
+    const { tags, words } = readSvg(bytes);
+    assert.deepEqual(tags, ['path', 'rect', 'svg', 'text', 'title']);
+    assert.ok(words.some((word) => word.startsWith('keep_cache()')), words.join('; '));
+    assert.ok(words.includes(`peak ${humanBytes(told.totals.peak_bytes)}`), words.join('; '));
+  });
+
+  it('of a chart: the same as pixels, and not all of one colour', async () => {
+    await viewer.open('#/charts');
+    const { name, bytes } = await viewer.download(button('PNG'));
+    assert.equal(name, 'live_bytes.png');
+    assert.equal(pngSize(bytes).width, 2400);
+    const colours = await page.evaluate(async (data) => {
+      const image = await createImageBitmap(new Blob([new Uint8Array(data)], { type: 'image/png' }));
+      const canvas = new OffscreenCanvas(image.width, image.height);
+      const context = canvas.getContext('2d');
+      context.drawImage(image, 0, 0);
+      const pixels = context.getImageData(0, 0, image.width, image.height).data;
+      const seen = new Set();
+      for (let i = 0; i < pixels.length; i += 4 * 101) {
+        seen.add(`${pixels[i]},${pixels[i + 1]},${pixels[i + 2]}`);
+      }
+      return seen.size;
+    }, [...bytes]);
+    assert.ok(colours > 5, `${colours} colours`);
+  });
+});
+
+describe('what is saved of other views', () => {
+  for (const [view, name, words] of [
+    ['sizes', 'sizes', ['Sizes of blocks, in blocks', 'all others']],
+    ['sizes?histogram=lifetimes&rank=bytes', 'lifetimes', ['Lifetimes of blocks, in bytes', 'all others']],
+    ['sizes?histogram=size_lifetime', 'size_lifetime', ['Blocks by size (to the right) and lifetime (upwards), darker is more, logarithmic']],
+    ['ledger', 'rss', ['Resident size over time']],
+  ]) {
+    it(`${view}: a drawing and pixels`, async () => {
+      await viewer.open(`#/${view}`);
+      const drawing = await viewer.download(button('SVG'));
+      assert.equal(drawing.name, `${name}.svg`);
+      const svg = readSvg(drawing.bytes);
+      for (const word of words) {
+        assert.ok(svg.words.includes(word), `${word} in ${svg.words.join('; ')}`);
+      }
+      assert.ok((svg.text.match(/<(rect|path)/g) ?? []).length > 10);
+      const pixels = await viewer.download(button('PNG'));
+      assert.equal(pixels.name, `${name}.png`);
+      assert.equal(pngSize(pixels.bytes).width, 2400);
+    });
+  }
+});
+
+describe('the heat map', () => {
+  it('has every block that was freed in one of its cells', async () => {
+    await viewer.open('#/sizes?histogram=size_lifetime&function=keep_cache');
+    const titles = await page.getByTestId('heat').locator('title').allTextContents();
+    const blocks = titles.map((title) => Number(/: ([\d,]+) blocks/.exec(title)[1].replaceAll(',', '')));
+    assert.equal(blocks.reduce((sum, count) => sum + count, 0), 1000);
+    assert.ok(titles.some((title) => /KiB/.test(title) && /lived/.test(title)), titles.join('; '));
+  });
+});
+
+describe('the legend', () => {
+  it('leads to the function of a call site', async () => {
+    await viewer.open('#/charts');
+    await page.locator('.legend').getByRole('button', { name: 'keep_cache' }).click();
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('fn'), 'keep_cache()');
+  });
+
+  it('has the frames of a stack', async () => {
+    await viewer.open('#/charts?by=stack');
+    await page.locator('.legend details').first().locator('summary').click();
+    const frames = await page.locator('.legend details').first().locator('li').allInnerTexts();
+    const wanted = told.top.peak[0].stacks[0].frames.length;
+    assert.equal(frames.length, wanted, frames.join('; '));
+    assert.ok(frames.some((frame) => frame.includes('keep_cache')));
+  });
+});

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// Two recordings, old and new: every table and the flame graph show both and the change.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { comparedNumbers, exactNumber, humanBytes, humanCount, makeFolder, recordWorkload, report, serve, readSvg, startBrowser, Viewer } from './support.mjs';
+
+let folder, file, changed, server, browser, viewer, page;
+
+before(async () => {
+  folder = makeFolder();
+  file = recordWorkload(folder, 'old.cairn');
+  changed = recordWorkload(folder, 'new.cairn', ['more']);
+  server = await serve(file);
+  browser = await startBrowser();
+  page = await browser.context.newPage();
+  viewer = new Viewer(page, server.url);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+  assert.deepEqual(viewer?.complaints, []);
+});
+
+describe('comparison', () => {
+  let other, diff;
+  before(async () => {
+    other = await serve(changed, ['--diff', file]);
+    diff = new Viewer(await browser.context.newPage(), other.url);
+  });
+  after(async () => {
+    await diff?.page.close();
+    await other?.stop();
+    assert.deepEqual(diff?.complaints, []);
+  });
+
+  it('shows the change in the functions', async () => {
+    await diff.open('#/functions?diff=1&cost=leaked_bytes');
+    const row = (await diff.rows('Functions')).find((candidate) => candidate.name === 'leak_receipt()');
+    assert.ok(row !== undefined);
+    assert.equal(exactNumber(row.costs[1]), 75_000);
+    assert.match(row.costs[1], /before: 48\.8 KiB \(50,000 B\)/);
+    assert.match(row.cells.join(' '), /\+24\.4 KiB/);
+  });
+
+  it('shows the change in the summary, and can be turned off', async () => {
+    await diff.open('#/summary?diff=1');
+    assert.match(await diff.page.locator('.figures').innerText(), /\+24\.4 KiB against before/);
+    await diff.page.getByRole('button', { name: /^Against/ }).click();
+    await diff.idle();
+    assert.ok(!diff.parameters().has('diff'));
+  });
+
+  it('tells the flame graph the change of each frame', async () => {
+    await diff.open('#/flame?diff=1&cost=leaked_bytes&min_share=0');
+    assert.match(await diff.text('flame-status'), /^all:/);
+    const svg = readSvg((await diff.download(diff.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
+    const tip = svg.text.split('<title>').find((part) => part.startsWith('leak_receipt()')) ?? '';
+    assert.match(tip, /Leaked: 73\.2 KiB \(75,000 B\), [\d.]+%, \+24\.4 KiB against before/);
+    const colours = new Set([...svg.text.matchAll(/fill="(hsl[^"]*)"/g)].map((match) => match[1]));
+    assert.ok(colours.size >= 2, [...colours].join('; '));
+  });
+
+  it('shows old, new and change of each thread, process and module', async () => {
+    const [old, now] = [report(file), report(changed)];
+    await diff.open('#/threads?diff=1&cost=allocations');
+    const rows = await diff.rows('Threads');
+    for (const name of ['workload', 'helper']) {
+      const row = rows.find((candidate) => candidate.cells[0] === name);
+      const of = (told) => told.threads.find((thread) => thread.name === name).costs.allocations;
+      const numbers = comparedNumbers(row.costs[2], row.cells[5]);
+      assert.deepEqual([numbers.old, numbers.now], [of(old), of(now)], name);
+      assert.ok(numbers.shown.startsWith(humanCount(of(old)) + humanCount(of(now))), numbers.shown);
+    }
+    const [process] = await diff.rows('Processes');
+    const leaked = comparedNumbers(process.costs[1], process.cells[4]);
+    assert.deepEqual([leaked.old, leaked.now], [old.totals.leaked_bytes, now.totals.leaked_bytes]);
+    assert.ok(leaked.shown.endsWith('+24.4 KiB'), leaked.shown);
+    const module = (await diff.rows('Modules')).find((row) => row.cells[0].endsWith('/workload'));
+    const inModule = (told) => told.modules.find((entry) => entry.path.endsWith('/workload')).costs.allocations;
+    const allocations = comparedNumbers(module.costs[2], '');
+    assert.deepEqual([allocations.old, allocations.now], [inModule(old), inModule(now)]);
+  });
+
+  it('shows old, new and change of what leaked', async () => {
+    await diff.open('#/leaks?diff=1');
+    const rows = await diff.rows('Leaks');
+    const row = rows.find((candidate) => candidate.name === 'leak_receipt()');
+    const numbers = comparedNumbers(row.costs[0], row.cells[1]);
+    assert.deepEqual([numbers.old, numbers.now], [50_000, 75_000]);
+    assert.equal(numbers.shown, `${humanBytes(50_000)}${humanBytes(75_000)}+${humanBytes(25_000)}`);
+    const sum = (side) => rows.reduce((total, candidate) => total + comparedNumbers(candidate.costs[0], '')[side], 0);
+    assert.deepEqual([sum('old'), sum('now')], [report(file).totals.leaked_bytes, report(changed).totals.leaked_bytes]);
+  });
+
+  it('sorts by the change if asked to', async () => {
+    await diff.open('#/functions?diff=1&cost=leaked_bytes');
+    await diff.page.getByRole('button', { name: 'By change' }).click();
+    await diff.idle();
+    const changes = (await diff.rows('Functions')).map((row) => comparedNumbers(row.costs[1], '')).map(({ old, now }) => Math.abs(now - old));
+    assert.deepEqual(changes, [...changes].sort((a, b) => b - a));
+    assert.equal(changes[0], 25_000);
+  });
+
+  it('lays the old histogram over the new one, and tells both', async () => {
+    await diff.open('#/sizes?diff=1');
+    assert.ok(await diff.page.locator('.bars-old').count() > 3);
+    const bucket = (await diff.rows('Buckets')).find((row) => comparedNumbers(row.costs[0], '').old === 50);
+    assert.equal(comparedNumbers(bucket.costs[0], '').now, 75);
+    assert.equal(comparedNumbers(bucket.costs[1], '').now, 75_000);
+    await diff.page.locator('.view').getByRole('button', { name: 'Lifetimes' }).click();
+    await diff.idle();
+    assert.ok((await diff.rows('Buckets')).length > 0);
+  });
+
+  it('draws the old heap beside the new one, and reads both', async () => {
+    await diff.open('#/charts?diff=1&function=leak_receipt');
+    const over = await diff.page.locator('.chart .u-over').boundingBox();
+    await diff.page.mouse.move(over.x + over.width / 2, over.y + 40);
+    await diff.page.waitForFunction(() => document.querySelector('.legend-time')?.textContent?.includes('change') === true);
+    assert.match(await diff.text('legend-time'), /in all, before [\d.]+ KiB, change [+-]?[\d.]+ /);
+    const csv = (await diff.download(diff.page.getByRole('button', { name: 'CSV' }))).bytes.toString('utf8').trim().split('\n');
+    assert.match(csv[0], /,old_total$/);
+    const olds = csv.slice(1).map((line) => line.split(',').at(-1)).filter((cell) => cell !== '').map(Number);
+    assert.equal(Math.max(...olds), 50_000);
+  });
+
+  it('takes a second file in the page, and forgets it', async () => {
+    await viewer.open('#/functions?cost=leaked_bytes');
+    await page.locator('input[type=file]').setInputFiles(changed);
+    await page.waitForFunction(() => location.hash.includes('diff=1'));
+    await viewer.idle();
+    const row = (await viewer.rows('Functions')).find((candidate) => candidate.name === 'leak_receipt()');
+    assert.match(row?.costs[1] ?? '', /before: 73\.2 KiB \(75,000 B\)/);
+    await page.getByRole('button', { name: /Forget/ }).click();
+    await page.waitForFunction(() => !location.hash.includes('diff=1'));
+    await viewer.idle();
+    assert.ok(await page.getByRole('button', { name: 'Compare with…' }).isVisible());
+  });
+});

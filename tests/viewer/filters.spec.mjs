@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// The filter bar: text, regular expressions, processes and threads; alone and together, in the views that follow.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { exactNumber, humanBytes, humanCount, makeFolder, recordFamily, report, serve, startBrowser, Viewer } from './support.mjs';
+
+let folder, file, family, server, familyServer, browser, viewer, page;
+
+before(async () => {
+  folder = makeFolder();
+  family = recordFamily(folder, 'family.cairn');
+  file = `${folder}/alone.cairn`;
+  server = await serve(file);
+  familyServer = await serve(family);
+  browser = await startBrowser();
+  page = await browser.context.newPage();
+  viewer = new Viewer(page, server.url);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await familyServer?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+  assert.deepEqual(viewer?.complaints, []);
+});
+
+describe('filter bar', () => {
+  it('adds a filter that holds in the next view, shows it, and takes it away', async () => {
+    await viewer.open('#/summary');
+    await page.keyboard.press('/');
+    await page.keyboard.type('keep_cache');
+    await page.keyboard.press('Enter');
+    await viewer.idle();
+    assert.match(await page.locator('.chip').innerText(), /keep_cache/);
+    const told = report(file, ['--filter-function', 'keep_cache']);
+    assert.equal(await viewer.text('figure-peak_bytes'), humanBytes(told.totals.peak_bytes));
+    await page.getByTestId('tab-top-down').click();
+    await viewer.idle();
+    const rows = await viewer.rows('Top-down tree');
+    assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), told.totals.peak_bytes);
+    await page.getByRole('button', { name: /remove filter/ }).click();
+    await viewer.idle();
+    assert.equal(await page.locator('.chip').count(), 0);
+    assert.ok(!viewer.fragment().includes('keep_cache'));
+  });
+
+  it('takes a thread from the table', async () => {
+    await viewer.open('#/threads');
+    const rows = await viewer.rows('Threads');
+    const index = rows.findIndex((row) => row.cells[0].includes('helper'));
+    assert.ok(index >= 0, JSON.stringify(rows));
+    await page.getByLabel('Threads', { exact: true }).getByRole('button', { name: 'only' }).nth(index).click();
+    await viewer.idle();
+    await page.getByTestId('tab-summary').click();
+    await viewer.idle();
+    const told = report(file, ['--thread', 'helper']);
+    const shown = await viewer.text('figure-allocations');
+    assert.equal(shown, String(told.totals.allocations));
+  });
+});
+
+describe('pickers', () => {
+  it('one thread: all views show it alone', async () => {
+    await viewer.open('#/summary');
+    await page.getByLabel('Thread', { exact: true }).selectOption({ label: `helper (${helperId(report(file))})` });
+    await viewer.idle();
+    const told = report(file, ['--thread', 'helper']);
+    assert.equal(await viewer.text('figure-allocations'), humanCount(told.totals.allocations));
+    assert.match(await page.locator('.chip').innerText(), /thread/);
+    await page.getByLabel('Thread', { exact: true }).selectOption('');
+    await viewer.idle();
+    assert.equal(await page.locator('.chip').count(), 0);
+    assert.equal(await page.getByLabel('Process', { exact: true }).count(), 0, 'one process needs no picker');
+  });
+
+  it('one process of three, and a thread in it', async () => {
+    const told = report(family);
+    assert.ok(told.processes.length >= 3, JSON.stringify(told.processes));
+    const other = new Viewer(await browser.context.newPage(), familyServer.url);
+    await other.open('#/top-down?cost=allocations');
+    for (const process of told.processes) {
+      const filtered = report(family, [`--process=${process.pid}`]);
+      await other.page.getByLabel('Process', { exact: true }).selectOption(String(process.pid));
+      await other.idle();
+      const rows = await other.rows('Top-down tree');
+      assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[2]), 0), filtered.totals.allocations, String(process.pid));
+    }
+    const helper = told.threads.find((thread) => thread.name === 'helper');
+    const pid = String(helper.pid);
+    await other.page.getByLabel('Process', { exact: true }).selectOption(pid);
+    await other.idle();
+    const choices = await other.page.getByLabel('Thread', { exact: true }).locator('option').allInnerTexts();
+    const own = new Set(told.threads.filter((thread) => String(thread.pid) === pid).map((thread) => thread.thread_id)).size;
+    assert.equal(choices.filter((choice) => /\(\d+\)$/.test(choice)).length, own, JSON.stringify(choices));
+    await other.page.getByLabel('Thread', { exact: true }).selectOption(String(helper.thread_id));
+    await other.idle();
+    await other.page.getByTestId('tab-summary').click();
+    await other.idle();
+    const filtered = report(family, [`--process=${pid}`, `--thread=${helper.thread_id}`]);
+    assert.equal(await other.text('figure-allocated_bytes'), humanBytes(filtered.totals.allocated_bytes));
+    assert.equal(await other.text('figure-temporary'), humanCount(filtered.totals.temporary));
+    assert.deepEqual(other.complaints, []);
+    await other.page.close();
+  });
+});
+
+function helperId(told) {
+  return told.threads.find((thread) => thread.name === 'helper').thread_id;
+}
+
+describe('filters together', () => {
+  it('function, module and thread hold at once; taking one away widens', async () => {
+    await viewer.open('#/functions?cost=allocations');
+    for (const [kind, text] of [['Function', 'helper'], ['Module', 'workload']]) {
+      await page.getByLabel('What to filter by').selectOption(kind.toLowerCase());
+      await page.getByLabel('Filter text').fill(text);
+      await page.getByRole('button', { name: 'Filter', exact: true }).click();
+      await viewer.idle();
+    }
+    await page.getByLabel('Thread', { exact: true }).selectOption(String(helperId(report(file))));
+    await viewer.idle();
+    assert.equal(await page.locator('.chip').count(), 3);
+    const filtered = report(file, ['--filter-function=helper', '--module=workload', '--thread=helper']);
+    await page.getByTestId('tab-summary').click();
+    await viewer.idle();
+    assert.equal(await viewer.text('figure-allocated_bytes'), humanBytes(filtered.totals.allocated_bytes));
+    assert.ok((await viewer.text('filter-share')).includes(humanCount(filtered.totals.allocations)));
+    await page.getByRole('button', { name: /remove filter: thread/ }).click();
+    await viewer.idle();
+    const wider = report(file, ['--filter-function=helper', '--module=workload']);
+    assert.equal(await viewer.text('figure-allocated_bytes'), humanBytes(wider.totals.allocated_bytes));
+    await page.keyboard.press('x');
+    await viewer.idle();
+    assert.equal(await page.locator('.chip').count(), 0);
+  });
+
+  it('a regular expression is one only if it is said to be', async () => {
+    await viewer.open('#/summary');
+    await page.getByLabel('Filter text').fill('^(churn|helper)');
+    await page.locator('.filter').getByRole('button', { name: 'Regular expression' }).click();
+    await page.getByRole('button', { name: 'Filter', exact: true }).click();
+    await viewer.idle();
+    const filtered = report(file, ['--filter-function=^(churn|helper)']);
+    assert.ok(filtered.totals.allocations > 20_000);
+    assert.equal(await viewer.text('figure-allocations'), humanCount(filtered.totals.allocations));
+    await viewer.open('#/summary?function=%5E(churn%7Chelper)');
+    assert.equal(await viewer.text('figure-allocations'), '0');
+  });
+});
+
+describe('search in the flame graph', () => {
+  it('takes regular expressions', async () => {
+    await viewer.open('#/flame?cost=allocations&min_share=0');
+    await page.getByRole('searchbox').fill('^(churn|keep_cache)');
+    await page.locator('.view').getByRole('button', { name: 'Regular expression' }).click();
+    await page.waitForFunction(() => location.hash.includes('search_regex=1') && location.hash.includes('churn'));
+    await viewer.idle();
+    const filtered = report(file, ['--filter-function=^(churn|keep_cache)']);
+    assert.ok((await viewer.text('flame-match')).includes(`: ${humanCount(filtered.totals.allocations)},`), await viewer.text('flame-match'));
+  });
+
+  it('says what is wrong with one', async () => {
+    const other = new Viewer(await browser.context.newPage(), server.url);
+    await other.open('#/flame?search=(&search_regex=1');
+    assert.match(await other.page.locator('.notice-bad').innerText(), /is not a regular expression/);
+    await other.page.close();
+  });
+});

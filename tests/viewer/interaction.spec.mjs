@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+// What a reader does: zoom, go back, reload a link, search, walk by keys, brush, follow a run.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { control, exactNumber, humanBytes, humanCount, makeFolder, pngSize, readSvg, recordLive, recordWorkload, report, serve, startBrowser, Viewer } from './support.mjs';
+
+let folder, file, server, browser, viewer, page;
+
+before(async () => {
+  folder = makeFolder();
+  file = recordWorkload(folder, 'workload.cairn');
+  server = await serve(file);
+  browser = await startBrowser();
+  page = await browser.context.newPage();
+  viewer = new Viewer(page, server.url);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+  assert.deepEqual(viewer?.complaints, []);
+});
+
+describe('addresses', () => {
+  it('lose the token at once', async () => {
+    await viewer.open('#/summary');
+    assert.equal(new URL(page.url()).search, '');
+  });
+
+  for (const view of ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'ledger', 'source']) {
+    it(`lead to ${view}, and its tab leads there too`, async () => {
+      await viewer.open(`#/${view}`);
+      assert.equal(await page.locator('main').getAttribute('data-view'), view);
+      await viewer.open('#/summary');
+      await page.getByTestId(`tab-${view}`).click();
+      await viewer.idle();
+      assert.equal(await page.locator('main').getAttribute('data-view'), view);
+      assert.equal(await page.locator('.notice-bad').count(), 0);
+    });
+  }
+});
+
+describe('flame graph', () => {
+  it('zooms at a click, goes back, and a reload keeps the zoom', async () => {
+    await viewer.open('#/flame?min_share=0');
+    const box = await page.getByTestId('flame-box').boundingBox();
+    const before = await viewer.text('flame-status');
+    await page.mouse.click(box.x + 40, box.y + 70);
+    await viewer.idle();
+    const zoom = viewer.parameters().get('zoom');
+    assert.ok(zoom !== null, viewer.fragment());
+    const trail = await page.getByRole('navigation', { name: 'Zoomed to' }).innerText();
+    await page.reload();
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('zoom'), zoom);
+    assert.equal(await page.getByRole('navigation', { name: 'Zoomed to' }).innerText(), trail);
+    await page.goBack();
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('zoom'), null);
+    assert.equal((await viewer.text('flame-status')).split(':')[0], before.split(':')[0]);
+  });
+
+  it('is walked by keys', async () => {
+    await viewer.open('#/flame?min_share=0&cost=allocations');
+    const canvas = page.locator('.flame-canvas');
+    await canvas.focus();
+    await canvas.press('ArrowDown');
+    await canvas.press('ArrowDown');
+    const status = await viewer.text('flame-status');
+    assert.ok(!status.startsWith('all:'), status);
+    await canvas.press('Enter');
+    await viewer.idle();
+    assert.ok(viewer.parameters().has('zoom'), viewer.fragment());
+    await canvas.press('Escape');
+    await viewer.idle();
+    assert.ok(!viewer.parameters().has('zoom'), viewer.fragment());
+  });
+
+  it('searches while typing', async () => {
+    await viewer.open('#/flame');
+    await page.getByRole('searchbox').fill('keep_cache');
+    await page.waitForFunction(() => location.hash.includes('keep_cache'));
+    await viewer.idle();
+    assert.match(await viewer.text('flame-match'), /frames? match/);
+  });
+
+  it('is painted', async () => {
+    await viewer.open('#/flame?min_share=0');
+    const colours = await page.locator('.flame-canvas').evaluate((canvas) => {
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, 120);
+      const seen = new Set();
+      for (let i = 0; i < data.length; i += 4 * 7) {
+        seen.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
+      }
+      return seen.size;
+    });
+    assert.ok(colours > 3, `${colours} colours`);
+  });
+
+  it('is exported as a picture', async () => {
+    await viewer.open('#/flame');
+    const { name, bytes } = await viewer.download(page.getByRole('button', { name: 'PNG' }));
+    assert.equal(name, 'flame.png');
+    assert.equal(pngSize(bytes).width, 3200);
+    assert.ok(bytes.length > 5000, `${bytes.length} bytes`);
+  });
+});
+
+describe('time', () => {
+  it('a drag over the chart filters every view to the range, and the address keeps it', async () => {
+    await viewer.open('#/charts');
+    const over = await page.locator('.chart .u-over').boundingBox();
+    await page.mouse.move(over.x + over.width * 0.25, over.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width * 0.6, over.y + 70, { steps: 4 });
+    await page.mouse.up();
+    await viewer.idle();
+    const from = Number(viewer.parameters().get('from_ms'));
+    const to = Number(viewer.parameters().get('to_ms'));
+    assert.ok(from > 0 && to > from, viewer.fragment());
+    await page.getByTestId('tab-flame').click();
+    await page.getByLabel('Cost').selectOption('allocations');
+    await viewer.idle();
+    const inside = await viewer.text('flame-status');
+    const asked = await page.evaluate(async ([a, b]) => {
+      const answer = await fetch(`/api/v1/summary?from_ms=${a}&to_ms=${b}`);
+      return (await answer.json()).totals.allocations;
+    }, [from, to]);
+    assert.match(inside, new RegExp(`^all: ${humanCount(asked)},`));
+    assert.ok(asked > 0 && asked < report(file).totals.allocations, String(asked));
+    const told = report(file, [`--time=${from}ms..${to}ms`]);
+    assert.equal(asked, told.totals.allocations);
+    await page.getByTestId('tab-summary').click();
+    await viewer.idle();
+    assert.equal(await viewer.text('figure-leaked_bytes'), humanBytes(told.totals.leaked_bytes));
+    await page.getByTestId('tab-flame').click();
+    await viewer.idle();
+    await page.reload();
+    await viewer.idle();
+    assert.equal(await viewer.text('flame-status'), inside);
+  });
+
+  it('a click shows the heap as it stood then: the cache is live in the middle of the run', async () => {
+    await viewer.open('#/charts');
+    const over = await page.locator('.chart .u-over').boundingBox();
+    await page.mouse.click(over.x + over.width * 0.6, over.y + 60);
+    await viewer.idle();
+    assert.ok(viewer.parameters().has('to_ms') && !viewer.parameters().has('from_ms'), viewer.fragment());
+    assert.match(await page.locator('.chip').innerText(), /the heap as it stood at/);
+    await page.getByTestId('tab-functions').click();
+    await viewer.idle();
+    const rows = await viewer.rows('Functions');
+    const cache = rows.find((row) => row.name === 'keep_cache()');
+    assert.equal(exactNumber(cache?.costs[1] ?? ''), 4_000_000);
+    await page.getByTestId('tab-leaks').click();
+    await viewer.idle();
+    assert.match(await page.locator('.notice').innerText(), /the time range does not hold here/);
+  });
+
+  it('a range may be typed', async () => {
+    await viewer.open('#/charts');
+    await page.getByLabel('From ms').fill('100');
+    await page.getByLabel('From ms').press('Tab');
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('from_ms'), '100');
+    assert.match(await page.locator('.chip').innerText(), /100 ms to the end/);
+  });
+});
+
+describe('keys', () => {
+  it('open and close the help', async () => {
+    await viewer.open('#/summary');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor({ state: 'visible' });
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  it('choose views by number', async () => {
+    await viewer.open('#/summary');
+    await page.keyboard.press('5');
+    await viewer.idle();
+    assert.equal(await page.locator('main').getAttribute('data-view'), 'flame');
+  });
+
+  it('open, close and follow a tree', async () => {
+    await viewer.open('#/top-down');
+    const table = await viewer.table('Top-down tree');
+    await table.press('ArrowDown');
+    const closed = (await viewer.rows('Top-down tree')).length;
+    await table.press('ArrowRight');
+    await page.waitForFunction((count) => document.querySelectorAll('[role=treegrid] .table-body [role=row]').length > count, closed);
+    const opened = await viewer.rows('Top-down tree');
+    assert.ok(opened.some((row) => row.level === 2), JSON.stringify(opened.map((row) => row.level)));
+    await table.press('ArrowLeft');
+    await viewer.idle();
+    assert.equal((await viewer.rows('Top-down tree')).length, closed);
+  });
+
+  it('h opens the hot path down to the cache', async () => {
+    await viewer.open('#/top-down');
+    const table = await viewer.table('Top-down tree');
+    await table.press('ArrowDown');
+    await table.press('h');
+    await page.waitForFunction(() => document.querySelector('[role=treegrid]')?.textContent?.includes('keep_cache') === true);
+    assert.ok((await viewer.rows('Top-down tree')).some((row) => row.name === 'keep_cache()'));
+  });
+
+  it('Enter leads from a tree to caller and callee', async () => {
+    await viewer.open('#/bottom-up?function=churn&cost=temporary');
+    const table = await viewer.table('Bottom-up tree');
+    await table.press('ArrowDown');
+    await table.press('Enter');
+    await viewer.idle();
+    assert.equal(await page.locator('main').getAttribute('data-view'), 'functions');
+  });
+});
+
+describe('rows', () => {
+  it('are copied as they are told in full', async () => {
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(server.url).origin });
+    await viewer.open('#/functions?cost=allocations&function=churn&by_self=1');
+    const table = await viewer.table('Functions');
+    await table.press('ArrowDown');
+    await viewer.idle();
+    await table.press('c');
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(copied, /^churn\(int\)\t/);
+    assert.match(copied, /\tAllocations: 20,000\t/);
+  });
+
+  it('have text that can be selected', async () => {
+    await viewer.open('#/summary');
+    const selected = await page.evaluate(() => {
+      const range = document.createRange();
+      range.selectNodeContents(document.querySelector('.facts'));
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      return getSelection().toString();
+    });
+    assert.ok(selected.includes(report(file).run.command_line), selected);
+  });
+});
+
+describe('a long answer', () => {
+  for (const [view, route, label] of [['leaks', 'leaks', 'Leaks'], ['top-down', 'tree', 'Tree'], ['flame', 'tree', 'Flame graph']]) {
+    it(`${view}: says that it takes long, can be stopped, and asked again`, async () => {
+      const slow = new Viewer(await browser.context.newPage(), server.url);
+      await slow.open('#/summary');
+      const pattern = `**/api/v1/${route}?*`;
+      await slow.page.route(pattern, () => undefined); // never answered
+      const stopped = slow.page.waitForEvent('requestfailed', (request) => request.url().includes(`/api/v1/${route}`));
+      await slow.page.getByTestId(`tab-${view}`).click();
+      const waiting = slow.page.locator('.waiting');
+      await waiting.getByText(`${label}: counting for`).waitFor();
+      await slow.page.getByTestId('tab-summary').click({ trial: true }); // nothing is blocked
+      await waiting.getByRole('button', { name: 'Cancel' }).click();
+      await stopped;
+      await slow.idle();
+      assert.match(await slow.page.locator('.notice').innerText(), /you stopped this/);
+      await slow.page.unroute(pattern);
+      await slow.page.getByRole('button', { name: 'Ask again' }).click();
+      await slow.idle();
+      assert.equal(await slow.page.locator('.notice').filter({ hasText: 'stopped' }).count(), 0);
+      assert.ok(await slow.page.locator('.flame-canvas, .table-body [role=row]').first().isVisible());
+      assert.deepEqual(slow.complaints, []);
+      await slow.page.close();
+    });
+  }
+});
+
+describe('a recording in progress', () => {
+  it('shows the marks that were set', async () => {
+    const live = await recordLive(folder, 'marked.cairn');
+    control(live.file, 'mark', '<b>half</b> time');
+    await live.end();
+    const [mark] = report(live.file).marks;
+    const other = await serve(live.file);
+    const marked = new Viewer(await browser.context.newPage(), other.url);
+    await marked.open('#/charts');
+    const button = marked.page.getByRole('list', { name: 'Marks' }).getByRole('button');
+    assert.match(await button.innerText(), /: <b>half<\/b> time$/);
+    const svg = readSvg((await marked.download(marked.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
+    assert.ok(svg.words.includes('&lt;b&gt;half&lt;/b&gt; time'), svg.words.join('; '));
+    await button.click();
+    await marked.idle();
+    assert.equal(Number(marked.parameters().get('to_ms')), Math.max(mark.time_ms, 1));
+    await marked.page.getByTestId('tab-summary').click();
+    await marked.idle();
+    assert.equal(await marked.page.locator('.mini-mark').getAttribute('title'), '<b>half</b> time');
+    await marked.page.close();
+    await other.stop();
+    assert.deepEqual(marked.complaints, []);
+  });
+
+  it('is followed until it ends', async () => {
+    const live = await recordLive(folder, 'live.cairn');
+    const other = await serve(live.file);
+    const follower = new Viewer(await browser.context.newPage(), other.url);
+    try {
+      await follower.open('#/leaks?leaks_by=call_site&function=leak_receipt');
+      await follower.page.locator('.head-live').waitFor({ state: 'visible' });
+      const leaked = (bytes) => follower.page.waitForFunction(
+        (text) => document.querySelector('[aria-label=Leaks] .cost')?.getAttribute('title')?.includes(text) === true, bytes,
+      );
+      await leaked('5,000 B');
+      live.input.write('xx');
+      await leaked('15,000 B');
+      live.input.write('x');
+      await live.end();
+      await leaked('20,000 B');
+      await follower.page.locator('.head-live').waitFor({ state: 'detached' });
+      assert.equal(report(live.file).run.state, 'finished');
+    } finally {
+      live.input.end();
+      await follower.page.close();
+      await other.stop();
+    }
+    assert.deepEqual(follower.complaints, []);
+  });
+});

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// The numbers on screen are those of `cairn report --json` on the same file with the same filter, in every view.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import {
+  costOfFunction, exactNumber, humanBytes, humanCount, makeFolder, recordSource, recordWorkload, report, serve, startBrowser, Viewer,
+} from './support.mjs';
+
+let folder, file, server, browser, viewer, told;
+
+before(async () => {
+  folder = makeFolder();
+  file = recordWorkload(folder, 'workload.cairn');
+  told = report(file);
+  server = await serve(file);
+  browser = await startBrowser();
+  viewer = new Viewer(await browser.context.newPage(), server.url);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+  assert.deepEqual(viewer?.complaints, []);
+});
+
+const SPELLING = { peak_bytes: humanBytes, leaked_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
+const SECTIONS = { peak_bytes: 'peak', leaked_bytes: 'leaked', allocations: 'allocations', temporary: 'temporary' };
+
+/** What a name reads as in a label or title, without what the compiler adds. */
+const plain = (name) => name.replace(/\(.*/, '');
+
+describe('the recording is what the workload did', () => {
+  it('has the amounts that the program says', () => {
+    assert.equal(costOfFunction(told, 'allocations', (name) => plain(name) === 'keep_cache'), 1000);
+    assert.equal(costOfFunction(told, 'leaked_bytes', (name) => plain(name) === 'leak_receipt'), 50_000);
+    assert.equal(costOfFunction(told, 'temporary', (name) => plain(name) === 'churn'), 20_000);
+  });
+});
+
+describe('summary', () => {
+  for (const [cost, spell] of Object.entries(SPELLING)) {
+    it(`shows ${cost}`, async () => {
+      await viewer.open('#/summary');
+      assert.equal(await viewer.text(`figure-${cost}`), spell(told.totals[cost]));
+    });
+  }
+
+  for (const [cost, section] of Object.entries(SECTIONS)) {
+    it(`lists the call sites with most ${cost}`, async () => {
+      await viewer.open('#/summary');
+      const shown = await viewer.page.getByTestId(`top-${cost}`).locator('li').evaluateAll((items) => items.map((item) => ({
+        cost: item.querySelector('.top-cost')?.textContent,
+        name: item.querySelector('.code')?.getAttribute('title')?.split('\n')[0],
+      })));
+      const wanted = told.top[section].slice(0, 5).map((site) => SPELLING[cost](site.costs[cost]));
+      assert.deepEqual(shown.map((entry) => entry.cost), wanted);
+      const first = told.top[section][0].function;
+      assert.ok(first === '' || shown.some((entry) => entry.name === first), `${first} in ${JSON.stringify(shown)}`);
+    });
+  }
+
+  it('splits the resident size in one bar that leads to its view', async () => {
+    await viewer.open('#/summary');
+    const { samples } = await viewer.ask('ledger');
+    const highest = Math.max(...samples.rss_bytes);
+    const bar = viewer.page.getByTestId('rss-bar');
+    assert.ok((await bar.innerText()).includes(`: ${humanBytes(highest)} after`), await bar.innerText());
+    const parts = await bar.locator('.rss-legend > span').evaluateAll((spans) => spans.map((span) => Number(span.title.replace(/[^\d]/g, ''))));
+    assert.equal(parts.reduce((sum, bytes) => sum + bytes, 0), highest);
+    await bar.click();
+    await viewer.idle();
+    assert.equal(await viewer.page.locator('main').getAttribute('data-view'), 'ledger');
+  });
+
+  it('says what ran', async () => {
+    await viewer.open('#/summary');
+    const facts = await viewer.page.locator('.facts').innerText();
+    assert.ok(facts.includes(told.run.command_line), facts);
+    assert.ok(facts.includes(told.run.host), facts);
+    assert.ok(facts.includes('exit status 0'), facts);
+  });
+});
+
+describe('trees', () => {
+  it('bottom-up: a function that allocates by itself has the cost of its stacks', async () => {
+    await viewer.open('#/bottom-up?cost=temporary');
+    const rows = await viewer.rows('Bottom-up tree');
+    const sums = new Map();
+    for (const site of told.top.allocations) {
+      for (const stack of site.stacks) {
+        const name = stack.frames[0].function;
+        sums.set(name, (sums.get(name) ?? 0) + stack.costs.peak_bytes);
+      }
+    }
+    let compared = 0;
+    for (const row of rows.filter((candidate) => sums.has(candidate.name))) {
+      assert.equal(exactNumber(row.costs[0]), sums.get(row.name), row.name);
+      compared++;
+    }
+    assert.ok(compared >= 3, `only ${compared} of ${JSON.stringify([...sums.keys()])}`);
+  });
+
+  it('top-down: the first level makes up the whole', async () => {
+    await viewer.open('#/top-down');
+    const rows = await viewer.rows('Top-down tree');
+    const sum = rows.reduce((total, row) => total + exactNumber(row.costs[0]), 0);
+    assert.equal(sum, told.totals.peak_bytes);
+  });
+
+  it('the stacks behind a row are shown whole', async () => {
+    await viewer.open('#/bottom-up?cost=temporary&function=churn');
+    const table = await viewer.table('Bottom-up tree');
+    await table.press('ArrowDown');
+    await viewer.idle();
+    const panel = await viewer.page.locator('.stack').innerText();
+    assert.match(panel, /1 of 1/);
+    assert.match(panel, /churn/);
+    assert.match(panel, /workload\.cpp:\d+/);
+    assert.ok(panel.includes(humanCount(20_000)), panel);
+  });
+});
+
+describe('flame graph', () => {
+  for (const cost of ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary']) {
+    it(`is as wide as all ${cost}`, async () => {
+      await viewer.open(`#/flame?cost=${cost}&min_share=0`);
+      const status = await viewer.text('flame-status');
+      assert.ok(status.startsWith(`all: ${SPELLING[cost](told.totals[cost])}, 100%`), status);
+    });
+  }
+
+  it('a search says its share', async () => {
+    await viewer.open('#/flame?cost=leaked_bytes&search=leak_receipt');
+    const match = await viewer.text('flame-match');
+    assert.ok(match.includes(humanBytes(50_000)), match);
+    assert.ok(match.includes(`of ${humanBytes(told.totals.leaked_bytes)}`), match);
+  });
+});
+
+describe('caller and callee', () => {
+  it('inclusive costs count a stack once, also through recursion', async () => {
+    for (const name of ['fibonacci(int)', 'keep_cache()', 'churn(int)']) {
+      await viewer.open(`#/functions?cost=allocations&function=${encodeURIComponent(name)}`);
+      const rows = await viewer.rows('Functions');
+      const row = rows.find((candidate) => candidate.name === name);
+      assert.ok(row !== undefined, `${name} in ${JSON.stringify(rows.map((r) => r.name))}`);
+      assert.equal(exactNumber(row.costs[2]), costOfFunction(told, 'allocations', (candidate) => candidate === name), name);
+    }
+  });
+
+  it('a function has its callers, callees and lines', async () => {
+    await viewer.open('#/functions?cost=allocations&fn=keep_cache()');
+    const callers = await viewer.rows('Callers');
+    assert.deepEqual(callers.map((row) => plain(row.name)), ['main']);
+    assert.equal(exactNumber(callers[0].costs[0]), costOfFunction(told, 'allocations', (name) => name === 'keep_cache()'));
+    const lines = await viewer.rows('Source lines');
+    assert.ok(lines.length >= 1 && lines.every((row) => /workload\.cpp:\d+/.test(row.cells[0])), JSON.stringify(lines));
+  });
+});
+
+describe('leaks', () => {
+  it('are those of the report', async () => {
+    await viewer.open('#/leaks?leaks_by=call_site');
+    const rows = await viewer.rows('Leaks');
+    assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), told.top.leaked.map((site) => site.costs.leaked_bytes));
+  });
+});
+
+describe('suppressed leaks', () => {
+  it('are not in the table, and the rule says what it took out', async () => {
+    const forgiven = recordSource(folder, 'forgiven.cpp');
+    const other = await serve(forgiven);
+    const page = await browser.context.newPage();
+    const own = new Viewer(page, other.url);
+    await own.open('#/leaks');
+    const rows = await own.rows('Leaks');
+    assert.deepEqual(rows.filter((row) => /^(lost|forgotten)/.test(row.name)).map((row) => [plain(row.name), exactNumber(row.costs[0])]), [['lost', 1000]]);
+    await page.locator('.leaks-suppressions summary').click();
+    const cells = await page.locator('.leaks-suppressions tbody tr').filter({ hasText: 'forgotten' }).locator('td').allInnerTexts();
+    assert.deepEqual(cells.slice(1), ['1', humanBytes(1000), '10']);
+    const of = report(forgiven);
+    await own.open('#/summary');
+    assert.equal(await own.text('figure-leaked_bytes'), humanBytes(of.totals.leaked_bytes));
+    await page.close();
+    await other.stop();
+    assert.deepEqual(own.complaints, []);
+  });
+});
+
+describe('threads and processes', () => {
+  it('are those of the report', async () => {
+    await viewer.open('#/threads');
+    const rows = await viewer.rows('Threads');
+    const shown = rows.map((row) => [Number(row.cells[1]), exactNumber(row.costs[2])]);
+    const wanted = told.threads.map((thread) => [thread.thread_id, thread.costs.allocations]);
+    assert.deepEqual(shown.sort((a, b) => a[0] - b[0]), wanted.sort((a, b) => a[0] - b[0]));
+    const processes = await viewer.rows('Processes');
+    assert.deepEqual(processes.map((row) => Number(row.cells[1])), told.processes.map((process) => process.pid));
+  });
+});
+
+describe('sizes', () => {
+  it('the bars are all allocations, and one of them holds the receipts', async () => {
+    await viewer.open('#/sizes?function=leak_receipt');
+    const titles = await viewer.page.getByTestId('bars').locator('g > title').allTextContents();
+    const counts = titles.map((title) => Number(/: ([\d,]+) blocks/.exec(title)?.[1]?.replaceAll(',', '')));
+    assert.equal(counts.reduce((sum, count) => sum + count, 0), 50);
+  });
+});
+
+describe('over time', () => {
+  it('the chart says the peak', async () => {
+    await viewer.open('#/charts');
+    const label = await viewer.page.getByTestId('chart').getAttribute('aria-label');
+    assert.ok(label.includes(humanBytes(told.totals.peak_bytes)), label);
+    assert.ok(await viewer.page.locator('.chart canvas').isVisible());
+  });
+});
+
+describe('filters', () => {
+  const CASES = [
+    { fragment: 'function_regex=churn', args: ['--filter-function', 'churn'] },
+    { fragment: 'function_regex=%5Ekeep_cache', args: ['--filter-function', '^keep_cache'] },
+    { fragment: 'thread=helper', args: ['--thread', 'helper'] },
+    { fragment: 'module_regex=workload', args: ['--module', 'workload'] },
+    { fragment: 'thread=helper&module_regex=workload', args: ['--thread', 'helper', '--module', 'workload'] },
+    { fragment: 'function_regex=no_such_function', args: ['--filter-function', 'no_such_function'] },
+  ];
+  for (const { fragment, args } of CASES) {
+    it(`${args.join(' ')}: the summary is that of the report`, async () => {
+      const filtered = report(file, args);
+      await viewer.open(`#/summary?${fragment}`);
+      for (const [cost, spell] of Object.entries(SPELLING)) {
+        assert.equal(await viewer.text(`figure-${cost}`), spell(filtered.totals[cost]), cost);
+      }
+      const share = await viewer.text('filter-share');
+      assert.ok(share.includes(humanBytes(filtered.totals.peak_bytes)), share);
+    });
+  }
+
+  it('hold in the flame graph and the tree as well', async () => {
+    const filtered = report(file, ['--filter-function', 'churn']);
+    await viewer.open('#/flame?function_regex=churn&cost=allocations');
+    assert.match(await viewer.text('flame-status'), new RegExp(`^all: ${humanCount(filtered.totals.allocations)},`));
+    await viewer.open('#/top-down?function_regex=churn&cost=allocations');
+    const rows = await viewer.rows('Top-down tree');
+    assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[2]), 0), filtered.totals.allocations);
+  });
+
+  it('a wrong regular expression is told, not shown as nothing', async () => {
+    const page = await browser.context.newPage();
+    const other = new Viewer(page, server.url);
+    await other.open('#/summary?function_regex=%28');
+    assert.match(await page.locator('.filter-bad').innerText(), /is not a regular expression/);
+    await page.close();
+  });
+});

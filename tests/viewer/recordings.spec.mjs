@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Recordings that are not as usual: without any allocation, cut short, and larger than a page shows.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { exactNumber, humanBytes, humanCount, makeFolder, recordCut, recordEmpty, recordSource, report, serve, startBrowser, Viewer } from './support.mjs';
+
+const VIEWS = ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'source'];
+
+let folder, browser;
+
+before(async () => {
+  folder = makeFolder();
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+/** Serves what `make` records, for the tests of one `describe`. */
+function served(make) {
+  const own = {};
+  before(async () => {
+    own.file = make(folder);
+    own.server = await serve(own.file);
+    own.viewer = new Viewer(await browser.context.newPage(), own.server.url);
+  });
+  after(async () => {
+    await own.viewer?.page.close();
+    await own.server?.stop();
+    assert.deepEqual(own.viewer?.complaints, []);
+  });
+  return own;
+}
+
+function everyViewOpens(own) {
+  for (const view of VIEWS) {
+    it(`opens ${view} without an error`, async () => {
+      await own.viewer.open(`#/${view}`);
+      assert.equal(await own.viewer.page.locator('main .notice-bad').filter({ hasNotText: 'not whole' }).count(), 0);
+      assert.ok((await own.viewer.page.locator('main').innerText()).trim().length > 0, 'the view says something');
+    });
+  }
+}
+
+describe('an empty recording', () => {
+  const own = served(recordEmpty);
+  everyViewOpens(own);
+
+  it('says so, and why that may be', async () => {
+    assert.equal(report(own.file).totals.allocations, 0);
+    await own.viewer.open('#/summary');
+    assert.match(await own.viewer.page.locator('.notice').innerText(), /asked for no memory while it was recorded/);
+    assert.equal(await own.viewer.text('figure-allocations'), '0');
+    assert.doesNotMatch(await own.viewer.page.locator('main').innerText(), /NaN|Infinity|undefined|- of/);
+  });
+
+  it('does not blame a filter that is not there', async () => {
+    await own.viewer.open('#/top-down');
+    assert.match(await own.viewer.page.locator('.table-empty').innerText(), /Nothing of the kind was recorded/);
+    await own.viewer.open('#/top-down?function=x');
+    assert.match(await own.viewer.page.locator('.table-empty').innerText(), /Nothing passes the filter/);
+  });
+});
+
+describe('a recording that was cut short', () => {
+  const own = served(recordCut);
+  everyViewOpens(own);
+
+  it('says what it lacks, in every view', async () => {
+    const told = report(own.file);
+    assert.ok(told.damage !== null);
+    await own.viewer.open('#/flame');
+    await own.viewer.page.getByRole('button', { name: 'not whole' }).click();
+    await own.viewer.idle();
+    assert.ok((await own.viewer.page.locator('.notice-bad').innerText()).includes(told.damage), told.damage);
+    assert.equal(await own.viewer.text('figure-allocations'), humanCount(told.totals.allocations));
+    assert.equal(await own.viewer.text('figure-peak_bytes'), humanBytes(told.totals.peak_bytes));
+    assert.ok(told.totals.allocations > 0, 'something is left');
+  });
+});
+
+describe('a recording that is larger than a page', () => {
+  const own = served((where) => recordSource(where, 'many.cpp'));
+  everyViewOpens(own);
+
+  it('has 96000 stacks, and the summary counts them all', async () => {
+    const totals = (await own.viewer.ask('summary')).totals;
+    assert.equal(totals.allocations, 96_000);
+    await own.viewer.open('#/summary');
+    assert.equal(await own.viewer.text('figure-allocations'), '96,000');
+    assert.equal(await own.viewer.text('figure-leaked_bytes'), humanBytes(1_536_000));
+  });
+
+  it('lists the highest functions, says how many there are, and a filter brings the others', async () => {
+    await own.viewer.open('#/functions?cost=allocations');
+    assert.match(await own.viewer.page.locator('.functions-count').innerText(), /The 1,000 highest of 1,50\d functions; a filter brings the others/);
+    await own.viewer.open('#/functions?cost=allocations&by_self=1&function=leaf%3C1499%3E');
+    const row = (await own.viewer.rows('Functions')).find((candidate) => candidate.name === 'void leaf<1499>()');
+    assert.equal(exactNumber(row.costs[2]), 64);
+  });
+
+  it('the flame graph shows the widest frames, and everything if asked to', async () => {
+    await own.viewer.open('#/flame');
+    const count = async () => /^([\d,]+) of ([\d,]+) frames/.exec(await own.viewer.text('flame-count')).slice(1).map((text) => Number(text.replaceAll(',', '')));
+    const [few, all] = await count();
+    assert.ok(few < all, `${few} of ${all}`);
+    await own.viewer.open('#/flame?min_share=0&collapse=0');
+    const [shown, total] = await count();
+    assert.equal(shown, total);
+    assert.ok(total > 96_000, String(total));
+    assert.match(await own.viewer.text('flame-status'), new RegExp(`^all: ${humanBytes(1_536_000)}, 100%`));
+  });
+
+  it('a bottom-up tree of 1500 rows has few of them in the document, and the last can be reached', async () => {
+    await own.viewer.open('#/bottom-up?cost=allocations');
+    const table = await own.viewer.table('Bottom-up tree');
+    assert.equal(await table.getAttribute('aria-rowcount'), '1501');
+    assert.ok((await own.viewer.rows('Bottom-up tree')).length < 120);
+    await table.press('End');
+    await own.viewer.page.locator('.table-selected[aria-rowindex="1501"]').waitFor();
+    const rows = await own.viewer.rows('Bottom-up tree');
+    assert.match(rows.at(-1).name, /^void leaf<\d+>\(\)$/);
+  });
+
+  it('names that go on for thousands of characters are cut to fit', async () => {
+    await own.viewer.open('#/top-down?cost=allocations');
+    const table = await own.viewer.table('Top-down tree');
+    await table.press('ArrowDown');
+    await table.press('h');
+    await own.viewer.idle();
+    const overflow = await own.viewer.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(overflow, 0);
+  });
+});

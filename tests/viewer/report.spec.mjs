@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// `cairn export --html`: one file, opened from disk without a server and without a network. It shows what the server's page
+// shows and what `cairn report --json` says, runs nothing that a recording holds, and says what it cannot show.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import {
+  exactNumber, humanBytes, humanCount, makeFolder, recordFamily, recordHostile, recordWorkload, report, serve, startBrowser, Viewer,
+} from './support.mjs';
+
+const CAIRN = process.env.CAIRN_BIN;
+const MAX_BYTES = 33 << 20;
+
+let folder, file, told, server, browser, served, viewer, requests;
+
+function exportPage(recording, name, args = []) {
+  const page = path.join(folder, name);
+  const run = spawnSync(CAIRN, ['export', '--html', '-o', page, ...args, recording], { encoding: 'utf8' });
+  assert.equal(run.status, 0, run.stderr);
+  assert.ok(fs.statSync(page).size < MAX_BYTES);
+  return page;
+}
+
+/** A page from disk, in a browser that may reach nothing else; every request is remembered. */
+async function openPage(page) {
+  const tab = await browser.context.newPage();
+  requests = [];
+  tab.on('request', (request) => requests.push(request.url()));
+  await tab.route(/^(?!file:|data:|blob:)/, (route) => route.abort());
+  return new Viewer(tab, pathToFileURL(page).href);
+}
+
+before(async () => {
+  folder = makeFolder();
+  file = recordWorkload(folder, 'workload.cairn');
+  told = report(file);
+  server = await serve(file);
+  browser = await startBrowser();
+  served = new Viewer(await browser.context.newPage(), server.url);
+  viewer = await openPage(exportPage(file, 'report.html'));
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+/** What a view shows, without what only a server can do. */
+function shownBy(page) {
+  return page.page.evaluate(() => {
+    const main = document.querySelector('main').cloneNode(true);
+    main.querySelectorAll('.toolbar, .charts-hint, .stack').forEach((element) => element.remove());
+    return [...main.querySelectorAll('*')].filter((e) => e.children.length === 0).map((e) => `${e.textContent}|${e.getAttribute('title') ?? ''}`);
+  });
+}
+
+const COSTS = ['leaked_bytes', 'allocations', 'own_peak_bytes'];
+const helper = () => report(file, ['--thread', 'helper']);
+const helperId = () => report(file).threads.find((thread) => thread.name === 'helper').thread_id;
+
+const FRAGMENTS = [
+  'summary', 'top-down', 'bottom-up', 'bottom-up?collapse=', 'functions', 'threads', 'ledger', 'sizes',
+  'sizes?histogram=lifetimes', 'sizes?rank=bytes', 'sizes?histogram=size_lifetime', 'leaks', 'leaks?leaks_by=call_site', 'leaks?growth=growing', 'leaks?growth=late',
+  ...COSTS.flatMap((cost) => [`bottom-up?cost=${cost}`, `functions?cost=${cost}`, `functions?by_self=1&cost=${cost}`, `flame?cost=${cost}`]),
+  ...['', '1'].flatMap((collapse) => ['0', '0.01'].map((share) => `flame?direction=bottom_up&collapse=${collapse}&min_share=${share}`)),
+  'flame?search=a', 'flame?search=nothing-has-this', 'flame?search=workload&collapse=&cost=allocations',
+  'charts', 'charts?top=0', 'charts?chart=allocations&by=stack&top=50', 'charts?chart=rate&top=5', 'charts?chart=temporary&by=stack&top=5', 'charts?chart=allocated_bytes',
+];
+
+describe('a report file', () => {
+  it('shows what the server shows, in every view', async () => {
+    for (const fragment of FRAGMENTS) {
+      await viewer.open(`#/${fragment}`);
+      await served.open(`#/${fragment}`);
+      const shown = await shownBy(viewer);
+      assert.ok(shown.length > 1, fragment);
+      assert.deepEqual(shown, await shownBy(served), fragment);
+    }
+    assert.deepEqual(viewer.complaints, []);
+  });
+
+  it('has the figures of cairn report', async () => {
+    await viewer.open('#/summary');
+    const spelled = { peak_bytes: humanBytes, leaked_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
+    for (const [cost, spell] of Object.entries(spelled)) {
+      assert.equal(await viewer.text(`figure-${cost}`), spell(told.totals[cost]));
+    }
+    await viewer.open('#/top-down');
+    const sum = (await viewer.rows('Top-down tree')).reduce((total, row) => total + exactNumber(row.costs[0]), 0);
+    assert.equal(sum, told.totals.peak_bytes);
+  });
+
+  it('has callers, callees and lines of every function', async () => {
+    await served.open('#/functions');
+    const functions = await served.page.evaluate(async () => (await fetch('/api/v1/functions?limit=0')).json());
+    const { code } = functions;
+    assert.ok(functions.functions.count > 10);
+    for (const place of functions.functions.function) {
+      const module = code.functions.module[place];
+      const fragment = `#/functions?cost=allocations&${new URLSearchParams({
+        fn: code.functions.name[place] || `#${code.functions.id[place]}`, fn_module: module === null ? '' : code.modules.path[module] })}`;
+      await viewer.open(fragment);
+      await served.open(fragment);
+      // Lines with equal costs may change places.
+      assert.deepEqual((await shownBy(viewer)).sort(), (await shownBy(served)).sort(), fragment);
+    }
+  });
+
+  it('opens trees down to the leaves', async () => {
+    for (const view of ['top-down', 'bottom-up']) {
+      for (const page of [viewer, served]) {
+        await page.open(`#/${view}?cost=leaked_bytes`);
+        await page.page.getByRole('button', { name: 'Open hot path' }).click();
+        await page.page.waitForFunction(() => document.querySelectorAll('.table-body [role=row][aria-level="3"]').length > 0);
+        await page.idle();
+      }
+      assert.deepEqual(await shownBy(viewer), await shownBy(served), view);
+    }
+  });
+
+  it('shows one thread by itself', async () => {
+    for (const view of ['summary', 'flame', 'charts', 'threads', 'bottom-up?cost=allocations']) {
+      const fragment = `#/${view}${view.includes('?') ? '&' : '?'}thread=${helperId()}`;
+      await viewer.open(fragment);
+      await served.open(fragment);
+      assert.deepEqual(await shownBy(viewer), await shownBy(served), fragment);
+    }
+    await viewer.open(`#/summary?thread=${helperId()}`);
+    assert.equal(await viewer.text('figure-allocations'), humanCount(helper().totals.allocations));
+  });
+
+  it('reaches nothing but itself, and its policy would not let it', async () => {
+    await viewer.open('#/flame');
+    assert.deepEqual([...new Set(requests.map((url) => new URL(url).protocol))].filter((protocol) => !['file:', 'data:', 'blob:', 'about:'].includes(protocol)), []);
+    assert.equal(new Set(requests.filter((url) => url.startsWith('file:')).map((url) => url.split('#')[0])).size, 1);
+    const said = await viewer.page.evaluate(async () => {
+      const answer = await fetch('data:text/plain,x').then(() => 'fetched', () => 'refused');
+      const script = document.createElement('script');
+      script.textContent = 'window.hasRun = true';
+      document.body.append(script);
+      return { answer, hasRun: window.hasRun === true, policy: document.querySelector('meta[http-equiv]').content };
+    });
+    assert.deepEqual([said.answer, said.hasRun], ['refused', false]);
+    assert.match(said.policy, /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+';/);
+    assert.doesNotMatch(said.policy, /http|unsafe|\*/);
+    viewer.complaints.length = 0; // of what was refused just now
+  });
+
+  it('says what it cannot show', async () => {
+    await viewer.open('#/summary');
+    const note = viewer.page.getByTestId('report-note');
+    await note.locator('summary').click();
+    assert.match(await note.innerText(), /Filters by function, file, module and time.*not in the file/s);
+    assert.ok((await note.innerText()).includes('cairn analyze workload.cairn'));
+    for (const fragment of ['summary?function=churn', 'flame?module=libc', 'functions?from_ms=0&to_ms=5', 'top-down?diff=1',
+      'summary?thread=4000000', 'flame?search=a&search_regex=1']) {
+      await viewer.open(`#/${fragment}`);
+      const alerts = (await viewer.page.getByRole('alert').allInnerTexts()).join(' ');
+      assert.match(alerts, /cairn analyze/, fragment);
+    }
+    await viewer.open('#/bottom-up');
+    await (await viewer.table('Bottom-up tree')).press('ArrowDown');
+    await viewer.idle();
+    assert.match(await viewer.page.locator('.stack').innerText(), /not in a report file/);
+    assert.equal(await viewer.page.getByRole('button', { name: 'Compare with…' }).count(), 0);
+  });
+
+  it('is the same file each time', () => {
+    const again = exportPage(file, 'again.html');
+    assert.ok(fs.readFileSync(again).equals(fs.readFileSync(path.join(folder, 'report.html'))));
+  });
+});
+
+describe('a report of a part', () => {
+  it('counts only what passes, and says so', async () => {
+    const args = ['--filter-function', 'keep_cache'];
+    const page = await openPage(exportPage(file, 'part.html', args));
+    await page.open('#/summary');
+    const part = report(file, args);
+    assert.equal(await page.text('figure-allocations'), humanCount(part.totals.allocations));
+    assert.equal(await page.text('figure-peak_bytes'), humanBytes(part.totals.peak_bytes));
+    assert.match(await page.text('report-note'), /counts only: stacks through a function that matches keep_cache/);
+    assert.deepEqual(page.complaints, []);
+  });
+});
+
+describe('a report of several processes', () => {
+  it('shows each by itself', async () => {
+    const family = recordFamily(folder, 'family.cairn');
+    const page = await openPage(exportPage(family, 'family.html'));
+    const { processes } = report(family);
+    const ids = [...new Set(processes.filter((process) => process.costs.allocations > 0).map((process) => process.pid))];
+    assert.ok(ids.length > 1);
+    for (const pid of ids) {
+      await page.open(`#/summary?process=${pid}`);
+      const { totals } = report(family, ['--process', String(pid)]);
+      assert.equal(await page.text('figure-allocations'), humanCount(totals.allocations));
+      assert.equal(await page.text('figure-leaked_bytes'), humanBytes(totals.leaked_bytes));
+      await page.open(`#/ledger?process=${pid}`);
+    }
+    assert.deepEqual(page.complaints, []);
+  });
+});
+
+describe('hostile names in a report', () => {
+  it('are text in every view, and not in the file as they are', async () => {
+    const { file: hostile, names } = recordHostile(folder);
+    const exported = exportPage(hostile, 'hostile.html');
+    const page = await openPage(exported);
+    for (const fragment of ['summary', 'bottom-up', 'top-down', 'flame?min_share=0', 'functions', 'leaks', 'charts', 'sizes', 'threads', 'ledger', 'source']) {
+      await page.open(`#/${fragment}`);
+      const found = await page.page.evaluate(() => ({
+        strangers: document.querySelectorAll('img, iframe, object, embed, base, form[action]').length,
+        scripts: [...document.scripts].filter((script) => script.type !== 'application/octet-stream').length,
+        handlers: [...document.querySelectorAll('*')].filter((e) => [...e.attributes].some((a) => a.name.startsWith('on'))).length,
+      }));
+      assert.deepEqual(found, { strangers: 0, scripts: 1, handlers: 0 }, fragment);
+    }
+    await page.open('#/functions');
+    const rows = await page.rows('Functions');
+    const text = fs.readFileSync(exported, 'utf8');
+    for (const name of names) {
+      assert.ok(rows.some((row) => row.name === name), name);
+      assert.ok(!/[<>"']/.test(name) || !text.includes(name), name);
+    }
+    assert.deepEqual(page.complaints, []);
+  });
+});
+
+describe('a recording with little in it', () => {
+  it('makes a page that says so', async () => {
+    const nothing = path.join(folder, 'nothing.cairn');
+    assert.equal(spawnSync(CAIRN, ['record', '-o', nothing, '--', '/bin/true']).status, 0);
+    const page = await openPage(exportPage(nothing, 'nothing.html'));
+    for (const fragment of ['summary', 'flame', 'charts', 'leaks', 'sizes', 'ledger', 'functions']) {
+      await page.open(`#/${fragment}`);
+    }
+    assert.deepEqual(page.complaints, []);
+  });
+});

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The source view: a file of the recorded program, found on this machine, with what its lines cost.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { exactNumber, makeFolder, recordWorkload, report, serve, startBrowser, Viewer } from './support.mjs';
+
+const SOURCE = path.join(import.meta.dirname, 'workload.cpp');
+const EDITOR = 'x-edit://open?file=%f&line=%l';
+
+let folder, file, server, browser, viewer, page, told;
+
+before(async () => {
+  folder = makeFolder();
+  file = recordWorkload(folder, 'workload.cairn');
+  told = report(file);
+  server = await serve(file, [`--editor=${EDITOR}`]);
+  browser = await startBrowser();
+  page = await browser.context.newPage();
+  viewer = new Viewer(page, server.url);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+  assert.deepEqual(viewer?.complaints, []);
+});
+
+/** Line number of the only line with `text`. */
+function lineWith(text) {
+  const lines = fs.readFileSync(SOURCE, 'utf8').split('\n');
+  const found = lines.flatMap((line, i) => (line.includes(text) ? [i + 1] : []));
+  assert.equal(found.length, 1, text);
+  return found[0];
+}
+
+/** Allocations of all stacks that pass through a line of the workload, and of those that end there. */
+function costOfLine(line) {
+  const cost = { self: 0, inclusive: 0 };
+  for (const stack of told.top.allocations.flatMap((site) => site.stacks)) {
+    const isOn = (frame) => frame?.line === line && frame.file?.endsWith('workload.cpp') === true;
+    cost.self += isOn(stack.frames[0]) ? stack.costs.allocations : 0;
+    cost.inclusive += stack.frames.some(isOn) ? stack.costs.allocations : 0;
+  }
+  return cost;
+}
+
+const LINES = ['malloc(4000)', 'malloc(64)', 'malloc(2000)', 'malloc(333)', 'churn(2000);'];
+
+describe('the source view', () => {
+  it('is reached from the lines of a function, at that line', async () => {
+    await viewer.open('#/functions?cost=allocations&fn=churn(int)');
+    await page.getByLabel('Source lines', { exact: true }).getByRole('button').first().click();
+    await viewer.idle();
+    assert.equal(await page.locator('main').getAttribute('data-view'), 'source');
+    assert.equal(viewer.parameters().get('path'), SOURCE);
+    const selected = await page.locator('.table-selected .source-text').innerText();
+    assert.match(selected, /malloc\(64\)/);
+  });
+
+  for (const text of LINES) {
+    it(`the line with ${text} has the costs of the stacks through it`, async () => {
+      const line = lineWith(text);
+      const wanted = costOfLine(line);
+      assert.ok(wanted.inclusive > 0, text);
+      await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&line=${line}&cost=allocations`);
+      const row = (await viewer.rows(`Source ${SOURCE}`)).find((candidate) => candidate.cells[2] === String(line));
+      assert.ok(row.cells[3].includes(text), row.cells[3]);
+      const [self, inclusive] = row.costs.map(exactNumber);
+      assert.deepEqual({ self, inclusive }, wanted);
+    });
+  }
+
+  it('shows the file as it is, and no cost where there is none', async () => {
+    await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&cost=allocations`);
+    const lines = fs.readFileSync(SOURCE, 'utf8').split('\n');
+    const rows = await viewer.rows(`Source ${SOURCE}`);
+    assert.ok(rows.length > 20);
+    for (const row of rows) {
+      assert.equal(row.cells[3], lines[Number(row.cells[2]) - 1]);
+    }
+    assert.deepEqual(rows.find((row) => row.cells[2] === '2').costs, []);
+  });
+
+  it('obeys the filter', async () => {
+    const line = lineWith('malloc(64)');
+    await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&line=${line}&cost=allocations&function=keep_cache`);
+    const row = (await viewer.rows(`Source ${SOURCE}`)).find((candidate) => candidate.cells[2] === String(line));
+    assert.ok(row.costs.every((title) => exactNumber(title) === 0), JSON.stringify(row.costs));
+  });
+
+  it('says why a file cannot be shown', async () => {
+    const other = new Viewer(await browser.context.newPage(), server.url);
+    await other.open('#/source?path=%2Fetc%2Fpasswd');
+    const said = await other.page.locator('main .notice').first().innerText();
+    assert.match(said, /^Source: /);
+    assert.doesNotMatch(await other.page.locator('main').innerText(), /root:/);
+    await other.page.close();
+  });
+});
+
+describe('links to an editor', () => {
+  it('have the file and the line, escaped', async () => {
+    await viewer.open('#/leaks?function=leak_receipt');
+    const link = page.locator('.stack a').filter({ hasText: 'edit' }).first();
+    const line = lineWith('malloc(1000)');
+    assert.equal(await link.getAttribute('href'), `x-edit://open?file=${encodeURIComponent(SOURCE).replaceAll('%2F', '/')}&line=${line}`);
+  });
+});

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+// What the viewer's tests stand on: the real program builds, records and serves; a real browser looks.
+// From the environment: CAIRN_BIN, the cairn executable; CHROMIUM, the browser (/usr/bin/chromium);
+// DEADLINE_MS, how long anything is waited for.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+
+const here = import.meta.dirname;
+// The folder with the installed packages: the build's copy of web/, or web/ itself.
+const web = process.env.CAIRN_WEB ?? path.resolve(here, '../../web');
+export const webRequire = createRequire(path.join(web, 'package.json'));
+const { chromium } = webRequire('playwright-core');
+
+const CAIRN = process.env.CAIRN_BIN ?? '';
+const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const FLAGS = [
+  '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-timer-throttling',
+  '--disable-renderer-backgrounding', '--disable-backgrounding-occluded-windows', '--disable-quic', '--no-first-run',
+  '--disable-background-networking', '--disable-component-update', '--disable-sync',
+];
+/** For each thing that is waited for: only a hang lasts as long, however busy the machine is. */
+const DEADLINE_MS = Number(process.env.DEADLINE_MS ?? 180_000);
+
+assert.ok(fs.existsSync(CAIRN), `CAIRN_BIN names no file: "${CAIRN}"`);
+assert.ok(fs.existsSync(BROWSER), `there is no browser at ${BROWSER}; install chromium`);
+
+export function makeFolder() {
+  return fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-viewer-'));
+}
+
+function run(program, args, options = {}) {
+  return execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28, ...options });
+}
+
+/** The workload's recording; with `arguments` as its command line. */
+export function recordWorkload(folder, name, programArguments = [], options = []) {
+  const program = path.join(folder, 'workload');
+  if (!fs.existsSync(program)) {
+    run('c++', ['-O1', '-g', '-pthread', '-o', program, path.join(here, 'workload.cpp')]);
+  }
+  return record(folder, name, [program, ...programArguments], options);
+}
+
+/** A recording of a program of one source file beside this one. */
+export function recordSource(folder, source, options = []) {
+  const program = path.join(folder, path.parse(source).name);
+  run('c++', ['-std=c++17', '-O1', '-g', '-o', program, path.join(here, source)]);
+  return record(folder, `${path.parse(source).name}.cairn`, [program], options);
+}
+
+/** Without allocations: C's main asks for nothing. */
+export function recordEmpty(folder) {
+  const source = path.join(folder, 'empty.c');
+  const program = path.join(folder, 'empty');
+  fs.writeFileSync(source, 'int main(void) { return 0; }\n');
+  run('cc', ['-o', program, source]);
+  return record(folder, 'empty.cairn', [program]);
+}
+
+/** The workload's file as a crash of the machine leaves it: the end is missing. */
+export function recordCut(folder) {
+  const whole = recordWorkload(folder, 'whole.cairn', [], ['--checkpoint-interval=100ms']);
+  const file = path.join(folder, 'cut.cairn');
+  const bytes = fs.readFileSync(whole);
+  fs.writeFileSync(file, bytes.subarray(0, bytes.length - 200));
+  return file;
+}
+
+/** Sends a command to the recording of `file` under way. */
+export function control(file, ...command) {
+  run(CAIRN, ['ctl', file, ...command]);
+}
+
+/** Two workloads at once below a shell: three processes. */
+export function recordFamily(folder, name) {
+  recordWorkload(folder, 'alone.cairn');
+  return record(folder, name, ['/bin/sh', '-c', './workload & ./workload more; wait']);
+}
+
+/** Everything in it that can have a name has one that is an attack. */
+export function recordHostile(folder) {
+  const names = JSON.parse(fs.readFileSync(path.join(here, 'hostile_names.json'), 'utf8'));
+  const object = path.join(folder, 'hostile.o');
+  const place = path.join(folder, 'place.o');
+  const program = path.join(folder, '<img src=x onerror=alert(11)>');
+  run('cc', ['-O1', '-g0', '-c', '-o', object, path.join(here, 'hostile.c')]);
+  run('cc', ['-O1', '-g', '-c', '-o', place, path.join(here, 'hostile_place.c')]);
+  const renames = names.flatMap((name, i) => ['--redefine-sym', `hostile_${i}=${name}`]);
+  run('objcopy', [...renames, object]);
+  run('cc', ['-pthread', '-o', program, object, place]);
+  const command = [program, '<script>alert(10)</script>'];
+  return {
+    file: record(folder, '"><svg onload=alert(12)>.cairn', command),
+    old: record(folder, '"><svg onload=alert(13)>.cairn', command),
+    names,
+  };
+}
+
+/** Records a program that runs until its input ends; waits for the first state of the file. */
+export async function recordLive(folder, name) {
+  const file = path.join(folder, name);
+  const program = path.join(folder, 'workload');
+  const args = ['record', '--checkpoint-interval=200ms', '-o', file, '--', program, 'wait'];
+  const child = spawn(CAIRN, args, { cwd: folder, stdio: ['pipe', 'ignore', 'ignore'] });
+  child.stdin.write('x');
+  for (const deadline = Date.now() + DEADLINE_MS; !fs.existsSync(file);) {
+    assert.ok(Date.now() < deadline, `no ${file} within the deadline`);
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+  }
+  const ended = new Promise((resolve) => { child.once('exit', resolve); });
+  return { file, input: child.stdin, end: async () => { child.stdin.end(); await ended; } };
+}
+
+function record(folder, name, command, options = []) {
+  const file = path.join(folder, name);
+  run(CAIRN, ['record', ...options, '-o', file, '--', ...command], { cwd: folder });
+  return file;
+}
+
+/** What the command line says of the same file. */
+export function report(file, args = []) {
+  return JSON.parse(run(CAIRN, ['report', '--json', '-n', '0', ...args, file]).toString('utf8'));
+}
+
+/** Starts `cairn analyze`; gives its address and how to stop it. */
+export async function serve(file, args = []) {
+  const child = spawn(CAIRN, ['analyze', '--no-browser', ...args, file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (data) => { said += data; });
+  const lines = readline.createInterface({ input: child.stdout });
+  const url = await new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no address within the deadline: ${said}`)), DEADLINE_MS);
+    lines.once('line', (line) => { clearTimeout(timer); resolve(line.trim()); });
+    child.once('exit', (code) => { clearTimeout(timer); reject(new Error(`analyze ended with ${code}: ${said}`)); });
+  });
+  const stop = () => new Promise((resolve) => {
+    child.removeAllListeners('exit');
+    child.once('exit', resolve);
+    child.kill('SIGTERM');
+  });
+  return { url, stop };
+}
+
+export async function startBrowser() {
+  const profile = makeFolder();
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: BROWSER, args: FLAGS, headless: true, viewport: { width: 1280, height: 800 }, acceptDownloads: true, timeout: DEADLINE_MS,
+  });
+  context.setDefaultTimeout(DEADLINE_MS);
+  return { context, close: async () => { await context.close(); fs.rmSync(profile, { recursive: true, force: true }); } };
+}
+
+/** A page of the viewer; remembers everything that must not happen. */
+export class Viewer {
+  constructor(page, url) {
+    this.page = page;
+    this.url = new URL(url);
+    this.complaints = [];
+    page.on('pageerror', (error) => this.complaints.push(`error: ${error.message}`));
+    page.on('dialog', (dialog) => { this.complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
+    page.on('console', (message) => {
+      if (message.type() === 'error') {
+        this.complaints.push(`console: ${message.text()}`);
+      }
+    });
+  }
+
+  /** Opens a view by its address, as a copied link would. */
+  async open(fragment) {
+    this.url.hash = fragment;
+    await this.page.goto('about:blank');
+    await this.page.goto(this.url.href);
+    await this.idle();
+  }
+
+  /** Waits until every answer is there and painted. */
+  async idle() {
+    await this.page.waitForSelector('main[data-view]');
+    await this.page.evaluate(() => new Promise((resolve) => {
+      let still = 0;
+      const look = () => {
+        still = document.documentElement.dataset.busy === '0' ? still + 1 : 0;
+        if (still >= 3) { resolve(null); } else { requestAnimationFrame(look); }
+      };
+      look();
+    }));
+  }
+
+  fragment() {
+    return new URL(this.page.url()).hash;
+  }
+
+  parameters() {
+    return new URLSearchParams(this.fragment().split('?')[1] ?? '');
+  }
+
+  text(testid) {
+    return this.page.getByTestId(testid).innerText();
+  }
+
+  /** The rows of a table as texts of their cells. */
+  rows(label) {
+    return this.page.evaluate((name) => {
+      const table = [...document.querySelectorAll('.table')].find((t) => t.getAttribute('aria-label') === name);
+      return [...(table?.querySelectorAll('.table-body [role=row]') ?? [])].map((row) => ({
+        name: row.querySelector('.code')?.getAttribute('title')?.split('\n')[0] ?? row.querySelector('[role=gridcell]')?.textContent ?? '',
+        level: Number(row.getAttribute('aria-level') ?? '0'),
+        cells: [...row.querySelectorAll('[role=gridcell]')].map((cell) => cell.textContent ?? ''),
+        costs: [...row.querySelectorAll('.cost')].map((cost) => cost.getAttribute('title') ?? ''),
+      }));
+    }, label);
+  }
+
+  /** What a button saves, as bytes. */
+  async download(button) {
+    const [download] = await Promise.all([this.page.waitForEvent('download'), button.click()]);
+    return { name: download.suggestedFilename(), bytes: fs.readFileSync(await download.path()) };
+  }
+
+  /** What the server says to the page itself. */
+  ask(route) {
+    return this.page.evaluate(async (path) => (await fetch(`/api/v1/${path}`)).json(), route);
+  }
+
+  async table(label) {
+    const table = this.page.getByLabel(label, { exact: true });
+    await table.focus();
+    return table;
+  }
+}
+
+/** The number in "Peak: 4.02 MiB (4,219,392 B)" or "Allocations: 1,234". */
+export function exactNumber(title) {
+  const line = title.split('\n')[0] ?? '';
+  const match = /\(([\d,]+) B\)/.exec(line) ?? /: ([\d,]+)( B)?$/.exec(line);
+  assert.ok(match !== null, `no number in "${title}"`);
+  return Number(match[1].replaceAll(',', ''));
+}
+
+/** That bytes are a PNG; its size. */
+export function pngSize(bytes) {
+  assert.equal(bytes.subarray(1, 4).toString('latin1'), 'PNG');
+  return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+}
+
+/** Tags and texts of an SVG document that is known to have neither comments nor CDATA. */
+export function readSvg(bytes) {
+  const text = bytes.toString('utf8');
+  return {
+    text,
+    tags: [...new Set([...text.matchAll(/<\/?([^\s>/]+)/g)].map((match) => match[1]))].sort(),
+    words: [...text.matchAll(/<text[^>]*>([^<]*)</g)].map((match) => match[1]),
+  };
+}
+
+/** Old, new and change of a cell in a comparison. */
+export function comparedNumbers(title, shown) {
+  const [now, before] = title.split('\n');
+  return { old: exactNumber(before), now: exactNumber(now), shown };
+}
+
+/** Three significant digits in binary units, written anew here as an oracle. */
+export function humanBytes(bytes) {
+  if (bytes < 1024) {
+    return `${bytes} B`;
+  }
+  const units = ['KiB', 'MiB', 'GiB'];
+  let value = bytes / 1024;
+  let unit = 0;
+  while (Number(value.toPrecision(value >= 1000 ? 4 : 3)) >= 1024) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value >= 1000 ? Math.round(value) : value.toPrecision(3)} ${units[unit]}`;
+}
+
+export function humanCount(count) {
+  return count.toLocaleString('en-US');
+}
+
+/** Sum of a cost over all stacks of a report in which a frame passes. */
+export function costOfFunction(told, cost, passes, section = 'allocations') {
+  let sum = 0;
+  for (const site of told.top[section]) {
+    for (const stack of site.stacks) {
+      if (stack.frames.some((frame) => passes(frame.function))) {
+        sum += stack.costs[cost];
+      }
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_sizes: no source file over 800 lines, no function over 70.
+
+usage: tools/check_sizes.py ROOT
+
+A function's size is the number of lines between its braces. clang-format puts a function's braces
+into column 0 and nothing else's closing brace before the end, which is what this relies on.
+ALLOWED names what may be larger, with the reason; an entry that is no longer needed is a finding.
+Exit status 1 and one line per finding.
+"""
+import pathlib
+import re
+import sys
+
+FILE_LINES_MAX = 800
+FUNCTION_LINES_MAX = 70
+FOLDERS = ["src", "include", "tests", "tools", "demo", "bench"]
+SUFFIXES = {".c", ".h", ".cpp", ".py", ".sh", ".rs"}
+
+# path or path:function -> reason
+ALLOWED = {}
+
+FUNCTION_NAME = re.compile(r"(\w+)\s*\(")
+
+
+def c_functions(lines):
+    """Yields (name, first line number, body lines) of each function of a C or C++ file."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line.startswith("}") and start is not None:
+            head = start - 1
+            while head > 1 and lines[head - 1][:1] in (" ", "\t"):
+                head -= 1
+            match = FUNCTION_NAME.search(lines[head - 1])
+            yield (match.group(1) if match else "?", head, number - start - 1)
+            start = None
+
+
+def python_functions(lines):
+    """Yields (name, first line number, lines) of each function at any depth of a Python file."""
+    open_functions = []
+    for number, line in enumerate([*lines, "end"], 1):
+        if not line.strip() or line.lstrip().startswith((")", "#")):
+            continue
+        indent = len(line) - len(line.lstrip())
+        while open_functions and indent <= open_functions[-1][2]:
+            name, first, _, last = open_functions.pop()
+            yield (name, first, last - first)
+        for function in open_functions:
+            function[3] = number
+        match = re.match(r"\s*def (\w+)", line)
+        if match:
+            open_functions.append([match.group(1), number, indent, number])
+
+
+def file_findings(root, path, used):
+    where = str(path.relative_to(root))
+    lines = path.read_text(errors="replace").splitlines()
+    found = []
+    if len(lines) > FILE_LINES_MAX:
+        found.append((where, f"{where}: {len(lines)} lines, more than {FILE_LINES_MAX}"))
+    functions = {".py": python_functions, ".sh": lambda _: ()}.get(path.suffix, c_functions)
+    for name, number, count in functions(lines):
+        if count > FUNCTION_LINES_MAX:
+            found.append((f"{where}:{name}", f"{where}:{number}: {name} has {count} lines, "
+                                             f"more than {FUNCTION_LINES_MAX}"))
+    for key, text in found:
+        if key in ALLOWED:
+            used.add(key)
+        else:
+            yield text
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    findings, used = [], set()
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES and "node_modules" not in path.parts:
+                findings += file_findings(root, path, used)
+    findings += [f"{key}: allowed to be large, but is not" for key in sorted(set(ALLOWED) - used)]
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_style: the rules of STYLE.md that a text search can hold.
+
+usage: tools/check_style.py ROOT
+
+Every file opens with its licence and says what it is; clang-format agrees with the layout; some
+functions and words are banned, each with its reason. A rule is added here after each mistake that
+it would have caught. Exit status 1 and one line per finding.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+FOLDERS = ["src", "include", "tests", "tools", "demo", "bench", "cmake"]
+C_SUFFIXES = {".c", ".h", ".cpp", ".hpp"}
+COMMENTED = {".c": "//", ".h": "//", ".cpp": "//", ".hpp": "//", ".rs": "//", ".py": "#",
+             ".sh": "#", ".cmake": "#", "Makefile": "#", "run": "#"}
+SPDX = "SPDX-License-Identifier: MIT"
+
+# Only in src/: name -> what to do instead.
+BANNED_FUNCTIONS = {
+    "strcpy": "strbuf or memcpy with a checked length",
+    "strcat": "strbuf",
+    "strncpy": "strbuf or memcpy with a checked length",
+    "strncat": "strbuf",
+    "sprintf": "snprintf or strbuf_printf",
+    "vsprintf": "vsnprintf",
+    "gets": "getline",
+    "strtok": "a cursor",
+    "atoi": "a parser that can say no",
+    "atol": "a parser that can say no",
+    "atoll": "a parser that can say no",
+    "atof": "a parser that can say no",
+    "alloca": "a bounded array",
+    "rand": "a generator with its own state",
+    "system": "posix_spawn",
+    "popen": "posix_spawn",
+    "usleep": "waiting for an event",
+    "signal": "sigaction",
+    "localtime": "localtime_r",
+}
+BANNED_CALL = re.compile(r"(?<![\w.>\"])(" + "|".join(BANNED_FUNCTIONS) + r")\s*\(")
+GOTO = re.compile(r"^\s*goto\s+\w+;")
+OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
+VAGUE_NAME = re.compile(r"(^|_)(util|utils|misc|common|helper|helpers|manager)(_|$)")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+COMMENT = re.compile(r"//.*|/\*.*?\*/")
+
+
+def source_files(root):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and not {"node_modules", "__pycache__", "corpus"} & set(path.parts):
+                yield path
+    yield from (path for path in (root / "Makefile", root / ".ci" / "run") if path.exists())
+
+
+def head_findings(root, path, lines):
+    mark = COMMENTED.get(path.suffix) or COMMENTED.get(path.name)
+    if not mark:
+        return
+    where = path.relative_to(root)
+    body = lines[1:] if lines and lines[0].startswith("#!") else lines
+    if not body or body[0] != f"{mark} {SPDX}":
+        yield f"{where}:1: does not open with '{mark} {SPDX}'"
+    elif path.suffix in (".c", ".h") and where.parts[0] == "src":
+        opening = re.compile(rf"// (arch/\w+/)?{re.escape(path.stem)}(,| \(.*\))?:? ")
+        if not path.stem.endswith("_test") and not (len(body) > 1 and opening.match(body[1])):
+            yield f"{where}:2: no module comment that begins with '// {path.stem}: '"
+        if path.suffix == ".h" and "#pragma once" not in body:
+            yield f"{where}:1: no #pragma once"
+
+
+def code_findings(root, path, lines):
+    where = path.relative_to(root)
+    for number, line in enumerate(lines, 1):
+        if path.name not in ("check_style.py", "test_checks.py") and OPEN_POINT.search(line):
+            yield f"{where}:{number}: an open point without the number of its issue"
+        if path.suffix not in (".c", ".h") or where.parts[0] != "src":
+            continue
+        bare = COMMENT.sub("", STRING.sub('""', line))
+        match = BANNED_CALL.search(bare)
+        if match and not path.stem.endswith("_test"):
+            yield f"{where}:{number}: {match.group(1)} is banned: {BANNED_FUNCTIONS[match.group(1)]}"
+        if GOTO.match(bare):
+            yield f"{where}:{number}: goto is banned: CLEANUP, or a function of its own"
+
+
+def name_findings(root, paths):
+    seen = {}
+    for path in paths:
+        where = path.relative_to(root)
+        if where.parts[0] != "src":
+            continue
+        if VAGUE_NAME.search(path.stem):
+            yield f"{where}: the name says nothing: {path.stem}"
+        if path.suffix in (".c", ".h") and "arch" not in where.parts:
+            if path.name in seen:
+                yield f"{where}: the same file name as {seen[path.name]}"
+            seen[path.name] = where
+
+
+def format_findings(root, paths):
+    files = [str(path) for path in paths if path.suffix in C_SUFFIXES]
+    if not files:
+        return
+    run = subprocess.run(["clang-format", "--style=file", "--dry-run", *files], cwd=root,
+                         capture_output=True, text=True, check=False)
+    unhappy = sorted(set(re.findall(r"^(/[^:\n]+):\d+:\d+: warning", run.stderr, re.M)))
+    for name in unhappy:
+        yield f"{pathlib.Path(name).relative_to(root)}: clang-format would change it (make fmt)"
+    if run.returncode != 0 and not unhappy:
+        yield f"clang-format failed: {run.stderr.strip()}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    paths = list(source_files(root))
+    findings = [*name_findings(root, paths), *format_findings(root, paths)]
+    for path in paths:
+        lines = path.read_text(errors="replace").splitlines()
+        findings += [*head_findings(root, path, lines), *code_findings(root, path, lines)]
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_tidy: clang-tidy over the C sources, in parallel, each file once.
+
+usage: tools/check_tidy.py ROOT BUILD [FILE...]
+
+BUILD holds compile_commands.json. Without FILEs, every C file of src/ that the build compiles; a
+file that the build compiles twice (T code) is checked once. Flags that only gcc knows are dropped.
+Results are remembered in BUILD/tidy by the content of all that went in, so that a second run costs
+only what has changed. Exit status 1 and clang-tidy's own words per finding.
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+GCC_ONLY = {"-fno-plt", "-Wno-clobbered", "-Wlogical-op"}
+
+
+def commands(root, build, wanted):
+    """file -> compiler arguments without compiler, output and source."""
+    chosen = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        if path.suffix != ".c" or not path.is_relative_to(root / "src"):
+            continue
+        if wanted and path not in wanted:
+            continue
+        words = entry["command"].split()
+        flags = [word for word in words[1:]
+                 if word.startswith(("-I", "-D", "-std", "-W", "-isystem", "-f", "-O"))]
+        chosen.setdefault(path, [flag.replace('\\"', '"') for flag in flags
+                                 if flag not in GCC_ONLY and not flag.startswith("-fsanitize")])
+    return chosen
+
+
+def fingerprint(root, path, flags, headers):
+    digest = hashlib.sha256(json.dumps(flags).encode())
+    for part in (root / ".clang-tidy", path, *headers):
+        digest.update(part.read_bytes())
+    return digest.hexdigest()
+
+
+def check(root, build, path, flags, headers):
+    """Returns what clang-tidy says about one file, "" if it is content."""
+    memory = build / "tidy" / fingerprint(root, path, flags, headers)
+    if memory.exists():
+        return ""
+    run = subprocess.run(["clang-tidy", "--quiet", str(path), "--", *flags], cwd=root,
+                         capture_output=True, text=True, check=False)
+    if run.returncode == 0:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        memory.touch()
+        return ""
+    return run.stdout + run.stderr
+
+
+def main():
+    root, build = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+    wanted = {pathlib.Path(word).resolve() for word in sys.argv[3:]}
+    files = commands(root, build, wanted)
+    headers = sorted((root / "src").rglob("*.h"))
+    if not files:
+        print("check_tidy: the build compiles no such file")
+        return 1
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        said = list(pool.map(lambda item: check(root, build, *item, headers), files.items()))
+    for text in said:
+        if text:
+            print(text)
+    print(f"clang-tidy: {len(files)} files, {sum(1 for text in said if text)} with findings")
+    return 1 if any(said) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

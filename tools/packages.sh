@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# packages: the one list of the Debian packages that cairn needs, and the way to install them.
+#
+#   tools/packages.sh list build            prints a set
+#   tools/packages.sh missing build test    prints what is not installed of these sets
+#   tools/packages.sh install build demo    installs what is missing, and nothing if nothing is
+#
+# A set holds what its use needs beyond the sets before it: build < demo, build < test.
+# docs/dependencies.md says why each of the libraries is there.
+set -eu
+
+build="gcc make cmake ninja-build pkg-config
+    libdw-dev libelf-dev libiberty-dev libzstd-dev zlib1g-dev libxxhash-dev libjansson-dev
+    libmicrohttpd-dev libsqlite3-dev"
+
+demo="g++"
+
+package="dpkg-dev file"
+
+# Compilers and checkers, then oracles that are not ours, then programs to record.
+test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-dev python3-pytest
+    dpkg-dev file groff-base
+    valgrind heaptrack libgoogle-perftools4 libjemalloc2 gdb libc6-dbg libdebuginfod1 binutils libunwind-dev
+    chromium sqlite3 git xz-utils zstd ripgrep redis-server nodejs postgresql-15 procps"
+
+# For the pictures of docs/user.
+pictures="chromium pngquant"
+
+words_of() {
+    case $1 in
+    build) echo $build ;;
+    demo) echo $demo ;;
+    package) echo $package ;;
+    pictures) echo $pictures ;;
+    test) echo $test ;;
+    *)
+        echo "packages: no set is called $1; there are build, demo, package, pictures and test" >&2
+        exit 2
+        ;;
+    esac
+}
+
+list() {
+    for set_name in "$@"; do
+        words_of "$set_name"
+    done | tr ' ' '\n' | sort -u
+}
+
+missing() {
+    list "$@" | while read -r name; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) || state=none
+        [ "$state" = installed ] || echo "$name"
+    done
+}
+
+install() {
+    wanted=$(missing "$@")
+    [ -n "$wanted" ] || return 0
+    root=
+    [ "$(id -u)" -eq 0 ] || root=sudo
+    echo "installing:" $wanted >&2
+    # Run level 1 keeps the servers among the packages from being started by their installation.
+    $root env DEBIAN_FRONTEND=noninteractive apt-get -qq update
+    $root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+        apt-get -qq -y --no-install-recommends install $wanted </dev/null
+}
+
+action=${1:-}
+[ $# -ge 2 ] || {
+    echo "usage: tools/packages.sh list|missing|install SET..." >&2
+    exit 2
+}
+shift
+for set_name in "$@"; do
+    words_of "$set_name" >/dev/null
+done
+case $action in
+list | missing | install) "$action" "$@" ;;
+*)
+    echo "packages: no action is called $action" >&2
+    exit 2
+    ;;
+esac

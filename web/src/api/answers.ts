@@ -1,0 +1,325 @@
+// The answers of the routes (docs/format/http-api.md) as decoders; their types follow from these. Only the
+// fields that the viewer reads are here.
+import {
+  bool,
+  flag,
+  list,
+  num,
+  nums,
+  object,
+  orNull,
+  record,
+  refs,
+  str,
+  type Decoded,
+} from './decode';
+
+const costs = record(nums);
+const totals = record(num);
+const texts = list(str);
+const nullableTexts = list(orNull(str));
+const flags = list(flag);
+
+export const code = object({
+  functions: object({ id: nums, name: texts, short: nullableTexts, module: refs }),
+  locations: object({ function: refs, file: refs, line: nums, offset: texts }),
+  modules: object({ path: texts, name: texts }),
+  files: object({ path: texts }),
+});
+
+const selection = object({
+  range: orNull(object({ from_ms: num, to_ms: num })),
+  totals,
+  recording_totals: totals,
+  unavailable: texts,
+  baseline_totals: orNull(totals),
+});
+
+const run = object({
+  program: str,
+  command_line: str,
+  pid: num,
+  host: str,
+  kernel: str,
+  libc: str,
+  memory_bytes: num,
+  cpu_count: num,
+  start_unix_ms: num,
+  state: str,
+  wait_status: orNull(num),
+  checkpoint_interval_ms: num,
+  max_frames: num,
+  recorded_by: str,
+  source_format: str,
+});
+
+export const meta = object({
+  generation: num,
+  tool_version: str,
+  file: object({ name: str, path: str, bytes: num }),
+  state: str,
+  damage: orNull(str),
+  run,
+  runtime_ms: num,
+  slice_ms: num,
+  slice_count: num,
+  processes: num,
+  threads: num,
+  baseline: orNull(object({ file: object({ name: str }), run, runtime_ms: num })),
+  capabilities: record(bool),
+  marks: list(object({ time_ms: num, kind: str, text: str })),
+  editor: orNull(str),
+});
+
+const topSites = object({
+  count: num,
+  location: refs,
+  inlined: flags,
+  stack_count: nums,
+  cost: nums,
+});
+
+export const summary = object({
+  selection,
+  totals,
+  baseline_totals: orNull(totals),
+  top: record(topSites),
+  health: object({ lost_events: num, frames: num, frames_with_function: num, frames_with_line: num }),
+  code,
+});
+
+export const health = object({
+  damage: orNull(str),
+  counters: object({ count: num, name: texts, text: texts, kind: texts, value: nums }),
+  modules: object({
+    count: num,
+    path: texts,
+    name: texts,
+    build_id: texts,
+    frames: nums,
+    frames_with_function: nums,
+    frames_with_line: nums,
+    symbol_source: texts,
+    symbol_advice: texts,
+  }),
+});
+
+export const tree = object({
+  selection,
+  total_nodes: num,
+  complete: bool,
+  nodes: object({
+    count: num,
+    id: nums,
+    parent: refs,
+    depth: nums,
+    function: refs,
+    inlined: flags,
+    child_count: nums,
+    self: costs,
+    total: costs,
+    matched: orNull(nums),
+    old_self: orNull(costs),
+    old_total: orNull(costs),
+  }),
+  search: orNull(object({ matched_nodes: num, totals })),
+  code,
+});
+
+const stackTable = object({ count: num, costs, frame_first: nums, frame_count: nums });
+const frameTable = object({ location: refs, inlined: flags });
+
+export const stacks = object({
+  selection,
+  total_count: num,
+  stacks: stackTable,
+  frames: frameTable,
+  code,
+});
+
+export const functions = object({
+  selection,
+  total_count: num,
+  functions: object({
+    count: num,
+    function: refs,
+    self: costs,
+    inclusive: costs,
+    old_self: orNull(costs),
+    old_inclusive: orNull(costs),
+  }),
+  code,
+});
+
+export const callSites = object({
+  selection,
+  total_count: num,
+  sites: object({ count: num, location: refs, inlined: flags, stack_count: nums, costs, old_costs: orNull(costs) }),
+  code,
+});
+
+const neighbours = object({ count: num, function: refs, inclusive: costs, old_inclusive: orNull(costs) });
+
+export const functionDetail = object({
+  selection,
+  function: orNull(num),
+  self: totals,
+  inclusive: totals,
+  callers: neighbours,
+  callees: neighbours,
+  locations: object({ count: num, location: refs, self: costs, inclusive: costs }),
+  code,
+});
+
+export const source = object({
+  path: str,
+  is_readable: bool,
+  reason: orNull(str),
+  text: orNull(str),
+  is_newer: bool,
+  lines: object({ count: num, line: nums, self: costs, inclusive: costs }),
+});
+
+export const series = object({
+  slice_ms: num,
+  points: object({
+    count: num,
+    start_ms: nums,
+    end_ms: nums,
+    allocations: nums,
+    allocated_bytes: nums,
+    frees: nums,
+    freed_bytes: nums,
+    temporary: nums,
+    live_bytes: nums,
+    live_max_bytes: nums,
+  }),
+  top: list(object({ location: orNull(num), frames: refs, score: num, values: nums })),
+  rest: nums,
+  rss: object({ count: num, time_ms: nums, rss_bytes: nums }),
+  peak: object({ time_ms: num, bytes: num }),
+  code,
+});
+
+export const histogram = object({
+  unit: str,
+  buckets: object({ bucket: nums, low: nums, high: nums, blocks: nums, bytes: nums }),
+  top: list(object({ location: orNull(num), blocks: nums, bytes: nums })),
+  rest: object({ blocks: nums, bytes: nums }),
+  code,
+});
+
+const bounds = object({ low: nums, high: nums });
+
+export const sizeLifetime = object({
+  sizes: bounds,
+  lifetimes: bounds,
+  cells: object({ size: nums, lifetime: nums, blocks: nums, estimated_blocks: nums }),
+  certain_blocks: num,
+  total_blocks: num,
+});
+
+export const leaks = object({
+  selection,
+  total_count: num,
+  leaks: object({
+    count: num,
+    location: refs,
+    inlined: flags,
+    stack_count: nums,
+    frame_first: nums,
+    frame_count: nums,
+    costs,
+    growth: texts,
+    slope_bytes_per_s: nums,
+    first_ms: refs,
+    last_ms: refs,
+  }),
+  frames: frameTable,
+  suppressions: object({
+    count: num,
+    pattern: texts,
+    stack_count: nums,
+    leaked_bytes: nums,
+    leaked_allocations: nums,
+  }),
+  code,
+});
+
+export const ledger = object({
+  samples: object({
+    count: num,
+    time_ms: nums,
+    rss_bytes: nums,
+    anonymous_bytes: nums,
+    file_bytes: nums,
+    shmem_bytes: nums,
+    swap_bytes: nums,
+    minor_faults: nums,
+    major_faults: nums,
+    live_bytes: refs,
+    other_anonymous_bytes: refs,
+  }),
+  mappings: object({
+    count: num,
+    path: texts,
+    kind: texts,
+    rss_bytes: nums,
+    virtual_bytes: nums,
+  }),
+  peak_rss_bytes: num,
+  peak_rss_ms: num,
+});
+
+export const threads = object({
+  selection,
+  threads: object({
+    count: num,
+    thread_id: nums,
+    pid: nums,
+    name: texts,
+    merged_count: nums,
+    start_ms: nums,
+    end_ms: nums,
+    costs,
+  }),
+});
+
+export const processes = object({
+  selection,
+  processes: object({
+    count: num,
+    pid: nums,
+    parent_pid: nums,
+    executable: texts,
+    command_line: texts,
+    allocator: texts,
+    start_ms: nums,
+    end_ms: nums,
+    process_peak_bytes: nums,
+    peak_rss_bytes: nums,
+    costs,
+  }),
+});
+
+export const modules = object({
+  selection,
+  modules: object({ count: num, path: texts, name: texts, costs }),
+});
+
+export const problem = object({
+  error: object({ code: str, message: str }),
+});
+
+export type Meta = Decoded<typeof meta>;
+export type Selection = Decoded<typeof selection>;
+export type Summary = Decoded<typeof summary>;
+export type Tree = Decoded<typeof tree>;
+export type Stacks = Decoded<typeof stacks>;
+export type CallSites = Decoded<typeof callSites>;
+export type Functions = Decoded<typeof functions>;
+export type FunctionDetail = Decoded<typeof functionDetail>;
+export type Series = Decoded<typeof series>;
+export type Histogram = Decoded<typeof histogram>;
+export type Leaks = Decoded<typeof leaks>;
+export type Ledger = Decoded<typeof ledger>;

@@ -1,0 +1,84 @@
+// Asking the server: one function, cancellable, with every expected failure as a value. The cookie of the page
+// lets requests in; the browser's own cache revalidates with the ETag.
+import type { AppError, Result } from '../base/result';
+import { problem } from './answers';
+import { DecodeError, type Decode } from './decode';
+import { answerFrom, problemOf, type AnswerSource } from './report-ask';
+import { reportFile } from './report-file';
+
+const UNREACHABLE: AppError = {
+  code: 'unreachable',
+  message: 'the server does not answer; is `cairn analyze` still running?',
+};
+
+/** Parameters with an empty value are left out. */
+export function query(params: Readonly<Record<string, string>>): string {
+  const given = Object.entries(params).filter(([, value]) => value !== '');
+  const text = new URLSearchParams(given).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function errorOf(status: number, body: unknown): AppError {
+  try {
+    return problem(body, 'answer').error;
+  } catch {
+    return status === 401
+      ? { code: 'permission', message: 'this page has no access; open the address that cairn printed' }
+      : { code: 'http', message: `the server answered ${status}` };
+  }
+}
+
+/** The same of a page that carries its answers. */
+async function askReport<T>(
+  source: AnswerSource,
+  route: string,
+  params: Readonly<Record<string, string>>,
+  decode: Decode<T>,
+): Promise<Result<T>> {
+  try {
+    return { ok: true, value: decode(await answerFrom(source, route, params), route) };
+  } catch (error) {
+    return { ok: false, error: { code: 'report', message: problemOf(error) ?? 'the report file is damaged' } };
+  }
+}
+
+export async function ask<T>(
+  route: string,
+  params: Readonly<Record<string, string>>,
+  decode: Decode<T>,
+  signal: AbortSignal,
+): Promise<Result<T>> {
+  if (reportFile !== null) {
+    return askReport(reportFile, route, params, decode);
+  }
+  try {
+    const response = await fetch(`/api/v1/${route}${query(params)}`, { signal, headers: { accept: 'application/json' } });
+    const body: unknown = await response.json();
+    if (!response.ok) {
+      return { ok: false, error: errorOf(response.status, body) };
+    }
+    return { ok: true, value: decode(body, route) };
+  } catch (error) {
+    if (error instanceof DecodeError) {
+      return { ok: false, error: { code: 'decode', message: error.message } };
+    }
+    return { ok: false, error: UNREACHABLE };
+  }
+}
+
+/** Puts the second recording of a diff, or takes it away with null. */
+export async function putBaseline(file: File | null): Promise<Result<null>> {
+  try {
+    const response = await fetch(`/api/v1/baseline${query({ name: file?.name ?? '' })}`, {
+      method: file === null ? 'DELETE' : 'PUT',
+      ...(file === null ? {} : { body: file }),
+    });
+    if (response.ok) {
+      return { ok: true, value: null };
+    }
+    const body: unknown = await response.json();
+    return { ok: false, error: errorOf(response.status, body) };
+  } catch {
+    return { ok: false, error: UNREACHABLE };
+  }
+}

@@ -1,0 +1,80 @@
+// Decoders: unknown JSON in, checked values out. The server is ours, but a page may be older or newer than
+// the server, and an error here names the field instead of failing somewhere in a view.
+//
+// The only file where `as` may turn unknown into a type (see scripts/lint.mjs).
+
+export type Decode<T> = (value: unknown, path: string) => T;
+export type Decoded<D> = D extends Decode<infer T> ? T : never;
+
+export class DecodeError extends Error {}
+
+function fail(path: string, wanted: string): never {
+  throw new DecodeError(`the answer has no ${wanted} at ${path}`);
+}
+
+export const num: Decode<number> = (value, path) =>
+  typeof value === 'number' && Number.isFinite(value) ? value : fail(path, 'number');
+
+export const str: Decode<string> = (value, path) =>
+  typeof value === 'string' ? value : fail(path, 'text');
+
+export const bool: Decode<boolean> = (value, path) =>
+  typeof value === 'boolean' ? value : fail(path, 'boolean');
+
+/** 0 and 1 come as numbers or as booleans. */
+export const flag: Decode<number> = (value, path) =>
+  value === true || value === 1 ? 1 : value === false || value === 0 ? 0 : fail(path, 'flag');
+
+export function orNull<T>(inner: Decode<T>): Decode<T | null> {
+  return (value, path) => (value === null || value === undefined ? null : inner(value, path));
+}
+
+export function list<T>(inner: Decode<T>): Decode<readonly T[]> {
+  return (value, path) =>
+    Array.isArray(value)
+      ? value.map((entry, index) => inner(entry, `${path}[${index}]`))
+      : fail(path, 'list');
+}
+
+/** A list of numbers: the bulk of all answers, checked without a path for each. */
+export const nums: Decode<readonly number[]> = (value, path) => {
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'number')) {
+    fail(path, 'list of numbers');
+  }
+  return value as readonly number[];
+};
+
+export const refs: Decode<readonly (number | null)[]> = (value, path) => {
+  if (!Array.isArray(value) || !value.every((entry) => entry === null || typeof entry === 'number')) {
+    fail(path, 'list of references');
+  }
+  return value as readonly (number | null)[];
+};
+
+type Shape = Readonly<Record<string, Decode<unknown>>>;
+type ShapeOf<S extends Shape> = { readonly [K in keyof S]: Decoded<S[K]> };
+
+export function object<S extends Shape>(shape: S): Decode<ShapeOf<S>> {
+  return (value, path) => {
+    if (typeof value !== 'object' || value === null) {
+      fail(path, 'object');
+    }
+    const source = value as Readonly<Record<string, unknown>>;
+    const out: Record<string, unknown> = {};
+    for (const [key, decode] of Object.entries(shape)) {
+      out[key] = decode(source[key], `${path}.${key}`);
+    }
+    return out as ShapeOf<S>;
+  };
+}
+
+export function record<T>(inner: Decode<T>): Decode<Readonly<Record<string, T>>> {
+  return (value, path) => {
+    if (typeof value !== 'object' || value === null) {
+      fail(path, 'object');
+    }
+    return Object.fromEntries(
+      Object.entries(value).map(([key, entry]: [string, unknown]) => [key, inner(entry, `${path}.${key}`)]),
+    );
+  };
+}

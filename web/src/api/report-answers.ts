@@ -1,0 +1,337 @@
+// Answers of a report file: which of those that it holds answers a question, and how it becomes what a server would
+// have said: rows are sorted, cut and looked up. Nothing is added up that the page shows as a figure, with two
+// exceptions: what the areas of a chart leave to `rest`, and the matches of a search in a tree that is whole.
+import { code as codeTables } from './answers';
+import { list, num, nums, object, record, refs, str, type Decode, type Decoded } from './decode';
+
+export type Params = Readonly<Record<string, string>>;
+type Fields = Readonly<Record<string, unknown>>;
+type Table = Fields;
+
+/** A question that the report cannot answer; the message says why. */
+export class NotInReport extends Error {}
+
+const anything: Decode<unknown> = (value) => value;
+const fields: Decode<Fields> = record(anything);
+const columns = record(nums);
+
+function fieldsOf(value: unknown): Fields {
+  return fields(value, 'report');
+}
+
+/** The rows of a table, by their places: every column, and every column of the tables inside it. */
+export function pickRows(table: Table, rows: readonly number[]): Table {
+  const picked: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(table)) {
+    if (Array.isArray(value)) {
+      const column: readonly unknown[] = value;
+      picked[key] = rows.map((row) => column[row]);
+    } else {
+      picked[key] = typeof value === 'object' && value !== null ? pickRows(fieldsOf(value), rows) : rows.length;
+    }
+  }
+  return picked;
+}
+
+function places(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+function numberOr(text: string | undefined, otherwise: number): number {
+  return text === undefined || text === '' ? otherwise : Number(text);
+}
+
+/** Highest first; ties by the lower id, as the server has it. */
+function sortByCost(rows: number[], costs: readonly number[], ids: readonly number[]): number[] {
+  return rows.sort((a, b) => (costs[b] ?? 0) - (costs[a] ?? 0) || (ids[a] ?? 0) - (ids[b] ?? 0));
+}
+
+const functionsTable = object({
+  functions: object({ count: num, function: refs, self: columns, inclusive: columns }),
+  code: codeTables,
+});
+
+export function narrowFunctions(raw: unknown, params: Params): unknown {
+  const { functions, code } = functionsTable(raw, 'functions');
+  const costs = params['by_self'] === '1' ? functions.self : functions.inclusive;
+  const ids = functions.function.map((place) => code.functions.id[place ?? -1] ?? 0);
+  const rows = sortByCost(places(functions.count), costs[params['sort'] || 'peak_bytes'] ?? [], ids);
+  const limit = numberOr(params['limit'], 1000);
+  const whole = fieldsOf(raw);
+  return { ...whole, functions: pickRows(fieldsOf(whole['functions']), limit > 0 ? rows.slice(0, limit) : rows) };
+}
+
+const treeTable = object({
+  complete: anything,
+  nodes: object({ count: num, id: nums, parent: refs, function: refs, total: columns }),
+  code: codeTables,
+});
+type TreeTable = Decoded<typeof treeTable>;
+
+/** For each place the places of its children. */
+function childrenOf(tree: TreeTable): readonly number[][] {
+  const children: number[][] = tree.nodes.id.map(() => []);
+  tree.nodes.parent.forEach((parent, place) => {
+    if (parent !== null) {
+      children[parent]?.push(place);
+    }
+  });
+  return children;
+}
+
+interface Wish {
+  readonly root: number;
+  readonly levels: number;
+  readonly minimum: number;
+  readonly limit: number;
+  readonly score: readonly number[];
+}
+
+function wishOf(tree: TreeTable, params: Params): Wish {
+  const root = tree.nodes.id.indexOf(numberOr(params['root'], 0));
+  const score = tree.nodes.total[params['sort'] || 'peak_bytes'];
+  if (root < 0 || score === undefined) {
+    throw new NotInReport('this part of the tree is not in the report');
+  }
+  const limit = numberOr(params['limit'], 20000);
+  return {
+    root,
+    score,
+    levels: numberOr(params['depth'], 0) || Infinity,
+    minimum: Math.ceil(numberOr(params['min_share'], 0) * (score[0] ?? 0)),
+    limit: limit > 0 ? limit : Infinity,
+  };
+}
+
+/** The places to show, depth first, siblings highest first. */
+function pickNodes(tree: TreeTable, wish: Wish): { readonly rows: readonly number[]; readonly isCut: boolean } {
+  const { id } = tree.nodes;
+  const children = childrenOf(tree);
+  const offered: number[] = [];
+  let isCut = false;
+  const collect = (place: number, level: number): void => {
+    offered.push(place);
+    for (const child of level < wish.levels ? (children[place] ?? []) : []) {
+      if ((wish.score[child] ?? 0) >= wish.minimum) {
+        collect(child, level + 1);
+      } else {
+        isCut = true;
+      }
+    }
+  };
+  collect(wish.root, 0);
+  isCut ||= offered.length > wish.limit;
+  // A parent has at least as much as its child, and the lower id: no node is taken without it.
+  const [first = wish.root, ...others] = offered;
+  const taken = new Set([first, ...sortByCost(others, wish.score, id).slice(0, Math.max(0, wish.limit - 1))]);
+  const rows: number[] = [];
+  const walk = (place: number): void => {
+    rows.push(place);
+    const shown = (children[place] ?? []).filter((child) => taken.has(child));
+    sortByCost(shown, wish.score, id).forEach(walk);
+  };
+  walk(wish.root);
+  return { rows, isCut };
+}
+
+function findMatches(tree: TreeTable, text: string): readonly boolean[] {
+  const wanted = text.toLowerCase();
+  const { functions, modules } = tree.code;
+  const verdicts = functions.name.map((name, place) => {
+    const module = functions.module[place] ?? null;
+    const path = module === null ? '' : (modules.path[module] ?? '');
+    return name.toLowerCase().includes(wanted) || path.toLowerCase().includes(wanted);
+  });
+  return tree.nodes.function.map((place) => place !== null && verdicts[place] === true);
+}
+
+/** What the stacks with a match have, each counted once: the totals of the outermost matches. */
+function matchTotals(tree: TreeTable, matched: readonly boolean[]): Record<string, number> {
+  const inside: boolean[] = [];
+  const outermost = places(tree.nodes.count).filter((place) => {
+    const parent = tree.nodes.parent[place] ?? null;
+    const isBelow = parent !== null && inside[parent] === true;
+    inside[place] = isBelow || matched[place] === true;
+    return !isBelow && matched[place] === true;
+  });
+  return Object.fromEntries(
+    Object.entries(tree.nodes.total).map(([cost, values]) => [
+      cost,
+      outermost.reduce((sum, place) => sum + (values[place] ?? 0), 0),
+    ]),
+  );
+}
+
+export function narrowTree(raw: unknown, params: Params): unknown {
+  const tree = treeTable(raw, 'tree');
+  const { rows, isCut } = pickNodes(tree, wishOf(tree, params));
+  const whole = fieldsOf(raw);
+  const newPlace = new Map(rows.map((row, place) => [row, place]));
+  const parent = rows.map((row, place) => (place === 0 ? null : (newPlace.get(tree.nodes.parent[row] ?? -1) ?? null)));
+  const nodes: Record<string, unknown> = { ...pickRows(fieldsOf(whole['nodes']), rows), parent };
+  const text = params['search'] ?? '';
+  let search: unknown = null;
+  if (text !== '') {
+    const matched = findMatches(tree, text);
+    nodes['matched'] = rows.map((row) => (matched[row] === true ? 1 : 0));
+    const count = matched.filter((is) => is).length;
+    search = tree.complete === true ? { matched_nodes: count, totals: matchTotals(tree, matched) } : null;
+  }
+  return { ...whole, complete: tree.complete === true && !isCut, nodes, search };
+}
+
+const areas = object({ top: list(fields), rest: anything });
+const amounts = object({ values: nums });
+
+/** Keeps the first `top` areas; what the others have goes to the rest. */
+export function narrowSeries(raw: unknown, params: Params): unknown {
+  const { top, rest } = areas(raw, 'series');
+  const count = numberOr(params['top'], 10);
+  const sums = [...nums(rest, 'rest')];
+  for (const entry of top.slice(count)) {
+    amounts(entry, 'top').values.forEach((value, place) => (sums[place] = (sums[place] ?? 0) + value));
+  }
+  return { ...fieldsOf(raw), top: top.slice(0, count), rest: sums };
+}
+
+const bars = object({ blocks: nums, bytes: nums });
+
+export function narrowHistogram(raw: unknown, params: Params): unknown {
+  const { top, rest } = areas(raw, 'histogram');
+  const count = numberOr(params['top'], 10);
+  const first = bars(rest, 'rest');
+  const blocks = [...first.blocks];
+  const bytes = [...first.bytes];
+  for (const entry of top.slice(count)) {
+    const more = bars(entry, 'top');
+    more.blocks.forEach((value, place) => (blocks[place] = (blocks[place] ?? 0) + value));
+    more.bytes.forEach((value, place) => (bytes[place] = (bytes[place] ?? 0) + value));
+  }
+  return { ...fieldsOf(raw), top: top.slice(0, count), rest: { blocks, bytes } };
+}
+
+const leakTable = object({ total_count: num, leaks: object({ count: num, growth: list(str) }) });
+
+export function narrowLeaks(raw: unknown, params: Params): unknown {
+  const { total_count: total, leaks } = leakTable(raw, 'leaks');
+  const growth = params['growth'] ?? '';
+  const rows = places(leaks.count).filter((row) => growth === '' || leaks.growth[row] === growth);
+  const limit = numberOr(params['limit'], 100);
+  const whole = fieldsOf(raw);
+  return {
+    ...whole,
+    total_count: growth === '' ? total : rows.length,
+    leaks: pickRows(fieldsOf(whole['leaks']), limit > 0 ? rows.slice(0, limit) : rows),
+  };
+}
+
+const sites = object({ count: num });
+
+export function narrowSummary(raw: unknown, params: Params): unknown {
+  const whole = fieldsOf(raw);
+  const limit = numberOr(params['limit'], 5);
+  const top = Object.entries(fieldsOf(whole['top'])).map(([cost, table]): [string, Table] => [
+    cost,
+    pickRows(fieldsOf(table), places(Math.min(sites(table, 'top').count, limit))),
+  ]);
+  return { ...whole, top: Object.fromEntries(top) };
+}
+
+const callGraph = object({
+  edges: object({ count: num, caller: refs, callee: refs, inclusive: columns }),
+  locations: object({ count: num, location: refs, inclusive: columns }),
+  lines: object({ count: num, location: refs }),
+  code: codeTables,
+});
+type CallGraph = Decoded<typeof callGraph>;
+
+/** The function that the parameters name, by its id. */
+function findFunction(graph: CallGraph, params: Params): number {
+  const { functions, modules } = graph.code;
+  if ((params['id'] ?? '') !== '') {
+    return Number(params['id']);
+  }
+  const module = params['in_module'] ?? '';
+  const place = functions.name.findIndex((name, index) => {
+    const own = functions.module[index] ?? null;
+    return name === params['name'] && (module === '' || (own === null ? '' : modules.path[own]) === module);
+  });
+  return functions.id[place] ?? -1;
+}
+
+/** Of each cost its value in one row. */
+function rowOf(table: Readonly<Record<string, readonly number[]>>, row: number): Record<string, number> {
+  return Object.fromEntries(Object.entries(table).map(([cost, values]) => [cost, values[row] ?? 0]));
+}
+
+interface Neighbours {
+  readonly ends: readonly (number | null)[];
+  readonly rows: readonly number[];
+}
+
+function neighbourTable(graph: CallGraph, found: Neighbours, own: Readonly<Record<string, number>> | null, sort: string): unknown {
+  const { inclusive } = graph.edges;
+  const hasOwn = own !== null && Object.values(own).some((value) => value > 0);
+  const ends = [...found.ends, ...(hasOwn ? [null] : [])];
+  const costs = Object.entries(inclusive).map(([cost, values]): [string, number[]] => [
+    cost,
+    [...found.rows.map((row) => values[row] ?? 0), ...(hasOwn ? [own[cost] ?? 0] : [])],
+  ]);
+  const table = { count: ends.length, function: ends, inclusive: Object.fromEntries(costs) };
+  const ids = ends.map((end) => (end === null ? Infinity : (graph.code.functions.id[end] ?? 0)));
+  return pickRows(table, sortByCost(places(ends.length), table.inclusive[sort] ?? [], ids));
+}
+
+/** /function out of the table of functions and the call graph. */
+export function functionOf(rawFunctions: unknown, rawGraph: unknown, params: Params): unknown {
+  const all = functionsTable(rawFunctions, 'functions');
+  const graph = callGraph(rawGraph, 'call_graph');
+  const id = findFunction(graph, params);
+  const place = graph.code.functions.id.indexOf(id);
+  const row = all.functions.function.findIndex((index) => all.code.functions.id[index ?? -1] === id);
+  if (place < 0 || row < 0) {
+    throw new NotInReport('the report has no such function');
+  }
+  const sort = params['sort'] || 'peak_bytes';
+  const { edges, locations } = graph;
+  const own = rowOf(all.functions.self, row);
+  const calls = (ends: readonly (number | null)[], others: readonly (number | null)[]): Neighbours => {
+    const rows = places(edges.count).filter((edge) => ends[edge] === place);
+    return { rows, ends: rows.map((edge) => others[edge] ?? null) };
+  };
+  const lines = places(locations.count).filter((line) => graph.code.locations.function[locations.location[line] ?? -1] === place);
+  const whole = fieldsOf(rawGraph);
+  return {
+    selection: whole['selection'],
+    code: whole['code'],
+    function: place,
+    self: own,
+    inclusive: rowOf(all.functions.inclusive, row),
+    callers: neighbourTable(graph, calls(edges.callee, edges.caller), null, sort),
+    callees: neighbourTable(graph, calls(edges.caller, edges.callee), own, sort),
+    locations: pickRows(fieldsOf(whole['locations']), sortByCost(lines, locations.inclusive[sort] ?? [], lines)),
+  };
+}
+
+/** /source out of the call graph: what the lines cost, without their text. */
+export function sourceOf(rawGraph: unknown, params: Params): unknown {
+  const graph = callGraph(rawGraph, 'call_graph');
+  const { locations, files } = graph.code;
+  const lineAt = (row: number): number => locations.line[graph.lines.location[row] ?? -1] ?? 0;
+  const rows = places(graph.lines.count)
+    .filter((row) => files.path[locations.file[graph.lines.location[row] ?? -1] ?? -1] === params['file_path'])
+    .sort((a, b) => lineAt(a) - lineAt(b));
+  if (rows.length === 0) {
+    throw new NotInReport('nothing in the report lies in this file');
+  }
+  const table = pickRows(fieldsOf(fieldsOf(rawGraph)['lines']), rows);
+  return {
+    path: params['file_path'],
+    is_readable: false,
+    reason: 'a report holds no source files',
+    text: null,
+    is_newer: false,
+    lines: { ...table, line: rows.map(lineAt) },
+  };
+}
+

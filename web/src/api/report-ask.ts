@@ -1,0 +1,123 @@
+// Asking a report file: from a route and its parameters to the key of an answer that the page holds.
+import { DecodeError } from './decode';
+import {
+  functionOf,
+  narrowFunctions,
+  narrowHistogram,
+  narrowLeaks,
+  narrowSeries,
+  narrowSummary,
+  narrowTree,
+  NotInReport,
+  sourceOf,
+  type Params,
+} from './report-answers';
+
+/** Where answers come from: ReportFile, or a table of a test. */
+export interface AnswerSource {
+  readonly has: (key: string) => boolean;
+  readonly get: (key: string) => Promise<unknown>;
+}
+
+interface Kept {
+  /** The keys of what it takes, without the scope. */
+  readonly keys: (params: Params) => readonly string[];
+  readonly answer: (raw: readonly unknown[], params: Params) => unknown;
+}
+
+const FROM = 'open the recording with `cairn analyze`, or make a report of that alone';
+
+function whole(route: string): Kept {
+  return { keys: () => [`${route}?`], answer: ([raw]) => raw };
+}
+
+function narrowed(keys: Kept['keys'], narrow: (raw: unknown, params: Params) => unknown): Kept {
+  return { keys, answer: ([raw], params) => narrow(raw, params) };
+}
+
+function oneOf(params: Params, name: string, otherwise: string): string {
+  const value = params[name] ?? '';
+  return `${name}=${value === '' ? otherwise : value}`;
+}
+
+const KEPT: Readonly<Record<string, Kept>> = {
+  meta: whole('meta'),
+  health: whole('health'),
+  summary: narrowed(() => ['summary?'], narrowSummary),
+  functions: narrowed(() => ['functions?'], narrowFunctions),
+  function: { keys: () => ['functions?', 'call_graph?'], answer: ([all, graph], params) => functionOf(all, graph, params) },
+  source: narrowed(() => ['call_graph?'], sourceOf),
+  tree: narrowed(
+    (params) => [`tree?${oneOf(params, 'direction', 'top_down')}${params['collapse'] === '1' ? '&collapse=1' : ''}`],
+    narrowTree,
+  ),
+  series: narrowed((params) => [`series?${oneOf(params, 'value', 'live_bytes')}&${oneOf(params, 'by', 'stack')}`], narrowSeries),
+  sizes: narrowed((params) => [`sizes?${oneOf(params, 'rank', 'blocks')}`], narrowHistogram),
+  lifetimes: narrowed((params) => [`lifetimes?${oneOf(params, 'rank', 'blocks')}`], narrowHistogram),
+  size_lifetime: whole('size_lifetime'),
+  leaks: narrowed((params) => [`leaks?${oneOf(params, 'by', 'call_site')}`], narrowLeaks),
+  ledger: whole('ledger'),
+  processes: whole('processes'),
+  threads: whole('threads'),
+  modules: whole('modules'),
+};
+
+/** Parameters that only a server understands, with what they are called. */
+const REFUSED: Readonly<Record<string, string>> = {
+  function: 'a filter by function',
+  function_regex: 'a filter by function',
+  file: 'a filter by file',
+  file_regex: 'a filter by file',
+  module: 'a filter by module',
+  module_regex: 'a filter by module',
+  from_ms: 'a time range',
+  to_ms: 'a moment or time range',
+  classes: 'a time range',
+  diff: 'a comparison',
+  recording: 'a second recording',
+  search_regex: 'a search by regular expression',
+};
+
+function given(params: Params, name: string): boolean {
+  return (params[name] ?? '') !== '';
+}
+
+/** The suffix of keys that are of one process or thread. */
+function scopeOf(params: Params): string {
+  const names = ['process', 'thread'].filter((name) => given(params, name));
+  if (names.length > 1) {
+    throw new NotInReport(`a report holds a process or a thread by itself, not both; ${FROM}`);
+  }
+  return names.map((name) => `&${name}=${params[name] ?? ''}`).join('');
+}
+
+/** What a server would have answered. Throws NotInReport. */
+export async function answerFrom(source: AnswerSource, route: string, params: Params): Promise<unknown> {
+  const refused = Object.keys(REFUSED).find((name) => given(params, name));
+  if (refused !== undefined) {
+    throw new NotInReport(`a report file holds no answer for ${REFUSED[refused] ?? ''}; ${FROM}`);
+  }
+  const kept = KEPT[route];
+  if (kept === undefined) {
+    throw new NotInReport('this is not in a report file; open the recording with `cairn analyze`');
+  }
+  const scope = scopeOf(params);
+  const keys = kept.keys(params).map((key) => `${key}${key === 'meta?' || key === 'health?' ? '' : scope}`);
+  if (!keys.every((key) => source.has(key))) {
+    throw new NotInReport(
+      scope === ''
+        ? 'the recording has nothing of this kind, or the report leaves it out'
+        : `this report holds no numbers for ${scope.slice(1).replace('=', ' ')} by itself; ${FROM}`,
+    );
+  }
+  const raw = await Promise.all(keys.map((key) => source.get(key)));
+  return kept.answer(raw, params);
+}
+
+/** The sentence for what went wrong; null if it is a mistake of ours. */
+export function problemOf(error: unknown): string | null {
+  if (error instanceof NotInReport || error instanceof DecodeError) {
+    return error.message;
+  }
+  return null;
+}

@@ -1,0 +1,104 @@
+// Numbers as people read them, spelled as the command line spells them (src/host/format.c): binary units,
+// three significant digits. Input: non-negative numbers unless the name says change. Pure.
+
+const BYTE_UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
+
+/** value / unit in three significant digits; null if that reads as `limit` or more. */
+function quantity(value: number, unit: number, limit: number, name: string): string | null {
+  const rounded = (scale: number): number => Math.floor((value * scale) / unit + 0.5);
+  const hundredths = rounded(100);
+  if (hundredths < 1000) {
+    return `${(hundredths / 100).toFixed(2)} ${name}`;
+  }
+  const tenths = rounded(10);
+  if (tenths < 1000) {
+    return tenths < limit * 10 ? `${(tenths / 10).toFixed(1)} ${name}` : null;
+  }
+  const whole = rounded(1);
+  return whole < limit ? `${whole} ${name}` : null;
+}
+
+/** "812 B", "64.0 KiB", "1.25 MiB". */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) {
+    return `${Math.round(bytes)} B`;
+  }
+  for (const [index, name] of BYTE_UNITS.entries()) {
+    const text = quantity(bytes, 1024 ** (index + 1), 1024, name);
+    if (text !== null) {
+      return text;
+    }
+  }
+  return `${Math.round(bytes / 1024 ** 6)} EiB`;
+}
+
+/** "1,234,567". */
+export function formatCount(count: number): string {
+  return Math.round(count)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** "5.69M": for axes, where a count must be short. */
+export function formatCountShort(count: number): string {
+  if (count < 10000) {
+    return formatCount(count);
+  }
+  const units = ['k', 'M', 'G', 'T', 'P'];
+  for (const [index, name] of units.entries()) {
+    const text = quantity(count, 1000 ** (index + 1), 1000, name);
+    if (text !== null) {
+      return text.replace(' ', '').replace(/\.0+(?=\D)/, '');
+    }
+  }
+  return formatCount(count);
+}
+
+function longDuration(seconds: number): string {
+  const two = (n: number): string => n.toString().padStart(2, '0');
+  if (seconds < 3600) {
+    return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  }
+  const minutes = Math.floor(seconds / 60 + 0.5);
+  if (minutes < 1440) {
+    return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+  }
+  const hours = Math.floor(seconds / 3600 + 0.5);
+  return `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
+}
+
+/** "45.0 ms", "1.23 s", "4 min 05 s", "2 h 03 min". */
+export function formatMs(ms: number): string {
+  if (ms === 0) {
+    return '0 ms';
+  }
+  if (ms < 1) {
+    return quantity(ms * 1000, 1, 1000, 'us') ?? '1.00 ms';
+  }
+  return (
+    quantity(ms, 1, 1000, 'ms') ??
+    quantity(ms, 1000, 60, 's') ??
+    longDuration(Math.floor(ms / 1000 + 0.5))
+  );
+}
+
+/** "12.3%", "<0.1%"; "-" of nothing. */
+export function formatPercent(part: number, whole: number): string {
+  if (whole === 0) {
+    return '-';
+  }
+  if (part === 0 || part === whole) {
+    return part === 0 ? '0%' : '100%';
+  }
+  const permille = Math.floor((part * 1000) / whole + 0.5);
+  if (permille === 0) {
+    return '<0.1%';
+  }
+  return part < whole && permille === 1000 ? '>99.9%' : `${(permille / 10).toFixed(1)}%`;
+}
+
+/** `format` of the size of a change, with its sign: "+1.25 MiB", "-3", "0". */
+export function formatChange(change: number, format: (value: number) => string): string {
+  const sign = change < 0 ? '-' : change > 0 ? '+' : '';
+  return sign + format(Math.abs(change));
+}

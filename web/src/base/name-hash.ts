@@ -1,0 +1,9 @@
+// A small hash of text (FNV-1a, 32 bits) for colours that stay the same from one look to the next.
+
+export function nameHash(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  }
+  return hash >>> 0;
+}

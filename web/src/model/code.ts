@@ -1,0 +1,111 @@
+// Code that answers speak of: four tables that refer to each other by position (docs/format/http-api.md,
+// "Code"), and how an entry of them is called. All text in them is hostile; it only ever becomes text nodes.
+
+export interface CodeTable {
+  readonly functions: {
+    readonly id: readonly number[];
+    readonly name: readonly string[];
+    readonly short: readonly (string | null)[];
+    readonly module: readonly (number | null)[];
+  };
+  readonly locations: {
+    readonly function: readonly (number | null)[];
+    readonly file: readonly (number | null)[];
+    readonly line: readonly number[];
+    readonly offset: readonly string[];
+  };
+  readonly modules: { readonly path: readonly string[]; readonly name: readonly string[] };
+  readonly files: { readonly path: readonly string[] };
+}
+
+/** A function or a location, resolved to text. */
+export interface CodeName {
+  /** Id for /function, null where there is none. */
+  readonly id: number | null;
+  /** What an address names the function by: its name, or "#id" if it has none. */
+  readonly key: string;
+  readonly label: string;
+  /** The whole name; the same as `label` if nothing was left out. */
+  readonly full: string;
+  readonly module: string;
+  readonly modulePath: string;
+  readonly file: string;
+  readonly line: number;
+}
+
+export const NO_CODE: CodeName = {
+  id: null,
+  key: '',
+  label: '',
+  full: '',
+  module: '',
+  modulePath: '',
+  file: '',
+  line: 0,
+};
+
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** What says nothing to a reader goes; the whole name stays in `full`. */
+function readable(name: string): string {
+  const short = name.replaceAll('(anonymous namespace)::', '').replaceAll('std::__cxx11::', 'std::');
+  return short === '' ? name : short;
+}
+
+export function functionName(code: CodeTable, index: number | null | undefined, offset = ''): CodeName {
+  if (index === null || index === undefined) {
+    return { ...NO_CODE, label: offset === '' ? 'unknown' : offset, full: offset };
+  }
+  const moduleIndex = code.functions.module[index] ?? null;
+  const module = moduleIndex === null ? '' : (code.modules.name[moduleIndex] ?? '');
+  const modulePath = moduleIndex === null ? '' : (code.modules.path[moduleIndex] ?? '');
+  const name = code.functions.name[index] ?? '';
+  const unknown = `${module === '' ? 'unknown' : module}${offset === '' ? '' : `+${offset}`}`;
+  const full = name === '' ? unknown : name;
+  return {
+    ...NO_CODE,
+    id: code.functions.id[index] ?? null,
+    key: name === '' ? `#${code.functions.id[index] ?? ''}` : name,
+    label: name === '' ? unknown : readable(code.functions.short[index] ?? name),
+    full,
+    module: name === '' ? '' : module,
+    modulePath,
+  };
+}
+
+export function locationName(code: CodeTable, index: number | null | undefined): CodeName {
+  if (index === null || index === undefined) {
+    return { ...NO_CODE, label: 'unknown', full: 'unknown' };
+  }
+  const file = code.locations.file[index] ?? null;
+  return {
+    ...functionName(code, code.locations.function[index], code.locations.offset[index] ?? ''),
+    file: file === null ? '' : (code.files.path[file] ?? ''),
+    line: code.locations.line[index] ?? 0,
+  };
+}
+
+/** "shop.cpp:103", or "" if the file is not known. */
+export function fileLine(name: CodeName): string {
+  if (name.file === '') {
+    return '';
+  }
+  return name.line === 0 ? baseName(name.file) : `${baseName(name.file)}:${name.line}`;
+}
+
+/** The link that opens an editor; null without a pattern, a file or a harmless scheme. */
+export function editorLink(pattern: string | null, name: CodeName): string | null {
+  if (pattern === null || pattern === '' || !name.file.startsWith('/')) {
+    return null;
+  }
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(pattern) || /^(javascript|data|vbscript):/i.test(pattern)) {
+    return null;
+  }
+  const path = name.file.split('/').map(encodeURIComponent).join('/');
+  return pattern
+    .replaceAll('%f', path)
+    .replaceAll('%l', String(Math.max(name.line, 1)))
+    .replaceAll('%c', '1');
+}

@@ -1,0 +1,82 @@
+// The costs by key: how a column is titled, what it means, how its numbers are spelled. The keys are those
+// of docs/format/http-api.md; one that is not known here (a newer server) is shown under its key.
+import { formatBytes, formatChange, formatCount } from '../base/format';
+
+export type CostKey = string;
+
+interface CostText {
+  readonly title: string;
+  readonly meaning: string;
+}
+
+const TEXTS: Readonly<Record<string, CostText>> = {
+  peak_bytes: { title: 'Peak', meaning: 'bytes live when the whole heap was largest' },
+  peak_blocks: { title: 'Peak blocks', meaning: 'blocks live when the whole heap was largest' },
+  allocations: { title: 'Allocations', meaning: 'allocation calls that succeeded' },
+  allocated_bytes: { title: 'Allocated', meaning: 'bytes asked for in all, freed or not' },
+  frees: { title: 'Frees', meaning: 'blocks from here that were freed' },
+  freed_bytes: { title: 'Freed', meaning: 'bytes from here that were freed' },
+  temporary: { title: 'Temporary', meaning: 'allocations freed by their thread before its next allocation' },
+  temporary_bytes: { title: 'Temporary bytes', meaning: 'bytes of the temporary allocations' },
+  leaked_bytes: { title: 'Leaked', meaning: 'bytes still live at the end' },
+  leaked_allocations: { title: 'Leaked blocks', meaning: 'blocks still live at the end' },
+  own_peak_bytes: { title: 'Own peak', meaning: 'most that one stack ever held, whenever that was' },
+};
+
+/** The columns of the tables, in the order of heaptrack's. */
+export const TABLE_COSTS: readonly CostKey[] = [
+  'peak_bytes',
+  'leaked_bytes',
+  'allocations',
+  'temporary',
+  'allocated_bytes',
+];
+
+export const ALL_COSTS: readonly CostKey[] = Object.keys(TEXTS);
+
+/** `atTime`: the selection is the heap as it stood at a moment, where what leaked reads as live. */
+export function costTitle(key: CostKey, atTime = false): string {
+  if (atTime && key === 'leaked_bytes') {
+    return 'Live then';
+  }
+  return TEXTS[key]?.title ?? key;
+}
+
+/** Of a column: in a comparison it has three numbers. */
+export function costHeading(key: CostKey, isDiff: boolean, atTime = false): string {
+  return `${costTitle(key, atTime)}${isDiff ? ': old, new, change' : ''}`;
+}
+
+export function costMeaning(key: CostKey): string {
+  return TEXTS[key]?.meaning ?? key;
+}
+
+export function isBytes(key: CostKey): boolean {
+  return key.endsWith('_bytes');
+}
+
+export function formatCost(key: CostKey, value: number): string {
+  return isBytes(key) ? formatBytes(value) : formatCount(value);
+}
+
+export function formatCostChange(key: CostKey, change: number): string {
+  return formatChange(change, isBytes(key) ? formatBytes : formatCount);
+}
+
+/** For tooltips: the rounded figure and the exact one. */
+export function formatCostExact(key: CostKey, value: number): string {
+  return isBytes(key) && value >= 1024
+    ? `${formatBytes(value)} (${formatCount(value)} B)`
+    : formatCost(key, value);
+}
+
+/** Of a column that shows the cost and its share, or old, new and change. */
+export function costWidthPx(key: CostKey, isDiff: boolean): number {
+  return (isBytes(key) ? 116 : 138) + (isDiff ? 92 : 0);
+}
+
+/** Columns of a table: heaptrack's four and the chosen one; fewer in a comparison, where each shows three numbers. */
+export function columnCosts(chosen: CostKey, isDiff: boolean): readonly CostKey[] {
+  const usual = isDiff ? ['peak_bytes', 'leaked_bytes', 'allocations'] : ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary'];
+  return usual.includes(chosen) ? usual : [...usual, chosen];
+}

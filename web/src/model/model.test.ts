@@ -1,0 +1,80 @@
+// Names, trees of which parts are known, stacked areas.
+import { describe, expect, it } from 'vitest';
+import { editorLink, fileLine, functionName, locationName, type CodeTable } from './code';
+import { stackUp } from './stacked';
+import type { TreeNodes } from './tree';
+import { EMPTY_TREE, hangIn, setOpen, visibleRows } from './tree-rows';
+
+const CODE: CodeTable = {
+  functions: {
+    id: [40, 41, 42],
+    name: ['(anonymous namespace)::run(int)', '', 'plain'],
+    short: ['(anonymous namespace)::run', null, null],
+    module: [0, 0, null],
+  },
+  locations: { function: [0, 1, null], file: [0, null, null], line: [7, 0, 0], offset: ['', '0x4f2', '0x1'] },
+  modules: { path: ['/usr/lib/libx.so.1'], name: ['libx.so.1'] },
+  files: { path: ['/src/a b/x.cpp'] },
+};
+
+describe('names', () => {
+  it('are short in labels and whole in titles', () => {
+    const name = functionName(CODE, 0);
+    expect(name).toMatchObject({ id: 40, key: '(anonymous namespace)::run(int)', label: 'run', full: '(anonymous namespace)::run(int)', module: 'libx.so.1' });
+  });
+  it('of unknown code are module and offset, and an id to ask for', () => {
+    expect(locationName(CODE, 1)).toMatchObject({ label: 'libx.so.1+0x4f2', key: '#41' });
+    expect(locationName(CODE, 2)).toMatchObject({ label: '0x1', id: null });
+    expect(locationName(CODE, null).label).toBe('unknown');
+  });
+  it('have a place', () => {
+    expect(fileLine(locationName(CODE, 0))).toBe('x.cpp:7');
+    expect(fileLine(locationName(CODE, 1))).toBe('');
+  });
+});
+
+describe('editor links', () => {
+  const name = locationName(CODE, 0);
+  it.each([
+    ['vscode://file/%f:%l:%c', 'vscode://file//src/a%20b/x.cpp:7:1'],
+    ['javascript:alert(%l)', null],
+    ['JavaScript:alert(%l)', null],
+    ['data:text/html,%f', null],
+    ['no scheme %f', null],
+    ['', null],
+    [null, null],
+  ])('pattern %j gives %j', (pattern, link) => expect(editorLink(pattern, name)).toBe(link));
+  it('need an absolute path', () => expect(editorLink('x:%f', { ...name, file: 'rel/x.c' })).toBeNull());
+});
+
+function nodes(ids: readonly number[], parents: readonly (number | null)[], childCounts: readonly number[]): TreeNodes {
+  const values = { cost: ids.map((id) => id * 10) };
+  return {
+    count: ids.length, id: ids, parent: parents, depth: ids.map(() => 0), function: ids.map(() => 0), inlined: ids.map(() => 0),
+    child_count: childCounts, self: values, total: values, matched: null, old_self: null, old_total: null,
+  };
+}
+
+describe('a tree that is known in parts', () => {
+  const name = (): ReturnType<typeof functionName> => functionName(CODE, 0);
+  const first = hangIn(EMPTY_TREE, nodes([0, 1, 2], [null, 0, 0], [2, 2, 0]), name, (row) => row === 0);
+
+  it('shows its first level at once', () => {
+    expect(visibleRows(first)).toEqual([{ id: 1, level: 0 }, { id: 2, level: 0 }]);
+    expect(first.nodes.get(1)).toMatchObject({ parent: 0, childCount: 2, total: { cost: 10 } });
+  });
+  it('hangs children in where they belong, and keeps parents', () => {
+    const more = setOpen(hangIn(first, nodes([1, 5, 6], [null, 0, 0], [2, 0, 0]), name, (row) => row === 0), 1, true);
+    expect(visibleRows(more).map((row) => row.id)).toEqual([1, 5, 6, 2]);
+    expect(more.nodes.get(1)?.parent).toBe(0);
+    expect(visibleRows(setOpen(more, 1, false)).map((row) => row.id)).toEqual([1, 2]);
+  });
+  it('shows nothing below what is open but not known', () => {
+    expect(visibleRows(setOpen(first, 1, true)).map((row) => row.id)).toEqual([1, 2]);
+  });
+});
+
+it('stacked areas end at the sum of all layers', () => {
+  expect(stackUp([{ label: 'a', values: [1, 2] }, { label: 'b', values: [3, 0] }, { label: 'c', values: [0, 5] }])).toEqual([[1, 2], [4, 2], [4, 7]]);
+  expect(stackUp([])).toEqual([]);
+});

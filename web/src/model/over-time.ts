@@ -1,0 +1,70 @@
+// Columns over time: which charts there are, rates, and how a second recording is laid over the first. Pure.
+//
+// A column has one number for each slice of the run, (start, end] in milliseconds. Live bytes are what stood at the
+// slice's end; everything else happened within the slice.
+import { at, upperBound } from '../base/columns';
+
+export interface ChartKind {
+  readonly value: string;
+  readonly label: string;
+  readonly phrase: string;
+  /** What the server is asked for. */
+  readonly asked: 'live_bytes' | 'allocations' | 'temporary' | 'allocated_bytes';
+  readonly isBytes: boolean;
+  /** A state at the slice's end, not a sum over the slice. */
+  readonly isState: boolean;
+  /** Divided by the slice's seconds. */
+  readonly isRate: boolean;
+}
+
+const SUM = { isBytes: false, isState: false, isRate: false } as const;
+
+const CONSUMED: ChartKind = { value: 'live_bytes', asked: 'live_bytes', label: 'Consumed', phrase: 'bytes live at the end of each slice', isBytes: true, isState: true, isRate: false };
+
+export const CHARTS: readonly ChartKind[] = [
+  CONSUMED,
+  { ...SUM, value: 'allocations', asked: 'allocations', label: 'Allocations', phrase: 'allocation calls within each slice' },
+  { ...SUM, value: 'rate', asked: 'allocations', label: 'Rate', phrase: 'allocation calls each second', isRate: true },
+  { ...SUM, value: 'temporary', asked: 'temporary', label: 'Temporary', phrase: 'temporary allocations within each slice' },
+  { ...SUM, value: 'allocated_bytes', asked: 'allocated_bytes', label: 'Allocated', phrase: 'bytes asked for within each slice', isBytes: true },
+];
+
+export function chartKind(value: string): ChartKind {
+  return CHARTS.find((kind) => kind.value === value) ?? CONSUMED;
+}
+
+export interface Slices {
+  readonly start_ms: readonly number[];
+  readonly end_ms: readonly number[];
+}
+
+/** Per second of its slice. */
+export function perSecond(values: readonly number[], slices: Slices): readonly number[] {
+  return values.map((value, i) => {
+    const ms = at(slices.end_ms, i) - at(slices.start_ms, i);
+    return ms > 0 ? (value * 1000) / ms : 0;
+  });
+}
+
+/** As the chart shows it: the column itself, or its rate. */
+export function shownValues(kind: ChartKind, values: readonly number[], slices: Slices): readonly number[] {
+  return kind.isRate ? perSecond(values, slices) : values;
+}
+
+/** What a column says of each of `times`; null before its first slice or after its last. A state holds until the next. */
+export function valuesAt(times: readonly number[], slices: Slices, values: readonly number[], isState: boolean): readonly (number | null)[] {
+  const { end_ms } = slices;
+  const last = end_ms.length - 1;
+  return times.map((time) => {
+    const ended = upperBound(end_ms, time);
+    const isEnd = ended > 0 && at(end_ms, ended - 1) === time;
+    const row = isState || isEnd ? ended - 1 : ended;
+    return row < 0 || row > last || time > at(end_ms, last) || time < at(slices.start_ms, 0) ? null : at(values, row);
+  });
+}
+
+/** `times`, and after them those of `others` that lie beyond their end. Both sorted. */
+export function extendTimes(times: readonly number[], others: readonly number[]): readonly number[] {
+  const end = times.at(-1) ?? -1;
+  return [...times, ...others.filter((time) => time > end)];
+}

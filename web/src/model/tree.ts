@@ -1,0 +1,19 @@
+// A part of a call tree as the server sends it: columns in depth-first order, parents before children, siblings
+// highest first.
+
+export type CostColumns = Readonly<Record<string, readonly number[]>>;
+
+export interface TreeNodes {
+  readonly count: number;
+  readonly id: readonly number[];
+  readonly parent: readonly (number | null)[];
+  readonly depth: readonly number[];
+  readonly function: readonly (number | null)[];
+  readonly inlined: readonly number[];
+  readonly child_count: readonly number[];
+  readonly self: CostColumns;
+  readonly total: CostColumns;
+  readonly matched: readonly number[] | null;
+  readonly old_total: CostColumns | null;
+  readonly old_self: CostColumns | null;
+}

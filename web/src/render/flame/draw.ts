@@ -1,0 +1,84 @@
+// Flame graph, step 3 of 5: painting a slice. Knows pixels and colours, nothing of costs or of the server.
+import { at } from '../../base/columns';
+import type { FlameLayout } from './layout';
+import type { FlameSlice } from './slice';
+
+export const ROW_PX = 20;
+const LABEL_MIN_PX = 24;
+const PADDING_PX = 4;
+
+export interface FlameLook {
+  /** Of each frame: its colour and its text. */
+  readonly fill: (frame: number) => string;
+  readonly label: (frame: number) => string;
+  readonly isDim: (frame: number) => boolean;
+  readonly background: string;
+  readonly text: string;
+  readonly dimFill: string;
+  readonly dimText: string;
+  readonly outline: string;
+  readonly font: string;
+}
+
+export interface FlameCanvas {
+  readonly context: CanvasRenderingContext2D;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  /** Pixels of the whole graph above the canvas' upper edge. */
+  readonly scrollPx: number;
+  readonly isFlame: boolean;
+}
+
+/** Upper edge of a row: an icicle hangs from its root, a flame stands on it. */
+export function rowTop(row: number, rows: number, isFlame: boolean): number {
+  return (isFlame ? rows - 1 - row : row) * ROW_PX;
+}
+
+export function rowAt(y: number, rows: number, isFlame: boolean): number {
+  const line = Math.floor(y / ROW_PX);
+  return isFlame ? rows - 1 - line : line;
+}
+
+/** As much of `text` as fits, by the average width of a character: measuring each label would cost a frame's time. */
+export function fitText(text: string, widthPx: number, charPx: number): string {
+  const fits = Math.floor((widthPx - 2 * PADDING_PX) / charPx);
+  if (text.length <= fits) {
+    return text;
+  }
+  return fits < 3 ? '' : `${text.slice(0, fits - 1)}…`;
+}
+
+export function drawFlame(
+  canvas: FlameCanvas,
+  layout: FlameLayout,
+  slice: FlameSlice,
+  look: FlameLook,
+  marked: { readonly selected: number; readonly hovered: number },
+): void {
+  const { context } = canvas;
+  context.fillStyle = look.background;
+  context.fillRect(0, 0, canvas.widthPx, canvas.heightPx);
+  context.font = look.font;
+  context.textBaseline = 'middle';
+  const charPx = context.measureText('abcdefghijklmnopqrstuvwxyz_:ABC').width / 31;
+  for (let i = 0; i < slice.count; i++) {
+    const frame = at(slice.frame, i);
+    const width = at(slice.width, i);
+    const x = at(slice.x, i);
+    const y = rowTop(at(layout.row, frame), layout.rows, canvas.isFlame) - canvas.scrollPx;
+    const dim = look.isDim(frame);
+    context.fillStyle = dim ? look.dimFill : look.fill(frame);
+    // A gap of half a pixel keeps neighbours apart without making narrow frames vanish.
+    context.fillRect(x, y, width > 2 ? width - 0.75 : width, ROW_PX - 1);
+    if (width >= LABEL_MIN_PX) {
+      const text = fitText(look.label(frame), width, charPx);
+      context.fillStyle = dim ? look.dimText : look.text;
+      context.fillText(text, x + PADDING_PX, y + ROW_PX / 2);
+    }
+    if (frame === marked.selected || frame === marked.hovered) {
+      context.strokeStyle = look.outline;
+      context.lineWidth = frame === marked.selected ? 2 : 1;
+      context.strokeRect(x + 1, y + 1, Math.max(width - 2, 1), ROW_PX - 3);
+    }
+  }
+}

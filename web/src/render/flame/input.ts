@@ -1,0 +1,62 @@
+// Flame graph, step 5 of 5: pointer and keys become intentions. No state but the listeners; returns how to end them.
+
+export interface FlameIntent {
+  readonly hover: (x: number, y: number) => void;
+  readonly leave: () => void;
+  readonly zoomAt: (x: number, y: number) => void;
+  readonly openAt: (x: number, y: number) => void;
+  readonly move: (direction: 'up' | 'down' | 'left' | 'right') => void;
+  readonly zoomSelected: () => void;
+  readonly openSelected: () => void;
+  readonly reset: () => void;
+}
+
+const ARROWS: Readonly<Record<string, 'up' | 'down' | 'left' | 'right'>> = {
+  ArrowUp: 'up',
+  ArrowDown: 'down',
+  ArrowLeft: 'left',
+  ArrowRight: 'right',
+};
+
+function onKey(event: KeyboardEvent, intent: FlameIntent): boolean {
+  const arrow = ARROWS[event.key];
+  if (arrow !== undefined && !event.altKey) {
+    intent.move(arrow);
+  } else if (event.key === 'Enter') {
+    intent.zoomSelected();
+  } else if (event.key === 'o') {
+    intent.openSelected();
+  } else if (event.key === 'Escape') {
+    intent.reset();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+export function listenFlame(target: HTMLElement, intent: FlameIntent): () => void {
+  const abort = new AbortController();
+  const { signal } = abort;
+  target.addEventListener('pointermove', (e) => intent.hover(e.offsetX, e.offsetY), { signal });
+  target.addEventListener('pointerleave', () => intent.leave(), { signal });
+  target.addEventListener('click', (e) => intent.zoomAt(e.offsetX, e.offsetY), { signal });
+  target.addEventListener(
+    'contextmenu',
+    (e) => {
+      e.preventDefault();
+      intent.openAt(e.offsetX, e.offsetY);
+    },
+    { signal },
+  );
+  target.addEventListener(
+    'keydown',
+    (e) => {
+      if (onKey(e, intent)) {
+        e.preventDefault();
+        e.stopPropagation();
+      }
+    },
+    { signal },
+  );
+  return () => abort.abort();
+}

@@ -1,0 +1,112 @@
+// A chart over time by uPlot: areas stacked from below, lines above them, a marked range, a brush. Knows pixels and
+// numbers; what they mean is said by the formats that it is given.
+//
+// Ownership: the caller destroys the chart. Hovering, brushing and clicking are reported, not acted upon.
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import type { ChartSpec } from './chart-spec';
+
+export interface ChartEvents {
+  readonly hover: (index: number | null) => void;
+  readonly brush: (fromMs: number, toMs: number) => void;
+  readonly click: (ms: number) => void;
+}
+
+const CLICK_PX = 4;
+/** Labels of marks stand in several rows, so that neighbours can be read. */
+const MARK_ROWS = 6;
+const MARK_ROW_PX = 15;
+const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+function seriesOf(spec: ChartSpec): uPlot.Series[] {
+  const paths = spec.isStepped && uPlot.paths.stepped !== undefined ? { paths: uPlot.paths.stepped({ align: -1 }) } : {};
+  // The highest edge is painted first, so that each lower area covers what is not its own.
+  const areas = [...spec.areas].reverse().map((area) => ({
+    fill: area.colour,
+    stroke: area.colour,
+    width: 0,
+    points: { show: false },
+    ...paths,
+  }));
+  const lines = spec.lines.map((line) => ({
+    stroke: line.colour,
+    width: line.width,
+    points: { show: false },
+    spanGaps: true,
+    ...(line.dash === undefined ? {} : { dash: [...line.dash] }),
+    ...paths,
+  }));
+  return [{}, ...areas, ...lines];
+}
+
+function drawMarks(chart: uPlot, spec: ChartSpec): void {
+  const { ctx, bbox } = chart;
+  ctx.save();
+  if (spec.marked !== null) {
+    const from = chart.valToPos(spec.marked.fromMs, 'x', true);
+    const to = chart.valToPos(spec.marked.toMs, 'x', true);
+    ctx.fillStyle = spec.ink.range;
+    ctx.fillRect(from, bbox.top, Math.max(to - from, 2), bbox.height);
+  }
+  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textBaseline = 'top';
+  for (const [index, mark] of spec.marks.entries()) {
+    const x = chart.valToPos(mark.ms, 'x', true);
+    const isRight = x > bbox.left + bbox.width / 2;
+    ctx.strokeStyle = spec.ink.mark;
+    ctx.setLineDash([4, 4]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.fillStyle = spec.ink.text;
+    ctx.textAlign = isRight ? 'right' : 'left';
+    ctx.fillText(mark.label, x + (isRight ? -6 : 6), bbox.top + 3 + (index % MARK_ROWS) * MARK_ROW_PX * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+function axesOf(spec: ChartSpec): uPlot.Axis[] {
+  const ink = { stroke: spec.ink.text, grid: { stroke: spec.ink.grid, width: 1 }, ticks: { stroke: spec.ink.grid, width: 1 } };
+  return [
+    { ...ink, space: 80, values: (_chart, splits) => splits.map((ms) => spec.formatTime(ms)) },
+    { ...ink, size: 76, ...(spec.isBinary ? { incrs: BINARY_STEPS } : {}), values: (_chart, splits) => splits.map((value) => spec.formatValue(value)) },
+  ];
+}
+
+export function drawTimeChart(box: HTMLElement, spec: ChartSpec, events: ChartEvents): uPlot {
+  const data: uPlot.AlignedData = [
+    [...spec.timesMs],
+    ...[...spec.areas].reverse().map((area) => [...area.edge]),
+    ...spec.lines.map((line) => [...line.values]),
+  ];
+  const options: uPlot.Options = {
+    width: Math.max(box.clientWidth, 200),
+    height: Math.max(box.clientHeight, 160),
+    legend: { show: false },
+    scales: { x: { time: false }, y: { range: (_chart, _low, high) => [0, high === null || high <= 0 ? 1 : high * 1.06] } },
+    axes: axesOf(spec),
+    series: seriesOf(spec),
+    cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
+    hooks: {
+      draw: [(chart) => drawMarks(chart, spec)],
+      setCursor: [(chart) => events.hover(chart.cursor.idx ?? null)],
+      setSelect: [
+        (chart) => {
+          if (chart.select.width >= CLICK_PX) {
+            events.brush(chart.posToVal(chart.select.left, 'x'), chart.posToVal(chart.select.left + chart.select.width, 'x'));
+          }
+        },
+      ],
+    },
+  };
+  const chart = new uPlot(options, data, box);
+  let downX = 0;
+  chart.over.addEventListener('mousedown', (event) => (downX = event.clientX));
+  chart.over.addEventListener('click', (event) => {
+    if (Math.abs(event.clientX - downX) < CLICK_PX) {
+      events.click(chart.posToVal(event.offsetX, 'x'));
+    }
+  });
+  return chart;
+}

@@ -1,0 +1,51 @@
+// A chart over time as a picture, from the same description that it is painted from. Pure.
+import { at } from '../base/columns';
+import { ticks } from '../base/ticks';
+import { outline, type LegendEntry, type Picture, type Shape } from './picture';
+import type { ChartSpec } from './chart-spec';
+
+const TICKS = { x: 10, y: 7 } as const;
+
+/** The highest thing drawn; 1 if there is none, because it divides. */
+function highestOf(spec: ChartSpec): number {
+  let highest = 0;
+  for (const values of [...spec.areas.map((area) => area.edge), ...spec.lines.map((line) => line.values)]) {
+    for (const value of values) {
+      highest = Math.max(highest, value ?? 0);
+    }
+  }
+  return highest > 0 ? highest : 1;
+}
+
+export function timePicture(spec: ChartSpec, title: string, legend: readonly LegendEntry[], background: string): Picture {
+  const toX = Math.max(at(spec.timesMs, spec.timesMs.length - 1), 1);
+  const toY = highestOf(spec) * 1.04;
+  const points = (values: readonly (number | null)[]): Shape & { kind: 'area' } => ({
+    kind: 'area',
+    colour: '',
+    points: outline(spec.timesMs, values, toX, toY, spec.isStepped),
+  });
+  const { marked } = spec;
+  return {
+    title,
+    legend,
+    x: ticks(toX, TICKS.x, false).map((ms) => ({ at: ms / toX, label: spec.formatTime(ms) })),
+    y: ticks(toY, TICKS.y, spec.isBinary).map((value) => ({ at: value / toY, label: spec.formatValue(value) })),
+    shapes: [
+      // The highest edge first, so that each lower area covers what is not its own.
+      ...[...spec.areas].reverse().map((area) => ({ ...points(area.edge), colour: area.colour })),
+      ...spec.lines.map((line): Shape => ({
+        kind: 'line',
+        points: points(line.values).points,
+        colour: line.colour,
+        width: line.width,
+        dash: (line.dash ?? []).join(' '),
+      })),
+      ...(marked === null
+        ? []
+        : [{ kind: 'bar', x: marked.fromMs / toX, width: (marked.toMs - marked.fromMs) / toX, y: 0, height: 1, colour: spec.ink.mark, opacity: 0.2 } as const]),
+      ...spec.marks.map((mark): Shape => ({ kind: 'mark', x: mark.ms / toX, label: mark.label })),
+    ],
+    ink: { text: spec.ink.text, grid: spec.ink.grid, mark: spec.ink.mark, background },
+  };
+}

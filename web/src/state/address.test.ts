@@ -1,0 +1,43 @@
+// A copied link shows the same view; what it holds is not trusted.
+import { describe, expect, it } from 'vitest';
+import { FIELDS, filterParams, formatAddress, isFiltered, isMoment, parseAddress, START, VIEWS } from './address';
+
+const AWKWARD = ['a b', 'x&y=z', '#/flame?', '100%', 'ünï', '<script>', 'operator()(int, char const*)', '+', '\u2028'];
+
+describe('an address', () => {
+  it('of the start is short', () => expect(formatAddress(START)).toBe('#/summary'));
+
+  it.each(VIEWS)('gives back view %s', (view) => expect(parseAddress(formatAddress({ ...START, view })).view).toBe(view));
+
+  it.each(FIELDS)('gives back %s, whatever it holds', (field) => {
+    for (const text of AWKWARD) {
+      const address = { ...START, [field]: text };
+      expect(parseAddress(formatAddress(address))).toEqual(address);
+    }
+  });
+
+  it.each(['', '#', '#/', '#/nonsense', '#/nonsense?function=x', 'javascript:alert(1)', '#/summary?unknown=1&__proto__=2'])(
+    '%j leads to the summary',
+    (fragment) => {
+      const address = parseAddress(fragment);
+      expect(address.view).toBe('summary');
+      expect(Object.keys(address).sort()).toEqual(Object.keys(START).sort());
+    },
+  );
+});
+
+describe('the filter', () => {
+  it('has the time range only where it may', () => {
+    const address = { ...START, function: 'f', from_ms: '5', to_ms: '9', classes: 'in_in' };
+    expect(filterParams(address)).toMatchObject({ function: 'f', from_ms: '5', to_ms: '9', classes: 'in_in' });
+    expect(Object.keys(filterParams(address, false))).not.toContain('from_ms');
+    expect(isFiltered(address)).toBe(true);
+    expect(isFiltered(START)).toBe(false);
+  });
+
+  it('is a moment if it has an end but no beginning', () => {
+    expect(isMoment({ ...START, to_ms: '9' })).toBe(true);
+    expect(isMoment({ ...START, from_ms: '1', to_ms: '9' })).toBe(false);
+    expect(isMoment(START)).toBe(false);
+  });
+});

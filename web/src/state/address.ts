@@ -1,0 +1,116 @@
+// The state of the page that a copied link must give back, and its spelling in the address:
+// #/flame?cost=leaked_bytes&function=foo. Every field is text; a field at its default is not written. What the
+// address holds is untrusted: unknown fields are dropped, unknown views become the summary.
+
+export const VIEWS = [
+  'summary',
+  'flame',
+  'bottom-up',
+  'top-down',
+  'functions',
+  'charts',
+  'sizes',
+  'leaks',
+  'threads',
+  'ledger',
+  'source',
+] as const;
+export type ViewId = (typeof VIEWS)[number];
+
+/** The filter that every view obeys, by the API's names. */
+export const FILTER_DEFAULTS = {
+  function: '',
+  function_regex: '',
+  file: '',
+  file_regex: '',
+  module: '',
+  module_regex: '',
+  process: '',
+  thread: '',
+  from_ms: '',
+  to_ms: '',
+  classes: '',
+} as const;
+
+const VIEW_DEFAULTS = {
+  /** What tables sort by and the flame graph is as wide as. */
+  cost: 'peak_bytes',
+  direction: 'top_down',
+  layout: 'icicle',
+  collapse: '1',
+  min_share: '0.0005',
+  zoom: '',
+  search: '',
+  /** '1': the search is a regular expression. */
+  search_regex: '',
+  /** The selected function by name and module: ids hold within one generation only. */
+  fn: '',
+  fn_module: '',
+  by_self: '',
+  chart: 'live_bytes',
+  top: '10',
+  by: 'call_site',
+  leaks_by: 'stack',
+  rank: 'blocks',
+  histogram: 'sizes',
+  growth: '',
+  path: '',
+  line: '',
+  diff: '',
+  /** In a comparison: 'change' sorts by the size of the change, '' by the larger side. */
+  sort_by: '',
+} as const;
+
+const DEFAULTS = { ...FILTER_DEFAULTS, ...VIEW_DEFAULTS };
+export type Field = keyof typeof DEFAULTS;
+export type FilterField = keyof typeof FILTER_DEFAULTS;
+export type Address = { readonly view: ViewId } & Readonly<Record<Field, string>>;
+
+export const FIELDS = Object.keys(DEFAULTS).filter((key): key is Field => key in DEFAULTS);
+export const FILTER_FIELDS = Object.keys(FILTER_DEFAULTS).filter(
+  (key): key is FilterField => key in FILTER_DEFAULTS,
+);
+
+export const START: Address = { view: 'summary', ...DEFAULTS };
+
+export function parseAddress(fragment: string): Address {
+  const match = /^#?\/?([a-z-]*)(?:\?(.*))?$/s.exec(fragment);
+  const view = VIEWS.find((id) => id === match?.[1]) ?? 'summary';
+  const given = new URLSearchParams(match?.[2] ?? '');
+  const fields: Record<Field, string> = { ...DEFAULTS };
+  for (const field of FIELDS) {
+    fields[field] = given.get(field) ?? fields[field];
+  }
+  return { view, ...fields };
+}
+
+export function formatAddress(address: Address): string {
+  const given = new URLSearchParams();
+  for (const field of FIELDS) {
+    if (address[field] !== DEFAULTS[field]) {
+      given.set(field, address[field]);
+    }
+  }
+  const text = given.toString();
+  return `#/${address.view}${text === '' ? '' : `?${text}`}`;
+}
+
+/** The parameters of the filter, for any route that has a selection. */
+export function filterParams(address: Address, withTime = true): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const field of FILTER_FIELDS) {
+    if (withTime || (field !== 'from_ms' && field !== 'to_ms' && field !== 'classes')) {
+      out[field] = address[field];
+    }
+  }
+  return out;
+}
+
+export function isFiltered(address: Address): boolean {
+  return FILTER_FIELDS.some((field) => address[field] !== '');
+}
+
+/** The heap as it stood at a moment: an end without a beginning. */
+export function isMoment(address: Address): boolean {
+  return address.from_ms === '' && address.to_ms !== '';
+}

@@ -1,0 +1,63 @@
+// Follows a recording in progress: the server says when the file has grown, and every view asks again. A finished
+// recording has no news, and a browser has few connections to spare.
+import { num, object, str, type Decode } from '../api/decode';
+import { setGeneration, setNotice } from './app-state';
+
+const RETRY_MS = 5000;
+const LOST = 'The connection to cairn is lost. What you see is the last that was sent.';
+const news = object({ generation: num });
+const trouble = object({ message: str });
+
+function read<T>(event: Event, decode: Decode<T>): T | null {
+  if (!(event instanceof MessageEvent) || typeof event.data !== 'string') {
+    return null;
+  }
+  try {
+    return decode(JSON.parse(event.data), 'event');
+  } catch {
+    return null;
+  }
+}
+
+function listen(source: EventSource): void {
+  const hear = (event: Event): void => {
+    const data = read(event, news);
+    if (data !== null) {
+      setNotice('');
+      setGeneration(data.generation);
+    }
+  };
+  for (const name of ['hello', 'recording', 'baseline']) {
+    source.addEventListener(name, hear);
+  }
+  source.addEventListener('problem', (event) => {
+    const data = read(event, trouble);
+    if (data !== null) {
+      setNotice(data.message);
+    }
+  });
+}
+
+/** Gives how to stop. */
+export function followRecording(): () => void {
+  let source: EventSource | null = null;
+  let timer = 0;
+  const connect = (): void => {
+    source = new EventSource('/api/v1/events');
+    const own = source;
+    listen(own);
+    own.addEventListener('error', () => {
+      setNotice(LOST);
+      // A browser tries again by itself unless it was refused.
+      if (own.readyState === EventSource.CLOSED) {
+        timer = window.setTimeout(connect, RETRY_MS);
+      }
+    });
+  };
+  connect();
+  return () => {
+    window.clearTimeout(timer);
+    source?.close();
+    setNotice('');
+  };
+}

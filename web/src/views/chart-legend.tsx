@@ -1,0 +1,78 @@
+// The legend of the charts: what each area is, its value where the pointer is, and the stack that it stands for.
+import type { JSX } from 'preact';
+import type { Series } from '../api/answers';
+import { formatBytes, formatChange, formatMs } from '../base/format';
+import { locationName } from '../model/code';
+import { palette } from '../render/colour';
+import { chartFormat, type ChartModel } from './charts-model';
+import { FrameList } from './frame-list';
+import { CodeLink } from './parts/code-label';
+import { useDarkness } from './parts/theme-hook';
+
+type Entry = Series['top'][number];
+
+/** By stack: the frames, folded away; by call site there are none. */
+function Frames(props: { readonly series: Series; readonly entry: Entry }): JSX.Element | null {
+  const { series, entry } = props;
+  if (entry.frames.length === 0) {
+    return null;
+  }
+  return (
+    <details class="legend-stack">
+      <summary>{`${entry.frames.length} frames`}</summary>
+      <FrameList frames={entry.frames.map((location) => ({ name: locationName(series.code, location), isInlined: false }))} />
+    </details>
+  );
+}
+
+function momentText(model: ChartModel, row: number): string {
+  const { kind } = model;
+  const format = chartFormat(kind);
+  const total = model.total[row] ?? null;
+  const old = model.old?.[row] ?? null;
+  const rss = model.rss?.[row] ?? null;
+  const when = `${kind.isState ? 'at' : 'until'} ${formatMs(model.timesMs[row] ?? 0)}`;
+  return [
+    `${when}: ${total === null ? 'ended' : `${format(total)} in all`}`,
+    ...(model.old === null ? [] : [`before ${old === null ? 'ended' : format(old)}`]),
+    ...(total === null || old === null ? [] : [`change ${formatChange(total - old, format)}`]),
+    ...(rss === null ? [] : [`RSS ${formatBytes(rss)}`]),
+  ].join(', ');
+}
+
+export function ChartLegend(props: { readonly model: ChartModel; readonly hovered: number | null }): JSX.Element {
+  const { model, hovered } = props;
+  const { series, kind } = model;
+  const colours = palette(useDarkness());
+  const format = chartFormat(kind);
+  const value = (values: readonly number[], otherwise: string): string => {
+    const then = hovered === null ? undefined : values[hovered];
+    return then === undefined ? otherwise : format(then);
+  };
+  return (
+    <section class="legend" aria-label="Legend">
+      <p class="legend-time" data-testid="legend-time">
+        {hovered === null ? 'Point at the chart for values.' : momentText(model, hovered)}
+      </p>
+      <ol>
+        {series.top.map((entry, index) => (
+          <li key={index}>
+            <span class="legend-colour" style={{ background: colours.series(index) }} />
+            <span class="legend-value" title={hovered === null ? 'what it was ranked by' : 'then'}>
+              {value(model.top[index] ?? [], kind.isRate ? '' : format(entry.score))}
+            </span>
+            <span class="legend-name">
+              <CodeLink name={locationName(series.code, entry.location)} />
+              <Frames series={series} entry={entry} />
+            </span>
+          </li>
+        ))}
+        <li>
+          <span class="legend-colour legend-rest" />
+          <span class="legend-value">{value(model.rest, '')}</span>
+          <span>{series.top.length === 0 ? 'everything that passes' : 'all others'}</span>
+        </li>
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,163 @@
+// Consumed, allocations, their rate, temporary allocations and allocated bytes over time: areas of the call sites or
+// stacks with most of it, the total, RSS, and the total of the recording compared with. Dragging takes a time range into
+// the filter, a click the heap as it stood then.
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { series as seriesAnswer, type Series } from '../api/answers';
+import { inReport } from '../api/report-file';
+import { formatBytes, formatMs } from '../base/format';
+import { markText } from '../model/mark';
+import { chartKind, CHARTS } from '../model/over-time';
+import { timePicture } from '../render/time-picture';
+import { filterParams, type Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress, useAsk } from '../state/hooks';
+import { ChartLegend } from './chart-legend';
+import { chartCsv, chartModel, chartSpec, legendEntries } from './charts-model';
+import { ChartBox } from './parts/chart-box';
+import { Choice, ToggleButton } from './parts/controls';
+import { useCapability, useMeta } from './parts/meta-context';
+import { Notice, Pane } from './parts/pane';
+import { PictureButtons } from './parts/picture-buttons';
+import { saveFile } from './parts/save-file';
+import { cssVariable, useDarkness } from './parts/theme-hook';
+import './charts.css';
+
+const TOPS = ['0', '5', '10', '20', '50'] as const;
+
+function brush(from: number, to: number): void {
+  go({ from_ms: String(Math.max(0, Math.round(from))), to_ms: String(Math.max(1, Math.round(to))), zoom: '' });
+}
+
+function showMoment(ms: number): void {
+  go({ from_ms: '', to_ms: String(Math.max(1, Math.round(ms))), classes: '', cost: 'leaked_bytes', zoom: '' });
+}
+
+/** The marks once more, as text and as a way to the heap as it stood then. */
+function Marks(): JSX.Element | null {
+  const { marks } = useMeta();
+  const canBrush = useCapability('time_range');
+  if (marks.length === 0) {
+    return null;
+  }
+  return (
+    <ul class="marks" aria-label="Marks">
+      {marks.map((mark, index) => (
+        <li key={index}>
+          <button type="button" disabled={!canBrush} title="The heap as it stood then" onClick={() => showMoment(mark.time_ms)}>
+            {`${formatMs(mark.time_ms)}: ${markText(mark)}`}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Drawing(props: { readonly series: Series; readonly old: Series | null; readonly address: Address }): JSX.Element {
+  const { series, old, address } = props;
+  const dark = useDarkness();
+  const canBrush = useCapability('time_range');
+  const { marks } = useMeta();
+  const [hovered, setHovered] = useState<number | null>(null);
+  const [withRss, setWithRss] = useState(true);
+  const kind = chartKind(address.chart);
+  const hasRss = kind.isState && series.rss.count > 0;
+  const model = useMemo(() => chartModel(series, old, kind, hasRss && withRss), [series, old, kind, hasRss, withRss]);
+  const spec = useMemo(() => chartSpec(model, marks, address, dark), [model, marks, dark, address.from_ms, address.to_ms]);
+  return (
+    <>
+      <p class="charts-hint soft">
+        {`${kind.phrase}. `}
+        {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
+        {model.old === null ? '' : ' The dotted line is the recording compared with.'}
+      </p>
+      {model.oldProblem === '' ? null : <Notice>{model.oldProblem}</Notice>}
+      <div class="charts-body">
+        <ChartBox
+          spec={spec}
+          label={`Chart: ${kind.phrase}. The highest heap was ${formatBytes(series.peak.bytes)} after ${formatMs(series.peak.time_ms)}.`}
+          events={{ hover: setHovered, brush: canBrush ? brush : () => undefined, click: canBrush ? showMoment : () => undefined }}
+        />
+        <ChartLegend model={model} hovered={hovered} />
+      </div>
+      <Marks />
+      <div class="toolbar">
+        {hasRss ? <ToggleButton isOn={withRss} label="RSS" title="resident size, all processes together" onChange={setWithRss} /> : null}
+        <PictureButtons
+          name={kind.value}
+          picture={() => timePicture(spec, `${kind.label}: ${kind.phrase}`, legendEntries(model, dark), cssVariable('--bg'))}
+        />
+        <button type="button" title="Save the numbers" onClick={() => saveFile(`${kind.value}.csv`, new Blob([chartCsv(model)], { type: 'text/csv' }))}>
+          CSV
+        </button>
+      </div>
+    </>
+  );
+}
+
+function RangeForm(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  const field = (name: 'from_ms' | 'to_ms', label: string): JSX.Element => (
+    <label class="toolbar-label">
+      {label}
+      <input
+        type="number"
+        class="charts-number"
+        min="0"
+        value={address[name]}
+        onChange={(e) => go({ [name]: e.currentTarget.value, zoom: '' })}
+      />
+    </label>
+  );
+  return (
+    <>
+      {field('from_ms', 'From ms')}
+      {field('to_ms', 'to ms')}
+    </>
+  );
+}
+
+export function ChartsView(): JSX.Element {
+  const address = useAddress();
+  const hasSlices = useCapability('slices');
+  const canBrush = useCapability('time_range');
+  const kind = chartKind(address.chart);
+  const params = { ...filterParams(address, false), value: kind.asked, top: address.top, by: address.by };
+  const asked = useAsk(hasSlices ? 'series' : null, params, seriesAnswer);
+  const isDiff = hasSlices && address.diff === '1';
+  const old = useAsk(isDiff ? 'series' : null, { ...params, top: '0', recording: 'old' }, seriesAnswer);
+  if (!hasSlices) {
+    return <Notice>This recording has no time slices, so there is nothing to chart.</Notice>;
+  }
+  return (
+    <div class="view charts">
+      <div class="toolbar" role="toolbar" aria-label="Charts">
+        <Choice label="Chart" value={kind.value} options={CHARTS} onChange={(chart) => go({ chart })} />
+        <label class="toolbar-label">
+          Highest
+          <select value={address.top} onChange={(e) => go({ top: e.currentTarget.value })}>
+            {TOPS.map((top) => (
+              <option key={top} value={top}>
+                {top}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Choice
+          label="By"
+          value={address.by}
+          options={[
+            { value: 'call_site', label: 'call sites' },
+            { value: 'stack', label: 'stacks' },
+          ]}
+          onChange={(by) => go({ by })}
+        />
+        {canBrush ? <RangeForm address={address} /> : null}
+      </div>
+      {old.error === null ? null : <Notice bad>{`The recording compared with: ${old.error.message}.`}</Notice>}
+      <Pane asked={asked} label="Charts">
+        {(series) => <Drawing series={series} old={isDiff ? old.value : null} address={address} />}
+      </Pane>
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+// From the tree's answer to what the flame graph shows: names, colours, tooltips.
+import type { Tree } from '../api/answers';
+import { at } from '../base/columns';
+import { formatPercent } from '../base/format';
+import { functionName, NO_CODE, type CodeName } from '../model/code';
+import { ALL_COSTS, costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
+import { palette } from '../render/colour';
+import { layoutFlame, type FlameLayout } from '../render/flame/layout';
+import { cssVariable } from './parts/theme-hook';
+import type { FlameLook } from '../render/flame/draw';
+
+export interface FlameModel {
+  readonly tree: Tree;
+  readonly cost: CostKey;
+  readonly layout: FlameLayout;
+  readonly name: (frame: number) => CodeName;
+  readonly value: (frame: number) => number;
+  readonly frameOfId: (id: number) => number;
+}
+
+export function flameModel(tree: Tree, cost: CostKey): FlameModel {
+  const names = new Map<number, CodeName>();
+  const { nodes } = tree;
+  const values = nodes.total[cost] ?? [];
+  return {
+    tree,
+    cost,
+    layout: layoutFlame(nodes, values),
+    value: (frame) => at(values, frame),
+    frameOfId: (id) => nodes.id.indexOf(id),
+    name: (frame) => {
+      const index = nodes.function[frame] ?? null;
+      if (index === null) {
+        return { ...NO_CODE, label: 'all', full: 'everything that passes the filter' };
+      }
+      const known = names.get(index);
+      if (known !== undefined) {
+        return known;
+      }
+      const name = functionName(tree.code, index);
+      names.set(index, name);
+      return name;
+    },
+  };
+}
+
+/** All that is known of a frame, in lines. */
+export function frameLines(model: FlameModel, frame: number): readonly string[] {
+  const { nodes, selection } = model.tree;
+  const name = model.name(frame);
+  const lines = [name.full];
+  if (name.modulePath !== '') {
+    lines.push(name.modulePath);
+  }
+  for (const key of ALL_COSTS) {
+    const column = nodes.total[key];
+    if (column === undefined) {
+      continue;
+    }
+    const value = at(column, frame);
+    const share = formatPercent(value, selection.totals[key] ?? 0);
+    const old = nodes.old_total?.[key];
+    const change = old === undefined ? '' : `, ${formatCostChange(key, value - at(old, frame))} against before`;
+    lines.push(`${costTitle(key)}: ${formatCostExact(key, value)}, ${share}${change}`);
+  }
+  const self = at(nodes.self[model.cost], frame);
+  if (self > 0) {
+    lines.push(`by itself: ${formatCost(model.cost, self)}`);
+  }
+  return lines;
+}
+
+/** Of each module its place in the palette: executables first, so that the program's own code is warm. */
+function moduleOrder(names: readonly string[]): readonly number[] {
+  const isLibrary = (name: string): boolean => /\.so(\.|$)/.test(name);
+  const ranked = [...names.keys()].sort((a, b) => Number(isLibrary(names[a] ?? '')) - Number(isLibrary(names[b] ?? '')) || a - b);
+  const order = names.map(() => 0);
+  ranked.forEach((module, place) => (order[module] = place));
+  return order;
+}
+
+/** Colours from the page's variables; computed once for each answer and theme. */
+export function flameLook(model: FlameModel, isDark: boolean): FlameLook {
+  const colours = palette(isDark);
+  const { nodes, code } = model.tree;
+  const cache = new Map<number, string>();
+  const order = moduleOrder(code.modules.name);
+  const old = nodes.old_total?.[model.cost];
+  const hasSearch = nodes.matched !== null;
+  const byModule = (frame: number): string => {
+    const index = nodes.function[frame] ?? -1;
+    const known = cache.get(index);
+    if (known !== undefined) {
+      return known;
+    }
+    const module = index < 0 ? -1 : (code.functions.module[index] ?? -1);
+    const colour = colours.frame(module < 0 ? -1 : at(order, module), code.functions.name[index] ?? '');
+    cache.set(index, colour);
+    return colour;
+  };
+  const byChange = (frame: number): string => {
+    const now = model.value(frame);
+    const before = at(old, frame);
+    return colours.change((now - before) / Math.max(now, before, 1));
+  };
+  return {
+    fill: old === undefined ? byModule : byChange,
+    label: (frame) => model.name(frame).label,
+    isDim: (frame) => hasSearch && at(nodes.matched ?? [], frame) === 0,
+    background: cssVariable('--bg'),
+    text: cssVariable('--flame-text'),
+    dimFill: cssVariable('--flame-dim'),
+    dimText: cssVariable('--flame-dim-text'),
+    outline: cssVariable('--text'),
+    font: '12px system-ui, sans-serif',
+  };
+}

@@ -1,0 +1,159 @@
+// The flame graph: what may be chosen, the search, the canvas, and the line that says what lies under the pointer.
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { tree as treeAnswer, type Tree } from '../api/answers';
+import { at } from '../base/columns';
+import { formatCount, formatPercent } from '../base/format';
+import { ALL_COSTS, costTitle, formatCost, TABLE_COSTS } from '../model/cost';
+import { filterParams, type Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress, useAsk } from '../state/hooks';
+import { FlameCanvas } from './flame-canvas';
+import { exportPng, exportSvg } from './flame-export';
+import { flameLook, flameModel, frameLines, type FlameModel } from './flame-model';
+import { CostSelect, RegexToggle, ToggleButton, useDebounced } from './parts/controls';
+import { Pane } from './parts/pane';
+import { useDarkness } from './parts/theme-hook';
+import './flame.css';
+
+const LIMIT = '200000';
+const SHARES = ['0', '0.0001', '0.0005', '0.001', '0.005', '0.01', '0.05'] as const;
+
+function Controls(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  const [search, setSearch] = useDebounced(address.search, (text) => go({ search: text }, 'refine'));
+  return (
+    <div class="toolbar" role="toolbar" aria-label="Flame graph">
+      <CostSelect value={address.cost} costs={[...TABLE_COSTS, 'peak_blocks', 'leaked_allocations']} onChange={(cost) => go({ cost, zoom: '' })} />
+      <ToggleButton isOn={address.direction === 'bottom_up'} label="Bottom-up" title="Begin at the allocating functions" onChange={(on) => go({ direction: on ? 'bottom_up' : 'top_down', zoom: '' })} />
+      <ToggleButton isOn={address.layout === 'flame'} label="Flames up" title="Stand on the root instead of hanging from it" onChange={(on) => go({ layout: on ? 'flame' : 'icicle' })} />
+      <ToggleButton isOn={address.collapse === '1'} label="Collapse recursion" title="A function that calls itself is one frame" onChange={(on) => go({ collapse: on ? '1' : '', zoom: '' })} />
+      <label class="toolbar-label">
+        At least
+        <select value={address.min_share} onChange={(e) => go({ min_share: e.currentTarget.value })}>
+          {SHARES.map((share) => (
+            <option key={share} value={share}>
+              {share === '0' ? 'everything' : `${(Number(share) * 100).toString()} %`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <input type="search" class="flame-search" aria-label="Search functions and modules" placeholder="search functions and modules" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
+      <RegexToggle isOn={address.search_regex === '1'} onChange={(on) => go({ search_regex: on ? '1' : '' }, 'refine')} />
+    </div>
+  );
+}
+
+function searchText(tree: Tree, cost: string): string {
+  if (tree.search === null) {
+    return '';
+  }
+  const value = tree.search.totals[cost] ?? 0;
+  const total = tree.selection.totals[cost] ?? 0;
+  return `${formatCount(tree.search.matched_nodes)} ${tree.search.matched_nodes === 1 ? 'frame matches' : 'frames match'}: ${formatCost(cost, value)}, ${formatPercent(value, total)} of ${formatCost(cost, total)}`;
+}
+
+function Trail(props: { readonly model: FlameModel; readonly zoomed: number }): JSX.Element {
+  const { model, zoomed } = props;
+  const path: number[] = [];
+  for (let frame = zoomed; frame >= 0; frame = at(model.layout.parent, frame)) {
+    path.unshift(frame);
+    if (frame === 0) {
+      break;
+    }
+  }
+  const shown = path.length > 6 ? [0, ...path.slice(-5)] : path;
+  return (
+    <nav class="trail" aria-label="Zoomed to">
+      <button type="button" onClick={() => history.back()} title="What was shown before (Alt+Left)" aria-label="Back">
+        ←
+      </button>
+      <button type="button" onClick={() => history.forward()} title="Alt+Right" aria-label="Forward">
+        →
+      </button>
+      {shown.map((frame, index) => (
+        <span key={frame} class="trail-part">
+          {index === 1 && path.length > 6 ? <span class="soft">… › </span> : null}
+          <button type="button" class="link mono" disabled={frame === zoomed} onClick={() => zoomTo(model, frame)}>
+            {model.name(frame).label}
+          </button>
+          {frame === zoomed ? null : <span class="soft"> ›</span>}
+        </span>
+      ))}
+    </nav>
+  );
+}
+
+function zoomTo(model: FlameModel, frame: number): void {
+  go({ zoom: frame <= 0 ? '' : String(at(model.tree.nodes.id, frame)) });
+}
+
+function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.Element {
+  const { tree, address } = props;
+  const dark = useDarkness();
+  const model = useMemo(() => flameModel(tree, address.cost), [tree]);
+  const look = useMemo(() => flameLook(model, dark), [model, dark]);
+  const zoomed = address.zoom === '' ? 0 : Math.max(model.frameOfId(Number(address.zoom)), 0);
+  const [pointed, setPointed] = useState(0);
+  const frame = pointed < model.layout.count ? pointed : 0;
+  const isFlame = address.layout === 'flame';
+  const total = tree.selection.totals[address.cost] ?? 0;
+  return (
+    <>
+      <div class="flame-head">
+        <Trail model={model} zoomed={zoomed} />
+        <span class="flame-count soft" data-testid="flame-count">
+          {`${formatCount(tree.nodes.count)} of ${formatCount(tree.total_nodes)} frames`}
+          {tree.nodes.count < tree.total_nodes ? <span title={`Narrower frames are left out; so are those beyond the ${formatCount(Number(LIMIT))} widest`}>, the widest</span> : null}
+        </span>
+        <button type="button" onClick={() => exportSvg(model, look, zoomed, isFlame)}>
+          SVG
+        </button>
+        <button type="button" onClick={() => exportPng(model, look, zoomed, isFlame)}>
+          PNG
+        </button>
+      </div>
+      {tree.search === null ? null : (
+        <p class="flame-match" role="status" data-testid="flame-match">
+          {searchText(tree, address.cost)}
+        </p>
+      )}
+      {total === 0 ? (
+        <p class="notice">{`There is no ${costTitle(address.cost).toLowerCase()} to show here.`}</p>
+      ) : (
+        <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} />
+      )}
+      <p class="flame-status" data-testid="flame-status" aria-live="polite">
+        {`${model.name(frame).label}: ${formatCost(address.cost, model.value(frame))}, ${formatPercent(model.value(frame), total)}`}
+        <span class="soft">{` ${frameLines(model, frame)[1] ?? ''}`}</span>
+      </p>
+    </>
+  );
+}
+
+export function FlameView(): JSX.Element {
+  const address = useAddress();
+  const asked = useAsk(
+    'tree',
+    {
+      ...filterParams(address),
+      costs: ALL_COSTS.join(','),
+      sort: address.cost,
+      direction: address.direction,
+      collapse: address.collapse,
+      min_share: address.min_share,
+      limit: LIMIT,
+      [address.search_regex === '1' ? 'search_regex' : 'search']: address.search,
+      diff: address.diff,
+    },
+    treeAnswer,
+  );
+  return (
+    <div class="view flame">
+      <Controls address={address} />
+      <Pane asked={asked} label="Flame graph">
+        {(tree) => <Graph tree={tree} address={address} />}
+      </Pane>
+    </div>
+  );
+}

@@ -1,0 +1,215 @@
+// Caller/callee: every function with what it cost by itself and with all it called; for the chosen one its callers,
+// its callees and its source lines.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { functionDetail, functions as functionsAnswer, type FunctionDetail, type Functions } from '../api/answers';
+import { at } from '../base/columns';
+import { formatCount } from '../base/format';
+import { functionName, locationName, type CodeName } from '../model/code';
+import { columnCosts, costHeading, costMeaning, costWidthPx, TABLE_COSTS, type CostKey } from '../model/cost';
+import type { CostColumns } from '../model/tree';
+import { filterParams, type Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress, useAsk } from '../state/hooks';
+import { CodeText, openFunction, PlaceLinks } from './parts/code-label';
+import { Choice } from './parts/controls';
+import { CostCell } from './parts/cost-cell';
+import { DataTable, type Column } from './parts/data-table';
+import { useCapability, useMeta } from './parts/meta-context';
+import { Pane } from './parts/pane';
+import './functions.css';
+
+type Totals = Readonly<Record<string, number>>;
+
+function costColumns(values: CostColumns, totals: Totals, old: CostColumns | null, costs: readonly CostKey[]): readonly Column[] {
+  return costs.map((cost) => ({
+    key: cost,
+    title: costHeading(cost, old !== null),
+    help: `${costMeaning(cost)}: sort by this`,
+    widthPx: costWidthPx(cost, old !== null),
+    numeric: true,
+    sortable: true,
+    cell: (row) => (
+      <CostCell cost={cost} value={at(values[cost], row)} total={totals[cost] ?? 0} old={old === null ? undefined : at(old[cost], row)} />
+    ),
+  }));
+}
+
+function nameColumn(title: string, name: (row: number) => CodeName): Column {
+  return { key: 'name', title, widthPx: 150, grows: true, cell: (row) => <CodeText name={name(row)} /> };
+}
+
+function AllFunctions(props: { readonly answer: Functions; readonly address: Address }): JSX.Element {
+  const { answer, address } = props;
+  const { functions, code } = answer;
+  const isSelf = address.by_self === '1';
+  const name = (row: number): CodeName => functionName(code, functions.function[row]);
+  const selected = functions.function.findIndex((index) => {
+    const candidate = functionName(code, index);
+    return candidate.key === address.fn && candidate.modulePath === address.fn_module;
+  });
+  const old = isSelf ? functions.old_self : functions.old_inclusive;
+  return (
+    <>
+      <p class="soft functions-count">
+        {functions.count < answer.total_count
+          ? `The ${formatCount(functions.count)} highest of ${formatCount(answer.total_count)} functions; a filter brings the others.`
+          : `${formatCount(answer.total_count)} functions`}
+      </p>
+      <DataTable
+        label="Functions"
+        columns={[nameColumn('Function', name), ...costColumns(isSelf ? functions.self : functions.inclusive, answer.selection.totals, old, old === null ? TABLE_COSTS : columnCosts(address.cost, true))]}
+        count={functions.count}
+        selected={selected}
+        sortBy={address.cost}
+        onSort={(key) => go({ cost: key })}
+        onSelect={(row) => go({ fn: name(row).key, fn_module: name(row).modulePath }, 'refine')}
+        onActivate={(row) => go({ view: 'flame', search: name(row).full })}
+      />
+    </>
+  );
+}
+
+/** Two columns beside the names: the chosen cost, and one to hold it against. */
+function neighbourCosts(cost: CostKey, isDiff: boolean): readonly CostKey[] {
+  return isDiff ? [cost] : [cost, cost === 'allocations' ? 'peak_bytes' : 'allocations'];
+}
+
+type Neighbours = FunctionDetail['callers'];
+
+function NeighbourTable(props: {
+  readonly label: string;
+  readonly none: string;
+  readonly table: Neighbours;
+  readonly detail: FunctionDetail;
+  readonly cost: CostKey;
+}): JSX.Element {
+  const { table, detail } = props;
+  const [selected, setSelected] = useState(-1);
+  const name = (row: number): CodeName => {
+    const index = table.function[row] ?? null;
+    const found = functionName(detail.code, index);
+    return index === null ? { ...found, label: props.none, full: props.none } : found;
+  };
+  return (
+    <section class="neighbours">
+      <DataTable
+        label={props.label}
+        columns={[nameColumn(props.label, name), ...costColumns(table.inclusive, detail.inclusive, table.old_inclusive, neighbourCosts(props.cost, table.old_inclusive !== null))]}
+        count={table.count}
+        selected={selected}
+        sortBy={props.cost}
+        onSort={(key) => go({ cost: key })}
+        onSelect={setSelected}
+        onActivate={(row) => {
+          if ((table.function[row] ?? null) !== null) {
+            openFunction(name(row));
+          }
+        }}
+        empty="None."
+      />
+    </section>
+  );
+}
+
+function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey }): JSX.Element {
+  const { detail, cost } = props;
+  const meta = useMeta();
+  const hasSource = useCapability('source');
+  const [selected, setSelected] = useState(-1);
+  const { locations } = detail;
+  const columns: readonly Column[] = [
+    {
+      key: 'line',
+      title: 'Source line',
+      widthPx: 90,
+      grows: true,
+      cell: (row) => {
+        const name = locationName(detail.code, locations.location[row]);
+        return name.file === '' ? <span class="soft">unknown</span> : <PlaceLinks name={name} editor={meta.editor} hasSource={hasSource} />;
+      },
+    },
+    ...costColumns(locations.self, detail.inclusive, null, [cost]).map((column) => ({ ...column, key: 'self', title: 'Self', sortable: false })),
+    ...costColumns(locations.inclusive, detail.inclusive, null, [cost]).map((column) => ({ ...column, key: 'inclusive', title: 'Inclusive', sortable: false })),
+  ];
+  return (
+    <section class="neighbours">
+      <DataTable label="Source lines" columns={columns} count={locations.count} selected={selected} onSelect={setSelected} empty="No source lines are known." />
+    </section>
+  );
+}
+
+function Detail(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  const asked = useAsk(
+    address.fn === '' ? null : 'function',
+    {
+      ...filterParams(address),
+      ...(address.fn.startsWith('#') ? { id: address.fn.slice(1) } : { name: address.fn, in_module: address.fn_module }),
+      costs: TABLE_COSTS.join(','),
+      sort: address.cost,
+      diff: address.diff,
+      sort_by: address.diff === '1' ? address.sort_by : '',
+    },
+    functionDetail,
+  );
+  if (address.fn === '') {
+    return <p class="soft functions-hint">Select a function to see who called it, what it called, and its source lines.</p>;
+  }
+  return (
+    <Pane asked={asked} label="Function">
+      {(detail) => (
+        <>
+          <h2 class="functions-name" title={address.fn}>
+            {functionName(detail.code, detail.function).label}
+          </h2>
+          <div class="functions-detail">
+            <NeighbourTable label="Callers" none="the thread's entry" table={detail.callers} detail={detail} cost={address.cost} />
+            <NeighbourTable label="Callees" none="itself" table={detail.callees} detail={detail} cost={address.cost} />
+            <Lines detail={detail} cost={address.cost} />
+          </div>
+        </>
+      )}
+    </Pane>
+  );
+}
+
+export function FunctionsView(): JSX.Element {
+  const address = useAddress();
+  const asked = useAsk(
+    'functions',
+    {
+      ...filterParams(address),
+      costs: TABLE_COSTS.join(','),
+      sort: address.cost,
+      by_self: address.by_self,
+      diff: address.diff,
+      sort_by: address.diff === '1' ? address.sort_by : '',
+    },
+    functionsAnswer,
+  );
+  return (
+    <div class="view functions">
+      <div class="toolbar">
+        <Choice
+          label="Costs"
+          value={address.by_self}
+          options={[
+            { value: '', label: 'Inclusive' },
+            { value: '1', label: 'Self' },
+          ]}
+          onChange={(by_self) => go({ by_self })}
+        />
+        <span class="soft">Inclusive counts a stack once, however often the function is in it. Self is what it allocated as the innermost frame.</span>
+      </div>
+      <div class="functions-all">
+        <Pane asked={asked} label="Functions">
+          {(answer) => <AllFunctions answer={answer} address={address} />}
+        </Pane>
+      </div>
+      <div class="functions-one">
+        <Detail address={address} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+// What the keys do.
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { setHelp } from '../state/app-state';
+import './help.css';
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ['1 … 9', 'the views, in the order of the tabs'],
+  ['/', 'type a filter'],
+  ['x', 'reset the filter'],
+  ['Alt ←, Alt →', 'back and forward: views, filters and zooms'],
+  ['↑ ↓ Home End', 'in tables: the row before, after, first, last'],
+  ['→ ←', 'in trees: open, close or go to the caller'],
+  ['Enter', 'in tables: open the function in Caller / Callee; in the flame graph: zoom'],
+  ['c', 'in tables: copy the selected row'],
+  ['h', 'in trees: open the hot path from the selected row'],
+  ['o, right click', 'in the flame graph: open the function'],
+  ['Esc', 'in the flame graph: zoom out; here: close'],
+  ['?', 'this'],
+];
+
+export function Help(): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={() => setHelp(false)}>
+      <h2 id="help-title">Keys</h2>
+      <dl>
+        {KEYS.map(([key, text]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={() => dialog.current?.close()}>
+        Close
+      </button>
+    </dialog>
+  );
+}

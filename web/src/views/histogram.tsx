@@ -1,0 +1,226 @@
+// One histogram: bars stacked by call site, the old recording's as outlines, and the same numbers as a table.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Histogram } from '../api/answers';
+import { at, range } from '../base/columns';
+import { ticks } from '../base/ticks';
+import { formatBytes, formatCount, formatCountShort, formatMs } from '../base/format';
+import { locationName } from '../model/code';
+import { barsOf, type Bar } from '../model/histogram';
+import { stackUp } from '../model/stacked';
+import { palette } from '../render/colour';
+import type { Picture, Shape } from '../render/picture';
+import { CodeLink } from './parts/code-label';
+import { CostCell } from './parts/cost-cell';
+import { DataTable } from './parts/data-table';
+import { PictureButtons } from './parts/picture-buttons';
+import { cssVariable, useDarkness } from './parts/theme-hook';
+
+export type RankKey = 'blocks' | 'bytes';
+
+const WIDTH = 1000;
+const HEIGHT = 320;
+const MAX_LABELS = 12;
+
+export interface HistogramModel {
+  readonly now: Histogram;
+  readonly old: Histogram | null;
+  readonly bars: readonly Bar[];
+  readonly rank: RankKey;
+  readonly highest: number;
+  /** Upper edges of the layers, by position in the new recording's columns. */
+  readonly edges: readonly (readonly number[])[];
+}
+
+export function histogramModel(now: Histogram, old: Histogram | null, rank: RankKey): HistogramModel {
+  return {
+    now,
+    old,
+    rank,
+    bars: barsOf(now.buckets, old?.buckets ?? null),
+    highest: Math.max(1, ...now.buckets[rank], ...(old?.buckets[rank] ?? [])),
+    edges: stackUp([...now.top.map((entry) => ({ label: '', values: entry[rank] })), { label: '', values: now.rest[rank] }]),
+  };
+}
+
+export function bound(unit: string, value: number): string {
+  return unit === 'bytes' ? formatBytes(value) : formatMs(value);
+}
+
+export function rangeText(unit: string, low: number, high: number): string {
+  return low === high ? bound(unit, low) : `${bound(unit, low)} to ${bound(unit, high)}`;
+}
+
+function valueIn(answer: Histogram | null, rank: RankKey, row: number | null): number {
+  return answer === null || row === null ? 0 : at(answer.buckets[rank], row);
+}
+
+function barTitle(model: HistogramModel, bar: Bar): string {
+  const { now, old } = model;
+  const say = (answer: Histogram | null, row: number | null): string =>
+    `${formatCount(valueIn(answer, 'blocks', row))} blocks, ${formatBytes(valueIn(answer, 'bytes', row))}`;
+  const before = old === null ? '' : `; before ${say(old, bar.old)}`;
+  return `${rangeText(now.unit, bar.low, bar.high)}: ${say(now, bar.now)}${before}`;
+}
+
+/** Lower and upper edge of each layer of a bar that has any. */
+function layersOf(model: HistogramModel, bar: Bar): readonly { readonly layer: number; readonly below: number; readonly above: number }[] {
+  const { edges } = model;
+  const { now } = bar;
+  return now === null
+    ? []
+    : edges
+        .map((edge, layer) => ({ layer, below: layer === 0 ? 0 : at(edges[layer - 1], now), above: at(edge, now) }))
+        .filter(({ below, above }) => above > below);
+}
+
+function OneBar(props: { readonly model: HistogramModel; readonly place: number; readonly step: number }): JSX.Element {
+  const { model, place, step } = props;
+  const bar = model.bars[place];
+  const colours = palette(useDarkness());
+  const y = (value: number): number => HEIGHT - (value / model.highest) * HEIGHT;
+  if (bar === undefined) {
+    return <g />;
+  }
+  const old = valueIn(model.old, model.rank, bar.old);
+  return (
+    <g>
+      <title>{barTitle(model, bar)}</title>
+      <rect class="bars-hover" x={place * step} y={0} width={step} height={HEIGHT} />
+      {layersOf(model, bar).map(({ layer, below, above }) => (
+        <rect
+          key={layer}
+          x={place * step + step * 0.06}
+          width={step * 0.88}
+          y={y(above)}
+          height={y(below) - y(above)}
+          {...(layer === model.now.top.length ? { class: 'bars-rest' } : { fill: colours.series(layer) })}
+        />
+      ))}
+      {old > 0 ? <path class="bars-old" d={`M${place * step} ${HEIGHT}V${y(old)}h${step}V${HEIGHT}`} /> : null}
+    </g>
+  );
+}
+
+export function Bars(props: { readonly model: HistogramModel }): JSX.Element {
+  const { model } = props;
+  const count = model.bars.length;
+  const format = model.rank === 'blocks' ? formatCount : formatBytes;
+  const short = model.rank === 'blocks' ? formatCountShort : formatBytes;
+  const each = Math.max(1, Math.ceil(count / MAX_LABELS));
+  return (
+    <div class="bars" role="img" aria-label={`Histogram, highest bar ${format(model.highest)}`} data-testid="bars">
+      <span class="bars-top soft">{short(model.highest)}</span>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
+        {range(count).map((place) => (
+          <OneBar key={place} model={model} place={place} step={WIDTH / Math.max(count, 1)} />
+        ))}
+      </svg>
+      <div class="bars-axis">
+        {range(count)
+          .filter((place) => place % each === 0)
+          .map((place) => (
+            <span key={place} style={{ left: `${(((place + 0.5) / count) * 100).toFixed(2)}%` }}>
+              {bound(model.now.unit, model.bars[place]?.low ?? 0)}
+            </span>
+          ))}
+      </div>
+    </div>
+  );
+}
+
+export function BarsLegend(props: { readonly model: HistogramModel }): JSX.Element {
+  const { now, old } = props.model;
+  const colours = palette(useDarkness());
+  return (
+    <ol class="bars-legend" aria-label="Legend">
+      {now.top.map((entry, index) => (
+        <li key={index}>
+          <span class="bars-colour" style={{ background: colours.series(index) }} />
+          <CodeLink name={locationName(now.code, entry.location)} />
+        </li>
+      ))}
+      <li>
+        <span class="bars-colour bars-colour-rest" />
+        all others
+      </li>
+      {old === null ? null : (
+        <li>
+          <span class="bars-colour bars-colour-old" />
+          all together, before
+        </li>
+      )}
+    </ol>
+  );
+}
+
+export function BarsTable(props: { readonly model: HistogramModel }): JSX.Element {
+  const { model } = props;
+  const { now, old, bars } = model;
+  const [selected, setSelected] = useState(-1);
+  const total = (key: RankKey): number => now.buckets[key].reduce((sum, value) => sum + value, 0);
+  const totals = { blocks: total('blocks'), bytes: total('bytes') };
+  const column = (key: RankKey, cost: string, title: string): Parameters<typeof DataTable>[0]['columns'][number] => ({
+    key,
+    title: old === null ? title : `${title}: old, new, change`,
+    widthPx: old === null ? 150 : 260,
+    numeric: true,
+    cell: (row) => (
+      <CostCell
+        cost={cost}
+        value={valueIn(now, key, bars[row]?.now ?? null)}
+        total={totals[key]}
+        old={old === null ? undefined : valueIn(old, key, bars[row]?.old ?? null)}
+      />
+    ),
+  });
+  return (
+    <DataTable
+      label="Buckets"
+      columns={[
+        { key: 'range', title: now.unit === 'bytes' ? 'Size' : 'Lifetime', widthPx: 200, grows: true, cell: (row) => rangeText(now.unit, bars[row]?.low ?? 0, bars[row]?.high ?? 0) },
+        column('blocks', 'allocations', 'Blocks'),
+        column('bytes', 'allocated_bytes', 'Bytes'),
+      ]}
+      count={bars.length}
+      selected={selected}
+      onSelect={setSelected}
+    />
+  );
+}
+
+function barsPicture(model: HistogramModel, title: string, isDark: boolean): Picture {
+  const { bars, now, old, highest } = model;
+  const colours = palette(isDark);
+  const count = Math.max(bars.length, 1);
+  const each = Math.max(1, Math.ceil(count / MAX_LABELS));
+  const colour = (layer: number): string => (layer === now.top.length ? cssVariable('--line-strong') : colours.series(layer));
+  const format = model.rank === 'blocks' ? formatCountShort : formatBytes;
+  const shapes = bars.flatMap((bar, place): readonly Shape[] => {
+    const before = valueIn(old, model.rank, bar.old) / highest;
+    return [
+      ...layersOf(model, bar).map(({ layer, below, above }): Shape => ({
+        kind: 'bar', x: (place + 0.06) / count, width: 0.88 / count, y: below / highest, height: (above - below) / highest, colour: colour(layer), opacity: 1,
+      })),
+      ...(before > 0
+        ? [{ kind: 'line', points: [[place / count, 0], [place / count, before], [(place + 1) / count, before], [(place + 1) / count, 0]], colour: cssVariable('--text'), width: 1.5, dash: '3 3' } as const]
+        : []),
+    ];
+  });
+  return {
+    title,
+    shapes,
+    x: bars.flatMap((bar, place) => (place % each === 0 ? [{ at: (place + 0.5) / count, label: bound(now.unit, bar.low) }] : [])),
+    y: ticks(highest, 6, model.rank === 'bytes').map((value) => ({ at: value / highest, label: format(value) })),
+    legend: [
+      ...now.top.map((entry, layer) => ({ colour: colour(layer), text: locationName(now.code, entry.location).full })),
+      { colour: colour(now.top.length), text: 'all others' },
+    ],
+    ink: { text: cssVariable('--text'), grid: cssVariable('--line'), mark: cssVariable('--text-soft'), background: cssVariable('--bg') },
+  };
+}
+
+export function BarsButtons(props: { readonly model: HistogramModel; readonly name: string; readonly title: string }): JSX.Element {
+  const dark = useDarkness();
+  return <PictureButtons name={props.name} picture={() => barsPicture(props.model, props.title, dark)} />;
+}

@@ -1,0 +1,217 @@
+// What is alive at the end: by stack or call site, how it grew over the run, and what suppressions took out.
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { leaks as leaksAnswer, type Leaks } from '../api/answers';
+import { at, range } from '../base/columns';
+import { formatBytes, formatChange, formatCount, formatMs } from '../base/format';
+import { locationName } from '../model/code';
+import { costTitle, costWidthPx } from '../model/cost';
+import { filterParams, type Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress, useAsk } from '../state/hooks';
+import { FrameList } from './frame-list';
+import { LeaksDiff } from './leaks-diff';
+import { CodeText, openFunction } from './parts/code-label';
+import { Choice } from './parts/controls';
+import { CostCell } from './parts/cost-cell';
+import { DataTable, type Column } from './parts/data-table';
+import { useCapability } from './parts/meta-context';
+import { Notice, Pane } from './parts/pane';
+import './leaks.css';
+
+const GROWTH = [
+  { value: '', label: 'All', help: '' },
+  { value: 'growing', label: 'Growing', help: 'its lowest level rose from quarter to quarter: a leak, most likely' },
+  { value: 'start_up', label: 'Start-up', help: 'all that is left was allocated in the first quarter' },
+  { value: 'late', label: 'Late', help: 'nothing was live before the last quarter' },
+  { value: 'steady', label: 'Steady', help: 'it rose and fell, or levelled off' },
+  { value: 'unknown', label: 'Unknown', help: 'the run was too short, or has no time slices' },
+] as const;
+
+const COSTS = ['leaked_bytes', 'leaked_allocations'] as const;
+
+/** What rows can be sorted by: all of them are here at once. */
+const SORTS: Readonly<Record<string, (answer: Leaks, row: number) => number>> = {
+  leaked_bytes: ({ leaks }, row) => at(leaks.costs['leaked_bytes'], row),
+  leaked_allocations: ({ leaks }, row) => at(leaks.costs['leaked_allocations'], row),
+  slope: ({ leaks }, row) => at(leaks.slope_bytes_per_s, row),
+  last: ({ leaks }, row) => leaks.last_ms[row] ?? -1,
+};
+
+function sortedRows(answer: Leaks, sortBy: string): readonly number[] {
+  const score = SORTS[sortBy] ?? SORTS['leaked_bytes'];
+  const scores = range(answer.leaks.count).map((row) => score?.(answer, row) ?? 0);
+  return range(answer.leaks.count).sort((a, b) => at(scores, b) - at(scores, a));
+}
+
+function growthColumns(answer: Leaks): readonly Column[] {
+  const { leaks } = answer;
+  const when = (ms: number | null | undefined): string => (ms === null || ms === undefined ? '-' : formatMs(ms));
+  return [
+    {
+      key: 'growth',
+      title: 'Growth',
+      widthPx: 84,
+      cell: (row) => {
+        const growth = GROWTH.find((entry) => entry.value === leaks.growth[row]);
+        return (
+          <span class={growth?.value === 'growing' ? 'leaks-growing' : ''} title={growth?.help ?? ''}>
+            {growth?.label ?? leaks.growth[row]}
+          </span>
+        );
+      },
+    },
+    {
+      key: 'slope',
+      title: 'Slope',
+      sortable: true,
+      help: 'bytes each second, over the last three quarters of the run',
+      widthPx: 106,
+      numeric: true,
+      cell: (row) => <span class="leaks-number">{`${formatChange(at(leaks.slope_bytes_per_s, row), formatBytes)}/s`}</span>,
+    },
+    {
+      key: 'last',
+      title: 'Last',
+      sortable: true,
+      help: 'time of its last allocation',
+      widthPx: 74,
+      numeric: true,
+      cell: (row) => <span class="leaks-number" title={`first ${when(leaks.first_ms[row])}`}>{when(leaks.last_ms[row])}</span>,
+    },
+  ];
+}
+
+function columnsOf(answer: Leaks, hasGrowth: boolean): readonly Column[] {
+  const { leaks, code } = answer;
+  return [
+    {
+      key: 'name',
+      title: 'Call site',
+      widthPx: 260,
+      grows: true,
+      cell: (row) => <CodeText name={locationName(code, leaks.location[row])} />,
+    },
+    ...COSTS.map((cost) => ({
+      key: cost,
+      title: costTitle(cost),
+      sortable: true,
+      widthPx: costWidthPx(cost, false),
+      numeric: true,
+      cell: (row: number) => <CostCell cost={cost} value={at(leaks.costs[cost], row)} total={answer.selection.totals[cost] ?? 0} />,
+    })),
+    ...(hasGrowth ? growthColumns(answer) : []),
+  ];
+}
+
+function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
+  const { suppressions } = props.answer;
+  if (suppressions.count === 0) {
+    return null;
+  }
+  return (
+    <details class="leaks-suppressions">
+      <summary>{`Suppressions: ${formatCount(suppressions.count)}`}</summary>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Pattern</th>
+            <th scope="col">Stacks</th>
+            <th scope="col">Bytes</th>
+            <th scope="col">Blocks</th>
+          </tr>
+        </thead>
+        <tbody>
+          {range(suppressions.count).map((row) => (
+            <tr key={row}>
+              <td class="mono">{suppressions.pattern[row]}</td>
+              <td>{formatCount(at(suppressions.stack_count, row))}</td>
+              <td>{formatBytes(at(suppressions.leaked_bytes, row))}</td>
+              <td>{formatCount(at(suppressions.leaked_allocations, row))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
+  const { answer } = props;
+  const { leaks } = answer;
+  const hasGrowth = useCapability('growth');
+  const [selected, setSelected] = useState(0);
+  const [sortBy, setSortBy] = useState('leaked_bytes');
+  const order = useMemo(() => sortedRows(answer, sortBy), [answer, sortBy]);
+  const place = Math.min(selected, leaks.count - 1);
+  const row = place < 0 ? -1 : at(order, place);
+  const frames = range(row < 0 ? 0 : at(leaks.frame_count, row)).map((offset) => {
+    const index = at(leaks.frame_first, row) + offset;
+    return { name: locationName(answer.code, answer.frames.location[index]), isInlined: answer.frames.inlined[index] === 1 };
+  });
+  return (
+    <>
+      <div class="split">
+        <DataTable
+          label="Leaks"
+          columns={columnsOf(answer, hasGrowth).map((column) => ({ ...column, cell: (index) => column.cell(at(order, index)) }))}
+          count={leaks.count}
+          selected={place}
+          sortBy={sortBy}
+          onSort={setSortBy}
+          onSelect={setSelected}
+          onActivate={(index) => openFunction(locationName(answer.code, leaks.location[at(order, index)]))}
+          empty="Nothing was alive at the end."
+        />
+        {frames.length === 0 ? null : (
+          <section class="stack" aria-label="Stack of the selected leak">
+            <h2>Stack</h2>
+            <FrameList frames={frames} />
+          </section>
+        )}
+      </div>
+      <Suppressions answer={answer} />
+    </>
+  );
+}
+
+export function LeaksView(): JSX.Element {
+  const address = useAddress();
+  return address.diff === '1' ? <LeaksDiff address={address} /> : <LeaksAlone address={address} />;
+}
+
+function LeaksAlone(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  const hasGrowth = useCapability('growth');
+  const asked = useAsk(
+    'leaks',
+    { ...filterParams(address, false), by: address.leaks_by, growth: address.growth, limit: '1000' },
+    leaksAnswer,
+  );
+  return (
+    <div class="view">
+      <div class="toolbar">
+        <Choice
+          label="Group by"
+          value={address.leaks_by}
+          options={[
+            { value: 'stack', label: 'by stack' },
+            { value: 'call_site', label: 'by call site' },
+          ]}
+          onChange={(leaks_by) => go({ leaks_by })}
+        />
+        {hasGrowth ? <Choice label="Growth" value={address.growth} options={GROWTH} onChange={(growth) => go({ growth })} /> : null}
+        <span class="soft" data-testid="leaks-count">
+          {asked.value === null ? '' : `${formatCount(asked.value.total_count)} in all`}
+        </span>
+      </div>
+      {address.from_ms === '' && address.to_ms === '' ? null : (
+        <Notice>These are the leaks at the end of the run: the time range does not hold here. For what was live at another moment see Bottom-up, column Live then.</Notice>
+      )}
+      {hasGrowth ? null : <Notice>This recording does not say how what is alive grew.</Notice>}
+      <Pane asked={asked} label="Leaks">
+        {(answer) => <LeakTable answer={answer} />}
+      </Pane>
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+// A chart in the page: drawn anew when its data, its size or the theme changes.
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ChartSpec } from '../../render/chart-spec';
+import { drawTimeChart, type ChartEvents } from '../../render/time-chart';
+import './chart-box.css';
+
+export function ChartBox(props: {
+  readonly spec: ChartSpec;
+  readonly events: ChartEvents;
+  readonly label: string;
+}): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const events = useRef(props.events);
+  events.current = props.events;
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) {
+      return undefined;
+    }
+    const chart = drawTimeChart(element, props.spec, {
+      hover: (index) => events.current.hover(index),
+      brush: (from, to) => events.current.brush(from, to),
+      click: (ms) => events.current.click(ms),
+    });
+    const observer = new ResizeObserver(() => {
+      chart.setSize({ width: Math.max(element.clientWidth, 200), height: Math.max(element.clientHeight, 160) });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      chart.destroy();
+    };
+  }, [props.spec]);
+  return <div ref={box} class="chart" role="img" aria-label={props.label} data-testid="chart" />;
+}

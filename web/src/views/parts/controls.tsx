@@ -1,0 +1,88 @@
+// Small controls that several views have.
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { costMeaning, costTitle, type CostKey } from '../../model/cost';
+
+export function CostSelect(props: {
+  readonly value: CostKey;
+  readonly costs: readonly CostKey[];
+  readonly onChange: (cost: CostKey) => void;
+}): JSX.Element {
+  return (
+    <label class="toolbar-label">
+      Cost
+      <select value={props.value} title={costMeaning(props.value)} onChange={(e) => props.onChange(e.currentTarget.value)}>
+        {props.costs.map((cost) => (
+          <option key={cost} value={cost}>
+            {costTitle(cost)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export function ToggleButton(props: {
+  readonly isOn: boolean;
+  readonly label: string;
+  readonly title: string;
+  readonly onChange: (isOn: boolean) => void;
+}): JSX.Element {
+  return (
+    <button type="button" aria-pressed={props.isOn} title={props.title} onClick={() => props.onChange(!props.isOn)}>
+      {props.label}
+    </button>
+  );
+}
+
+export function RegexToggle(props: { readonly isOn: boolean; readonly onChange: (isOn: boolean) => void }): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="mono"
+      aria-label="Regular expression"
+      aria-pressed={props.isOn}
+      title="Regular expression (POSIX extended); case matters"
+      onClick={() => props.onChange(!props.isOn)}
+    >
+      .*
+    </button>
+  );
+}
+
+export function Choice<T extends string>(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly { readonly value: T; readonly label: string }[];
+  readonly onChange: (value: T) => void;
+}): JSX.Element {
+  return (
+    <span class="choice" role="group" aria-label={props.label}>
+      {props.options.map((option) => (
+        <button key={option.value} type="button" aria-pressed={option.value === props.value} onClick={() => props.onChange(option.value)}>
+          {option.label}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+const TYPING_PAUSE_MS = 200;
+
+/** Text that is typed now and acted upon after a pause; follows `value` when that changes from elsewhere. */
+export function useDebounced(value: string, act: (text: string) => void): [string, (text: string) => void] {
+  const [text, setText] = useState(value);
+  const timer = useRef(0);
+  const latest = useRef(act);
+  latest.current = act;
+  useEffect(() => setText(value), [value]);
+  useEffect(() => () => window.clearTimeout(timer.current), []);
+  return [
+    text,
+    (next) => {
+      setText(next);
+      window.clearTimeout(timer.current);
+      timer.current = window.setTimeout(() => latest.current(next), TYPING_PAUSE_MS);
+    },
+  ];
+}

@@ -1,0 +1,47 @@
+// A cost in a table: its number over a bar of its share in the total; in a comparison what it was, what it is, and
+// the change.
+import type { JSX } from 'preact';
+import { formatPercent } from '../../base/format';
+import { costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../../model/cost';
+import './cost-cell.css';
+
+export interface CostCellProps {
+  readonly cost: CostKey;
+  readonly value: number;
+  readonly total: number;
+  /** The old value in a diff. */
+  readonly old?: number | undefined;
+}
+
+function title(props: CostCellProps): string {
+  const now = `${costTitle(props.cost)}: ${formatCostExact(props.cost, props.value)}`;
+  if (props.old !== undefined) {
+    return `${now}\nbefore: ${formatCostExact(props.cost, props.old)}`;
+  }
+  return `${now}\n${formatPercent(props.value, props.total)} of ${formatCostExact(props.cost, props.total)}`;
+}
+
+export function CostCell(props: CostCellProps): JSX.Element {
+  const { cost, value, total, old } = props;
+  const share = total > 0 ? Math.min((value / total) * 100, 100) : 0;
+  const change = old === undefined ? 0 : value - old;
+  return (
+    <span class="cost" title={title(props)}>
+      <span class="cost-bar" style={{ width: `${share.toFixed(2)}%` }} />
+      {old === undefined ? (
+        <>
+          <span class={value === 0 ? 'cost-value cost-zero' : 'cost-value'}>{formatCost(cost, value)}</span>
+          <span class="cost-share">{value === 0 ? '' : formatPercent(value, total)}</span>
+        </>
+      ) : (
+        <>
+          <span class="cost-old">{formatCost(cost, old)}</span>
+          <span class="cost-new">{formatCost(cost, value)}</span>
+          <span class={change > 0 ? 'cost-change cost-more' : change < 0 ? 'cost-change cost-less' : 'cost-change'}>
+            {change === 0 ? '=' : formatCostChange(cost, change)}
+          </span>
+        </>
+      )}
+    </span>
+  );
+}

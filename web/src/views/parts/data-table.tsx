@@ -1,0 +1,261 @@
+// A table of any length: rows of one height, only those in sight are in the document. Also a tree, if rows have
+// levels. Keys: arrows move, Right and Left open and close, Enter goes on, Home and End, Page Up and Down, c copies.
+//
+// The table has the focus and names the selected row (aria-activedescendant): rows come and go while scrolling, and
+// a focused element must not.
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { range } from '../../base/columns';
+import { useNothing } from './nothing';
+import './data-table.css';
+
+const ROW_PX = 26;
+const BEYOND = 6;
+
+export interface Column {
+  readonly key: string;
+  readonly title: string;
+  readonly help?: string;
+  readonly widthPx: number;
+  /** Takes what the others leave. */
+  readonly grows?: boolean;
+  readonly numeric?: boolean;
+  readonly sortable?: boolean;
+  readonly cell: (row: number) => ComponentChildren;
+}
+
+export interface DataTableProps {
+  readonly label: string;
+  readonly columns: readonly Column[];
+  readonly count: number;
+  readonly selected: number;
+  readonly sortBy?: string;
+  readonly onSort?: (key: string) => void;
+  readonly onSelect: (row: number) => void;
+  readonly onActivate?: (row: number) => void;
+  /** A tree: the row's level from 0, whether it is open (null: it has nothing below), and what a toggle does. */
+  readonly level?: (row: number) => number;
+  readonly isOpen?: (row: number) => boolean | null;
+  readonly onToggle?: (row: number, open: boolean) => void;
+  readonly parentOf?: (row: number) => number;
+  readonly empty?: string;
+}
+
+function nextRow(key: string, props: DataTableProps, page: number): number | null {
+  const { selected, count } = props;
+  switch (key) {
+    case 'ArrowDown':
+      return Math.min(selected + 1, count - 1);
+    case 'ArrowUp':
+      return Math.max(selected - 1, 0);
+    case 'PageDown':
+      return Math.min(selected + page, count - 1);
+    case 'PageUp':
+      return Math.max(selected - page, 0);
+    case 'Home':
+      return 0;
+    case 'End':
+      return count - 1;
+    default:
+      return null;
+  }
+}
+
+/** True if the key did something. */
+function onKey(event: KeyboardEvent, props: DataTableProps, page: number): boolean {
+  const { selected } = props;
+  const row = nextRow(event.key, props, page);
+  if (row !== null) {
+    props.onSelect(row);
+    return true;
+  }
+  if (selected < 0) {
+    return false;
+  }
+  const open = props.isOpen?.(selected) ?? null;
+  if (event.key === 'ArrowRight' && open === false) {
+    props.onToggle?.(selected, true);
+  } else if (event.key === 'ArrowRight' && open === true) {
+    props.onSelect(Math.min(selected + 1, props.count - 1));
+  } else if (event.key === 'ArrowLeft' && open === true) {
+    props.onToggle?.(selected, false);
+  } else if (event.key === 'ArrowLeft' && props.parentOf !== undefined) {
+    props.onSelect(Math.max(props.parentOf(selected), 0));
+  } else if (event.key === 'Enter' && props.onActivate !== undefined) {
+    props.onActivate(selected);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/** The selected row as it is told in full, tab between cells: titles where cells are cut or rounded. */
+function rowText(table: HTMLElement): string {
+  const cells = table.querySelectorAll('.table-selected > .table-cell');
+  return [...cells]
+    .map((cell) => cell.querySelector('[title]')?.getAttribute('title')?.split('\n')[0] ?? cell.textContent ?? '')
+    .join('\t')
+    .trim();
+}
+
+/** "c" copies the selected row; Ctrl+C is left to what is selected as text. */
+function copyRow(event: KeyboardEvent, table: HTMLElement): boolean {
+  if (event.key !== 'c' || event.ctrlKey || event.metaKey || event.altKey) {
+    return false;
+  }
+  void navigator.clipboard.writeText(rowText(table));
+  return true;
+}
+
+function Header(props: { readonly table: DataTableProps }): JSX.Element {
+  const { columns, sortBy, onSort } = props.table;
+  return (
+    <div role="row" class="table-row table-head">
+      {columns.map((column) => {
+        const isSorted = sortBy === column.key;
+        return (
+          <div
+            key={column.key}
+            role="columnheader"
+            class={column.numeric === true ? 'table-cell table-numeric' : 'table-cell'}
+            {...(isSorted ? { 'aria-sort': 'descending' as const } : {})}
+          >
+            {column.sortable === true && onSort !== undefined ? (
+              <button type="button" class="table-sort" title={column.help ?? ''} onClick={() => onSort(column.key)}>
+                {column.title}
+                <span aria-hidden="true">{isSorted ? ' ▾' : ''}</span>
+              </button>
+            ) : (
+              <span title={column.help ?? ''}>{column.title}</span>
+            )}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function Row(props: { readonly table: DataTableProps; readonly row: number; readonly id: string }): JSX.Element {
+  const { table, row } = props;
+  const open = table.isOpen?.(row) ?? null;
+  const level = table.level?.(row);
+  return (
+    <div
+      id={props.id}
+      role="row"
+      aria-rowindex={row + 2}
+      aria-selected={row === table.selected}
+      {...(level === undefined ? {} : { 'aria-level': level + 1 })}
+      {...(open === null ? {} : { 'aria-expanded': open })}
+      class={row === table.selected ? 'table-row table-selected' : 'table-row'}
+      style={{ top: `${row * ROW_PX}px` }}
+      onClick={() => table.onSelect(row)}
+      onDblClick={() => table.onActivate?.(row)}
+    >
+      {table.columns.map((column, index) => (
+        <div
+          key={column.key}
+          role="gridcell"
+          class={column.numeric === true ? 'table-cell table-numeric' : 'table-cell'}
+          style={index === 0 && level !== undefined ? { paddingLeft: `${level * 14 + 2}px` } : {}}
+        >
+          {index === 0 && table.isOpen !== undefined ? (
+            <span
+              class="table-toggle"
+              aria-hidden="true"
+              onClick={(event) => {
+                event.stopPropagation();
+                if (open !== null) {
+                  table.onToggle?.(row, !open);
+                }
+              }}
+            >
+              {open === null ? '' : open ? '▾' : '▸'}
+            </span>
+          ) : null}
+          {column.cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function tracks(columns: readonly Column[]): string {
+  return columns
+    .map((column) => (column.grows === true ? `minmax(${column.widthPx}px, 1fr)` : `${column.widthPx}px`))
+    .join(' ');
+}
+
+function minWidthPx(columns: readonly Column[]): number {
+  return columns.reduce((sum, column) => sum + column.widthPx, 0);
+}
+
+interface Viewport {
+  readonly top: number;
+  readonly height: number;
+}
+
+export function DataTable(props: DataTableProps): JSX.Element {
+  const id = useId();
+  const nothing = useNothing();
+  const box = useRef<HTMLDivElement>(null);
+  const [port, setPort] = useState<Viewport>({ top: 0, height: 600 });
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) {
+      return undefined;
+    }
+    const measure = (): void => setPort({ top: element.scrollTop, height: element.clientHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    element.addEventListener('scroll', measure, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener('scroll', measure);
+    };
+  }, []);
+  const { selected, count } = props;
+  useEffect(() => {
+    const element = box.current;
+    if (element === null || selected < 0) {
+      return;
+    }
+    const y = selected * ROW_PX;
+    const inner = element.clientHeight - ROW_PX;
+    if (y < element.scrollTop) {
+      element.scrollTop = y;
+    } else if (y + ROW_PX > element.scrollTop + inner) {
+      element.scrollTop = y + ROW_PX - inner;
+    }
+  }, [selected]);
+  const first = Math.max(0, Math.floor(port.top / ROW_PX) - BEYOND);
+  const last = Math.min(count, Math.ceil((port.top + port.height) / ROW_PX) + BEYOND);
+  const visible = range(Math.max(last - first, 0)).map((offset) => first + offset);
+  const isInSight = selected >= first && selected < last;
+  return (
+    <div
+      ref={box}
+      class="table"
+      role={props.isOpen === undefined ? 'grid' : 'treegrid'}
+      aria-label={props.label}
+      aria-rowcount={count + 1}
+      tabIndex={0}
+      style={{ '--tracks': tracks(props.columns), '--min-width': `${minWidthPx(props.columns)}px` }}
+      {...(isInSight ? { 'aria-activedescendant': `${id}-${selected}` } : {})}
+      onKeyDown={(event) => {
+        const element = box.current;
+        if (element !== null && event.target === element && (copyRow(event, element) || onKey(event, props, Math.floor(port.height / ROW_PX) - 2))) {
+          event.preventDefault();
+        }
+      }}
+    >
+      <Header table={props} />
+      <div class="table-body" role="rowgroup" style={{ height: `${count * ROW_PX}px` }}>
+        {visible.map((row) => (
+          <Row key={row} table={props} row={row} id={`${id}-${row}`} />
+        ))}
+      </div>
+      {count === 0 ? <p class="table-empty soft">{props.empty ?? nothing}</p> : null}
+    </div>
+  );
+}

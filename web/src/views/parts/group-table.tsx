@@ -1,0 +1,128 @@
+// A table of who shares in the costs, sorted here: groups are few and come all at once. In a comparison its rows are
+// those of both recordings, matched by what they are called.
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { at } from '../../base/columns';
+import { costHeading, costMeaning, costWidthPx, type CostKey } from '../../model/cost';
+import { matchRows, type MatchedRow } from '../../model/match';
+import type { CostColumns } from '../../model/tree';
+import { go } from '../../state/app-state';
+import { CostCell } from './cost-cell';
+import { DataTable, type Column } from './data-table';
+
+/** One recording's side of the table. */
+export interface GroupSide {
+  readonly count: number;
+  readonly costs: CostColumns;
+  readonly totals: Readonly<Record<string, number>>;
+  /** What a row is called, by which the two sides are matched. */
+  readonly key: (row: number) => string;
+  readonly texts: readonly ((row: number) => string)[];
+}
+
+export interface TextColumn {
+  readonly title: string;
+  readonly widthPx: number;
+}
+
+function valueOf(side: GroupSide | null, cost: CostKey, row: number | null): number {
+  return side === null || row === null ? 0 : at(side.costs[cost], row);
+}
+
+function keys(side: GroupSide): readonly string[] {
+  return Array.from({ length: side.count }, (_, row) => side.key(row));
+}
+
+/** Highest first by the larger of both sides; ties as they came. */
+function sortedRows(now: GroupSide, old: GroupSide | null, cost: CostKey): readonly MatchedRow[] {
+  const rows = old === null ? keys(now).map((_, row) => ({ now: row, old: null })) : [...matchRows(keys(now), keys(old))];
+  const score = (row: MatchedRow): number => Math.max(valueOf(now, cost, row.now), valueOf(old, cost, row.old));
+  return rows.sort((a, b) => score(b) - score(a));
+}
+
+interface GroupTableProps {
+  readonly label: string;
+  readonly texts: readonly TextColumn[];
+  readonly costs: readonly CostKey[];
+  readonly sortBy: CostKey;
+  readonly now: GroupSide;
+  readonly old: GroupSide | null;
+  readonly onOnly: (row: number) => void;
+}
+
+function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly MatchedRow[]): Column {
+  const { now, old } = props;
+  return {
+    key: cost,
+    title: costHeading(cost, old !== null),
+    help: `${costMeaning(cost)}: sort by this`,
+    widthPx: costWidthPx(cost, old !== null),
+    numeric: true,
+    sortable: true,
+    cell: (row: number) => (
+      <CostCell
+        cost={cost}
+        value={valueOf(now, cost, rows[row]?.now ?? null)}
+        total={now.totals[cost] ?? 0}
+        old={old === null ? undefined : valueOf(old, cost, rows[row]?.old ?? null)}
+      />
+    ),
+  };
+}
+
+function onlyColumn(rows: readonly MatchedRow[], only: (row: number) => void): Column {
+  return {
+    key: 'filter',
+    title: 'Show',
+    widthPx: 58,
+    cell: (row) =>
+      (rows[row]?.now ?? null) === null ? (
+        <span class="soft" title="only in the recording compared with">
+          gone
+        </span>
+      ) : (
+        <button type="button" class="link" title="show only this, in all views" onClick={() => only(row)}>
+          only
+        </button>
+      ),
+  };
+}
+
+export function GroupTable(props: GroupTableProps): JSX.Element {
+  const { now, old, sortBy } = props;
+  const [selected, setSelected] = useState(-1);
+  const rows = useMemo(() => sortedRows(now, old, sortBy), [now, old, sortBy]);
+  const only = (row: number): void => {
+    const own = rows[row]?.now ?? null;
+    if (own !== null) {
+      props.onOnly(own);
+    }
+  };
+  const text = (column: number, row: number): string => {
+    const matched = rows[row];
+    const side = matched?.now === null ? old : now;
+    return side?.texts[column]?.(matched?.now ?? matched?.old ?? 0) ?? '';
+  };
+  const texts = props.texts.map((column, index) => ({
+    ...column,
+    key: `text${index}`,
+    grows: index === 0,
+    cell: (row: number) => (
+      <span title={text(index, row)} class="group-text">
+        {text(index, row)}
+      </span>
+    ),
+  }));
+  return (
+    <DataTable
+      label={props.label}
+      columns={[...texts, ...props.costs.map((cost) => costColumn(cost, props, rows)), onlyColumn(rows, only)]}
+      count={rows.length}
+      selected={selected}
+      sortBy={sortBy}
+      onSort={(cost) => go({ cost })}
+      onSelect={setSelected}
+      onActivate={only}
+    />
+  );
+}

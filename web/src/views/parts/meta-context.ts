@@ -1,0 +1,20 @@
+// What /meta said, for every view below.
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Meta } from '../../api/answers';
+import { inReport } from '../../api/report-file';
+
+export const MetaContext = createContext<Meta | null>(null);
+
+export function useMeta(): Meta {
+  const meta = useContext(MetaContext);
+  if (meta === null) {
+    throw new Error('a view stands outside of MetaContext');
+  }
+  return meta;
+}
+
+/** Whether the recording has what a view needs; unknown capabilities count as there. A report file has no time ranges. */
+export function useCapability(name: string): boolean {
+  return useMeta().capabilities[name] !== false && !(name === 'time_range' && inReport());
+}

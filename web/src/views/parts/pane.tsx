@@ -1,0 +1,80 @@
+// A part of the page that waits for an answer: says that it waits, why it failed, or shows what came.
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { AppError } from '../../base/result';
+import type { Asked } from '../../state/hooks';
+import './pane.css';
+
+export function Notice(props: { readonly children: ComponentChildren; readonly bad?: boolean }): JSX.Element {
+  return (
+    <p class={props.bad === true ? 'notice notice-bad' : 'notice'} role={props.bad === true ? 'alert' : 'note'}>
+      {props.children}
+    </p>
+  );
+}
+
+/** After a while it says for how long it has been waiting, and lets the reader stop it. */
+const PATIENCE_MS = 700;
+
+export function Waiting(props: { readonly label: string; readonly onCancel: () => void }): JSX.Element | null {
+  const [elapsedMs, setElapsedMs] = useState(0);
+  useEffect(() => {
+    const start = performance.now();
+    const timer = window.setInterval(() => setElapsedMs(performance.now() - start), PATIENCE_MS);
+    return () => window.clearInterval(timer);
+  }, []);
+  if (elapsedMs < PATIENCE_MS) {
+    return null;
+  }
+  return (
+    <div class="waiting" role="status">
+      <span class="waiting-line" aria-hidden="true" />
+      <span>{`${props.label}: counting for ${Math.floor(elapsedMs / 1000)} s…`}</span>
+      <button type="button" onClick={props.onCancel}>
+        Cancel
+      </button>
+    </div>
+  );
+}
+
+/** Why there is nothing, and another chance if the reader stopped it or the server did not answer. */
+export function Failure(props: { readonly label: string; readonly error: AppError; readonly onAgain: () => void }): JSX.Element {
+  const { error } = props;
+  return (
+    <Notice bad={error.code !== 'cancelled'}>
+      {`${props.label}: ${error.message}. `}
+      {error.code === 'invalid' ? null : (
+        <button type="button" onClick={props.onAgain}>
+          Ask again
+        </button>
+      )}
+    </Notice>
+  );
+}
+
+export function Pane<T>(props: {
+  readonly asked: Asked<T>;
+  readonly label: string;
+  readonly children: (value: T) => ComponentChildren;
+}): JSX.Element {
+  const { asked, label } = props;
+  if (asked.error !== null) {
+    return <Failure label={label} error={asked.error} onAgain={asked.again} />;
+  }
+  if (asked.value === null) {
+    return asked.busy ? (
+      <>
+        <p class="notice" role="status">{`${label}: one moment…`}</p>
+        <Waiting label={label} onCancel={asked.cancel} />
+      </>
+    ) : (
+      <p class="notice" role="status">{`${label}: nothing asked.`}</p>
+    );
+  }
+  return (
+    <div class={asked.busy ? 'pane pane-busy' : 'pane'} aria-busy={asked.busy}>
+      {asked.busy ? <Waiting label={label} onCancel={asked.cancel} /> : null}
+      {props.children(asked.value)}
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+// The resident size at its highest as one bar: what of it was heap, what else. Leads to the view that explains it.
+import type { JSX } from 'preact';
+import { ledger as ledgerAnswer, type Ledger } from '../api/answers';
+import { at } from '../base/columns';
+import { formatBytes, formatCount, formatMs, formatPercent } from '../base/format';
+import { palette } from '../render/colour';
+import { go } from '../state/app-state';
+import { useAddress, useAsk } from '../state/hooks';
+import { useCapability } from './parts/meta-context';
+import { useDarkness } from './parts/theme-hook';
+import './rss-bar.css';
+
+interface Part {
+  readonly label: string;
+  readonly bytes: number;
+}
+
+/** What the sample at `row` consists of. */
+function partsAt(ledger: Ledger, row: number): readonly Part[] {
+  const { samples } = ledger;
+  const other = samples.other_anonymous_bytes[row] ?? null;
+  const anonymous = at(samples.anonymous_bytes, row);
+  const heap: readonly Part[] =
+    other === null
+      ? [{ label: 'anonymous memory', bytes: anonymous }]
+      : [
+          { label: 'live heap', bytes: anonymous - other },
+          { label: 'other anonymous memory: allocator slack, stacks', bytes: other },
+        ];
+  return [
+    ...heap,
+    { label: 'files: code and mapped data', bytes: at(samples.file_bytes, row) },
+    { label: 'shared memory', bytes: at(samples.shmem_bytes, row) },
+  ].filter((part) => part.bytes > 0);
+}
+
+function highestRow(ledger: Ledger): number {
+  const { rss_bytes } = ledger.samples;
+  return rss_bytes.reduce((best, value, row) => (value > at(rss_bytes, best) ? row : best), 0);
+}
+
+function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
+  const { ledger } = props;
+  const colours = palette(useDarkness());
+  const row = highestRow(ledger);
+  const rss = at(ledger.samples.rss_bytes, row);
+  const parts = partsAt(ledger, row);
+  return (
+    <button type="button" class="rss" data-testid="rss-bar" onClick={() => go({ view: 'ledger' })}>
+      <span class="rss-head">{`Resident at its highest sample: ${formatBytes(rss)} after ${formatMs(at(ledger.samples.time_ms, row))}`}</span>
+      <span class="rss-parts" aria-hidden="true">
+        {parts.map((part, index) => (
+          <span
+            key={part.label}
+            title={`${part.label}: ${formatBytes(part.bytes)}`}
+            style={{ width: `${((part.bytes / Math.max(rss, 1)) * 100).toFixed(2)}%`, background: colours.series(index) }}
+          />
+        ))}
+      </span>
+      <span class="rss-legend">
+        {parts.map((part, index) => (
+          <span key={part.label} title={`${formatCount(part.bytes)} B`}>
+            <span class="legend-colour rss-colour" style={{ background: colours.series(index) }} />
+            {` ${part.label} ${formatBytes(part.bytes)}, ${formatPercent(part.bytes, rss)}`}
+          </span>
+        ))}
+      </span>
+    </button>
+  );
+}
+
+export function RssBar(): JSX.Element | null {
+  const address = useAddress();
+  const hasRss = useCapability('rss');
+  const asked = useAsk(hasRss ? 'ledger' : null, { process: address.process }, ledgerAnswer);
+  return asked.value === null || asked.value.samples.count === 0 ? null : <Drawing ledger={asked.value} />;
+}

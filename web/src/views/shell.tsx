@@ -1,0 +1,179 @@
+// The frame of the page: what is looked at, the views, the filter, and the view that the address names.
+import type { FunctionComponent, JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { meta as metaAnswer } from '../api/answers';
+import { inReport } from '../api/report-file';
+import type { ViewId } from '../state/address';
+import { go, resetFilter, setHelp } from '../state/app-state';
+import { useAppState, useAsk } from '../state/hooks';
+import { followRecording } from '../state/live';
+import { applyTheme, readTheme, type Theme } from '../state/theme';
+import { ChartsView } from './charts';
+import { Compare } from './compare';
+import { FilterBar } from './filter-bar';
+import { FlameView } from './flame';
+import { FunctionsView } from './functions';
+import { Help } from './help';
+import { LeaksView } from './leaks';
+import { LedgerView } from './ledger';
+import { MetaContext, useMeta } from './parts/meta-context';
+import { Notice, Pane } from './parts/pane';
+import { SizesView } from './sizes';
+import { SourceView } from './source';
+import { SummaryView } from './summary';
+import { ThreadsView } from './threads';
+import { BottomUpView, TopDownView } from './tree-view';
+import './shell.css';
+
+interface ViewEntry {
+  readonly id: ViewId;
+  readonly label: string;
+  readonly component: FunctionComponent;
+}
+
+export const ENTRIES: readonly ViewEntry[] = [
+  { id: 'summary', label: 'Summary', component: SummaryView },
+  { id: 'bottom-up', label: 'Bottom-up', component: BottomUpView },
+  { id: 'functions', label: 'Caller / Callee', component: FunctionsView },
+  { id: 'top-down', label: 'Top-down', component: TopDownView },
+  { id: 'flame', label: 'Flame graph', component: FlameView },
+  { id: 'charts', label: 'Over time', component: ChartsView },
+  { id: 'sizes', label: 'Sizes', component: SizesView },
+  { id: 'leaks', label: 'Leaks', component: LeaksView },
+  { id: 'threads', label: 'Threads', component: ThreadsView },
+  { id: 'ledger', label: 'RSS', component: LedgerView },
+  { id: 'source', label: 'Source', component: SourceView },
+];
+
+const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
+
+function ThemeButton(): JSX.Element {
+  const [theme, setTheme] = useState(readTheme());
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
+  return (
+    <button
+      type="button"
+      title={`Colours: ${theme}. Click for ${next}.`}
+      aria-label={`Colours: ${theme}. Change to ${next}.`}
+      onClick={() => {
+        applyTheme(next);
+        setTheme(next);
+      }}
+    >
+      {theme === 'system' ? '◐' : theme === 'light' ? '☀' : '☾'}
+    </button>
+  );
+}
+
+function Header(): JSX.Element {
+  const meta = useMeta();
+  return (
+    <header class="head">
+      <span class="head-name">cairn</span>
+      <span class="head-file" title={meta.file.path}>
+        {meta.file.name}
+      </span>
+      <span class="head-command soft mono" title={meta.run.command_line}>
+        {meta.run.command_line}
+      </span>
+      {meta.state === 'running' ? (
+        <span class="head-live" role="status">
+          ● live
+        </span>
+      ) : null}
+      {meta.damage === null ? null : (
+        <button type="button" class="head-damage" title={`${meta.damage}: every number counts what is there`} onClick={() => go({ view: 'summary' })}>
+          not whole
+        </button>
+      )}
+      <span class="head-end">
+        {inReport() ? null : <Compare />}
+        <ThemeButton />
+        <button type="button" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setHelp(true)}>
+          ?
+        </button>
+      </span>
+    </header>
+  );
+}
+
+function Tabs(props: { readonly view: ViewId }): JSX.Element {
+  return (
+    <nav class="tabs" aria-label="Views">
+      {ENTRIES.map((entry, index) => (
+        <button
+          key={entry.id}
+          type="button"
+          class={entry.id === props.view ? 'tab tab-here' : 'tab'}
+          {...(entry.id === props.view ? { 'aria-current': 'page' as const } : {})}
+          title={index < 9 ? `${entry.label} (${index + 1})` : entry.label}
+          data-testid={`tab-${entry.id}`}
+          onClick={() => go({ view: entry.id })}
+        >
+          {entry.label}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+/** Keys that hold everywhere but in text fields. */
+function useKeys(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const { target } = event;
+      const isTyping = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) {
+        return;
+      }
+      const entry = ENTRIES[Number(event.key) - 1];
+      if (event.key === '?') {
+        setHelp(true);
+      } else if (event.key === '/') {
+        document.getElementById('filter-text')?.focus();
+      } else if (event.key === 'x') {
+        resetFilter();
+      } else if (entry !== undefined) {
+        go({ view: entry.id });
+      } else {
+        return;
+      }
+      event.preventDefault();
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
+}
+
+export function Shell(): JSX.Element {
+  const { address, help, notice } = useAppState();
+  const asked = useAsk('meta', {}, metaAnswer);
+  useKeys();
+  const isRunning = asked.value?.state === 'running' && !inReport();
+  useEffect(() => (isRunning ? followRecording() : undefined), [isRunning]);
+  const entry = ENTRIES.find((candidate) => candidate.id === address.view) ?? ENTRIES[0];
+  const View = entry?.component ?? SummaryView;
+  useEffect(() => {
+    const file = asked.value?.file.name;
+    document.title = file === undefined ? 'cairn' : `${entry?.label ?? ''} · ${file} · cairn`;
+  }, [asked.value, entry]);
+  return (
+    <Pane asked={asked} label="cairn">
+      {(meta) => (
+        <MetaContext.Provider value={meta}>
+          <div class="shell">
+            <Header />
+            <Tabs view={address.view} />
+            <FilterBar />
+            <main class="main" data-view={address.view}>
+              <h1 class="visually-hidden">{entry?.label}</h1>
+              {notice === '' ? null : <Notice bad>{notice}</Notice>}
+              <View />
+            </main>
+          </div>
+          {help ? <Help /> : null}
+        </MetaContext.Provider>
+      )}
+    </Pane>
+  );
+}

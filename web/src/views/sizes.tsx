@@ -1,0 +1,113 @@
+// How large blocks are and how long they live: histograms stacked by call site, and both together as a heat map.
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { histogram as histogramAnswer, sizeLifetime, type Histogram } from '../api/answers';
+import { filterParams, type Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress, useAsk } from '../state/hooks';
+import { HeatMap } from './heat-map';
+import { Bars, BarsButtons, BarsLegend, BarsTable, histogramModel, type RankKey } from './histogram';
+import { Choice } from './parts/controls';
+import { useCapability } from './parts/meta-context';
+import { useNothing } from './parts/nothing';
+import { Notice, Pane } from './parts/pane';
+import './sizes.css';
+
+const KINDS = [
+  { value: 'sizes', label: 'Sizes' },
+  { value: 'lifetimes', label: 'Lifetimes' },
+  { value: 'size_lifetime', label: 'Size × lifetime' },
+] as const;
+
+const RANKS = [
+  { value: 'blocks', label: 'Blocks' },
+  { value: 'bytes', label: 'Bytes' },
+] as const;
+
+function Heat(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  const asked = useAsk('size_lifetime', filterParams(address, false), sizeLifetime);
+  const isDiff = address.diff === '1';
+  const old = useAsk(isDiff ? 'size_lifetime' : null, { ...filterParams(address, false), recording: 'old' }, sizeLifetime);
+  return (
+    <>
+      <Pane asked={asked} label="Size × lifetime">
+        {(answer) => <HeatMap answer={answer} />}
+      </Pane>
+      {isDiff ? (
+        <>
+          <h2>Before</h2>
+          <Pane asked={old} label="Before">
+            {(answer) => <HeatMap answer={answer} />}
+          </Pane>
+        </>
+      ) : null}
+    </>
+  );
+}
+
+function Drawing(props: { readonly now: Histogram; readonly old: Histogram | null; readonly rank: RankKey; readonly kind: 'sizes' | 'lifetimes' }): JSX.Element {
+  const { now, old, rank, kind } = props;
+  const nothing = useNothing();
+  const model = useMemo(() => histogramModel(now, old, rank), [now, old, rank]);
+  if (model.bars.length === 0) {
+    return <Notice>{nothing}</Notice>;
+  }
+  return (
+    <>
+      <Bars model={model} />
+      <BarsLegend model={model} />
+      <div class="toolbar sizes-save">
+        <BarsButtons model={model} name={kind} title={`${kind === 'sizes' ? 'Sizes' : 'Lifetimes'} of blocks, in ${rank}`} />
+      </div>
+      <div class="sizes-table">
+        <BarsTable model={model} />
+      </div>
+    </>
+  );
+}
+
+function Histograms(props: { readonly address: Address; readonly kind: 'sizes' | 'lifetimes' }): JSX.Element {
+  const { address, kind } = props;
+  const rank = RANKS.find((entry) => entry.value === address.rank)?.value ?? 'blocks';
+  const params = { ...filterParams(address, false), top: address.top, rank };
+  const asked = useAsk(kind, params, histogramAnswer);
+  const isDiff = address.diff === '1';
+  const old = useAsk(isDiff ? kind : null, { ...params, recording: 'old' }, histogramAnswer);
+  return (
+    <>
+      <div class="toolbar">
+        <Choice label="Height of the bars" value={rank} options={RANKS} onChange={(value) => go({ rank: value })} />
+        <span class="soft">
+          {kind === 'sizes' ? 'How large the blocks were that were asked for.' : 'How long the blocks lived that were freed.'}
+        </span>
+      </div>
+      {old.error === null ? null : <Notice bad>{`The recording compared with: ${old.error.message}.`}</Notice>}
+      <Pane asked={asked} label="Histogram">
+        {(answer) => <Drawing now={answer} old={isDiff ? old.value : null} rank={rank} kind={kind} />}
+      </Pane>
+    </>
+  );
+}
+
+export function SizesView(): JSX.Element {
+  const address = useAddress();
+  const kind = KINDS.find((entry) => entry.value === address.histogram)?.value ?? 'sizes';
+  const hasSizes = useCapability('sizes');
+  const hasLifetimes = useCapability('lifetimes');
+  const isThere = kind === 'sizes' ? hasSizes : kind === 'lifetimes' ? hasLifetimes : hasSizes && hasLifetimes;
+  return (
+    <div class="view">
+      <div class="toolbar">
+        <Choice label="Histogram" value={kind} options={KINDS} onChange={(histogram) => go({ histogram })} />
+      </div>
+      {!isThere ? (
+        <Notice>{`This recording has no ${kind === 'sizes' ? 'block sizes' : 'lifetimes'}.`}</Notice>
+      ) : kind === 'size_lifetime' ? (
+        <Heat address={address} />
+      ) : (
+        <Histograms key={kind} address={address} kind={kind} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,119 @@
+// Processes, threads and modules with what each cost; one may be taken into the filter.
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { modules as modulesAnswer, processes as processesAnswer, threads as threadsAnswer } from '../api/answers';
+import type { Decode, Decoded } from '../api/decode';
+import { at } from '../base/columns';
+import { formatBytes, formatMs } from '../base/format';
+import { baseName } from '../model/code';
+import { columnCosts, TABLE_COSTS } from '../model/cost';
+import { filterParams, type Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress, useAsk } from '../state/hooks';
+import { GroupTable, type GroupSide, type TextColumn } from './parts/group-table';
+import { Notice, Pane } from './parts/pane';
+import './threads.css';
+
+/** What each of the three tables has of its own. */
+interface Kind<T> {
+  readonly route: string;
+  readonly label: string;
+  readonly decode: Decode<T>;
+  readonly texts: readonly TextColumn[];
+  readonly side: (answer: T) => GroupSide;
+  readonly only: (answer: T, row: number) => Partial<Address>;
+}
+
+const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
+  route: 'threads',
+  label: 'Threads',
+  decode: threadsAnswer,
+  texts: [{ title: 'Thread', widthPx: 130 }, { title: 'Id', widthPx: 76 }, { title: 'Lived', widthPx: 150 }],
+  side: ({ threads, selection }) => ({
+    count: threads.count,
+    costs: threads.costs,
+    totals: selection.totals,
+    key: (row) => threads.name[row] ?? '',
+    texts: [
+      (row) => `${threads.name[row] ?? ''}${at(threads.merged_count, row) > 1 ? ` (${at(threads.merged_count, row)} of this name)` : ''}`,
+      (row) => String(at(threads.thread_id, row)),
+      (row) => `${formatMs(at(threads.start_ms, row))} to ${formatMs(at(threads.end_ms, row))}`,
+    ],
+  }),
+  only: ({ threads }, row) => ({ thread: String(at(threads.thread_id, row)) }),
+};
+
+const PROCESSES: Kind<Decoded<typeof processesAnswer>> = {
+  route: 'processes',
+  label: 'Processes',
+  decode: processesAnswer,
+  texts: [{ title: 'Process', widthPx: 130 }, { title: 'Id', widthPx: 76 }, { title: 'Peak RSS', widthPx: 150 }],
+  side: ({ processes, selection }) => ({
+    count: processes.count,
+    costs: processes.costs,
+    totals: selection.totals,
+    key: (row) => baseName(processes.executable[row] ?? ''),
+    texts: [
+      (row) => processes.command_line[row] || baseName(processes.executable[row] ?? ''),
+      (row) => String(at(processes.pid, row)),
+      (row) => (at(processes.peak_rss_bytes, row) === 0 ? 'not sampled' : formatBytes(at(processes.peak_rss_bytes, row))),
+    ],
+  }),
+  only: ({ processes }, row) => ({ process: String(at(processes.pid, row)) }),
+};
+
+const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
+  route: 'modules',
+  label: 'Modules',
+  decode: modulesAnswer,
+  texts: [{ title: 'Module of the code that asked for memory', widthPx: 300 }],
+  side: ({ modules, selection }) => ({
+    count: modules.count,
+    costs: modules.costs,
+    totals: selection.totals,
+    key: (row) => modules.name[row] ?? '',
+    texts: [(row) => modules.path[row] ?? ''],
+  }),
+  only: ({ modules }, row) => ({ module: modules.path[row] ?? '' }),
+};
+
+function Groups<T>(props: { readonly kind: Kind<T>; readonly address: Address }): JSX.Element {
+  const { kind, address } = props;
+  const params = { ...filterParams(address), costs: TABLE_COSTS.join(',') };
+  const asked = useAsk(kind.route, params, kind.decode);
+  const isDiff = address.diff === '1';
+  const before = useAsk(isDiff ? kind.route : null, { ...params, recording: 'old' }, kind.decode);
+  const now = useMemo(() => (asked.value === null ? null : kind.side(asked.value)), [asked.value]);
+  const old = useMemo(() => (before.value === null || !isDiff ? null : kind.side(before.value)), [before.value, isDiff]);
+  return (
+    <>
+      <h2>{kind.label}</h2>
+      {before.error === null ? null : <Notice bad>{`The recording compared with: ${before.error.message}.`}</Notice>}
+      <Pane asked={asked} label={kind.label}>
+        {(answer) => (
+          <GroupTable
+            label={kind.label}
+            texts={kind.texts}
+            costs={isDiff ? columnCosts(address.cost, true) : TABLE_COSTS}
+            sortBy={address.cost}
+            now={now ?? kind.side(answer)}
+            old={old}
+            onOnly={(row) => go({ ...kind.only(answer, row), zoom: '' })}
+          />
+        )}
+      </Pane>
+    </>
+  );
+}
+
+export function ThreadsView(): JSX.Element {
+  const address = useAddress();
+  return (
+    <div class="view threads">
+      {address.diff === '1' ? <p class="soft">Processes are matched by their program, threads by their name, modules by their file's name.</p> : null}
+      <Groups kind={PROCESSES} address={address} />
+      <Groups kind={THREADS} address={address} />
+      <Groups kind={MODULES} address={address} />
+    </div>
+  );
+}

@@ -1,0 +1,145 @@
+// Loads a call tree piece by piece: the first level at once, the children of a node when it is opened.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ask, query } from '../api/client';
+import { tree as treeAnswer, type Selection, type Tree } from '../api/answers';
+import type { AppError } from '../base/result';
+import { functionName } from '../model/code';
+import { EMPTY_TREE, hangIn, setOpen, type PartialTree } from '../model/tree-rows';
+import { CANCELLED, countWaiting, useAppState } from '../state/hooks';
+
+export interface LoadedTree {
+  readonly tree: PartialTree;
+  readonly selection: Selection | null;
+  readonly error: AppError | null;
+  readonly busy: boolean;
+  readonly toggle: (id: number, open: boolean) => void;
+  /** Opens the heaviest child of the heaviest child, down to where it branches for good; gives the last. */
+  readonly openHotPath: (id: number, cost: string) => void;
+  readonly question: string;
+  readonly cancel: () => void;
+  readonly again: () => void;
+}
+
+/** A path is hot while its heaviest child holds this part of it. */
+const HOT_SHARE = 0.5;
+const MAX_HOT_STEPS = 200;
+
+function hang(tree: PartialTree, answer: Tree): PartialTree {
+  return hangIn(
+    tree,
+    answer.nodes,
+    (row) => functionName(answer.code, answer.nodes.function[row]),
+    (row) => row === 0,
+  );
+}
+
+interface Loading {
+  readonly question: string;
+  readonly tree: PartialTree;
+  readonly selection: Selection | null;
+  readonly error: AppError | null;
+}
+
+class TreeLoader {
+  private readonly abort = new AbortController();
+  private state: Loading;
+
+  constructor(
+    private readonly params: Readonly<Record<string, string>>,
+    question: string,
+    private readonly show: (state: Loading) => void,
+  ) {
+    this.state = { question, tree: EMPTY_TREE, selection: null, error: null };
+  }
+
+  stop(): void {
+    this.abort.abort();
+  }
+
+  cancel(): void {
+    this.set({ error: CANCELLED });
+    this.abort.abort();
+  }
+
+  private set(change: Partial<Loading>): void {
+    if (!this.abort.signal.aborted) {
+      this.state = { ...this.state, ...change };
+      this.show(this.state);
+    }
+  }
+
+  /** True when the children of `id` are known. */
+  async load(id: number): Promise<boolean> {
+    if (this.state.tree.children.has(id)) {
+      return true;
+    }
+    const asked = { ...this.params, root: id === 0 ? '' : String(id), depth: '1', limit: '0' };
+    countWaiting(1);
+    const result = await ask('tree', asked, treeAnswer, this.abort.signal);
+    countWaiting(-1);
+    if (this.abort.signal.aborted) {
+      return false;
+    }
+    if (!result.ok) {
+      this.set({ error: result.error });
+      return false;
+    }
+    this.set({ tree: hang(this.state.tree, result.value), selection: result.value.selection });
+    return true;
+  }
+
+  async toggle(id: number, open: boolean): Promise<void> {
+    if (!open || (await this.load(id))) {
+      this.set({ tree: setOpen(this.state.tree, id, open) });
+    }
+  }
+
+  async openHotPath(from: number, cost: string): Promise<void> {
+    let id = from;
+    for (let step = 0; step < MAX_HOT_STEPS; step++) {
+      await this.toggle(id, true);
+      const { tree } = this.state;
+      const heaviest = tree.children.get(id)?.[0];
+      const total = tree.nodes.get(id)?.total[cost] ?? this.state.selection?.totals[cost] ?? 0;
+      const next = heaviest === undefined ? undefined : tree.nodes.get(heaviest);
+      if (next === undefined || (next.total[cost] ?? 0) < total * HOT_SHARE || total === 0) {
+        return;
+      }
+      id = next.id;
+    }
+  }
+}
+
+export function useTree(params: Readonly<Record<string, string>>): LoadedTree {
+  const { generation } = useAppState();
+  const [attempt, setAttempt] = useState(0);
+  const question = `${query(params)}#${generation}.${attempt}`;
+  const [state, setState] = useState<Loading>({ question: '', tree: EMPTY_TREE, selection: null, error: null });
+  const loader = useRef<TreeLoader | null>(null);
+  const [busy, setBusy] = useState(true);
+  useEffect(() => {
+    const own = new TreeLoader(params, question, setState);
+    loader.current = own;
+    setBusy(true);
+    void own.load(0).then(() => {
+      if (loader.current === own) {
+        setBusy(false);
+      }
+    });
+    return () => own.stop();
+  }, [question]);
+  return useMemo(
+    () => ({
+      ...state,
+      busy,
+      toggle: (id, open) => void loader.current?.toggle(id, open),
+      openHotPath: (id, cost) => void loader.current?.openHotPath(id, cost),
+      cancel: () => {
+        loader.current?.cancel();
+        setBusy(false);
+      },
+      again: () => setAttempt(attempt + 1),
+    }),
+    [state, busy, attempt],
+  );
+}

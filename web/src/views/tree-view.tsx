@@ -1,0 +1,140 @@
+// Bottom-up and top-down: the call tree as a table, with the whole stacks behind the selected row beside it.
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey } from '../model/cost';
+import { visibleRows, type TreeNode } from '../model/tree-rows';
+import { filterParams, isMoment, type Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress } from '../state/hooks';
+import { CodeText, openFunction } from './parts/code-label';
+import { CostSelect } from './parts/controls';
+import { CostCell } from './parts/cost-cell';
+import { DataTable, type Column } from './parts/data-table';
+import { Failure, Waiting } from './parts/pane';
+import { StackPanel } from './stack-panel';
+import { useTree, type LoadedTree } from './tree-loader';
+import './tree-view.css';
+
+function costColumn(cost: CostKey, address: Address, loaded: LoadedTree, node: (row: number) => TreeNode | undefined): Column {
+  const total = loaded.selection?.totals[cost] ?? 0;
+  return {
+    key: cost,
+    title: costHeading(cost, address.diff === '1', isMoment(address)),
+    help: `${costMeaning(cost)}: sort by this`,
+    widthPx: costWidthPx(cost, address.diff === '1'),
+    numeric: true,
+    sortable: true,
+    cell: (row) => {
+      const entry = node(row);
+      return <CostCell cost={cost} value={entry?.total[cost] ?? 0} total={total} old={entry?.old?.[cost]} />;
+    },
+  };
+}
+
+function TreeTable(props: {
+  readonly loaded: LoadedTree;
+  readonly address: Address;
+  readonly selected: number;
+  readonly onSelect: (id: number) => void;
+}): JSX.Element {
+  const { loaded, address } = props;
+  const { tree } = loaded;
+  const rows = useMemo(() => visibleRows(tree), [tree]);
+  const idAt = (row: number): number => rows[row]?.id ?? -1;
+  const node = (row: number): TreeNode | undefined => tree.nodes.get(idAt(row));
+  const columns: readonly Column[] = [
+    {
+      key: 'name',
+      title: address.view === 'bottom-up' ? 'Function, then its callers' : 'Function, then what it called',
+      widthPx: 270,
+      grows: true,
+      cell: (row) => {
+        const entry = node(row);
+        return entry === undefined ? '' : <CodeText name={entry.name} />;
+      },
+    },
+    ...columnCosts(address.cost, address.diff === '1').map((cost) => costColumn(cost, address, loaded, node)),
+  ];
+  return (
+    <DataTable
+      label={address.view === 'bottom-up' ? 'Bottom-up tree' : 'Top-down tree'}
+      columns={columns}
+      count={rows.length}
+      selected={rows.findIndex((row) => row.id === props.selected)}
+      sortBy={address.cost}
+      onSort={(key) => go({ cost: key })}
+      onSelect={(row) => props.onSelect(idAt(row))}
+      onActivate={(row) => {
+        const entry = node(row);
+        if (entry !== undefined) {
+          openFunction(entry.name);
+        }
+      }}
+      level={(row) => rows[row]?.level ?? 0}
+      isOpen={(row) => ((node(row)?.childCount ?? 0) === 0 ? null : tree.open.has(idAt(row)))}
+      onToggle={(row, open) => loaded.toggle(idAt(row), open)}
+      parentOf={(row) => rows.findIndex((candidate) => candidate.id === node(row)?.parent)}
+      {...(loaded.busy ? { empty: 'One moment…' } : {})}
+    />
+  );
+}
+
+function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.Element {
+  const address = useAddress();
+  const asked: Record<string, string> = {
+    ...filterParams(address),
+    direction: props.direction,
+    collapse: address.collapse,
+    sort: address.cost,
+    costs: columnCosts(address.cost, address.diff === '1').join(','),
+    diff: address.diff,
+    sort_by: address.diff === '1' ? address.sort_by : '',
+  };
+  const loaded = useTree(asked);
+  const [selected, setSelected] = useState(-1);
+  useEffect(() => setSelected(-1), [loaded.question]);
+  const hot = (): void => loaded.openHotPath(Math.max(selected, 0), address.cost);
+  return (
+    <div
+      class="view"
+      onKeyDown={(event) => {
+        if (event.key === 'h' && !(event.target instanceof HTMLInputElement)) {
+          hot();
+        }
+      }}
+    >
+      <div class="toolbar" role="toolbar" aria-label="Tree">
+        <CostSelect value={address.cost} costs={ALL_COSTS} onChange={(cost) => go({ cost })} />
+        <button type="button" onClick={hot} title="Follow the heaviest child as long as it holds half (h)">
+          Open hot path
+        </button>
+        <button
+          type="button"
+          aria-pressed={address.collapse === '1'}
+          onClick={() => go({ collapse: address.collapse === '1' ? '' : '1' })}
+        >
+          Collapse recursion
+        </button>
+        <span class="soft">
+          {props.direction === 'bottom_up'
+            ? 'First the functions that asked for memory; open one to see who called it.'
+            : 'First where threads begin; open a function to see what it called.'}
+        </span>
+      </div>
+      {loaded.error === null ? null : <Failure label="Tree" error={loaded.error} onAgain={loaded.again} />}
+      {loaded.busy ? <Waiting label="Tree" onCancel={loaded.cancel} /> : null}
+      <div class="split">
+        <TreeTable loaded={loaded} address={address} selected={selected} onSelect={setSelected} />
+        <StackPanel asked={asked} node={selected} cost={address.cost} />
+      </div>
+    </div>
+  );
+}
+
+export function BottomUpView(): JSX.Element {
+  return <TreeView key="bottom-up" direction="bottom_up" />;
+}
+
+export function TopDownView(): JSX.Element {
+  return <TreeView key="top-down" direction="top_down" />;
+}

@@ -1,0 +1,65 @@
+// Picks one process or one thread for all views. Only there if the recording has several.
+import type { JSX } from 'preact';
+import { processes as processesAnswer, threads as threadsAnswer } from '../api/answers';
+import { inReport } from '../api/report-file';
+import { processChoices, threadChoices, withCurrent, type Choice } from '../model/who';
+import type { Address } from '../state/address';
+import { go } from '../state/app-state';
+import { useAsk } from '../state/hooks';
+import { useMeta } from './parts/meta-context';
+
+/** Any cost will do: only the names are shown. */
+const CHEAP = { costs: 'allocations' };
+
+function Picker(props: {
+  readonly label: string;
+  readonly all: string;
+  readonly value: string;
+  readonly choices: readonly Choice[];
+  readonly onChange: (value: string) => void;
+}): JSX.Element {
+  return (
+    <select class="who" aria-label={props.label} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
+      <option value="">{props.all}</option>
+      {withCurrent(props.choices, props.value).map((choice) => (
+        <option key={choice.value} value={choice.value}>
+          {choice.label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+export function WhoPicker(props: { readonly address: Address }): JSX.Element | null {
+  const { address } = props;
+  const meta = useMeta();
+  const hasProcesses = meta.processes > 1;
+  const hasThreads = meta.threads > 1;
+  const processes = useAsk(hasProcesses ? 'processes' : null, CHEAP, processesAnswer);
+  const threads = useAsk(hasThreads ? 'threads' : null, CHEAP, threadsAnswer);
+  if (!hasProcesses && !hasThreads) {
+    return null;
+  }
+  return (
+    <span class="who-pickers">
+      {hasProcesses ? (
+        <Picker
+          label="Process"
+          all="all processes"
+          value={address.process}
+          choices={processes.value === null ? [] : processChoices(processes.value.processes)}
+          onChange={(process) => go({ process, thread: '', zoom: '' })}
+        />
+      ) : null}
+      {hasThreads ? (
+        <Picker
+          label="Thread"
+          all="all threads"
+          value={address.thread}
+          choices={threads.value === null ? [] : threadChoices(threads.value.threads, address.process)}
+          onChange={(thread) => go({ thread, zoom: '', ...(inReport() ? { process: '' } : {}) })}
+        />
+      ) : null}
+    </span>
+  );
+}
