@@ -292,6 +292,8 @@ enum err bottom_up_tree_build(const struct selection *selection,
     TRY(count_frames(selection, &frames));
     builder.share = frames > bounds->whole_frames ? bounds->share : 0;
     TRY(begin(&builder));
+    // What is pruned cannot be known beforehand.
+    cancel_stage(selection->cancel, builder.share == 0 ? frames + selection->rows.len : 0);
     for (uint32_t node = 0; node < builder.out.tree.nodes.len; node++) {
         TRY(expand(&builder, node));
     }

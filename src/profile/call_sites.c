@@ -45,6 +45,7 @@ assign(struct call_sites *sites, struct assignment *assignment, const struct sel
     for (size_t i = 0; i < assignment->site_of.len; i++) {
         assignment->site_of.items[i] = REC_NONE;
     }
+    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         uint32_t stack = sites->tree.row_nodes.items[i];
@@ -99,6 +100,7 @@ enum err call_sites_build_alone(const struct selection *selection, struct call_s
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(assignment_release) struct assignment assignment = {0};
     const struct profile *profile = selection->profile;
+    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const uint32_t node = profile->recording.rows[selection->rows.items[i]].node;

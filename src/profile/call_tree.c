@@ -112,6 +112,7 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
     if (places.len > 0) {
         places.items[0] = 0;
     }
+    cancel_stage(selection->cancel, recording->node_count);
     for (size_t i = 1; i < recording->node_count; i++) {
         TRY(cancel_step(selection->cancel));
         show_progress(selection, i, recording->node_count);
@@ -133,6 +134,7 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
 static MUST_USE enum err place_bottom_up(struct builder *builder, const struct selection *selection)
 {
     const struct recording *recording = &builder->profile->recording;
+    cancel_stage(selection->cancel, 0); // frames, which nobody has counted
     for (size_t i = 0; i < selection->rows.len; i++) {
         show_progress(selection, i, selection->rows.len);
         uint32_t at = 0;

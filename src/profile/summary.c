@@ -110,6 +110,7 @@ enum err summary_build(const struct selection *selection, struct summary *out)
         .peak_time_ms = recording->totals.peak_time_ms,
         .runtime_ms = recording->meta.runtime_ms,
     };
+    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         struct costs costs = selection_costs(selection, i);
@@ -166,6 +167,7 @@ enum err groups_build(const struct selection *selection, enum group_by by, struc
     CLEANUP(flag_vec_release) struct flag_vec used = {0};
     TRY(group_vec_resize(&groups, count + 1)); // the last is for REC_NONE
     TRY(flag_vec_resize(&used, count + 1));
+    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const struct rec_row *row = &recording->rows[selection->rows.items[i]];

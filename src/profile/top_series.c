@@ -96,6 +96,7 @@ static MUST_USE enum err rank(struct top_series *series,
     CLEANUP(top_series_vec_release) struct top_series_vec candidates = {0};
     struct top_series_vec *top = &series->top;
     TRY(find_candidates(&series->groups, value, &candidates));
+    cancel_stage(cancel, candidates.len);
     for (size_t i = 0; i < candidates.len; i++) {
         struct top_series_entry entry = candidates.items[i];
         if (top->len == top_count &&

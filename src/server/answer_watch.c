@@ -15,6 +15,9 @@ uint64_t monotonic_ms(void)
 enum err answer_watch_ask(void *context)
 {
     struct answer_watch *watch = context;
+    if (watch->cancel != NULL) {
+        answer_slot_tell(watch->slot, watch->cancel);
+    }
     struct pollfd fd = {.fd = watch->client_fd, .events = POLLRDHUP};
     // Relaxed: nothing else is published by it.
     if (poll(&fd, 1, 0) > 0 || atomic_load_explicit(watch->is_closing, memory_order_relaxed)) {

@@ -9,13 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "server/answer_board.h"
 
 struct answer_watch {
     int client_fd;                 // borrowed; the connection, -1 if it is not known
     const atomic_bool *is_closing; // borrowed; set when the server ends
     uint64_t deadline_ms;          // of the monotonic clock
     bool is_late;                  // why it said to stop
+    const struct cancel *cancel;   // borrowed; how far the work is; NULL: nobody wants to know
+    struct answer_slot *slot;      // borrowed; where that is told; may be NULL
 };
 
 uint64_t monotonic_ms(void);

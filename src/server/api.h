@@ -29,5 +29,8 @@ enum err api_processes(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_threads(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_modules(struct question *q, struct json_writer *w) MUST_USE;
 
+// What api_stacks says with diff=1: `limit` stacks at most.
+enum err api_stack_pairs(struct question *q, uint64_t limit, struct json_writer *w) MUST_USE;
+
 // The tree that the parameters direction, by and collapse describe; the caller has a reference.
 enum err api_find_tree(struct question *q, struct cached_tree **out) MUST_USE;

@@ -128,6 +128,7 @@ static MUST_USE enum err build(const struct question *q, struct call_graph *grap
         TRY(u32_vec_resize(&tables[i]->keys, count));
         tables[i]->keys.items[0] = REC_NONE;
     }
+    cancel_stage(q->cancel, count);
     for (uint32_t node = 1; node < count; node++) {
         TRY(cancel_step(q->cancel));
         TRY(key_node(q->profile, graph, node));

@@ -109,6 +109,12 @@ static MUST_USE enum err find_stacks(struct question *q,
     return ERR_OK;
 }
 
+static uint64_t asked_limit(const struct question *q)
+{
+    uint64_t limit = request_number(q->request, PARAM_LIMIT, STACKS_BY_DEFAULT);
+    return limit > 0 ? limit : REQUEST_ROWS_MAX;
+}
+
 static MUST_USE enum err write_page(struct question *q,
                                     const struct call_tree *tree,
                                     const struct found_stack_vec *found,
@@ -117,8 +123,7 @@ static MUST_USE enum err write_page(struct question *q,
     CLEANUP(code_tables_release) struct code_tables tables = {.code = q->code};
     CLEANUP(told_stacks_release) struct told_stacks told = {0};
     CLEANUP(costs_vec_release) struct costs_vec costs = {0};
-    uint64_t limit = request_number(q->request, PARAM_LIMIT, STACKS_BY_DEFAULT);
-    limit = limit > 0 ? limit : REQUEST_ROWS_MAX;
+    const uint64_t limit = asked_limit(q);
     size_t first = request_number(q->request, PARAM_OFFSET, 0);
     for (size_t i = first; i < found->len && i - first < limit; i++) {
         TRY(costs_vec_push(&costs, found->items[i].costs));
@@ -138,6 +143,9 @@ enum err api_stacks(struct question *q, struct json_writer *w)
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     CLEANUP(flag_vec_release) struct flag_vec rows = {0};
     CLEANUP(found_stack_vec_release) struct found_stack_vec found = {0};
+    if (q->is_diff) {
+        return api_stack_pairs(q, asked_limit(q), w);
+    }
     TRY(call_tree_build(&q->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
     TRY(flag_vec_resize(&rows, q->selection.rows.len));
     for (size_t i = 0; i < rows.len; i++) {

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "server/access.h"
+#include "server/answer_board.h"
 #include "server/event_hub.h"
 #include "server/question.h"
 #include "server/served.h"
@@ -25,6 +26,7 @@ struct http {
     char cookie_name[24];
     struct served served;
     struct tree_cache trees;
+    struct answer_board board;
     struct event_hub events;
     sem_t answering; // one for each answer that may be in the making
     atomic_bool is_closing;
@@ -46,5 +48,8 @@ void http_end(void *http,
               void **exchange,
               enum MHD_RequestTerminationCode code);
 
-// The JSON of the events "hello" and "recording".
-enum err http_format_state(const struct snapshot *snapshot, struct strbuf *out) MUST_USE;
+// The value of a request's header, or NULL. Borrowed from the connection.
+const char *http_header(struct MHD_Connection *connection, const char *name);
+
+// The connection's socket; -1, on which nothing ever happens, if the library does not tell.
+int http_client_socket(struct MHD_Connection *connection);

@@ -10,6 +10,7 @@
 #include "profile/growth.h"
 #include "server/columns.h"
 #include "server/encoding.h"
+#include "server/filter_params.h"
 
 enum {
     API_VERSION = 1,
@@ -61,88 +62,18 @@ static MUST_USE enum err choose_recording(struct question *question)
     return ERR_OK;
 }
 
-static void read_filter(const struct request *request, struct filter *filter)
-{
-    const struct {
-        enum param param;
-        const char **field;
-    } texts[] = {
-        {PARAM_FUNCTION, &filter->function_text}, {PARAM_FUNCTION_REGEX, &filter->function},
-        {PARAM_FILE, &filter->file_text},         {PARAM_FILE_REGEX, &filter->file},
-        {PARAM_MODULE, &filter->module_text},     {PARAM_MODULE_REGEX, &filter->module},
-        {PARAM_THREAD, &filter->thread},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        const char *text = request_text(request, texts[i].param);
-        *texts[i].field = text != NULL ? text : *texts[i].field;
-    }
-    filter->pid = (uint32_t)request_number(request, PARAM_PROCESS, filter->pid);
-}
-
-// The first parameter by which a time range was asked for.
-static enum param range_param(const struct request *request)
-{
-    static const enum param params[] = {PARAM_FROM_MS, PARAM_TO_MS, PARAM_CLASSES};
-    size_t i = 0;
-    while (i + 1 < ARRAY_LEN(params) && !request_has(request, params[i])) {
-        i++;
-    }
-    return params[i];
-}
-
-// The range in slices of one recording.
-static MUST_USE enum err
-read_range(struct question *question, const struct recording *recording, struct filter *filter)
-{
-    const struct request *request = question->request;
-    filter->has_range = request_has(request, PARAM_FROM_MS) || request_has(request, PARAM_TO_MS) ||
-                        request_has(request, PARAM_CLASSES);
-    if (!filter->has_range) {
-        return ERR_OK;
-    }
-    if (!time_range_is_known(recording)) {
-        return question_refuse(question, STATUS_CONFLICT, range_param(request), ERR_INVALID,
-                               "the recording has no time slices, so it cannot be asked for a "
-                               "time range");
-    }
-    uint64_t from_ms = request_number(request, PARAM_FROM_MS, 0);
-    uint64_t to_ms = request_number(request, PARAM_TO_MS, UINT64_MAX);
-    if (to_ms <= from_ms) {
-        return question_refuse(question, 0, PARAM_TO_MS, ERR_INVALID,
-                               "to_ms: the range ends before it begins");
-    }
-    uint64_t classes = request_number(request, PARAM_CLASSES, BLOCKS_IN_IN | BLOCKS_IN_OUT);
-    filter->range = time_range_covering(recording, from_ms, to_ms, (uint32_t)classes);
-    return ERR_OK;
-}
-
-// A pattern's message begins with the parameter's name.
-static enum err blame_pattern(struct question *question, enum err problem)
-{
-    static const enum param patterns[] = {PARAM_FUNCTION_REGEX, PARAM_FILE_REGEX,
-                                          PARAM_MODULE_REGEX};
-    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
-        const char *name = request_param_name(patterns[i]);
-        size_t len = strcspn(question->problem->info.text, ":");
-        if (strncmp(name, question->problem->info.text, len) == 0) {
-            question->problem->parameter = name;
-        }
-    }
-    return problem;
-}
-
 static MUST_USE enum err
 select_one(struct question *question, const struct opened *opened, struct selection *out)
 {
     const struct profile *profile = opened->profile;
     struct filter filter = question->filter;
     filter.suppressions = &opened->rules;
-    TRY(read_range(question, &profile->recording, &filter));
+    TRY(filter_params_read_time(question, &profile->recording, &filter));
     if (profile == question->profile) {
         question->filter = filter;
     }
     enum err problem = profile_select(profile, &filter, out, &question->problem->info);
-    return problem == ERR_OK ? ERR_OK : blame_pattern(question, problem);
+    return problem == ERR_OK ? ERR_OK : filter_params_blame(question, problem);
 }
 
 enum err question_init(struct question *question, bool with_selection)
@@ -158,7 +89,7 @@ enum err question_init(struct question *question, bool with_selection)
     if (question->settings->filter != NULL) {
         question->filter = *question->settings->filter;
     }
-    read_filter(request, &question->filter);
+    TRY(filter_params_read(question, &question->filter));
     question->filter.cancel = question->cancel;
     TRY(select_one(question, question->opened, &question->selection));
     if (question->is_diff) {
@@ -173,53 +104,6 @@ void question_release(struct question *question)
     selection_release(&question->old_selection);
 }
 
-static void write_filter(const struct question *question, struct json_writer *w)
-{
-    static const enum param params[] = {
-        PARAM_FUNCTION,     PARAM_FUNCTION_REGEX, PARAM_FILE,    PARAM_FILE_REGEX, PARAM_MODULE,
-        PARAM_MODULE_REGEX, PARAM_THREAD,         PARAM_CLASSES, PARAM_RECORDING,
-    };
-    static const enum param numbers[] = {PARAM_PROCESS, PARAM_FROM_MS, PARAM_TO_MS};
-    json_key(w, "filter");
-    json_begin_object(w);
-    for (size_t i = 0; i < ARRAY_LEN(params); i++) {
-        json_key_string(w, request_param_name(params[i]),
-                        request_text(question->request, params[i]));
-    }
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        json_key(w, request_param_name(numbers[i]));
-        if (request_has(question->request, numbers[i])) {
-            json_u64(w, request_number(question->request, numbers[i], 0));
-        } else {
-            json_null(w);
-        }
-    }
-    json_end_object(w);
-}
-
-static void write_range(const struct question *question, struct json_writer *w)
-{
-    struct time_range range = question->filter.range;
-    json_key(w, "range");
-    if (!question->filter.has_range) {
-        json_null(w);
-        return;
-    }
-    uint64_t slice_ms = question->profile->recording.slice_ms;
-    json_begin_object(w);
-    json_key_u64(w, "from_ms", range.first * slice_ms);
-    json_key_u64(w, "to_ms", range.end * slice_ms);
-    json_key(w, "classes");
-    json_begin_array(w);
-    for (uint64_t class = 0; class < 4; class ++) {
-        if ((range.classes >> class & 1) != 0) {
-            json_string(w, request_choice_name(PARAM_CLASSES, class));
-        }
-    }
-    json_end_array(w);
-    json_end_object(w);
-}
-
 static void write_unavailable(const struct question *question, struct json_writer *w)
 {
     json_key(w, "unavailable");
@@ -230,6 +114,16 @@ static void write_unavailable(const struct question *question, struct json_write
         }
     }
     json_end_array(w);
+}
+
+static void write_suppressed(const struct selection *selection, struct json_writer *w)
+{
+    json_key(w, "suppressed");
+    json_begin_object(w);
+    json_key_u64(w, "stack_count", selection->suppressed.stack_count);
+    json_key_u64(w, "leaked_bytes", selection->suppressed.leaked_bytes);
+    json_key_u64(w, "leaked_allocations", selection->suppressed.leaked_allocations);
+    json_end_object(w);
 }
 
 static MUST_USE enum err
@@ -250,11 +144,11 @@ enum err question_write_envelope(struct question *question, struct json_writer *
     }
     json_key(w, "selection");
     json_begin_object(w);
-    write_filter(question, w);
-    write_range(question, w);
+    filter_params_write(question, w);
     TRY(write_totals(w, "totals", &question->selection));
     costs_object(w, "recording_totals", ALL_COSTS, &question->opened->whole.costs);
     write_unavailable(question, w);
+    write_suppressed(&question->selection, w);
     if (question->is_diff) {
         TRY(write_totals(w, "baseline_totals", &question->old_selection));
     } else {
@@ -269,19 +163,10 @@ enum err question_write_envelope(struct question *question, struct json_writer *
 static MUST_USE enum err
 tree_key(const struct question *question, struct shown_tree_spec spec, uint64_t *out)
 {
-    static const enum param params[] = {
-        PARAM_FUNCTION, PARAM_FUNCTION_REGEX, PARAM_FILE,    PARAM_FILE_REGEX,
-        PARAM_MODULE,   PARAM_MODULE_REGEX,   PARAM_THREAD,  PARAM_PROCESS,
-        PARAM_FROM_MS,  PARAM_TO_MS,          PARAM_CLASSES, PARAM_RECORDING,
-    };
     CLEANUP(strbuf_release) struct strbuf all = {0};
     strbuf_printf(&all, "%llu %d %d %d %d", (unsigned long long)question->snapshot->generation,
                   question->is_diff, (int)spec.direction, (int)spec.key, spec.collapses);
-    for (size_t i = 0; i < ARRAY_LEN(params); i++) {
-        const char *text = request_text(question->request, params[i]);
-        strbuf_append_char(&all, '\0');
-        strbuf_append_text(&all, text != NULL ? text : "");
-    }
+    filter_params_append(question->request, &all);
     TRY(strbuf_result(&all));
     *out = content_hash(all.data, all.len);
     return ERR_OK;

@@ -125,3 +125,20 @@ enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct pr
     json_end_object(&w);
     return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;
 }
+
+enum MHD_Result
+reply_refuse(struct MHD_Connection *connection, int status, enum err code, const char *message)
+{
+    struct problem problem = {.status = status};
+    (void)err_set(&problem.info, code, "%s", message); // told right here
+    return reply_problem(connection, &problem);
+}
+
+enum MHD_Result
+reply_unchanged(struct MHD_Connection *connection, const char *tag, const char *cache)
+{
+    CLEANUP(strbuf_release) struct strbuf nothing = {0};
+    strbuf_append_text(&nothing, "");
+    struct reply reply = {.status = MHD_HTTP_NOT_MODIFIED, .etag = tag, .cache = cache};
+    return reply_send(connection, &reply, &nothing);
+}

@@ -37,5 +37,13 @@ enum MHD_Result reply_queue(struct MHD_Connection *connection,
 // Sends an error: JSON as docs/format/http-api.md says.
 enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct problem *problem);
 
+// Refuses with a sentence.
+enum MHD_Result
+reply_refuse(struct MHD_Connection *connection, int status, enum err code, const char *message);
+
+// 304: what the client has under `tag` still holds.
+enum MHD_Result
+reply_unchanged(struct MHD_Connection *connection, const char *tag, const char *cache);
+
 // The HTTP status of a problem.
 unsigned problem_status(const struct problem *problem);

@@ -42,7 +42,8 @@ static const char *const ranks[] = {"blocks", "bytes", NULL};
 static const char *const growth_classes[] = {"unknown", "growing", "start_up",
                                              "late",    "steady",  NULL};
 
-#define TIME_MAX ((uint64_t)1 << 53)
+#define TIME_MAX       ((uint64_t)1 << 53)
+#define SIZE_MAX_BYTES ((uint64_t)1 << 53)
 
 static const struct param_spec specs[PARAM_COUNT] = {
     [PARAM_TOKEN] = {.name = "token", .kind = VALUE_TEXT},
@@ -57,6 +58,10 @@ static const struct param_spec specs[PARAM_COUNT] = {
     [PARAM_FROM_MS] = {.name = "from_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
     [PARAM_TO_MS] = {.name = "to_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
     [PARAM_CLASSES] = {.name = "classes", .kind = VALUE_LIST, .choices = classes},
+    [PARAM_SIZE_MIN] = {.name = "size_min_bytes", .kind = VALUE_NUMBER, .most = SIZE_MAX_BYTES},
+    [PARAM_SIZE_MAX] = {.name = "size_max_bytes", .kind = VALUE_NUMBER, .most = SIZE_MAX_BYTES},
+    [PARAM_LIFETIME_MIN] = {.name = "lifetime_min_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
+    [PARAM_LIFETIME_MAX] = {.name = "lifetime_max_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
     [PARAM_RECORDING] = {.name = "recording", .kind = VALUE_CHOICE, .choices = recordings},
     [PARAM_DIFF] = {.name = "diff", .kind = VALUE_FLAG},
     [PARAM_COSTS] = {.name = "costs", .kind = VALUE_COSTS},

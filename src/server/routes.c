@@ -10,8 +10,12 @@
  (SIDE | PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_FUNCTION_REGEX) | PARAM_BIT(PARAM_FILE) | \
   PARAM_BIT(PARAM_FILE_REGEX) | PARAM_BIT(PARAM_MODULE) | PARAM_BIT(PARAM_MODULE_REGEX) |      \
   PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_THREAD))
-#define RANGE  (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES))
-#define FILTER (STACKED | RANGE)
+#define RANGE (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES))
+// Of each stack the blocks of some sizes or lifetimes; not over time, which is not recorded.
+#define BLOCKS                                                      \
+ (STACKED | PARAM_BIT(PARAM_SIZE_MIN) | PARAM_BIT(PARAM_SIZE_MAX) | \
+  PARAM_BIT(PARAM_LIFETIME_MIN) | PARAM_BIT(PARAM_LIFETIME_MAX))
+#define FILTER (BLOCKS | RANGE)
 #define DIFF   (PARAM_BIT(PARAM_DIFF) | PARAM_BIT(PARAM_SORT_BY))
 #define COSTS  PARAM_BIT(PARAM_COSTS)
 #define SORT   PARAM_BIT(PARAM_SORT)
@@ -25,8 +29,8 @@ static const struct route routes[] = {
     {"/api/v1/call_sites", FILTER | DIFF | COSTS | SORT | LIMIT | PARAM_BIT(PARAM_STACKS), true,
      false, api_call_sites},
     {"/api/v1/stacks",
-     FILTER | COSTS | SORT | LIMIT | SHAPE | PARAM_BIT(PARAM_OFFSET) | PARAM_BIT(PARAM_NODE) |
-         PARAM_BIT(PARAM_FUNCTION_ID),
+     FILTER | DIFF | COSTS | SORT | LIMIT | SHAPE | PARAM_BIT(PARAM_OFFSET) |
+         PARAM_BIT(PARAM_NODE) | PARAM_BIT(PARAM_FUNCTION_ID),
      true, false, api_stacks},
     {"/api/v1/tree",
      FILTER | DIFF | COSTS | SORT | LIMIT | SHAPE | PARAM_BIT(PARAM_ROOT) | PARAM_BIT(PARAM_DEPTH) |
@@ -44,12 +48,12 @@ static const struct route routes[] = {
     {"/api/v1/series",
      STACKED | PARAM_BIT(PARAM_VALUE) | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_SITES_BY), true,
      false, api_series},
-    {"/api/v1/sizes", STACKED | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_RANK), true, false,
+    {"/api/v1/sizes", BLOCKS | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_RANK), true, false,
      api_sizes},
-    {"/api/v1/lifetimes", STACKED | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_RANK), true, false,
+    {"/api/v1/lifetimes", BLOCKS | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_RANK), true, false,
      api_lifetimes},
-    {"/api/v1/size_lifetime", STACKED, true, false, api_size_lifetime},
-    {"/api/v1/leaks", STACKED | COSTS | LIMIT | PARAM_BIT(PARAM_SITES_BY) | PARAM_BIT(PARAM_GROWTH),
+    {"/api/v1/size_lifetime", BLOCKS, true, false, api_size_lifetime},
+    {"/api/v1/leaks", BLOCKS | COSTS | LIMIT | PARAM_BIT(PARAM_SITES_BY) | PARAM_BIT(PARAM_GROWTH),
      true, false, api_leaks},
     {"/api/v1/ledger", SIDE | PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_MOMENT_MS), false, false,
      api_ledger},

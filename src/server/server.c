@@ -24,6 +24,7 @@
 #include "host/file.h"
 #include "server/answer_watch.h"
 #include "server/assets.h"
+#include "server/event_stream.h"
 #include "server/http.h"
 
 enum {
@@ -100,6 +101,7 @@ prepare(struct server *server, const struct server_options *options, struct err_
                                               .editor = options->editor,
                                               .hides_sources = options->hides_sources};
     http->trees = (struct tree_cache)TREE_CACHE_INIT;
+    http->board = (struct answer_board)ANSWER_BOARD_INIT;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned answers = processors > ANSWERS_MIN ? (unsigned)processors : ANSWERS_MIN;
     TRY(access_new_token(&http->token, info));
@@ -191,7 +193,7 @@ static void tell_reload(struct http *http)
 {
     CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
     CLEANUP(strbuf_release) struct strbuf state = {0};
-    if (http_format_state(snapshot, &state) == ERR_OK) {
+    if (event_format_state(snapshot, &state) == ERR_OK) {
         event_hub_send(&http->events, "recording", snapshot->generation, strbuf_text(&state));
     }
 }
@@ -283,6 +285,7 @@ void server_close(struct server *server)
         (void)sem_destroy(&server->http.answering); // nobody waits any more
     }
     tree_cache_release(&server->http.trees);
+    answer_board_release(&server->http.board);
     served_release(&server->http.served);
     fd_closep(&server->watch_fd);
     free(server);

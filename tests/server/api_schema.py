@@ -49,10 +49,15 @@ SELECTION = {
     "filter": {**{key: Nullable(str) for key in (
         "function", "function_regex", "file", "file_regex", "module", "module_regex", "thread",
         "classes", "recording")},
-        **{key: Nullable(int) for key in ("process", "from_ms", "to_ms")}},
+        **{key: Nullable(int) for key in (
+            "process", "from_ms", "to_ms", "size_min_bytes", "size_max_bytes", "lifetime_min_ms",
+            "lifetime_max_ms")}},
     "range": Nullable({"from_ms": int, "to_ms": int,
                        "classes": [OneOf("in_in", "in_out", "out_in", "out_out")]}),
+    "size_bytes": Nullable({"min": int, "max": int}),
+    "lifetime_ms": Nullable({"min": int, "max": int}),
     "totals": costs_of(COSTS), "recording_totals": costs_of(COSTS), "unavailable": [str],
+    "suppressed": {"stack_count": int, "leaked_bytes": int, "leaked_allocations": int},
     "baseline_totals": Nullable(costs_of(COSTS))}
 TOP = Table(location=Nullable(int), inlined=bool, stack_count=int, cost=int)
 FRAMES = Table(location=Nullable(int), inlined=bool)
@@ -169,6 +174,9 @@ ROUTES = {
                                  symbol_advice=str, frames=int, frames_with_function=int,
                                  frames_with_line=int, costs=costs_of())},
 }
+WORK = {"version": OneOf(1), "begun": int, "finished": int, "abandoned": int, "answers": [
+    {"target": str, "phase": OneOf("waiting", "counting", "packing"), "elapsed_ms": int,
+     "stage": int, "done": int, "total": int}]}
 ROUTES["lifetimes"] = {**ROUTES["sizes"], "unit": OneOf("milliseconds")}
 NO_SELECTION = ("meta", "health", "ledger")
 

@@ -24,7 +24,7 @@ def test_the_description_names_every_route_parameter_and_field(server):
     described = set(re.findall(r"/api/v1/(\w+)|(?<=, `)/(\w+)(?=`)", page))
     names = {first or second for first, second in described}
     assert set(ROUTES) - names == set()
-    assert names - set(ROUTES) <= {"events", "baseline"}
+    assert names - set(ROUTES) <= {"events", "baseline", "work"}
 
     def fields(value):
         if isinstance(value, dict):
@@ -55,6 +55,9 @@ def test_recordings_with_little_in_them_are_answered_too(serve, tmp_path, drawin
             check_answer(route, answer.json)
     answer = server.try_get("summary", from_ms=1)
     assert answer.status == 409 and answer.json["error"]["parameter"] == "from_ms"
+    if "lonely" in drawing:
+        answer = server.try_get("summary", size_max_bytes=1)
+        assert answer.status == 409 and answer.json["error"]["parameter"] == "size_max_bytes"
 
 
 # The numbers
@@ -68,6 +71,13 @@ FILTERS = [
     ({"function_regex": "nobody"}, ["--filter-function", "nobody"]),
     ({"thread": "main", "module_regex": "server$", "function_regex": "walk"},
      ["--thread", "main", "--module", "server$", "--filter-function", "walk"]),
+    ({"size_min_bytes": 60, "size_max_bytes": 100}, ["--size", "60..100"]),
+    ({"size_min_bytes": 100}, ["--size", "100.."]),
+    ({"size_max_bytes": 64, "thread": "main"}, ["--size", "..64", "--thread", "main"]),
+    ({"lifetime_max_ms": 4}, ["--lifetime", "..4ms"]),
+    ({"lifetime_min_ms": 4, "size_min_bytes": 1}, ["--lifetime", "4ms..", "--size", "1.."]),
+    ({"from_ms": 0, "to_ms": 500, "size_min_bytes": 64},
+     ["--time", "0ms..500ms", "--size", "64.."]),
 ]
 
 
@@ -422,6 +432,24 @@ def test_the_mappings_are_those_of_one_moment(server):
         [("live", 1000000), ("file", 9000000)]
 
 
+def test_ranges_of_blocks_are_told_as_they_were_rounded(server):
+    def selection(**params):
+        return server.get("summary", **params)["selection"]
+    sizes = selection(size_min_bytes=85, size_max_bytes=85)
+    assert sizes["size_bytes"] == {"min": 80, "max": 95} and sizes["lifetime_ms"] is None
+    assert sizes["filter"]["size_min_bytes"] == 85
+    assert sizes["totals"]["allocations"] == 1000
+    lived = selection(lifetime_max_ms=1)
+    assert lived["lifetime_ms"] == {"min": 0, "max": 1} and lived["size_bytes"] is None
+    assert lived["totals"]["frees"] == 8
+    assert {"peak_bytes", "temporary"} <= set(lived["unavailable"])
+    histogram = server.get("sizes", size_min_bytes=85, size_max_bytes=85)["buckets"]
+    assert rows(histogram, "low", "blocks") == [(80, 1000)]
+    refused = server.try_get("summary", size_min_bytes=2, size_max_bytes=1)
+    assert (refused.status, refused.json["error"]["parameter"]) == (400, "size_max_bytes")
+    assert server.try_get("series", size_min_bytes=1).status == 400  # not over time
+
+
 def test_filters_by_text_find_what_they_should(server):
     def allocations(**params):
         return server.get("summary", **params)["totals"]["allocations"]
@@ -471,6 +499,35 @@ def test_source_files_are_shown_with_their_costs(serve, tmp_path):
 
 
 # Comparisons
+
+def stacks_by_functions(answer, names, cost):
+    """The sums of a cost by the functions of a stack, innermost first."""
+    sums = {}
+    for first, count, value in rows(answer["stacks"], "frame_first", "frame_count", cost):
+        key = tuple(names[first:first + count])
+        sums[key] = sums.get(key, 0) + value
+    return {key: value for key, value in sums.items() if value}
+
+
+def check_stack_pairs(server):
+    """The two sides are the stacks of the two recordings, put together by their functions' names."""
+    for cost in ("leaked_bytes", "allocations"):
+        both = server.get("stacks", diff=1, sort=cost, limit=0)
+        names = [name_of(both, function) for function in both["frames"]["function"]]
+        for side, column in (("new", "costs"), ("old", "old_costs")):
+            alone = server.get("stacks", recording=side, sort=cost, limit=0)
+            own = [spot_of(alone, location)[0] for location in alone["frames"]["location"]]
+            assert stacks_by_functions(both, names, f"{column}.{cost}") == \
+                stacks_by_functions(alone, own, f"costs.{cost}")
+        larger = [max(pair) for pair in rows(both["stacks"], f"costs.{cost}", f"old_costs.{cost}")]
+        assert larger == sorted(larger, reverse=True) and min(larger) > 0
+        second = server.get("stacks", diff=1, sort=cost, limit=1, offset=1)
+        assert second["total_count"] == both["total_count"] == len(larger)
+        assert rows(second["stacks"], f"costs.{cost}", f"old_costs.{cost}") == \
+            rows(both["stacks"], f"costs.{cost}", f"old_costs.{cost}")[1:2]
+    assert server.try_get("stacks", diff=1, node=1).status == 400
+    assert server.get("stacks", diff=1, offset=1000)["stacks"]["count"] == 0
+
 
 def check_diff(new, old, both, route):
     """The two sides of a diff are the two answers, put together by name."""
@@ -528,6 +585,7 @@ def test_two_recordings_are_compared_by_name(serve, file, tmp_path):
     assert [(spot_of(sites, location)[0], new, old) for location, new, old in rows(
         sites["sites"], "location", "costs.leaked_bytes", "old_costs.leaked_bytes")] == \
         [("load", 39600, 0), ("forget", 0, 700)]
+    check_stack_pairs(server)
     load = server.get("function", diff=1, name="load", costs="allocations")
     assert (load["inclusive"], load["old_inclusive"]) == \
         ({"allocations": 1051}, {"allocations": 10})

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// answer_reply: see answer_reply.h.
+#include "server/answer_reply.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "server/answer.h"
+#include "server/answer_watch.h"
+#include "server/encoding.h"
+#include "server/reply.h"
+
+enum {
+    COMPRESS_FROM_BYTES = 1024,
+    ANSWER_WAIT_S = 30,
+    ANSWER_TIME_MS = 300000,
+};
+
+// What an answer depends on: its tag is the same as long as all of that is.
+static struct etag
+tag_of(const struct http *http, const struct snapshot *snapshot, const char *target)
+{
+    const struct opened *old = snapshot->sides[SIDE_OLD];
+    const uint64_t parts[] = {
+        snapshot->generation,
+        snapshot->sides[SIDE_NEW]->identity,
+        old != NULL ? old->identity : 0,
+        content_hash(target, strlen(target)),
+        content_hash(http->settings.tool_version, strlen(http->settings.tool_version)),
+        http->settings.editor != NULL
+            ? content_hash(http->settings.editor, strlen(http->settings.editor))
+            : 0,
+        http->settings.hides_sources,
+    };
+    return etag_of(content_hash(parts, sizeof(parts)));
+}
+
+// An answer on its way, and its place on the board.
+struct turn {
+    struct http *http;
+    struct MHD_Connection *connection;
+    const struct route *route;
+    struct snapshot *snapshot;
+    const char *target;
+    struct answer_slot *slot; // NULL: the board is full
+};
+
+// Answers a client, as long as it waits, and in the time that an answer may take.
+static MUST_USE enum err
+answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *problem)
+{
+    struct http *http = turn->http;
+    struct answer_watch watch = {.client_fd = http_client_socket(turn->connection),
+                                 .is_closing = &http->is_closing,
+                                 .deadline_ms = monotonic_ms() + ANSWER_TIME_MS,
+                                 .slot = turn->slot};
+    struct cancel cancel = {.ask = answer_watch_ask, .context = &watch};
+    watch.cancel = &cancel;
+    const struct answer_source source = {.settings = &http->settings,
+                                         .snapshot = turn->snapshot,
+                                         .trees = &http->trees,
+                                         .cancel = &cancel};
+    TRY(answer_watch_ask(&watch)); // it may have left while it waited for its turn
+    answer_board_begin(&http->board, turn->slot);
+    enum err outcome = answer_write(&source, turn->route, turn->target, out, problem);
+    if (outcome == ERR_OK || problem->info.code != ERR_OK) {
+        return outcome;
+    }
+    if (watch.is_late) {
+        problem->status = MHD_HTTP_SERVICE_UNAVAILABLE;
+        return err_set(&problem->info, ERR_LIMIT, "the answer takes too long");
+    }
+    if (outcome == ERR_CANCELLED) {
+        return outcome;
+    }
+    return err_set(&problem->info, outcome, "not enough memory for the answer");
+}
+
+static bool wait_for_turn(struct http *http)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until); // cannot fail
+    until.tv_sec += ANSWER_WAIT_S;
+    return sem_timedwait(&http->answering, &until) == 0;
+}
+
+static enum MHD_Result send_json(struct MHD_Connection *connection,
+                                 const struct route *route,
+                                 const struct etag *tag,
+                                 struct strbuf *body)
+{
+    CLEANUP(strbuf_release) struct strbuf packed = {0};
+    struct reply reply = {
+        .status = MHD_HTTP_OK,
+        .type = "application/json",
+        .etag = route->is_volatile ? NULL : tag->text,
+        .cache = route->is_volatile ? NULL : "private, no-cache",
+    };
+    reply.is_gzip = body->len >= COMPRESS_FROM_BYTES &&
+                    accepts_gzip(http_header(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)) &&
+                    gzip_compress(strbuf_bytes(body), GZIP_FAST, &packed) == ERR_OK;
+    return reply_send(connection, &reply, reply.is_gzip ? &packed : body);
+}
+
+// Makes the answer once there is room for one more in the making, and sends it.
+static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag)
+{
+    struct http *http = turn->http;
+    if (!wait_for_turn(http)) {
+        return reply_refuse(turn->connection, MHD_HTTP_SERVICE_UNAVAILABLE, ERR_LIMIT,
+                            "too many questions at once");
+    }
+    CLEANUP(strbuf_release) struct strbuf body = {0};
+    struct problem problem = {0};
+    enum err outcome = answer_in_time(turn, &body, &problem);
+    (void)sem_post(&http->answering); // cannot overflow: it was waited for
+    answer_board_pack(&http->board, turn->slot, outcome);
+    if (outcome == ERR_CANCELLED) {
+        return MHD_NO; // nobody listens
+    }
+    return outcome == ERR_OK ? send_json(turn->connection, turn->route, tag, &body)
+                             : reply_problem(turn->connection, &problem);
+}
+
+enum MHD_Result answer_reply_send(struct http *http,
+                                  struct MHD_Connection *connection,
+                                  const struct route *route,
+                                  const char *target)
+{
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
+    struct etag tag = tag_of(http, snapshot, target);
+    const char *known = http_header(connection, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    if (!route->is_volatile && etag_is_in(&tag, known)) {
+        return reply_unchanged(connection, tag.text, "private, no-cache");
+    }
+    struct turn turn = {.http = http,
+                        .connection = connection,
+                        .route = route,
+                        .snapshot = snapshot,
+                        .target = target,
+                        .slot = answer_board_enter(&http->board, target)};
+    enum MHD_Result sent = take_turn(&turn, &tag);
+    answer_board_leave(&http->board, turn.slot);
+    return sent;
+}
+
+enum MHD_Result answer_reply_send_meta(struct http *http, struct MHD_Connection *connection)
+{
+    static const char target[] = "/api/v1/meta";
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
+    CLEANUP(strbuf_release) struct strbuf body = {0};
+    struct problem problem = {0};
+    const struct route *route = route_find(target);
+    struct etag tag = tag_of(http, snapshot, target);
+    const struct answer_source source = {
+        .settings = &http->settings, .snapshot = snapshot, .trees = &http->trees};
+    if (answer_write(&source, route, target, &body, &problem) != ERR_OK) {
+        return reply_refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, ERR_NO_MEMORY,
+                            "not enough memory for the answer");
+    }
+    return send_json(connection, route, &tag, &body);
+}
+
+enum MHD_Result answer_reply_send_work(struct http *http, struct MHD_Connection *connection)
+{
+    CLEANUP(strbuf_release) struct strbuf body = {0};
+    struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
+    return answer_board_write(&http->board, &body) == ERR_OK ? reply_send(connection, &reply, &body)
+                                                             : MHD_NO;
+}

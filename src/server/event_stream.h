@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// event_stream: the response that never ends: what event_hub tells, sent to one page as it happens.
+// Context: H; the connection's thread, which sleeps between two events.
+#pragma once
+
+#include "server/http.h"
+
+enum MHD_Result event_stream_send(struct http *http, struct MHD_Connection *connection);
+
+// The JSON of the events "hello" and "recording".
+enum err event_format_state(const struct snapshot *snapshot, struct strbuf *out) MUST_USE;
