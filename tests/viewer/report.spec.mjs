@@ -58,6 +58,15 @@ function shownBy(page) {
   });
 }
 
+/** As a link of the page leads to a view: without loading the page again. */
+async function follow(page, fragment) {
+  await page.page.evaluate((hash) => new Promise((resolve) => {
+    window.addEventListener('hashchange', () => resolve(null), { once: true });
+    window.location.hash = hash;
+  }), fragment);
+  await page.idle();
+}
+
 const COSTS = ['leaked_bytes', 'allocations', 'own_peak_bytes'];
 const helper = () => report(file, ['--thread', 'helper']);
 const helperId = () => report(file).threads.find((thread) => thread.name === 'helper').thread_id;
@@ -73,9 +82,12 @@ const FRAGMENTS = [
 
 describe('a report file', () => {
   it('shows what the server shows, in every view', async () => {
+    for (const page of [viewer, served]) {
+      await page.open('#/source');
+    }
     for (const fragment of FRAGMENTS) {
-      await viewer.open(`#/${fragment}`);
-      await served.open(`#/${fragment}`);
+      await follow(viewer, `#/${fragment}`);
+      await follow(served, `#/${fragment}`);
       const shown = await shownBy(viewer);
       assert.ok(shown.length > 1, fragment);
       assert.deepEqual(shown, await shownBy(served), fragment);
@@ -95,6 +107,7 @@ describe('a report file', () => {
   });
 
   it('has callers, callees and lines of every function', async () => {
+    await viewer.open('#/functions');
     await served.open('#/functions');
     const functions = await served.page.evaluate(async () => (await fetch('/api/v1/functions?limit=0')).json());
     const { code } = functions;
@@ -103,8 +116,8 @@ describe('a report file', () => {
       const module = code.functions.module[place];
       const fragment = `#/functions?cost=allocations&${new URLSearchParams({
         fn: code.functions.name[place] || `#${code.functions.id[place]}`, fn_module: module === null ? '' : code.modules.path[module] })}`;
-      await viewer.open(fragment);
-      await served.open(fragment);
+      await follow(viewer, fragment);
+      await follow(served, fragment);
       // Lines with equal costs may change places.
       assert.deepEqual((await shownBy(viewer)).sort(), (await shownBy(served)).sort(), fragment);
     }
