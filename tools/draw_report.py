@@ -10,14 +10,12 @@ what it wrote. For the README: after `make demo`,
     tools/draw_report.py docs/report.svg 54 "cairn report -n 2 -s 1 shop.cairn" \
         build/bin/cairn report -n 2 -s 1 --max-depth 16 build/demo/shop.cairn
 """
-import fcntl
 import html
 import os
-import pty
 import re
-import struct
 import sys
-import termios
+
+import terminal
 
 COLUMNS, ROWS = 100, 60
 CELL_WIDTH, LINE_HEIGHT, MARGIN, BAR = 8.4, 18, 16, 28
@@ -29,20 +27,9 @@ ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
 
 def output_of(command):
     """What the command writes to a terminal."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-        os.execvpe(command[0], command, {**os.environ, "TERM": "xterm-256color", "PAGER": "cat"})
-    written = b""
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:  # how Linux tells that the other end has closed
-            break
-        if not part:
-            break
-        written += part
-    if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
+    status, written = terminal.run(
+        command, {**os.environ, "TERM": "xterm-256color", "PAGER": "cat"}, COLUMNS, ROWS)
+    if status != 0:
         sys.exit(f"draw_report: {command[0]} failed:\n{written.decode(errors='replace')}")
     return written.decode(errors="replace").replace("\r\n", "\n")
 

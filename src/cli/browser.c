@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "host/strbuf.h"
+#include "host/file.h"
 
 static const char opener[] = "xdg-open";
 
@@ -23,27 +23,9 @@ static bool is_set(const char *name)
     return value != NULL && value[0] != '\0';
 }
 
-static bool is_in_path(const char *program)
-{
-    const char *path = getenv("PATH");
-    path = path != NULL ? path : "/usr/bin:/bin";
-    while (*path != '\0') {
-        size_t len = strcspn(path, ":");
-        CLEANUP(strbuf_release) struct strbuf candidate = {0};
-        strbuf_append(&candidate, path, len);
-        strbuf_append_char(&candidate, '/');
-        strbuf_append_text(&candidate, program);
-        if (access(strbuf_text(&candidate), X_OK) == 0) {
-            return true;
-        }
-        path += len + (path[len] == ':');
-    }
-    return false;
-}
-
 bool browser_is_there(void)
 {
-    return (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")) && is_in_path(opener);
+    return (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")) && file_is_in_path(opener);
 }
 
 static void destroy_attributes(posix_spawnattr_t *attributes)

@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "cli/command.h"
 #include "cli/record_run.h"
-#include "host/strbuf.h"
+#include "host/file.h"
 
 struct record_fields {
     struct record_settings settings;
@@ -157,24 +157,6 @@ static bool is_recording(const char *path)
            stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) != 0;
 }
 
-static bool is_in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    path = path != NULL ? path : "/usr/bin:/bin";
-    while (*path != '\0') {
-        size_t len = strcspn(path, ":");
-        CLEANUP(strbuf_release) struct strbuf candidate = {0};
-        strbuf_append(&candidate, path, len);
-        strbuf_append_char(&candidate, '/');
-        strbuf_append_text(&candidate, name);
-        if (access(strbuf_text(&candidate), X_OK) == 0) {
-            return true;
-        }
-        path += len + (path[len] == ':');
-    }
-    return false;
-}
-
 // `cairn reprot FILE`: no such program, but nearly a command.
 static int suggest_command(const char *word)
 {
@@ -182,7 +164,7 @@ static int suggest_command(const char *word)
         STATUS_NO_PROGRAM = 127
     };
     const struct command *near = strchr(word, '/') == NULL ? command_suggest(word) : NULL;
-    if (near == NULL || is_in_path(word)) {
+    if (near == NULL || file_is_in_path(word)) {
         return STATUS_OK;
     }
     struct err_info info;

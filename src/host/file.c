@@ -121,6 +121,24 @@ enum err file_absolute_path(const char *path, struct strbuf *out, struct err_inf
     return strbuf_result(out);
 }
 
+bool file_is_in_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    path = path != NULL ? path : "/usr/bin:/bin";
+    while (*path != '\0') {
+        size_t len = strcspn(path, ":");
+        CLEANUP(strbuf_release) struct strbuf candidate = {0};
+        strbuf_append(&candidate, path, len);
+        strbuf_append_char(&candidate, '/');
+        strbuf_append_text(&candidate, program);
+        if (access(strbuf_text(&candidate), X_OK) == 0) {
+            return true;
+        }
+        path += len + (path[len] == ':');
+    }
+    return false;
+}
+
 enum err file_write_all(int fd, struct bytes data, const char *path, struct err_info *info)
 {
     while (data.len > 0) {

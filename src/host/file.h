@@ -40,6 +40,10 @@ enum err file_make_parents(const char *path, struct err_info *info) MUST_USE;
 // link in its last part stays.
 enum err file_absolute_path(const char *path, struct strbuf *out, struct err_info *info) MUST_USE;
 
+// Whether a shell would find the program: in one of the folders of PATH, or in /usr/bin and /bin
+// where that is not set.
+bool file_is_in_path(const char *program);
+
 // Writes all of `data`, through short writes and EINTR.
 enum err file_write_all(int fd, struct bytes data, const char *path, struct err_info *info)
     MUST_USE;

@@ -169,6 +169,37 @@ static void parents_are_made_once(void **state)
     assert_int_equal(rmdir("a"), 0);
 }
 
+static void programs_are_found_in_the_path(void **state)
+{
+    (void)state;
+    const char *before = getenv("PATH");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    assert_int_equal(mkdir("programs", 0777), 0);
+    assert_int_equal(close(open("programs/one", O_CREAT | O_WRONLY | O_CLOEXEC, 0700)), 0);
+    assert_int_equal(close(open("programs/text", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+    static const struct {
+        const char *path;
+        const char *program;
+        bool is_found;
+    } cases[] = {
+        {"programs", "one", true},    {"/nowhere:programs", "one", true},
+        {"programs:", "one", true},   {"/nowhere", "one", false},
+        {"", "one", false},           {"programs", "two", false},
+        {"programs", "text", false},  {NULL, "sh", true},
+        {NULL, "no such one", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(
+            cases[i].path != NULL ? setenv("PATH", cases[i].path, 1) : unsetenv("PATH"), 0);
+        assert_int_equal(file_is_in_path(cases[i].program), cases[i].is_found);
+    }
+    if (kept != NULL) {
+        assert_int_equal(setenv("PATH", kept, 1), 0);
+    }
+    free(kept);
+    assert_int_equal(unlink("programs/one") + unlink("programs/text") + rmdir("programs"), 0);
+}
+
 static void cleanups_accept_nothing_and_keep_errno(void **state)
 {
     (void)state;
@@ -197,6 +228,7 @@ int main(void)
         cmocka_unit_test(reading_stops_at_the_cap),
         cmocka_unit_test(failures_name_the_file),
         cmocka_unit_test(parents_are_made_once),
+        cmocka_unit_test(programs_are_found_in_the_path),
         cmocka_unit_test(cleanups_accept_nothing_and_keep_errno),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);

@@ -25,26 +25,7 @@
 #include "recording/recording_writer.h"
 #include "recording/schema.h"
 #include "recording/test_folder.h"
-
-static const char small_text[] =
-    "thread main\n"
-    "app!main(app.c:12);libx.so!load(x.c:3)=>grow(v.h:9) 10 640 4 256\n"
-    "  @0 4 256\n"
-    "  @3 6 384 4 256\n"
-    "  size 14 10 640\n"
-    "  cohort 0 3 4 256\n"
-    "thread worker\n"
-    "app!main(app.c:12);app!work 3 30 3 30 3 30\n"
-    "  @1 3 30 3 30 3\n"
-    "  size 9 3 30\n"
-    "  life 1 3 30\n";
-
-static void must(enum err err, const struct err_info *info)
-{
-    if (err != ERR_OK) {
-        fail_msg("%s: %s", err_name(err), info->text);
-    }
-}
+#include "recording/test_recording.h"
 
 // The bytes of a file that holds `recording`.
 static void written(const struct recording *recording,
@@ -62,7 +43,7 @@ static void small_file(void *state, uint32_t group_count, struct strbuf *out)
 {
     struct err_info info = {0};
     CLEANUP(recording_release) struct recording small = {0};
-    must(recording_from_text(small_text, &small, &info), &info);
+    must(recording_from_text(test_recording_text, &small, &info), &info);
     small.meta.state = REC_STATE_FINISHED;
     written(&small, &(struct recording_write_options){.group_count = group_count}, state, out);
 }

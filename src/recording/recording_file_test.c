@@ -23,26 +23,7 @@
 #include "recording/recording_writer.h"
 #include "recording/schema.h"
 #include "recording/test_folder.h"
-
-static const char small_text[] =
-    "thread main\n"
-    "app!main(app.c:12);libx.so!load(x.c:3)=>grow(v.h:9) 10 640 4 256\n"
-    "  @0 4 256\n"
-    "  @3 6 384 4 256\n"
-    "  size 14 10 640\n"
-    "  cohort 0 3 4 256\n"
-    "thread worker\n"
-    "app!main(app.c:12);app!work 3 30 3 30 3 30\n"
-    "  @1 3 30 3 30 3\n"
-    "  size 9 3 30\n"
-    "  life 1 3 30\n";
-
-static void must(enum err err, const struct err_info *info)
-{
-    if (err != ERR_OK) {
-        fail_msg("%s: %s", err_name(err), info->text);
-    }
-}
+#include "recording/test_recording.h"
 
 static void assert_same(const struct recording *want, const struct recording *got)
 {
@@ -137,7 +118,7 @@ static void a_small_recording_comes_back_whatever_the_options(void **state)
     };
     struct err_info info = {0};
     CLEANUP(recording_release) struct recording small = {0};
-    must(recording_from_text(small_text, &small, &info), &info);
+    must(recording_from_text(test_recording_text, &small, &info), &info);
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
         round_trip(&small, &options[i], test_path(*state, "small.cairn"));
     }
@@ -255,7 +236,7 @@ static void a_full_disk_leaves_the_old_file_and_no_litter(void **state)
     CLEANUP(recording_release) struct recording small = {0};
     CLEANUP(recording_release) struct recording large = {0};
     CLEANUP(recording_release) struct recording opened = {0};
-    must(recording_from_text(small_text, &small, &info), &info);
+    must(recording_from_text(test_recording_text, &small, &info), &info);
     assert_int_equal(recording_random_realistic(1, 5000, &large), ERR_OK);
     must(recording_write(&small, path, NULL, &info), &info);
     ignore_file_size_signal();

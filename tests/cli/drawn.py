@@ -6,8 +6,9 @@ CAIRN_BUILD names the build directory; CAIRN_BIN another executable than the one
 import json
 import os
 import pathlib
-import pty
 import subprocess
+
+import terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", ROOT / "build")).resolve()
@@ -47,18 +48,6 @@ def draw_to(path, drawing):
 
 def on_terminal(*arguments, more=None):
     """What a terminal of 80 columns receives."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execve(CAIRN, ["cairn", *map(str, arguments)], environment(more))
-    seen = b""
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:  # how Linux tells that the other end has closed
-            break
-        if not part:
-            break
-        seen += part
-    os.close(terminal)
-    assert os.waitpid(pid, 0)[1] == 0
+    status, seen = terminal.run([CAIRN, *arguments], environment(more))
+    assert status == 0
     return seen

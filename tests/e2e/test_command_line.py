@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command lines that people have in their fingers, and what they see."""
 import json
-import os
-import pty
 import re
 import shlex
 import signal
@@ -10,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+import terminal
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from waiting import read_until
@@ -151,22 +150,9 @@ def test_colour_on_a_terminal_unless_told_otherwise(record):
     recording = record(PROGRAMS / "objects")
     seen = {}
     for options in ((), ("--no-color",)):
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.execve(CAIRN, [str(CAIRN), "report", *options, str(recording.path)],
-                      environment({"TERM": "xterm", "PAGER": "cat"}))
-        text = b""
-        while True:
-            try:
-                part = os.read(terminal, 65536)
-            except OSError:  # how Linux tells that the other end has closed
-                break
-            if not part:
-                break
-            text += part
-        assert os.waitpid(pid, 0)[1] == 0
-        os.close(terminal)
-        seen[options] = text
+        status, seen[options] = terminal.run([CAIRN, "report", *options, recording.path],
+                                             environment({"TERM": "xterm", "PAGER": "cat"}))
+        assert status == 0
     assert b"\x1b[" in seen[()]
     plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\r", b"", seen[()])
     assert b"chosen_point" in plain
@@ -188,10 +174,6 @@ def test_help_for_people(scratch):
 
 def test_a_terminal_shows_the_recorder_alive(scratch):
     """On a terminal the program's own lines come through unchanged, then the summary."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execve(CAIRN, [str(CAIRN), "-o", str(scratch / "x.cairn"), ENDING], environment())
-    seen = read_until(terminal, b"cairn report")
-    os.waitpid(pid, 0)
-    os.close(terminal)
+    _, seen = terminal.run([CAIRN, "-o", scratch / "x.cairn", ENDING], environment())
+    assert b"cairn report" in seen
     assert b"to stdout\r\n" in seen and b"to stderr\r\n" in seen

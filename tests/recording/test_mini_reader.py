@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The specification, the reader written from it, and the C reader say the same of every file."""
-import importlib.util
 import json
 import os
 import pathlib
 import re
 import subprocess
 
+import mini_reader
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -15,16 +15,6 @@ SPEC = ROOT / "docs/format/recording.md"
 
 # What the C reader mends is not what was written: these tables of the file of wild numbers are left.
 UNMENDED = ["strings", "modules", "symbols", "counters", "totals", "slices"]
-
-
-def load_mini_reader():
-    spec = importlib.util.spec_from_file_location("mini_reader", ROOT / "tools/mini_reader.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-mini_reader = load_mini_reader()
 
 
 def write(kind, path):
