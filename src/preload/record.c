@@ -5,6 +5,7 @@
 #include "preload/guard.h"
 #include "preload/record_mapping.h"
 #include "session/nursery.h"
+#include "unwind/again.h"
 
 // The frame of the hook that calls us, or of us: guard.h compares these addresses.
 #define OUR_FRAME ((uint64_t)__builtin_frame_address(0))
@@ -72,7 +73,7 @@ static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
 // The slot of the stack that begins with `caller`. In most cases it is that of the last event.
 ALWAYS_INLINE uint32_t find_slot(struct thread_state *t, const struct unwind_regs *caller)
 {
-    const uint64_t again = unwind_thread_again(t->unwind, caller);
+    const uint64_t again = unwind_again(t->unwind, caller);
     const uint32_t slot = stack_dictionary_find(&t->stacks, again);
     if (UNLIKELY(slot == STACK_SLOT_NONE || t->check_unwind)) {
         return walk_to_slot(t, caller, again);

@@ -111,19 +111,19 @@ static uint32_t wire_flags(const struct stack_view *stack)
 }
 
 // The slot for a stack that has none: a free one of its two, else one that is taken from another
-// stack. What is held still means that one, so it goes first.
+// stack, if possible one that nothing held means. What means the old one must go first.
 static enum err
 choose_slot(struct stack_dictionary *d, struct lane_producer *p, uint64_t name, uint32_t *slot)
 {
+    const uint32_t first = stack_dictionary_first(d, name);
     const uint32_t second = stack_dictionary_second(d, name);
-    *slot = stack_dictionary_first(d, name);
-    if (d->stacks.names[*slot] == 0) {
+    const bool is_second_wanted = d->stacks.names[second] == 0 || d->stacks.evictions % 2 != 0;
+    *slot = d->stacks.names[first] != 0 && is_second_wanted ? second : first;
+    if (d->stacks.names[*slot] == 0 || !nursery_uses(p, *slot)) {
         return ERR_OK;
     }
-    if (d->stacks.names[second] == 0 || d->stacks.evictions % 2 != 0) {
-        *slot = second;
-    }
-    return d->stacks.names[*slot] == 0 || nursery_flush(p) ? ERR_OK : ERR_DEAD;
+    *slot = *slot == first ? second : first;
+    return !nursery_uses(p, *slot) || nursery_flush(p) ? ERR_OK : ERR_DEAD;
 }
 
 // Sends frames [first, end) as one record; the last one of a stack names its slot.

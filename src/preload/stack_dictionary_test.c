@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "session/nursery.h"
 #include "session/session_join.h"
 #include "session/wire.h"
 #include "unwind/unwind.h"
@@ -21,6 +22,8 @@
 #define NAMES_MAX  2048u
 #define FRAMES_MAX 400u
 #define NODES_MAX  (1u << 20) // of the reader's table; a power of two
+
+#define HELD_BLOCKS 20000u
 
 // The reader's knowledge of one lane, in the plainest form.
 struct reader_node {
@@ -35,6 +38,9 @@ struct reader {
     uint64_t bias[WIRE_MODULE_SLOTS + 1];
     uint32_t resets;
     uint64_t stack_records;
+    const uint64_t *names; // of the stacks of blocks, by their numbers
+    uint32_t blocks;
+    uint32_t pairs; // of them
 };
 
 struct fixture {
@@ -128,6 +134,25 @@ static size_t read_module(struct reader *r, const uint64_t *word)
     return 4 + ((word[0] >> 24 & 0xff) + 7) / 8 + ((word[0] >> 32 & 0xffff) + 7) / 8;
 }
 
+// What a block's address says of it, so that the reader knows what it was sent for.
+static uint64_t address_of(uint32_t number)
+{
+    return 0x100000 + (uint64_t)number * 16;
+}
+
+static void read_block(struct reader *r, uint64_t number, uint32_t slot)
+{
+    assert_true(number < HELD_BLOCKS);
+    assert_int_equal(r->slots[slot], r->names[number]);
+    r->blocks++;
+}
+
+static void read_pair(struct reader *r, const uint64_t *word)
+{
+    read_block(r, wire_pair_size(word[0]), wire_pair_slot(word[0]));
+    r->pairs++;
+}
+
 // Reads all that was published.
 static void read_all(struct fixture *f)
 {
@@ -148,6 +173,27 @@ static void read_all(struct fixture *f)
             break;
         case WIRE_MODULE:
             words = read_module(&f->reader, word);
+            break;
+        case WIRE_ALLOC:
+            read_block(&f->reader, ((word[0] >> 8) - address_of(0)) / 16,
+                       word[1] >> WIRE_SIZE_BITS);
+            words = 2;
+            break;
+        case WIRE_PAIR:
+        case WIRE_PAIR_TEMPORARY:
+            read_pair(&f->reader, word);
+            break;
+        case WIRE_PAIRS:
+            assert_int_equal((uint32_t)word[1], 1); // no two of one size
+            read_pair(&f->reader, word);
+            words = 2;
+            break;
+        case WIRE_RISE:
+            words = 2;
+            break;
+        case WIRE_TICK:
+        case WIRE_FREE:
+        case WIRE_FREE_TEMPORARY:
             break;
         default:
             fail_msg("tag %lu", (unsigned long)(word[0] & 0xff));
@@ -242,6 +288,47 @@ static void random_stacks_arrive_frame_by_frame(void **state)
     }
 }
 
+// Blocks of many stacks are held back, freed or not, while new stacks drive out old ones: whatever
+// was held is said of the stack that it was held for.
+static void what_is_held_keeps_its_stack(void **state)
+{
+    (void)state;
+    struct fixture *f = open_fixture();
+    nursery_init(&f->producer);
+    f->lane->nursery.trial_ticks = UINT32_MAX; // holds, however little there is to gain
+    atomic_store(&f->mapping.header->clock_ms, 1);
+    uint64_t random = 5;
+    uint64_t names[HELD_BLOCKS];
+    f->reader.names = names;
+    for (uint32_t i = 0; i < HELD_BLOCKS; i++) {
+        uint64_t pcs[2] = {0x10000 + next_random(&random) % 5000, 0x20000};
+        struct unwind_frame frames[2];
+        const struct stack_view stack = make_stack(frames, pcs, 2);
+        uint32_t slot = stack_dictionary_find(&f->dictionary, stack.name);
+        if (slot == STACK_SLOT_NONE) {
+            assert_int_equal(stack_dictionary_define(&f->dictionary, &f->producer, &stack, &slot),
+                             ERR_OK);
+        }
+        names[i] = stack.name;
+        assert_true(nursery_begin(&f->producer));
+        // The first is large, so that others stay below it. Sizes are numbers: a pair says whose it
+        // is.
+        assert_true(nursery_allocate(&f->producer, address_of(i), i == 0 ? 1u << 30 : i, slot));
+        if (i == 0 || i % 3 == 0) {
+            assert_true(nursery_free(&f->producer, address_of(i)));
+        }
+        if (i % 200 == 0) {
+            atomic_fetch_add(&f->mapping.header->clock_ms, 1);
+        }
+        read_all(f);
+    }
+    assert_true(nursery_flush(&f->producer));
+    read_all(f);
+    assert_int_equal(f->reader.blocks, HELD_BLOCKS);
+    assert_true(f->reader.pairs > HELD_BLOCKS / 10);
+    close_fixture(f);
+}
+
 static void what_is_known_is_not_sent_again(void **state)
 {
     (void)state;
@@ -321,6 +408,7 @@ int main(void)
         cmocka_unit_test(what_is_known_is_not_sent_again),
         cmocka_unit_test(cut_empty_and_very_deep_stacks_are_sent),
         cmocka_unit_test(random_stacks_arrive_frame_by_frame),
+        cmocka_unit_test(what_is_held_keeps_its_stack),
         cmocka_unit_test(each_note_is_counted_once_for_a_stack),
         cmocka_unit_test(a_dead_recorder_is_reported),
     };

@@ -12,7 +12,6 @@ struct copy {
     struct nursery_tables *tables;
     uint32_t set_count;
     uint64_t write_pos;
-    uint64_t held_bytes;
 };
 
 struct nursery_hold nursery_reader_hold(struct lane_header *lane)
@@ -22,10 +21,7 @@ struct nursery_hold nursery_reader_hold(struct lane_header *lane)
     // whoever looks there after this.
     struct nursery_hold hold = {.since_ms =
                                     atomic_load_explicit(&n->since_ms, memory_order_acquire)};
-    // In this order: the thread raises the second before it lowers the first.
-    hold.bytes = atomic_load_explicit(&n->highest_bytes, memory_order_acquire);
-    const uint64_t peak = atomic_load_explicit(&n->held_peak_bytes, memory_order_relaxed);
-    hold.bytes = peak > hold.bytes ? peak : hold.bytes;
+    hold.bytes = atomic_load_explicit(&n->highest_bytes, memory_order_relaxed);
     if (*(const volatile uint64_t *)&n->hold_count == 0) {
         hold.since_ms = UINT64_MAX;
     }
@@ -102,7 +98,7 @@ static enum err put_folds(const struct copy *c, struct u64_vec *out)
 }
 
 // The blocks that are the thread's latest, or all the others.
-static enum err put_blocks(struct copy *c, bool latest, struct u64_vec *out)
+static enum err put_blocks(const struct copy *c, bool latest, struct u64_vec *out)
 {
     for (uint32_t i = 0; i < c->set_count * NURSERY_WAYS; i++) {
         const struct nursery_set *set = c->tables->sets + i / NURSERY_WAYS;
@@ -111,7 +107,6 @@ static enum err put_blocks(struct copy *c, bool latest, struct u64_vec *out)
             const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
             TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, set->addresses[way])));
             TRY(u64_vec_push(out, wire_slot_size(slot, set->sizes[way])));
-            c->held_bytes += set->sizes[way];
         }
     }
     return ERR_OK;
@@ -120,13 +115,11 @@ static enum err put_blocks(struct copy *c, bool latest, struct u64_vec *out)
 static enum err put_rise(const struct copy *c, struct u64_vec *out)
 {
     const struct nursery *n = &c->head;
-    const uint64_t highest = atomic_load_explicit(&n->highest_bytes, memory_order_relaxed);
-    const uint64_t held = atomic_load_explicit(&n->held_peak_bytes, memory_order_relaxed);
-    const uint64_t now = (uint64_t)n->sent_bytes + highest;
-    const uint64_t peak = (int64_t)now > n->peak_bytes ? now : (uint64_t)n->peak_bytes;
+    const int64_t room = n->room_bytes < n->low_room_bytes ? n->room_bytes : n->low_room_bytes;
+    const uint64_t peak = (uint64_t)n->ceiling_bytes - (uint64_t)room;
     const uint64_t rise = peak - (uint64_t)n->start_bytes;
     TRY(u64_vec_push(out, wire_word(WIRE_RISE, (int64_t)rise > 0 ? rise : 0)));
-    return u64_vec_push(out, highest > held ? highest : held);
+    return u64_vec_push(out, atomic_load_explicit(&n->highest_bytes, memory_order_relaxed));
 }
 
 // Leaves the nursery as if the thread had sent it all.
@@ -142,10 +135,8 @@ static void empty(struct lane_header *lane, const struct copy *c)
     }
     memset(tables->folds, 0, sizeof(tables->folds));
     memset(n->touched, 0, sizeof(n->touched));
-    n->taken_bytes += c->held_bytes;
     n->hold_count = 0;
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
-    atomic_store_explicit(&n->highest_bytes, 0, memory_order_relaxed);
 }
 
 enum err nursery_reader_take(struct lane_header *lane,

@@ -83,6 +83,7 @@ struct fixture {
     struct drain drain;
     struct lane_producer lanes[LANES_MAX];
     uint32_t lane_count;
+    bool is_stubborn; // lanes never give up holding
     uint64_t clock_ms;
     uint64_t monotonic_ns;
 };
@@ -106,6 +107,7 @@ static void open_lane(struct fixture *f, uint32_t process, struct lane_producer 
     assert_int_equal(session_claim_lane(&f->mapping, process, (uint32_t)getpid(), &lane), ERR_OK);
     lane_producer_init(p, f->mapping.header, lane);
     nursery_init(p);
+    p->lane->nursery.trial_ticks = f->is_stubborn ? UINT32_MAX : 0;
     assert_true(nursery_begin(p));
     for (uint32_t slot = 0; slot < STACKS; slot++) {
         uint64_t *frames = lane_producer_begin_stack(p, slot, WIRE_STACK_HAS_SLOT, 0, 1);
@@ -116,9 +118,9 @@ static void open_lane(struct fixture *f, uint32_t process, struct lane_producer 
     lane_producer_publish(p);
 }
 
-static void open_fixture(struct fixture *f, uint32_t lane_count, uint32_t flags)
+static void open_fixture(struct fixture *f, uint32_t lane_count, uint32_t flags, bool is_stubborn)
 {
-    *f = (struct fixture){.clock_ms = 1, .lane_count = lane_count};
+    *f = (struct fixture){.clock_ms = 1, .lane_count = lane_count, .is_stubborn = is_stubborn};
     const struct session_options options = {.flags = flags, .max_frames = 64};
     assert_int_equal(session_create(&options, &f->session, NULL), ERR_OK);
     atomic_store(&f->session.header->state, SESSION_RUNNING);
@@ -354,8 +356,8 @@ static void run_taste(const struct taste *taste, uint64_t seed)
     static struct fixture held;
     static struct fixture sent;
     static struct stream streams[2];
-    open_fixture(&held, taste->lanes, SESSION_FOLLOW_CHILDREN);
-    open_fixture(&sent, taste->lanes, SESSION_FOLLOW_CHILDREN | SESSION_NO_NURSERY);
+    open_fixture(&held, taste->lanes, SESSION_FOLLOW_CHILDREN, seed % 2 == 0);
+    open_fixture(&sent, taste->lanes, SESSION_FOLLOW_CHILDREN | SESSION_NO_NURSERY, false);
     for (uint32_t i = 0; i < 2; i++) {
         streams[i] = (struct stream){.taste = taste, .random = seed * 0x9e3779b97f4a7c15 + 1};
         run_stream(i == 0 ? &held : &sent, streams + i);
@@ -428,6 +430,7 @@ enum {
 #else
     SCRIPT_EVENTS = 120,
 #endif
+    CROWDED_FOLDS = 2,
 };
 
 struct script_event {
@@ -443,6 +446,16 @@ struct script {
     struct script_event events[SCRIPT_EVENTS];
     struct told after[SCRIPT_EVENTS + 1]; // that many events
 };
+
+// The n-th size with which blocks of `slot` come to one of the first folds, to meet others there.
+static uint64_t crowded_size(uint32_t slot, uint32_t n)
+{
+    uint32_t size = 0;
+    for (uint32_t found = 0; found <= n; found += nursery_fold_index(slot, size) < CROWDED_FOLDS) {
+        size++;
+    }
+    return size;
+}
 
 // Many blocks in few sets, and many sizes and stacks in few folds; a first large one makes room
 // below the maximum.
@@ -460,7 +473,7 @@ static void write_script(struct script *script)
         e->freed = is_free || is_move ? live[--live_count] : 0;
         if (!is_free) {
             e->made = 0x100000 + (uint64_t)i * 0x10000000;
-            e->size_bytes = i == 0 ? 100000 : 1 + (r >> 20) % 4;
+            e->size_bytes = i == 0 ? 100000 : crowded_size(i % STACKS, (r >> 20) % 4);
             live[live_count++] = e->made;
         }
     }
@@ -516,7 +529,7 @@ static void a_thread_may_be_killed_between_any_two_instructions(void **state)
     (void)state;
     static struct fixture f;
     static struct nursery_tables scratch;
-    open_fixture(&f, 1, SESSION_FOLLOW_CHILDREN);
+    open_fixture(&f, 1, SESSION_FOLLOW_CHILDREN, true);
     struct script *script =
         mmap(NULL, sizeof(*script), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(script, MAP_FAILED);

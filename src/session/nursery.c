@@ -5,37 +5,9 @@
 
 #include "session/nursery_turn.h"
 
-// Blocks from this size on are sent at once: they are few, and matter.
-#define HELD_SIZE_MAX (1u << 20)
-
-// The sum of what was sent is about to change: notes how high the sum was in the stretch that ends.
-static void end_stretch(struct nursery *n)
-{
-    const uint64_t highest = nursery_relaxed(&n->highest_bytes);
-    const int64_t sum = n->sent_bytes + (int64_t)highest;
-    n->peak_bytes = sum > n->peak_bytes ? sum : n->peak_bytes;
-    if (highest > nursery_relaxed(&n->held_peak_bytes)) {
-        atomic_store_explicit(&n->held_peak_bytes, highest, memory_order_relaxed);
-    }
-}
-
-// Blocks of `held_change` bytes came to be held, and of `sent_change` to be sent and alive.
-static void move_sum(struct nursery *n, int64_t held_change, int64_t sent_change)
-{
-    end_stretch(n);
-    const uint64_t held = nursery_relaxed(&n->held_bytes) + (uint64_t)held_change;
-    atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
-    atomic_store_explicit(&n->highest_bytes, held, memory_order_relaxed);
-    n->sent_bytes += sent_change;
-    nursery_set_limit(n);
-}
-
-void nursery_set_limit(struct nursery *n)
-{
-    const int64_t room = n->is_holding != 0 ? n->ceiling_bytes - n->sent_bytes : 0;
-    const int64_t limit = room < INT32_MAX ? room : INT32_MAX; // so that a size has 32 bits
-    n->limit_bytes = limit > 0 ? (uint64_t)limit : 0;
-}
+// Of so many pairs that meet another's fold, one takes it over; the others are sent at once. So a
+// fold that is much used is not displaced by each that is seen once, and those cost little.
+#define PASSED_BY_MAX 4u
 
 // Sends the block in `way` of `set`, which is HELD; it is SENT then.
 static bool send_block(struct lane_producer *p, struct nursery_set *set, uint32_t way)
@@ -55,9 +27,10 @@ static bool send_block(struct lane_producer *p, struct nursery_set *set, uint32_
     lane_producer_publish(p);
     nursery_fence();
     nursery_set_state(set, way, NURSERY_SENT);
-    const int64_t size = set->sizes[way];
-    move_sum(n, -size, size);
-    n->late_count++;
+    nursery_fence();
+    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - set->sizes[way],
+                          memory_order_relaxed);
+    n->record_count++;
     return true;
 }
 
@@ -86,10 +59,12 @@ static bool send_fold(struct lane_producer *p, struct nursery_fold *fold)
     lane_producer_publish(p);
     nursery_fence();
     fold->key = 0;
+    n->record_count++;
     return true;
 }
 
-bool nursery_use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_t key)
+// Gives a fold to another key; what it counted is sent.
+static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_t key)
 {
     if (fold->key != 0 && !send_fold(p, fold)) {
         return false;
@@ -100,6 +75,53 @@ bool nursery_use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64
     nursery_fence();
     fold->key = key;
     nursery_fence();
+    return true;
+}
+
+// Sends the HELD block in `way` of `set` together with its free. To whoever reads after a kill it
+// is a block that was being sent, and is gone when that was done.
+static bool
+send_pair(struct lane_producer *p, struct nursery_set *set, uint32_t way, bool is_temporary)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
+    uint64_t *word = lane_producer_reserve(p, 1);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    n->mark = p->pos + sizeof(*word);
+    nursery_fence();
+    set->slots[way] = slot | (uint32_t)NURSERY_SENDING << NURSERY_STATE_SHIFT;
+    nursery_fence();
+    word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, slot, set->sizes[way]);
+    lane_producer_advance(p, 1);
+    lane_producer_publish(p);
+    nursery_fence();
+    set->slots[way] = (uint32_t)NURSERY_VACANT << NURSERY_STATE_SHIFT;
+    nursery_fence();
+    nursery_leave(n, set->sizes[way]);
+    n->record_count++;
+    return true;
+}
+
+bool nursery_fold_elsewhere(struct lane_producer *p,
+                            struct nursery_set *set,
+                            uint32_t way,
+                            bool is_temporary)
+{
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
+    const uint64_t key = nursery_fold_key(slot, set->sizes[way]);
+    const uint32_t index = nursery_fold_index(slot, set->sizes[way]);
+    struct nursery_fold *fold = tables->folds + index;
+    const bool is_taken = fold->key != 0 && fold->key != key;
+    if (is_taken && ++tables->passed_by[index] % PASSED_BY_MAX != 0) {
+        return send_pair(p, set, way, is_temporary);
+    }
+    if (!use_fold(p, fold, key)) {
+        return false;
+    }
+    nursery_count(&p->lane->nursery, fold, set, way, is_temporary);
     return true;
 }
 
@@ -136,11 +158,8 @@ static bool send_blocks(struct lane_producer *p)
     return ways == 0 || nursery_state(set, way) != NURSERY_HELD || send_block(p, set, way);
 }
 
-bool nursery_send_all(struct lane_producer *p)
+static bool send_folds(struct lane_producer *p)
 {
-    if (p->lane->nursery.hold_count == 0) {
-        return true;
-    }
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
     uint64_t *used = p->lane->nursery.folds_used;
     for (size_t i = 0; i < NURSERY_FOLDS / 64; i++) {
@@ -151,83 +170,113 @@ bool nursery_send_all(struct lane_producer *p)
             }
         }
     }
-    return send_blocks(p);
+    return true;
 }
 
-// Where a block at `address` belongs: where its predecessor was, or whoever matters least.
-static uint32_t choose_way(struct nursery *n, const struct nursery_set *set, uint64_t address)
+// Nothing is held: no stack's slot is in use.
+static void forget_uses(struct nursery *n)
+{
+    if (n->epoch++ == UINT8_MAX) {
+        __builtin_memset(n->uses, 0, sizeof(n->uses));
+        n->epoch = 1;
+    }
+}
+
+bool nursery_send_all(struct lane_producer *p)
+{
+    if (p->lane->nursery.hold_count == 0) {
+        return true;
+    }
+    if (!send_folds(p) || !send_blocks(p)) {
+        return false;
+    }
+    forget_uses(&p->lane->nursery);
+    return true;
+}
+
+// Bit i: the state of way i is at most `most`.
+static uint32_t ways_in_state(const struct nursery_set *set, enum nursery_block_state most)
+{
+    uint32_t ways = 0;
+    for (uint32_t way = 0; way < NURSERY_WAYS; way++) {
+        ways |= (uint32_t)(nursery_state(set, way) <= most) << way;
+    }
+    return ways;
+}
+
+// A place in `set` for another address: where there is nothing, else whoever matters less.
+static uint32_t displace(struct nursery *n, const struct nursery_set *set)
+{
+    const uint32_t vacant = ways_in_state(set, NURSERY_VACANT);
+    if (LIKELY(vacant != 0)) {
+        return (uint32_t)__builtin_ctz(vacant);
+    }
+    n->evicted_count++;
+    const uint32_t first = (uint32_t)(n->hold_count + n->direct_count) % NURSERY_WAYS;
+    const uint32_t sent = ways_in_state(set, NURSERY_SENT);
+    const uint32_t behind = sent >> first << first;
+    return sent == 0 ? first : (uint32_t)__builtin_ctz(behind != 0 ? behind : sent);
+}
+
+// Makes a place for a block at `address`, where its predecessor was if it is known.
+static bool
+make_place(struct lane_producer *p, struct nursery_set *set, uint64_t address, uint32_t *way)
 {
     const uint32_t same = nursery_ways_at(set, address);
-    if (same != 0) {
-        return (uint32_t)__builtin_ctz(same);
-    }
-    uint32_t best = (uint32_t)n->hold_count % NURSERY_WAYS;
-    for (uint32_t way = 0; way < NURSERY_WAYS; way++) {
-        best = nursery_state(set, way) < nursery_state(set, best) ? way : best;
-    }
-    n->evicted_count += nursery_state(set, best) != NURSERY_VACANT;
-    return best;
+    *way = same != 0 ? (uint32_t)__builtin_ctz(same) : displace(&p->lane->nursery, set);
+    return LIKELY(nursery_state(set, *way) != NURSERY_HELD) || send_block(p, set, *way);
 }
 
 static bool
 send_allocation(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
-    const bool is_large = size_bytes > WIRE_SIZE_MAX;
-    const size_t words = is_large ? 3 : 2;
-    uint64_t *word = lane_producer_reserve(p, words);
+    if (LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
+        return nursery_pass_block(p, address, size_bytes, slot);
+    }
+    uint64_t *word = lane_producer_reserve(p, 3);
     if (UNLIKELY(word == NULL)) {
         return false;
     }
-    word[0] = wire_word(is_large ? WIRE_ALLOC_LARGE : WIRE_ALLOC, address);
-    word[1] = wire_slot_size(slot, is_large ? 0 : size_bytes);
-    if (is_large) {
-        word[2] = size_bytes;
-    }
-    lane_producer_advance(p, words);
+    word[0] = wire_word(WIRE_ALLOC_LARGE, address);
+    word[1] = wire_slot_size(slot, 0);
+    word[2] = size_bytes;
+    lane_producer_advance(p, 3);
     lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
     return true;
 }
 
-static bool may_hold(const struct nursery *n, uint64_t size_bytes)
-{
-    return size_bytes <= HELD_SIZE_MAX &&
-           nursery_relaxed(&n->held_bytes) + size_bytes <= n->limit_bytes;
-}
-
-// A block that is sent at once has passed the ceiling, or is about to: what is held goes first, so
-// that the recorder sees the maximum as it was.
+// A block that is sent at once may be a new maximum: what is held goes first, so that the recorder
+// sees the maximum as it was.
 static bool prepare_to_rise(struct lane_producer *p, uint64_t size_bytes)
 {
     const struct nursery *n = &p->lane->nursery;
-    return nursery_relaxed(&n->held_bytes) + size_bytes <= n->limit_bytes || send_blocks(p);
+    return (int64_t)size_bytes <= n->room_bytes || nursery_relaxed(&n->held_bytes) == 0 ||
+           send_blocks(p);
 }
 
-// A block of `size_bytes` was sent.
+// A block of `size_bytes` was sent; the ceiling is at least where the sum is now.
 static void rise(struct nursery *n, uint64_t size_bytes)
 {
-    move_sum(n, 0, (int64_t)size_bytes);
+    const int64_t left = n->room_bytes - (int64_t)size_bytes;
+    const int64_t lift = left < 0 ? -left : 0;
+    n->ceiling_bytes += lift;
+    n->room_bytes = left + lift;
+    n->low_room_bytes += lift;
+    nursery_note_room(n);
     n->direct_count++;
-    const int64_t sum = n->sent_bytes + (int64_t)nursery_relaxed(&n->held_bytes);
-    if (sum > n->ceiling_bytes) {
-        n->ceiling_bytes = sum;
-        nursery_set_limit(n);
-    }
+    n->record_count++;
 }
 
 // Keeps the size of a block that was just sent, for its free.
-static void remember_sent(struct lane_producer *p,
-                          struct nursery_set *set,
-                          uint32_t way,
-                          uint64_t address,
-                          uint64_t size_bytes,
-                          uint32_t slot)
+static void
+remember_sent(struct nursery_set *set, uint32_t way, uint64_t address, uint64_t size_bytes)
 {
     if (size_bytes <= UINT32_MAX) {
-        set->slots[way] = slot | (uint32_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
+        set->slots[way] = (uint32_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
         set->addresses[way] = address;
         set->sizes[way] = (uint32_t)size_bytes;
     }
-    p->lane->nursery.last_allocated = address;
 }
 
 bool nursery_allocate_slowly(struct lane_producer *p,
@@ -236,68 +285,58 @@ bool nursery_allocate_slowly(struct lane_producer *p,
                              uint32_t slot)
 {
     struct nursery *n = &p->lane->nursery;
-    if (n->is_holding == 0) {
-        n->last_allocated = address;
+    if (UNLIKELY(n->is_holding == 0)) {
         return send_allocation(p, address, size_bytes, slot);
     }
     struct nursery_set *set = nursery_set_of(p->lane, address);
-    const bool is_held = may_hold(n, size_bytes);
-    if (!is_held && !prepare_to_rise(p, size_bytes)) {
-        return false;
-    }
-    const uint32_t way = choose_way(n, set, address);
-    if (nursery_state(set, way) == NURSERY_HELD && !send_block(p, set, way)) {
-        return false;
-    }
-    if (is_held) {
+    uint32_t way;
+    if (nursery_may_hold(n, size_bytes)) {
+        if (UNLIKELY(!make_place(p, set, address, &way))) {
+            return false;
+        }
         nursery_put(p->lane, set, way, address, (uint32_t)size_bytes, slot);
         return true;
     }
-    if (!send_allocation(p, address, size_bytes, slot)) {
+    if (UNLIKELY(!prepare_to_rise(p, size_bytes) || !make_place(p, set, address, &way) ||
+                 !send_allocation(p, address, size_bytes, slot))) {
         return false;
     }
     rise(n, size_bytes);
-    remember_sent(p, set, way, address, size_bytes, slot);
+    remember_sent(set, way, address, size_bytes);
     return true;
 }
 
-// The bytes of the block at `address` if it was sent and its size is still known; it is forgotten.
-static int64_t forget_sent(struct lane_producer *p, uint64_t address)
+// If a block that was sent lies in one of `ways`, it is forgotten, and its bytes leave the sum.
+static void forget_sent(struct nursery *n, struct nursery_set *set, uint32_t ways)
 {
-    struct nursery_set *set = nursery_set_of(p->lane, address);
-    const uint32_t ways = nursery_ways_at(set, address);
     const uint32_t way = ways != 0 ? (uint32_t)__builtin_ctz(ways) : 0;
-    if (ways == 0 || nursery_state(set, way) != NURSERY_SENT) {
-        return 0;
+    if (ways != 0 && nursery_state(set, way) == NURSERY_SENT) {
+        set->slots[way] = (uint32_t)NURSERY_VACANT << NURSERY_STATE_SHIFT;
+        n->room_bytes += set->sizes[way];
     }
-    nursery_set_state(set, way, NURSERY_VACANT);
-    return set->sizes[way];
 }
 
-bool nursery_send_free(struct lane_producer *p, uint64_t address, bool is_temporary)
+bool nursery_send_free(struct lane_producer *p,
+                       struct nursery_set *set,
+                       uint32_t ways,
+                       uint64_t address,
+                       bool is_temporary)
 {
-    uint64_t *word = lane_producer_reserve(p, 1);
-    if (UNLIKELY(word == NULL)) {
+    if (UNLIKELY(!nursery_pass_free(p, address, is_temporary))) {
         return false;
     }
-    word[0] = wire_word(is_temporary ? WIRE_FREE_TEMPORARY : WIRE_FREE, address);
-    lane_producer_advance(p, 1);
-    lane_producer_publish(p);
-    const int64_t known_bytes = forget_sent(p, address);
-    if (known_bytes != 0) {
-        move_sum(&p->lane->nursery, 0, -known_bytes);
-    }
+    forget_sent(&p->lane->nursery, set, ways);
     return true;
 }
 
 // One record for the free of `old_address` and the allocation.
-static bool send_reallocation(struct lane_producer *p,
+static bool pass_reallocation(struct lane_producer *p,
                               uint64_t old_address,
-                              bool is_temporary,
                               uint64_t address,
                               uint64_t size_bytes,
                               uint32_t slot)
 {
+    const bool is_temporary = p->lane->nursery.last_allocated == old_address;
     const bool is_large = size_bytes > WIRE_SIZE_MAX;
     const size_t words = is_large ? 4 : 3;
     uint64_t *word = lane_producer_reserve(p, words);
@@ -316,6 +355,7 @@ static bool send_reallocation(struct lane_producer *p,
     }
     lane_producer_advance(p, words);
     lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
     return true;
 }
 
@@ -326,27 +366,24 @@ bool nursery_reallocate(struct lane_producer *p,
                         uint32_t slot)
 {
     struct nursery *n = &p->lane->nursery;
+    if (n->is_holding == 0) {
+        return pass_reallocation(p, old_address, address, size_bytes, slot);
+    }
     struct nursery_set *old_set = nursery_set_of(p->lane, old_address);
     const uint32_t ways = nursery_ways_at(old_set, old_address);
     const bool was_held =
         ways != 0 && nursery_state(old_set, (uint32_t)__builtin_ctz(ways)) == NURSERY_HELD;
-    if (was_held || may_hold(n, size_bytes)) {
+    if (was_held || nursery_may_hold(n, size_bytes)) {
         return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
     }
-    const bool is_temporary = n->last_allocated == old_address;
-    n->last_allocated = 0;
-    move_sum(n, 0, -forget_sent(p, old_address));
+    forget_sent(n, old_set, ways);
     struct nursery_set *set = nursery_set_of(p->lane, address);
-    const uint32_t way = choose_way(n, set, address);
-    if (!prepare_to_rise(p, size_bytes) ||
-        (nursery_state(set, way) == NURSERY_HELD && !send_block(p, set, way)) ||
-        !send_reallocation(p, old_address, is_temporary, address, size_bytes, slot)) {
+    uint32_t way;
+    if (!prepare_to_rise(p, size_bytes) || !make_place(p, set, address, &way) ||
+        !pass_reallocation(p, old_address, address, size_bytes, slot)) {
         return false;
     }
     rise(n, size_bytes);
-    n->last_allocated = address;
-    if (n->is_holding != 0) {
-        remember_sent(p, set, way, address, size_bytes, slot);
-    }
+    remember_sent(set, way, address, size_bytes);
     return true;
 }

@@ -8,7 +8,7 @@
 //        |--not held-----> v                                              v
 //        `------------> ALLOC in the ring                           PAIR(S) in the ring
 //
-// A block is held only while the thread's sum (allocated less freed) is at most `ceiling_bytes`, so
+// A block is held only while the thread's sum (allocated less freed) is at most the ceiling, so
 // that no moment at which anything is held can be a new maximum of the live bytes: the recorder
 // then sees each maximum, and who owned it, as if every event had been sent. An allocation that
 // would pass the ceiling first sends what is held, is sent itself, and raises the ceiling: what has
@@ -37,6 +37,7 @@
 #include "session/layout.h"
 
 #define NURSERY_COUNT_MAX (1u << 20) // pairs in one fold: then it is sent, whatever the time
+#define NURSERY_SIZE_MAX  (1u << 20) // of a block that is held: larger ones are few, and matter
 
 // After lane_producer_init, on a zeroed lane.
 void nursery_init(struct lane_producer *p);
@@ -49,8 +50,15 @@ bool nursery_allocate_slowly(struct lane_producer *p,
                              uint64_t address,
                              uint64_t size_bytes,
                              uint32_t slot) MUST_USE;
-bool nursery_send_free(struct lane_producer *p, uint64_t address, bool is_temporary) MUST_USE;
-bool nursery_use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_t key) MUST_USE;
+bool nursery_send_free(struct lane_producer *p,
+                       struct nursery_set *set,
+                       uint32_t ways,
+                       uint64_t address,
+                       bool is_temporary) MUST_USE;
+bool nursery_fold_elsewhere(struct lane_producer *p,
+                            struct nursery_set *set,
+                            uint32_t way,
+                            bool is_temporary) MUST_USE;
 
 // Sends all that is held: before a stack's slot gets another meaning, and at the end.
 bool nursery_flush(struct lane_producer *p);
@@ -109,6 +117,13 @@ ALWAYS_INLINE uint64_t nursery_fold_key(uint32_t slot, uint32_t size)
     return NURSERY_FOLD_USED | (uint64_t)slot << 32 | size;
 }
 
+// Whether something that is held may mean the stack in `slot`.
+ALWAYS_INLINE bool nursery_uses(const struct lane_producer *p, uint32_t slot)
+{
+    const struct nursery *n = &p->lane->nursery;
+    return n->uses[slot % NURSERY_USES] == n->epoch;
+}
+
 // To be called first in each hook that records: a TICK if time has passed since the last.
 ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
 {
@@ -116,6 +131,28 @@ ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
     // never seems to run backwards along such a chain.
     const uint64_t now_ms = atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
     return LIKELY(now_ms == p->clock_ms) || nursery_turn(p, now_ms);
+}
+
+// To be called when room_bytes may be lower than ever in this tick.
+ALWAYS_INLINE void nursery_note_room(struct nursery *n)
+{
+    if (UNLIKELY(n->room_bytes < n->low_room_bytes)) {
+        n->low_room_bytes = n->room_bytes;
+    }
+}
+
+// A block of so many bytes that was held is gone.
+ALWAYS_INLINE void nursery_leave(struct nursery *n, uint32_t size)
+{
+    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - size,
+                          memory_order_relaxed);
+    n->room_bytes += size;
+}
+
+// While blocks are held at all: whether one of this size may be.
+ALWAYS_INLINE bool nursery_may_hold(const struct nursery *n, uint64_t size_bytes)
+{
+    return size_bytes - 1 < NURSERY_SIZE_MAX && (int64_t)size_bytes <= n->room_bytes;
 }
 
 // Way `way` of `set`, which holds nothing that is not sent, becomes a HELD block.
@@ -129,28 +166,51 @@ ALWAYS_INLINE void nursery_put(struct lane_header *lane,
     struct nursery *n = &lane->nursery;
     const uint32_t index = (uint32_t)(set - lane_nursery_tables(lane)->sets);
     n->touched[index / 64] |= (uint64_t)1 << index % 64;
+    n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
     set->addresses[way] = address;
     set->sizes[way] = size;
     nursery_fence();
     set->slots[way] = slot | (uint32_t)NURSERY_HELD << NURSERY_STATE_SHIFT;
     nursery_fence();
     const uint64_t held = nursery_relaxed(&n->held_bytes) + size;
-    const uint64_t highest = nursery_relaxed(&n->highest_bytes);
     atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
-    atomic_store_explicit(&n->highest_bytes, held > highest ? held : highest, memory_order_relaxed);
+    if (UNLIKELY(held > nursery_relaxed(&n->highest_bytes))) {
+        atomic_store_explicit(&n->highest_bytes, held, memory_order_relaxed);
+    }
+    n->room_bytes -= size;
+    nursery_note_room(n);
     n->hold_count++;
     n->last_allocated = address;
+}
+
+// Sends a block of at most WIRE_SIZE_MAX bytes, while nothing is held.
+ALWAYS_INLINE bool
+nursery_pass_block(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
+{
+    uint64_t *word = lane_producer_reserve(p, 2);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_ALLOC, address);
+    word[1] = wire_slot_size(slot, size_bytes);
+    lane_producer_advance(p, 2);
+    lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
+    return true;
 }
 
 // A block was allocated; `slot` names its stack.
 ALWAYS_INLINE bool
 nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
+    const struct nursery *n = &p->lane->nursery;
+    if (n->is_holding == 0 && LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
+        return nursery_pass_block(p, address, size_bytes, slot);
+    }
     struct nursery_set *set = nursery_set_of(p->lane, address);
     const uint32_t ways = nursery_ways_at(set, address);
     const uint32_t way = (uint32_t)__builtin_ctz(ways | 1u << NURSERY_WAYS);
-    const struct nursery *n = &p->lane->nursery;
-    if (UNLIKELY(ways == 0 || nursery_relaxed(&n->held_bytes) + size_bytes > n->limit_bytes ||
+    if (UNLIKELY(ways == 0 || !nursery_may_hold(n, size_bytes) ||
                  nursery_state(set, way) >= NURSERY_HELD)) {
         return nursery_allocate_slowly(p, address, size_bytes, slot);
     }
@@ -158,20 +218,14 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
     return true;
 }
 
-// Counts the HELD block in `way` of `set` as allocated and freed.
-ALWAYS_INLINE bool
-nursery_fold(struct lane_producer *p, struct nursery_set *set, uint32_t way, bool is_temporary)
+// Counts the HELD block in `way` of `set`, whose key `fold` has, as allocated and freed.
+ALWAYS_INLINE void nursery_count(struct nursery *n,
+                                 struct nursery_fold *fold,
+                                 struct nursery_set *set,
+                                 uint32_t way,
+                                 bool is_temporary)
 {
-    struct nursery *n = &p->lane->nursery;
     const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
-    const uint32_t size = set->sizes[way];
-    const uint64_t key = nursery_fold_key(slot, size);
-    struct nursery_fold *fold =
-        lane_nursery_tables(p->lane)->folds + nursery_fold_index(slot, size);
-    if (UNLIKELY(fold->key != key || (uint32_t)fold->counts >= NURSERY_COUNT_MAX) &&
-        !nursery_use_fold(p, fold, key)) {
-        return false;
-    }
     n->mark = fold->counts;
     nursery_fence();
     set->slots[way] = slot | (uint32_t)NURSERY_FOLDING << NURSERY_STATE_SHIFT;
@@ -180,8 +234,35 @@ nursery_fold(struct lane_producer *p, struct nursery_set *set, uint32_t way, boo
     nursery_fence();
     set->slots[way] = (uint32_t)NURSERY_VACANT << NURSERY_STATE_SHIFT;
     nursery_fence();
-    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - size,
-                          memory_order_relaxed);
+    nursery_leave(n, set->sizes[way]);
+}
+
+// The HELD block in `way` of `set` is about to be freed.
+ALWAYS_INLINE bool
+nursery_fold(struct lane_producer *p, struct nursery_set *set, uint32_t way, bool is_temporary)
+{
+    const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
+    const uint32_t size = set->sizes[way];
+    struct nursery_fold *fold =
+        lane_nursery_tables(p->lane)->folds + nursery_fold_index(slot, size);
+    if (UNLIKELY(fold->key != nursery_fold_key(slot, size) ||
+                 (uint32_t)fold->counts >= NURSERY_COUNT_MAX)) {
+        return nursery_fold_elsewhere(p, set, way, is_temporary);
+    }
+    nursery_count(&p->lane->nursery, fold, set, way, is_temporary);
+    return true;
+}
+
+// Sends the free of a block that is not held, while nothing is.
+ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, bool is_temporary)
+{
+    uint64_t *word = lane_producer_reserve(p, 1);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(is_temporary ? WIRE_FREE_TEMPORARY : WIRE_FREE, address);
+    lane_producer_advance(p, 1);
+    lane_producer_publish(p);
     return true;
 }
 
@@ -191,13 +272,16 @@ ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
     struct nursery *n = &p->lane->nursery;
     const bool is_temporary = n->last_allocated == address;
     n->last_allocated = 0;
+    if (n->is_holding == 0) {
+        return nursery_pass_free(p, address, is_temporary);
+    }
     struct nursery_set *set = nursery_set_of(p->lane, address);
     const uint32_t ways = nursery_ways_at(set, address);
     const uint32_t way = (uint32_t)__builtin_ctz(ways | 1u << (NURSERY_WAYS - 1));
     if (LIKELY(ways != 0 && nursery_state(set, way) == NURSERY_HELD)) {
         return nursery_fold(p, set, way, is_temporary);
     }
-    return nursery_send_free(p, address, is_temporary);
+    return nursery_send_free(p, set, ways, address, is_temporary);
 }
 
 // The thread did something that is not recorded: what it frees next is not what it allocated last.

@@ -23,7 +23,8 @@
 #define NURSERY_SETS_MIN 64u
 #define NURSERY_SETS_MAX 1024u
 #define NURSERY_FOLDS    256u
-#define NURSERY_HISTORY  32u // ticks
+#define NURSERY_HISTORY  32u   // ticks
+#define NURSERY_USES     2048u // stacks' slots are told apart modulo this
 
 enum nursery_owner {
     NURSERY_FREE = 0,
@@ -58,6 +59,9 @@ struct nursery_fold {
 
 struct nursery_tables {
     struct nursery_fold folds[NURSERY_FOLDS];
+    // What keeps folds that are in use from being displaced each time: pairs that found another's
+    // key in their place and were sent by themselves.
+    uint8_t passed_by[NURSERY_FOLDS];
     struct nursery_set sets[NURSERY_SETS_MAX]; // mask + 1 of them in use
 };
 #define NURSERY_BYTES (sizeof(struct nursery_tables))
@@ -68,33 +72,35 @@ struct nursery_moment {
     int64_t sum_bytes;
 };
 
-// "Sum" is what the thread has allocated less what it has freed, as far as it knows sizes.
+// "Sum" is what the thread has allocated less what it has freed, as far as it knows sizes:
+// ceiling_bytes - room_bytes.
 struct nursery {
-    _Atomic uint64_t held_bytes;    // of HELD blocks; R sets it to 0 when it takes them
-    _Atomic uint64_t highest_bytes; // highest held_bytes since sent_bytes last changed
-    uint64_t limit_bytes;           // of held_bytes: ceiling_bytes - sent_bytes, or 0
+    _Atomic uint64_t held_bytes;    // of HELD blocks, which are never empty; R sets it to 0
+    int64_t room_bytes;             // a block may be held that is not larger
+    int64_t low_room_bytes;         // lowest since the last TICK, for the present ceiling
+    _Atomic uint64_t highest_bytes; // highest held_bytes since the last TICK
     uint32_t mask;                  // sets in use - 1
-    uint32_t is_holding;            // new blocks may be held
+    uint16_t is_holding;            // new blocks may be held
+    uint16_t epoch;                 // of `uses`, 1 to 255; another one when all has been sent
     uint64_t last_allocated;        // address, if the thread's latest event allocated; else 0
     uint64_t mark;                  // see above
     uint64_t hold_count;            // blocks held since the last TICK
-    _Atomic uint64_t since_ms;      // time of the last TICK; all that is held is younger
 
-    _Alignas(64) _Atomic uint32_t owner;     // enum nursery_owner
+    _Alignas(64) _Atomic uint64_t since_ms;  // time of the last TICK; all that is held is younger
+    _Atomic uint32_t owner;                  // enum nursery_owner
     uint32_t tick_count;                     // of `history`, and for adapting
     uint32_t evicted_count;                  // blocks that others displaced since the last TICK
     uint32_t off_ticks;                      // ticks left until blocks are held again
-    uint64_t late_count;                     // of the blocks held, those that were sent after all
-    uint64_t direct_count;                   // blocks that were not held
-    uint64_t window_count;                   // blocks since adapting last
-    uint64_t window_late;                    // those of them that were sent
-    uint64_t taken_bytes;                    // R: HELD blocks that it took; T counts them as sent
-    int64_t sent_bytes;                      // the sum without what is held
+    uint32_t pause_ticks;                    // how long the latest pause in holding was
+    uint32_t trial_ticks;                    // ticks left until holding is judged
+    uint64_t direct_count;                   // blocks that were not held since the last TICK
+    uint64_t record_count;                   // records sent since then: of blocks, and of pairs
+    uint64_t window_blocks;                  // blocks since holding was judged last
+    uint64_t window_records;                 // records sent for them
     int64_t ceiling_bytes;                   // while the sum is at most this, no maximum is new
     int64_t start_bytes;                     // the sum at the last TICK
-    int64_t peak_bytes;                      // highest sum since then, but for the latest stretch
-    _Atomic uint64_t held_peak_bytes;        // highest held_bytes, likewise
     uint64_t touched[NURSERY_SETS_MAX / 64]; // bit set: a block of this set may be HELD
     uint64_t folds_used[NURSERY_FOLDS / 64]; // bit set: the fold may have a key
     struct nursery_moment history[NURSERY_HISTORY];
+    uint8_t uses[NURSERY_USES]; // `epoch`: something held may mean a stack of such a slot
 };

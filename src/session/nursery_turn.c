@@ -13,16 +13,21 @@
 #include "session/session_join.h"
 
 enum {
-    ADAPT_TICKS = 16,      // a power of two
-    OFF_TICKS = 64,        // for so long nothing is held when holding proved useless
-    COUNT_MIN = 256,       // fewer blocks say nothing
-    OWNER_NAP_NS = 200000, // the recorder has a nursery for some microseconds
+    WINDOW_BLOCKS = 2048,    // so many tell enough
+    WINDOW_TICKS = 16,       // after so many ticks fewer do, but for
+    WINDOW_BLOCKS_MIN = 256, // so few
+    GAIN_MIN = 4,            // blocks to a record, or holding is not worth its while
+    PAUSE_TICKS_MIN = 64,    // for so long nothing is held then, and
+    PAUSE_TICKS_MAX = 2048,  // twice as long each time that nothing has changed meanwhile
+    TRIAL_TICKS = 4,         // until the recorder has said how far below the maximum we are
+    OWNER_NAP_NS = 200000,   // the recorder has a nursery for some microseconds
 };
 
 void nursery_init(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     n->mask = NURSERY_SETS_MIN - 1;
+    n->epoch = 1;
     n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
     atomic_store_explicit(&n->since_ms, UINT64_MAX, memory_order_relaxed);
     for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
@@ -59,14 +64,9 @@ static bool take(struct lane_producer *p)
     uint32_t owner = NURSERY_FREE;
     // Acquire: pairs with the recorder's release; what it took is gone. Ours already: we were
     // interrupted half way, for good.
-    if (UNLIKELY(!atomic_compare_exchange_strong_explicit(
-            &n->owner, &owner, NURSERY_OF_THREAD, memory_order_acquire, memory_order_relaxed)) &&
-        owner != NURSERY_OF_THREAD && !await_owner(p)) {
-        return false;
-    }
-    n->sent_bytes += (int64_t)n->taken_bytes;
-    n->taken_bytes = 0;
-    return true;
+    return LIKELY(atomic_compare_exchange_strong_explicit(
+               &n->owner, &owner, NURSERY_OF_THREAD, memory_order_acquire, memory_order_relaxed)) ||
+           owner == NURSERY_OF_THREAD || await_owner(p);
 }
 
 static void give_back(struct nursery *n)
@@ -81,17 +81,58 @@ static void clear_sets(struct lane_producer *p)
     __builtin_memset(tables->sets, 0, (p->lane->nursery.mask + 1) * sizeof(tables->sets[0]));
 }
 
-// Nothing is held, and what the sum was does not matter any more.
+static int64_t sum_of(const struct nursery *n)
+{
+    return n->ceiling_bytes - n->room_bytes;
+}
+
+// Nothing is held, and what the sum was does not matter any more: it counts as 0.
 static void begin_anew(struct nursery *n)
 {
-    n->start_bytes -= n->sent_bytes;
-    n->peak_bytes -= n->sent_bytes;
-    n->sent_bytes = 0;
+    n->start_bytes -= sum_of(n);
+    n->low_room_bytes -= n->room_bytes;
+    n->room_bytes = 0;
     n->ceiling_bytes = 0;
     for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
         n->history[i].pos = UINT64_MAX;
     }
-    nursery_set_limit(n);
+}
+
+static void pause_holding(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint32_t longer = n->pause_ticks == 0 ? PAUSE_TICKS_MIN : n->pause_ticks * 2;
+    n->pause_ticks = longer < PAUSE_TICKS_MAX ? longer : PAUSE_TICKS_MAX;
+    n->off_ticks = n->pause_ticks;
+    n->is_holding = 0;
+    clear_sets(p);
+}
+
+static void resume_holding(struct nursery *n)
+{
+    n->is_holding = 1;
+    n->trial_ticks = TRIAL_TICKS;
+    n->window_blocks = 0;
+    n->window_records = 0;
+    begin_anew(n);
+}
+
+// Judges whether it is worth its while to hold blocks.
+static void judge_holding(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    n->window_blocks += n->hold_count + n->direct_count;
+    n->window_records += n->record_count;
+    if (n->window_blocks < WINDOW_BLOCKS && n->tick_count % WINDOW_TICKS != 0) {
+        return;
+    }
+    if (n->window_records > n->window_blocks / GAIN_MIN && n->window_blocks >= WINDOW_BLOCKS_MIN) {
+        pause_holding(p);
+    } else if (n->window_blocks >= WINDOW_BLOCKS_MIN) {
+        n->pause_ticks = 0;
+    }
+    n->window_blocks = 0;
+    n->window_records = 0;
 }
 
 // Stops holding where it does not help, and tries again later.
@@ -101,22 +142,15 @@ static void adapt_holding(struct lane_producer *p)
     if ((p->session->flags & SESSION_NO_NURSERY) != 0) {
         return;
     }
-    n->window_count += n->hold_count + n->direct_count;
-    n->window_late += n->late_count + n->direct_count;
-    if (n->off_ticks > 0) {
+    if (n->is_holding == 0) {
         n->off_ticks--;
-        n->is_holding = n->off_ticks == 0;
-        if (n->is_holding != 0) {
-            begin_anew(n);
+        if (n->off_ticks == 0) {
+            resume_holding(n);
         }
-    } else if (n->tick_count % ADAPT_TICKS == 0) {
-        if (n->window_count > COUNT_MIN && n->window_late > n->window_count / 8 * 7) {
-            n->is_holding = 0;
-            n->off_ticks = OFF_TICKS;
-            clear_sets(p);
-        }
-        n->window_count = 0;
-        n->window_late = 0;
+    } else if (n->trial_ticks > 0) {
+        n->trial_ticks--;
+    } else {
+        judge_holding(p);
     }
 }
 
@@ -148,6 +182,7 @@ static void take_margin(struct lane_producer *p)
     for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
         const int64_t ceiling = n->history[i].sum_bytes + (int64_t)margin;
         if (n->history[i].pos == pos && ceiling > n->ceiling_bytes) {
+            n->room_bytes += ceiling - n->ceiling_bytes;
             n->ceiling_bytes = ceiling;
         }
     }
@@ -160,13 +195,13 @@ static bool send_rise(struct lane_producer *p)
     if (n->hold_count == 0) {
         return true;
     }
-    const int64_t rise = n->peak_bytes - n->start_bytes;
+    const int64_t rise = n->ceiling_bytes - n->low_room_bytes - n->start_bytes;
     uint64_t *word = lane_producer_reserve(p, 2);
     if (word == NULL) {
         return false;
     }
     word[0] = wire_word(WIRE_RISE, rise > 0 ? (uint64_t)rise : 0);
-    word[1] = nursery_relaxed(&n->held_peak_bytes);
+    word[1] = nursery_relaxed(&n->highest_bytes);
     lane_producer_advance(p, 2);
     return true;
 }
@@ -176,19 +211,17 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
 {
     struct nursery *n = &p->lane->nursery;
     n->history[n->tick_count++ % NURSERY_HISTORY] =
-        (struct nursery_moment){.pos = p->pos - sizeof(uint64_t), .sum_bytes = n->sent_bytes};
+        (struct nursery_moment){.pos = p->pos - sizeof(uint64_t), .sum_bytes = sum_of(n)};
     adapt_holding(p);
     adapt_size(p);
     take_margin(p);
-    nursery_set_limit(n);
     n->hold_count = 0;
-    n->late_count = 0;
     n->direct_count = 0;
-    n->start_bytes = n->sent_bytes;
-    n->peak_bytes = n->sent_bytes;
+    n->record_count = 0;
+    n->start_bytes = sum_of(n);
+    n->low_room_bytes = n->room_bytes;
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&n->highest_bytes, 0, memory_order_relaxed);
-    atomic_store_explicit(&n->held_peak_bytes, 0, memory_order_relaxed);
     // Release: the recorder that sees the new time sees what was published before.
     atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
 }

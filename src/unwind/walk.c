@@ -9,28 +9,11 @@
 
 #include "base/hash.h"
 #include "session/wire.h"
-#include "unwind/frame_sink.h"
+#include "unwind/again.h"
 #include "unwind/full_walk.h"
 #include "unwind/precise_walk.h"
-#include "unwind/remembered.h"
-#include "unwind/rule_cache.h"
 #include "unwind/self_memory.h"
-#include "unwind/stack_bounds.h"
 #include "unwind/step.h"
-
-// Frames that unwind_thread_again steps through before it leaves the rest to a walk.
-#define AGAIN_STEPS_MAX 3u
-
-struct unwind_thread {
-    struct stack_bounds bounds;
-    uint64_t generation; // of the rule cache, when `remembered` was filled
-    uint32_t max_frames;
-    uint32_t cut_from; // inner_from of the last result that was a cut remembered stack, else 0
-    struct remembered remembered;
-    struct fresh_frame *fresh;       // as many as can be remembered
-    struct unwind_frame *cut_frames; // the result, while a remembered stack is being cut
-    struct frame_sink sink;          // the result of full walks
-};
 
 size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames)
 {
@@ -300,8 +283,7 @@ void unwind_thread_walk(struct unwind_thread *thread,
 }
 
 // The same steps as in walk_fresh, but few, and nothing is written: the remembered walk stays.
-static NOINLINE uint64_t again_by_steps(const struct unwind_thread *thread,
-                                        const struct unwind_regs *start)
+uint64_t unwind_again_by_steps(const struct unwind_thread *thread, const struct unwind_regs *start)
 {
     const struct remembered *r = &thread->remembered;
     uint32_t known = r->count;
@@ -310,7 +292,7 @@ static NOINLINE uint64_t again_by_steps(const struct unwind_thread *thread,
     }
     const struct rule_view rules = rule_cache_view();
     struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    uint64_t fresh[AGAIN_STEPS_MAX];
+    uint64_t fresh[UNWIND_AGAIN_STEPS];
     uint32_t steps = 0;
     for (;; steps++) {
         while (known > 0 && r->states[known - 1].sp < regs.sp) {
@@ -324,7 +306,7 @@ static NOINLINE uint64_t again_by_steps(const struct unwind_thread *thread,
         }
         const uint64_t sp = regs.sp;
         const uint64_t rule =
-            steps < AGAIN_STEPS_MAX && regs.pc != 0 ? rule_cache_find(rules, regs.pc) : 0;
+            steps < UNWIND_AGAIN_STEPS && regs.pc != 0 ? rule_cache_find(rules, regs.pc) : 0;
         if (rule == 0 || (rule & RULE_RARE) != 0) {
             return 0;
         }
@@ -345,18 +327,7 @@ static NOINLINE uint64_t again_by_steps(const struct unwind_thread *thread,
 
 uint64_t unwind_thread_again(const struct unwind_thread *thread, const struct unwind_regs *start)
 {
-    const struct remembered *r = &thread->remembered;
-    const uint32_t known = r->count;
-    if (UNLIKELY(known - 1 >= thread->max_frames - AGAIN_STEPS_MAX || // none: wraps around
-                 thread->generation != rule_cache_generation())) {
-        return 0;
-    }
-    const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    if (!remembered_is_at(r, known - 1, &regs)) {
-        return again_by_steps(thread, start);
-    }
-    const uint32_t words = r->states[known].first_word;
-    return LIKELY(remembered_read_back(r, known) == words) ? r->frames[known - 1].name : 0;
+    return unwind_again(thread, start);
 }
 
 uint32_t unwind_thread_check(struct unwind_thread *thread,

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// again: unwind_thread_again(), inline for the hooks, and the memory that it looks at.
+//
+// Most allocations come from where the last one came from, or from a leaf beside it. This is all
+// that they cost: is the first frame the one that was remembered, and are the words that the rest
+// depends on what they were. Whoever includes this reads the words of any stack: it is to be
+// compiled without AddressSanitizer. Context: T, as unwind.h.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "unwind/frame_sink.h"
+#include "unwind/remembered.h"
+#include "unwind/rule_cache.h"
+#include "unwind/stack_bounds.h"
+#include "unwind/unwind.h"
+
+// Frames that unwind_thread_again steps through before it leaves the rest to a walk.
+#define UNWIND_AGAIN_STEPS 3u
+
+struct unwind_thread {
+    struct stack_bounds bounds;
+    uint64_t generation; // of the rule cache, when `remembered` was filled
+    uint32_t max_frames;
+    uint32_t cut_from; // inner_from of the last result that was a cut remembered stack, else 0
+    struct remembered remembered;
+    struct fresh_frame *fresh;       // as many as can be remembered
+    struct unwind_frame *cut_frames; // the result, while a remembered stack is being cut
+    struct frame_sink sink;          // the result of full walks
+};
+
+// The rest of unwind_again: the first frame is not the remembered one.
+uint64_t unwind_again_by_steps(const struct unwind_thread *thread, const struct unwind_regs *start);
+
+ALWAYS_INLINE uint64_t unwind_again(const struct unwind_thread *thread,
+                                    const struct unwind_regs *start)
+{
+    const struct remembered *r = &thread->remembered;
+    const uint32_t known = r->count;
+    if (UNLIKELY(known - 1 >= thread->max_frames - UNWIND_AGAIN_STEPS || // none: wraps around
+                 thread->generation != rule_cache_generation())) {
+        return 0;
+    }
+    const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    if (!remembered_is_at(r, known - 1, &regs)) {
+        return unwind_again_by_steps(thread, start);
+    }
+    const uint32_t words = r->states[known].first_word;
+    return LIKELY(remembered_read_back(r, known) == words) ? r->frames[known - 1].name : 0;
+}
