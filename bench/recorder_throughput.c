@@ -6,8 +6,9 @@
 // random and allocates another at its address, so that the number of live blocks stays. The first
 // figure is for the time in which the live blocks are made.
 //
-//     recorder_throughput [MILLION_EVENTS [STACKS]]
+//     recorder_throughput [MILLION_EVENTS [STACKS [LIVE_BLOCKS [LANES]]]]
 //
+// With LIVE_BLOCKS that case alone is measured.
 // Prints one line for each number of live blocks and lanes: ns per event, and bytes a live block.
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,25 +193,46 @@ static double churn(struct bench *b, uint64_t events)
     return (double)b->spent_ns / (double)done;
 }
 
+struct bench_case {
+    uint64_t live_blocks;
+    unsigned lanes;
+};
+
+static void measure(const struct bench_case *what, uint64_t events, uint32_t stacks)
+{
+    struct bench b;
+    open_bench(&b, what->lanes, stacks);
+    const double grow_ns = grow(&b, what->live_blocks);
+    const double churn_ns = churn(&b, events);
+    const struct live_map *live = &b.book.processes.items[0]->live;
+    (void)printf("%11" PRIu64 "  %5u  %13.1f  %14.1f  %11.1f\n", what->live_blocks, what->lanes,
+                 grow_ns, churn_ns, (double)live_map_bytes(live) / (double)live->live_count);
+    close_bench(&b);
+}
+
+static uint64_t number(int argc, char **argv, int at, uint64_t otherwise)
+{
+    return argc > at ? strtoull(argv[at], NULL, 10) : otherwise;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        uint64_t live_blocks;
-        unsigned lanes;
-    } cases[] = {{1000, 1}, {100000, 1}, {1000000, 1}, {10000000, 1}, {1000, 2}, {1000000, 4}};
-    const uint64_t events = (argc > 1 ? strtoull(argv[1], NULL, 10) : 20) * 1000000u;
-    const uint32_t stacks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000;
+    static const struct bench_case cases[] = {{1000, 1},     {100000, 1}, {1000000, 1},
+                                              {10000000, 1}, {1000, 2},   {1000000, 4}};
+    const uint64_t events = number(argc, argv, 1, 20) * 1000000u;
+    const uint32_t stacks = (uint32_t)number(argc, argv, 2, 1000);
+    const struct bench_case only = {.live_blocks = number(argc, argv, 3, 0),
+                                    .lanes = (unsigned)number(argc, argv, 4, 1)};
+    if (only.lanes < 1 || only.lanes > LANES_MAX) {
+        (void)fprintf(stderr, "recorder_throughput: 1 to %d lanes\n", LANES_MAX);
+        return 1;
+    }
     (void)printf("live blocks  lanes  grow ns/event  churn ns/event  bytes/block\n");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct bench b;
-        open_bench(&b, cases[i].lanes, stacks);
-        const double grow_ns = grow(&b, cases[i].live_blocks);
-        const double churn_ns = churn(&b, events);
-        const struct live_map *live = &b.book.processes.items[0]->live;
-        (void)printf("%11" PRIu64 "  %5u  %13.1f  %14.1f  %11.1f\n", cases[i].live_blocks,
-                     cases[i].lanes, grow_ns, churn_ns,
-                     (double)live_map_bytes(live) / (double)live->live_count);
-        close_bench(&b);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && only.live_blocks == 0; i++) {
+        measure(&cases[i], events, stacks);
+    }
+    if (only.live_blocks != 0) {
+        measure(&only, events, stacks);
     }
     return 0;
 }

@@ -86,6 +86,7 @@ enum err book_process_end(struct book *book,
     }
     TRY(book_settle(book, process, UINT64_MAX));
     if (book->watch.blocks != NULL) {
+        TRY(row_table_count(&book->rows));
         TRY(block_list_ended(book->watch.blocks, book->rows.peak_number, &book->rows,
                              &process->live));
     }

@@ -308,6 +308,7 @@ enum err book_snapshot_take(struct book *book,
     fill_totals(book, facts->events, &s.recording.totals);
     TRY(fill_processes(&s, book, sampler, facts));
     TRY(name_threads(book));
+    TRY(row_table_count(&book->rows));
     fold_peaks(book);
     TRY(fill_slices(&s, book));
     TRY(row_history_begin(&s.history, book));

@@ -380,6 +380,7 @@ static void run_case(uint32_t lanes, uint64_t seed, bool strict, struct event *e
     feed_by_lanes(f, events, EVENTS, lanes);
     const uint64_t late = events[EVENTS - 1].tick + WAITING_TICKS + 2;
     assert_int_equal(book_tick(&f->book, late), ERR_OK);
+    assert_int_equal(row_table_count(&f->book.rows), ERR_OK);
     compare_counts(f, model, lanes);
     if (strict) {
         assert_int_equal(f->book.sums.live_bytes, live_bytes_of(model));

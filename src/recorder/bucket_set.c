@@ -14,14 +14,20 @@ static struct bucket_array *array_new(uint32_t cap)
     struct bucket_array *array =
         calloc(1, sizeof(*array) + cap * (sizeof(struct bucket_count) + sizeof(uint8_t)));
     if (array != NULL) {
-        array->cap = cap; // places are 0, where the first bucket will be
+        array->cap = cap;
     }
     return array;
 }
 
+static void note_place(struct bucket_array *array, uint32_t bucket, uint32_t index)
+{
+    array->places[bucket % BUCKET_PLACES] =
+        (struct bucket_place){.tag = (uint8_t)(bucket + 1), .index = (uint8_t)index};
+}
+
 static void array_put(struct bucket_array *array, uint32_t bucket, uint64_t count, uint64_t bytes)
 {
-    array->places[bucket % BUCKET_PLACES] = (uint8_t)array->used;
+    note_place(array, bucket, array->used);
     bucket_array_numbers(array)[array->used] = (uint8_t)bucket;
     array->counts[array->used] = (struct bucket_count){.count = count, .bytes = bytes};
     array->used++;
@@ -65,7 +71,7 @@ enum err bucket_set_add_other(
     const uint8_t *found = memchr(buckets, (int)bucket, array->used);
     if (found != NULL) {
         struct bucket_count *count = array->counts + (found - buckets);
-        array->places[bucket % BUCKET_PLACES] = (uint8_t)(found - buckets);
+        note_place(array, bucket, (uint32_t)(found - buckets));
         count->count++;
         count->bytes += bytes;
         return ERR_OK;

@@ -4,7 +4,7 @@
 // Most rows allocate one size only. So a histogram is at first just the number of its one bucket:
 // its counts are those of the row itself and are stored nowhere. The second bucket makes it an
 // array in memory of its own: counts, and the numbers of their buckets, a byte each.
-// Memory: 8 bytes; with two buckets or more 24 bytes, 17 a bucket, and room for growth.
+// Memory: 8 bytes; with two buckets or more 40 bytes, 17 a bucket, and room for growth.
 // Context: H, one thread. Failure: ERR_NO_MEMORY; the event then has no place in the histogram.
 #pragma once
 
@@ -17,8 +17,14 @@
 #include "recording/tables.h"
 
 // Where a bucket was found last, by its low bits: so neighbours, which is what the sizes and
-// lifetimes of one stack mostly are, are found without a search.
+// lifetimes of one stack mostly are, are found without a search, and all that tells so lies in the
+// array's first cache line.
 #define BUCKET_PLACES 16u
+
+struct bucket_place {
+    uint8_t tag;   // the bucket's number + 1; 0: none yet
+    uint8_t index; // where that bucket is; below `used`
+};
 
 struct bucket_count {
     uint64_t count;
@@ -30,7 +36,7 @@ struct bucket_count {
 struct bucket_array {
     uint32_t used;
     uint32_t cap;
-    uint8_t places[BUCKET_PLACES]; // index of the bucket that was found last; below `used`
+    struct bucket_place places[BUCKET_PLACES];
     struct bucket_count counts[];
 };
 
@@ -38,7 +44,7 @@ static inline uint8_t *bucket_array_numbers(struct bucket_array *array)
 {
     return (uint8_t *)(array->counts + array->cap);
 }
-_Static_assert(REC_BUCKET_COUNT <= UINT8_MAX, "a bucket is a byte");
+_Static_assert(REC_BUCKET_COUNT <= UINT8_MAX, "a bucket is a byte, and so is its successor");
 
 // The address of an array (even), or one bucket's number (times 2, plus 1). 0: no events yet.
 struct bucket_set {
@@ -85,14 +91,24 @@ static inline MUST_USE enum err bucket_set_add(
     }
     struct bucket_array *array = bucket_set_array(set);
     if (LIKELY(array != NULL)) {
-        const uint8_t place = array->places[bucket % BUCKET_PLACES];
-        if (LIKELY(bucket_array_numbers(array)[place] == bucket)) {
-            array->counts[place].count++;
-            array->counts[place].bytes += bytes;
+        const struct bucket_place place = array->places[bucket % BUCKET_PLACES];
+        if (LIKELY(place.tag == bucket + 1)) {
+            array->counts[place.index].count++;
+            array->counts[place.index].bytes += bytes;
             return ERR_OK;
         }
     }
     return bucket_set_add_other(set, bucket, bytes, old_count, old_bytes);
+}
+
+// Starts loading what counting an event in `bucket` will change, when its array's first line is
+// there. No effect but speed.
+static inline void bucket_set_prefetch(const struct bucket_set *set, uint32_t bucket)
+{
+    const struct bucket_array *array = bucket_set_array(set);
+    if (array != NULL) {
+        __builtin_prefetch(array->counts + array->places[bucket % BUCKET_PLACES].index, 1);
+    }
 }
 
 // Counts `count` more events of `bytes` in all, in the bucket of the event that was added last.
@@ -101,7 +117,7 @@ bucket_set_add_more(struct bucket_set *set, uint32_t bucket, uint64_t count, uin
 {
     struct bucket_array *array = bucket_set_array(set);
     if (array != NULL) { // else it is the only one, and stored nowhere
-        struct bucket_count *last = array->counts + array->places[bucket % BUCKET_PLACES];
+        struct bucket_count *last = array->counts + array->places[bucket % BUCKET_PLACES].index;
         last->count += count;
         last->bytes += bytes;
     }

@@ -5,10 +5,12 @@
 void cell_table_release(struct cell_table *table)
 {
     cell_vec_release(&table->pool);
+    cell_start_vec_release(&table->starts);
 }
 
 // There is room: make_room was asked.
-static void push(struct cell_table *table, struct row_cells *cells, struct cell cell)
+static void
+push(struct cell_table *table, struct row_cells *cells, uint32_t slice, struct cell_start start)
 {
     uint32_t number = (uint32_t)table->pool.len;
     if (table->free_count > 0) {
@@ -17,9 +19,10 @@ static void push(struct cell_table *table, struct row_cells *cells, struct cell 
         table->free_count--;
     } else {
         table->pool.len++;
+        table->starts.len++;
     }
-    cell.older = cells->latest;
-    table->pool.items[number] = cell;
+    table->pool.items[number] = (struct cell){.slice = slice, .older = cells->latest};
+    table->starts.items[number] = start;
     cells->latest = number;
 }
 
@@ -35,86 +38,70 @@ static enum err make_room(struct cell_table *table, size_t count)
     if (table->free_count >= count) {
         return ERR_OK;
     }
-    return table->pool.len + count < CELL_NONE ? cell_vec_reserve(&table->pool, count) : ERR_LIMIT;
+    if (table->pool.len + count >= CELL_NONE) {
+        return ERR_LIMIT;
+    }
+    TRY(cell_start_vec_reserve(&table->starts, count));
+    return cell_vec_reserve(&table->pool, count);
 }
 
-// The only cell of a row that has none in the pool.
-static struct cell only_cell(const struct row_cells *cells, const struct rec_row *row)
+static struct cell_start sums_of(const struct rec_row *row)
 {
-    return (struct cell){.allocations = row->allocations,
-                         .allocated_bytes = row->allocated_bytes,
-                         .frees = row->frees,
-                         .freed_bytes = row->freed_bytes,
-                         .temporary = row->temporary,
-                         .slice = cells->slice,
-                         .older = CELL_NONE};
+    return (struct cell_start){.allocations = row->allocations,
+                               .allocated_bytes = row->allocated_bytes,
+                               .frees = row->frees,
+                               .freed_bytes = row->freed_bytes,
+                               .temporary = row->temporary};
 }
 
 enum err cell_table_begin(struct cell_table *table,
                           struct row_cells *cells,
                           const struct rec_row *row,
-                          uint32_t slice,
-                          struct cell **out)
+                          uint32_t slice)
 {
     if (row->allocations == 0) {
         cells->slice = slice;
-        *out = NULL;
         return ERR_OK;
     }
     TRY(make_room(table, 2));
     if (cells->latest == CELL_NONE) {
-        push(table, cells, only_cell(cells, row));
+        push(table, cells, cells->slice, (struct cell_start){0});
     }
-    push(table, cells, (struct cell){.slice = slice});
+    push(table, cells, slice, sums_of(row));
     cells->slice = slice;
-    *out = table->pool.items + cells->latest;
     return ERR_OK;
-}
-
-static void merge(struct cell *into, const struct cell *other)
-{
-    into->allocations += other->allocations;
-    into->allocated_bytes += other->allocated_bytes;
-    into->frees += other->frees;
-    into->freed_bytes += other->freed_bytes;
-    into->temporary += other->temporary;
 }
 
 void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uint32_t shift)
 {
+    struct cell *pool = table->pool.items;
     cells->slice >>= shift;
-    if (cells->latest == CELL_NONE) {
-        return;
-    }
-    struct cell *kept = table->pool.items + cells->latest;
-    kept->slice >>= shift;
-    while (kept->older != CELL_NONE) {
-        const uint32_t number = kept->older;
-        struct cell *cell = table->pool.items + number;
-        cell->slice >>= shift;
-        if (cell->slice == kept->slice) {
-            merge(kept, cell);
-            kept->older = cell->older;
-            give_back(table, number);
-        } else {
-            kept = cell;
+    for (uint32_t *link = &cells->latest; *link != CELL_NONE; link = &pool[*link].older) {
+        const uint32_t slice = pool[*link].slice >> shift;
+        for (uint32_t older = pool[*link].older;
+             older != CELL_NONE && pool[older].slice >> shift == slice; older = pool[*link].older) {
+            give_back(table, *link); // the older one began earlier
+            *link = older;
         }
+        pool[*link].slice = slice;
     }
-    if (table->pool.items[cells->latest].older == CELL_NONE) { // the row says the same
-        give_back(table, cells->latest);
+    if (cells->latest != CELL_NONE && pool[cells->latest].older == CELL_NONE) {
+        give_back(table, cells->latest); // the row says the same
         cells->latest = CELL_NONE;
     }
 }
 
-static struct rec_cell rec_cell_of(const struct cell *cell, uint32_t row, uint32_t shift)
+// What happened from one cell's start to the next.
+static struct rec_cell
+difference(uint32_t row, uint32_t slice, const struct cell_start *from, const struct cell_start *to)
 {
     return (struct rec_cell){.row = row,
-                             .slice = cell->slice << shift,
-                             .allocations = cell->allocations,
-                             .allocated_bytes = cell->allocated_bytes,
-                             .frees = cell->frees,
-                             .freed_bytes = cell->freed_bytes,
-                             .temporary = cell->temporary};
+                             .slice = slice,
+                             .allocations = to->allocations - from->allocations,
+                             .allocated_bytes = to->allocated_bytes - from->allocated_bytes,
+                             .frees = to->frees - from->frees,
+                             .freed_bytes = to->freed_bytes - from->freed_bytes,
+                             .temporary = to->temporary - from->temporary};
 }
 
 enum err cell_table_collect(const struct cell_table *table,
@@ -124,16 +111,20 @@ enum err cell_table_collect(const struct cell_table *table,
                             uint32_t shift,
                             struct rec_cell_vec *out)
 {
+    static const struct cell_start none;
+    struct cell_start end = sums_of(row);
     if (row->allocations == 0) {
         return ERR_OK;
     }
     if (cells->latest == CELL_NONE) {
-        const struct cell only = only_cell(cells, row);
-        return rec_cell_vec_push(out, rec_cell_of(&only, index, shift));
+        return rec_cell_vec_push(out, difference(index, cells->slice << shift, &none, &end));
     }
     const size_t begin = out->len;
     for (uint32_t i = cells->latest; i != CELL_NONE; i = table->pool.items[i].older) {
-        TRY(rec_cell_vec_push(out, rec_cell_of(table->pool.items + i, index, shift)));
+        const struct cell_start *start = table->starts.items + i;
+        const uint32_t slice = table->pool.items[i].slice << shift;
+        TRY(rec_cell_vec_push(out, difference(index, slice, start, &end)));
+        end = *start;
     }
     for (size_t low = begin, high = out->len - 1; low < high; low++, high--) {
         const struct rec_cell kept = out->items[low];

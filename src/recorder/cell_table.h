@@ -3,10 +3,18 @@
 //
 // A row that was active in one slice only has no cells: that slice is noted beside the row, and the
 // row's own sums are its one cell. The second slice makes it a list in a pool that all rows share,
-// the latest first, so that an event looks at one cell. When slices merge, so do cells, and those
-// that are left over are the next to be used.
-// Memory: 48 bytes a cell, for rows of more than one slice.
-// Context: H, one thread. Failure: ERR_NO_MEMORY leaves the table usable, without the event.
+// the latest first. A cell is what the row's sums were when its slice began, so that events after
+// the first in a slice cost nothing here; what happened in it is the difference to the next cell,
+// or to the row. When slices merge, cells of one slice are left over but for the earliest, and are
+// the next to be used.
+//
+//   row, sums 90 --latest--> slice 7, from 60 --older--> slice 4, from 20 --older--> slice 1, from
+//   0
+//                                  (did 30)                   (did 40)                   (did 20)
+//
+// Merging looks at slices alone, so they lie apart from the sums.
+// Memory: 48 bytes a cell, for rows of more than one slice. Invariant: a row's oldest cell is from
+// 0. Context: H, one thread. Failure: ERR_NO_MEMORY leaves the table usable, without the event.
 #pragma once
 
 #include <stdbool.h>
@@ -19,16 +27,21 @@
 #define CELL_NONE UINT32_MAX
 
 struct cell {
+    uint32_t slice;
+    uint32_t older; // the row's cell before this, or CELL_NONE
+};
+
+// A row's sums when a cell began.
+struct cell_start {
     uint64_t allocations;
     uint64_t allocated_bytes;
     uint64_t frees;
     uint64_t freed_bytes;
     uint64_t temporary;
-    uint32_t slice;
-    uint32_t older; // the row's cell before this, or CELL_NONE
 };
 
 DEFINE_VEC(cell_vec, struct cell);
+DEFINE_VEC(cell_start_vec, struct cell_start);
 DEFINE_VEC(rec_cell_vec, struct rec_cell);
 
 // What a row keeps.
@@ -40,7 +53,8 @@ struct row_cells {
 // Zeroed is empty and valid.
 struct cell_table {
     struct cell_vec pool;
-    uint32_t free_first; // the first of free_count left-over cells, linked by `older`
+    struct cell_start_vec starts; // parallel to pool
+    uint32_t free_first;          // the first of free_count left-over cells, linked by `older`
     size_t free_count;
 };
 
@@ -56,23 +70,18 @@ void cell_table_release(struct cell_table *table);
 enum err cell_table_begin(struct cell_table *table,
                           struct row_cells *cells,
                           const struct rec_row *row,
-                          uint32_t slice,
-                          struct cell **out) MUST_USE;
+                          uint32_t slice) MUST_USE;
 
-// Something is about to be added to `row` in `slice`, which is not before its latest one. Returns
-// in *out the cell to which the same must be added (valid until the next call), NULL if there is
-// none. Inline: it is on the path of each event.
+// Something is about to be added to `row` in `slice`, which is not before its latest one. Inline:
+// it is on the path of each event.
 static inline MUST_USE enum err cell_table_touch(struct cell_table *table,
                                                  struct row_cells *cells,
                                                  const struct rec_row *row,
-                                                 uint32_t slice,
-                                                 struct cell **out)
+                                                 uint32_t slice)
 {
-    if (LIKELY(cells->slice == slice && row->allocations > 0)) {
-        *out = cells->latest == CELL_NONE ? NULL : table->pool.items + cells->latest;
-        return ERR_OK;
-    }
-    return cell_table_begin(table, cells, row, slice, out);
+    return LIKELY(cells->slice == slice && row->allocations > 0)
+               ? ERR_OK
+               : cell_table_begin(table, cells, row, slice);
 }
 
 // Slices merge: slice s of a row, whose cells these are, becomes s >> shift. Takes no memory.

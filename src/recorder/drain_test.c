@@ -241,6 +241,7 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
         assert_true(now_s() < deadline);
     }
     assert_int_equal(f.book.sums.allocations, 100);
+    assert_int_equal(row_table_count(&f.book.rows), ERR_OK);
     assert_int_equal(f.book.rows.rows.items[0].allocated_bytes, 5050);
     assert_true(f.book.processes.items[0]->is_ended);
     assert_int_equal(f.book.sums.live_bytes, 0);

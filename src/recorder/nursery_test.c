@@ -321,6 +321,8 @@ static void compare_books(struct book *held, struct book *sent)
     assert_int_equal(held->peak_blocks, sent->peak_blocks);
     assert_int_equal(held->peak_time_ms, sent->peak_time_ms);
     assert_int_equal(held->rows.rows.len, sent->rows.rows.len);
+    assert_int_equal(row_table_count(&held->rows), ERR_OK);
+    assert_int_equal(row_table_count(&sent->rows), ERR_OK);
     for (uint32_t i = 0; i < held->rows.rows.len; i++) {
         row_table_fold(&held->rows, i, true, 0);
         const struct rec_row *a = held->rows.rows.items + i;

@@ -4,6 +4,12 @@
 
 #include "base/hash.h"
 
+enum {
+    // How many notes ahead of counting their histograms are fetched, in two steps.
+    FAR_AHEAD = 16,
+    NEAR_AHEAD = 8,
+};
+
 void row_table_release(struct row_table *table)
 {
     for (size_t i = 0; i < table->extras.len; i++) {
@@ -50,6 +56,125 @@ enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, 
     return ERR_OK;
 }
 
+// Before a change: what the row holds now is what it held at the latest peak, if there was one
+// since its last change.
+static inline void fold(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
+{
+    if (extra->peak_number != peak_number) {
+        row->peak_bytes = row->allocated_bytes - row->freed_bytes;
+        row->peak_blocks = row->allocations - row->frees;
+        extra->peak_number = peak_number;
+    }
+}
+
+static struct bucket_set *histogram_of(struct row_extra *extra, const struct row_note *note)
+{
+    return note->change == ROW_FREED ? &extra->lifetimes : &extra->sizes;
+}
+
+// Fetches the head of the histogram that counting `note` will change; its row is there.
+static inline void prefetch_head(const struct row_table *table, const struct row_note *note)
+{
+    __builtin_prefetch(bucket_set_array(histogram_of(table->extras.items + note->row, note)), 1);
+}
+
+// The same for the count in it; its head is there.
+static inline void prefetch_count(const struct row_table *table, const struct row_note *note)
+{
+    bucket_set_prefetch(histogram_of(table->extras.items + note->row, note), note->bucket);
+}
+
+// Allocations and frees change the same things in two places each; which of them comes next cannot
+// be predicted.
+static inline enum err count_block(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *row = table->rows.items + note->row;
+    struct row_extra *extra = table->extras.items + note->row;
+    const bool is_free = note->change == ROW_FREED;
+    uint64_t *count = is_free ? &row->frees : &row->allocations;
+    uint64_t *bytes = is_free ? &row->freed_bytes : &row->allocated_bytes;
+    TRY(cell_table_touch(&table->cells, &extra->cells, row, row_table_step(table)));
+    TRY(bucket_set_add(histogram_of(extra, note), note->bucket, note->size_bytes, *count, *bytes));
+    fold(row, extra, note->peak_number);
+    ++*count;
+    *bytes += note->size_bytes;
+    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
+    if (live_bytes > row->own_peak_bytes) {
+        row->own_peak_bytes = live_bytes;
+    }
+    return ERR_OK;
+}
+
+static inline enum err count_pairs(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *r = table->rows.items + note->row;
+    struct row_extra *extra = table->extras.items + note->row;
+    const uint32_t count = note->count;
+    const uint64_t size_bytes = note->size_bytes;
+    const uint64_t bytes = count * size_bytes;
+    const uint32_t at_once = rec_bucket_of(0);
+    TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table)));
+    TRY(bucket_set_add(&extra->sizes, note->bucket, size_bytes, r->allocations,
+                       r->allocated_bytes));
+    TRY(bucket_set_add(&extra->lifetimes, at_once, size_bytes, r->frees, r->freed_bytes));
+    bucket_set_add_more(&extra->sizes, note->bucket, count - 1, bytes - size_bytes);
+    bucket_set_add_more(&extra->lifetimes, at_once, count - 1, bytes - size_bytes);
+    fold(r, extra, note->peak_number);
+    r->allocations += count;
+    r->allocated_bytes += bytes;
+    r->frees += count;
+    r->freed_bytes += bytes;
+    r->temporary += note->temporary;
+    r->temporary_bytes += note->temporary * size_bytes;
+    r->own_peak_bytes = r->own_peak_bytes > size_bytes ? r->own_peak_bytes : size_bytes;
+    return ERR_OK;
+}
+
+static enum err count_temporary(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *r = table->rows.items + note->row;
+    TRY(cell_table_touch(&table->cells, &table->extras.items[note->row].cells, r,
+                         row_table_step(table)));
+    r->temporary++;
+    r->temporary_bytes += note->size_bytes;
+    return ERR_OK;
+}
+
+static inline enum err count_note(struct row_table *table, const struct row_note *note)
+{
+    switch ((enum row_change)note->change) {
+    case ROW_ALLOCATED:
+    case ROW_FREED:
+        break;
+    case ROW_PAIRED:
+        return count_pairs(table, note);
+    case ROW_WAS_TEMPORARY:
+        return count_temporary(table, note);
+    }
+    return count_block(table, note);
+}
+
+enum err row_table_count(struct row_table *table)
+{
+    const uint32_t count = table->note_count;
+    enum err result = ERR_OK;
+    table->note_count = 0;
+    for (uint32_t i = 0; i < FAR_AHEAD && i < count; i++) {
+        prefetch_head(table, table->notes + i);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + FAR_AHEAD < count) {
+            prefetch_head(table, table->notes + i + FAR_AHEAD);
+        }
+        if (i + NEAR_AHEAD < count) {
+            prefetch_count(table, table->notes + i + NEAR_AHEAD);
+        }
+        const enum err err = count_note(table, table->notes + i);
+        result = result == ERR_OK ? err : result; // the others count all the same
+    }
+    return result;
+}
+
 static void merge_cells(struct row_table *table, uint32_t shift)
 {
     for (size_t i = 0; i < table->rows.len; i++) {
@@ -86,6 +211,7 @@ static enum err coarsen_cohorts(struct row_table *table)
 
 enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shift)
 {
+    TRY(row_table_count(table));
     if (shift > 0) {
         TRY(slices_merged(table, shift));
     }
@@ -113,7 +239,7 @@ void row_table_fold(struct row_table *table, uint32_t row, bool is_alive, uint64
         return;
     }
     if (is_alive || end_number == table->peak_number) {
-        row_fold(r, extra, table->peak_number);
+        fold(r, extra, table->peak_number);
         return;
     }
     r->peak_bytes = 0;

@@ -4,7 +4,11 @@
 // Who owns the global peak, without looking at all rows whenever it moves: each new maximum has a
 // number. A row remembers the number that was current when it last changed. If the number has moved
 // since, a maximum was set while the row stood still, so its live bytes are what it held at the
-// latest one: it writes them down (row_fold) just before it changes again, or when it is asked.
+// latest one: it writes them down just before it changes again, or when it is asked.
+//
+// With many rows, what an event touches (its row, a histogram) is in no near cache. So it
+// is only noted at first, and some dozens of events are counted together, each while the memory for
+// the next ones is on its way.
 //
 // Rows lie in memory as the recording wants them; beside each, `row_extra` holds what only we need:
 // 112 bytes a row together, and 6 to 11 to find it. Cells and cohorts come on top; when there are
@@ -34,6 +38,27 @@ _Static_assert(sizeof(struct row_extra) == 32, "one for each of perhaps millions
 DEFINE_VEC(rec_row_vec, struct rec_row);
 DEFINE_VEC(row_extra_vec, struct row_extra);
 
+enum row_change {
+    ROW_ALLOCATED,
+    ROW_FREED,
+    ROW_PAIRED,
+    ROW_WAS_TEMPORARY,
+};
+
+// Something that happened to a row and is not counted yet.
+struct row_note {
+    uint64_t size_bytes;
+    uint64_t peak_number; // of then
+    uint32_t row;
+    uint32_t count;     // ROW_PAIRED: how many
+    uint32_t temporary; // ROW_PAIRED: how many of them
+    uint16_t change;    // enum row_change
+    uint16_t bucket;    // of the size; ROW_FREED: of the lifetime
+};
+_Static_assert(sizeof(struct row_note) == 32, "all notes together stay in the nearest cache");
+
+#define ROW_NOTES_MAX 64u
+
 struct row_table {
     struct rec_row_vec rows;
     struct row_extra_vec extras; // parallel to rows
@@ -46,6 +71,8 @@ struct row_table {
     uint32_t cohort_shift; // a step of a cohort for 1 << cohort_shift; at least cell_shift
     size_t cells_max;      // that any recording may have; an eighth as many as rows come on top
     size_t cohorts_max;    // the same
+    uint32_t note_count;
+    struct row_note notes[ROW_NOTES_MAX];
 };
 
 void row_table_release(struct row_table *table);
@@ -54,45 +81,37 @@ void row_table_release(struct row_table *table);
 enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
     MUST_USE;
 
-// Before a change: what the row holds now is what it held at the latest peak, if there was one
-// since its last change.
-static inline void row_fold(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
-{
-    if (extra->peak_number != peak_number) {
-        row->peak_bytes = row->allocated_bytes - row->freed_bytes;
-        row->peak_blocks = row->allocations - row->frees;
-        extra->peak_number = peak_number;
-    }
-}
-
 // The slice of the cells that are under way.
 static inline uint32_t row_table_step(const struct row_table *table)
 {
     return table->slice >> table->cell_shift;
 }
 
-// The row allocated a block. Inline, as the next ones: they are on the path of each event.
+// Counts what has been noted. Afterwards rows and extras are complete. What fails costs the one
+// event.
+enum err row_table_count(struct row_table *table) MUST_USE;
+
+// Notes what happened to a row, whose memory is on its way from here on. Inline, as the next ones:
+// they are on the path of each event.
+static inline MUST_USE enum err row_table_note(struct row_table *table, struct row_note note)
+{
+    const struct rec_row *row = table->rows.items + note.row;
+    __builtin_prefetch(row, 1);
+    __builtin_prefetch(&row->own_peak_bytes, 1);
+    __builtin_prefetch(table->extras.items + note.row, 1);
+    table->notes[table->note_count++] = note;
+    return LIKELY(table->note_count < ROW_NOTES_MAX) ? ERR_OK : row_table_count(table);
+}
+
+// The row allocated a block.
 static inline MUST_USE enum err
 row_table_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
 {
-    struct rec_row *r = table->rows.items + row;
-    struct row_extra *extra = table->extras.items + row;
-    struct cell *cell = NULL;
-    TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table), &cell));
-    TRY(bucket_set_add(&extra->sizes, rec_bucket_of(size_bytes), size_bytes, r->allocations,
-                       r->allocated_bytes));
-    row_fold(r, extra, table->peak_number);
-    r->allocations++;
-    r->allocated_bytes += size_bytes;
-    const uint64_t live_bytes = r->allocated_bytes - r->freed_bytes;
-    if (live_bytes > r->own_peak_bytes) {
-        r->own_peak_bytes = live_bytes;
-    }
-    if (cell != NULL) {
-        cell->allocations++;
-        cell->allocated_bytes += size_bytes;
-    }
-    return ERR_OK;
+    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
+                                                   .peak_number = table->peak_number,
+                                                   .row = row,
+                                                   .change = ROW_ALLOCATED,
+                                                   .bucket = (uint16_t)rec_bucket_of(size_bytes)});
 }
 
 // A block of the row, born in born_slice, was freed after lifetime_ms.
@@ -102,25 +121,16 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
                                                 uint64_t lifetime_ms,
                                                 uint32_t born_slice)
 {
-    struct rec_row *r = table->rows.items + row;
-    struct row_extra *extra = table->extras.items + row;
-    struct cell *cell = NULL;
-    TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table), &cell));
-    TRY(bucket_set_add(&extra->lifetimes, rec_bucket_of(lifetime_ms), size_bytes, r->frees,
-                       r->freed_bytes));
     const uint32_t born_step = born_slice >> table->cohort_shift;
     const uint32_t freed_step = table->slice >> table->cohort_shift;
     if (born_step < freed_step) {
         TRY(cohort_table_add(&table->cohorts, row, born_step, freed_step, size_bytes));
     }
-    row_fold(r, extra, table->peak_number);
-    r->frees++;
-    r->freed_bytes += size_bytes;
-    if (cell != NULL) {
-        cell->frees++;
-        cell->freed_bytes += size_bytes;
-    }
-    return ERR_OK;
+    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
+                                                   .peak_number = table->peak_number,
+                                                   .row = row,
+                                                   .change = ROW_FREED,
+                                                   .bucket = (uint16_t)rec_bucket_of(lifetime_ms)});
 }
 
 // The row allocated `count` blocks of size_bytes each and freed them at once; `temporary` of them
@@ -128,55 +138,29 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
 static inline MUST_USE enum err row_table_paired(
     struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t count, uint32_t temporary)
 {
-    struct rec_row *r = table->rows.items + row;
-    struct row_extra *extra = table->extras.items + row;
-    struct cell *cell = NULL;
-    const uint64_t bytes = count * size_bytes;
-    const uint32_t size_bucket = rec_bucket_of(size_bytes);
-    const uint32_t at_once = rec_bucket_of(0);
-    TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table), &cell));
-    TRY(bucket_set_add(&extra->sizes, size_bucket, size_bytes, r->allocations, r->allocated_bytes));
-    TRY(bucket_set_add(&extra->lifetimes, at_once, size_bytes, r->frees, r->freed_bytes));
-    bucket_set_add_more(&extra->sizes, size_bucket, count - 1, bytes - size_bytes);
-    bucket_set_add_more(&extra->lifetimes, at_once, count - 1, bytes - size_bytes);
-    row_fold(r, extra, table->peak_number);
-    r->allocations += count;
-    r->allocated_bytes += bytes;
-    r->frees += count;
-    r->freed_bytes += bytes;
-    r->temporary += temporary;
-    r->temporary_bytes += temporary * size_bytes;
-    r->own_peak_bytes = r->own_peak_bytes > size_bytes ? r->own_peak_bytes : size_bytes;
-    if (cell != NULL) {
-        cell->allocations += count;
-        cell->allocated_bytes += bytes;
-        cell->frees += count;
-        cell->freed_bytes += bytes;
-        cell->temporary += temporary;
-    }
-    return ERR_OK;
+    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
+                                                   .peak_number = table->peak_number,
+                                                   .row = row,
+                                                   .count = count,
+                                                   .temporary = temporary,
+                                                   .change = ROW_PAIRED,
+                                                   .bucket = (uint16_t)rec_bucket_of(size_bytes)});
 }
 
 // An allocation of the row turned out to be temporary.
 static inline MUST_USE enum err
 row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_bytes)
 {
-    struct rec_row *r = table->rows.items + row;
-    struct cell *cell = NULL;
-    TRY(cell_table_touch(&table->cells, &table->extras.items[row].cells, r, row_table_step(table),
-                         &cell));
-    r->temporary++;
-    r->temporary_bytes += size_bytes;
-    if (cell != NULL) {
-        cell->temporary++;
-    }
-    return ERR_OK;
+    return row_table_note(
+        table,
+        (struct row_note){.size_bytes = size_bytes, .row = row, .change = ROW_WAS_TEMPORARY});
 }
 
 // Time comes to `slice`, after slices have merged `shift` times: s became s >> shift. Makes cells
 // and cohorts coarser if there are too many. ERR_NO_MEMORY.
 enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shift) MUST_USE;
 
-// Brings the peak columns of `row` up to date. `is_alive` is false if its process has ended;
-// `end_number` is the peak's number at that time. (The dead hold nothing at later peaks.)
+// Brings the peak columns of `row` up to date, after row_table_count. `is_alive` is false if its
+// process has ended; `end_number` is the peak's number at that time. (The dead hold nothing at
+// later peaks.)
 void row_table_fold(struct row_table *table, uint32_t row, bool is_alive, uint64_t end_number);
