@@ -22,7 +22,7 @@ package="dpkg-dev file"
 test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-dev python3-pytest
     dpkg-dev file groff-base
     valgrind heaptrack libgoogle-perftools4 libjemalloc2 gdb libc6-dbg libdebuginfod1 binutils libunwind-dev
-    chromium sqlite3 git xz-utils zstd ripgrep redis-server nodejs postgresql-15 procps"
+    golang-go chromium sqlite3 git xz-utils zstd ripgrep redis-server nodejs postgresql-15 procps"
 
 # For the pictures of docs/user.
 pictures="chromium pngquant"

@@ -18,7 +18,7 @@ enum {
 static const char *verdict_of(const struct check_result *result)
 {
     if (!result->is_broken) {
-        return "ok";
+        return result->is_unknown ? "?" : "ok";
     }
     return result->kind == CHECK_PROGRAM ? "FAILED" : "BROKEN";
 }
@@ -60,7 +60,7 @@ void check_write_text(const struct check_results *results, bool use_color, FILE 
     for (size_t i = 0; i < results->items.len; i++) {
         const struct check_result *result = &results->items.items[i];
         bool is_program = result->kind == CHECK_PROGRAM;
-        checks += !is_program;
+        checks += !is_program && !result->is_unknown;
         broken += !is_program && result->is_broken;
         has_failed = has_failed || (is_program && result->is_broken);
         write_result(result, use_color, out);
@@ -112,6 +112,12 @@ static void append_test_case(struct strbuf *out, const struct check_result *resu
     const char *element = is_program ? "error" : "failure";
     strbuf_append_text(out, "    <testcase classname=\"cairn\" name=\"");
     append_xml(out, strbuf_text(&result->name));
+    if (result->is_unknown) {
+        strbuf_append_text(out, "\">\n      <skipped message=\"");
+        append_xml(out, strbuf_text(&result->message));
+        strbuf_append_text(out, "\"/>\n    </testcase>\n");
+        return;
+    }
     if (!result->is_broken) {
         strbuf_append_text(out, "\"/>\n");
         return;
@@ -128,16 +134,19 @@ enum err check_write_junit(const struct check_results *results, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     size_t errors = 0;
+    size_t skipped = 0;
     for (size_t i = 0; i < results->items.len; i++) {
         const struct check_result *result = &results->items.items[i];
+        skipped += result->is_unknown;
         errors += result->is_broken && result->kind == CHECK_PROGRAM;
     }
     strbuf_append_text(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                               "  <testsuite name=\"");
     append_xml(&text, strbuf_text(&results->title));
-    strbuf_printf(&text, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%.3f\">\n",
-                  results->items.len, check_broken_count(results) - errors, errors,
-                  (double)results->runtime_ms / 1000);
+    strbuf_printf(
+        &text, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
+        results->items.len, check_broken_count(results) - errors, errors, skipped,
+        (double)results->runtime_ms / 1000);
     for (size_t i = 0; i < results->items.len; i++) {
         append_test_case(&text, &results->items.items[i]);
     }
@@ -212,6 +221,7 @@ static void write_json_result(struct json_writer *w, const struct check_result *
     json_key_string(w, "measure", result->measure);
     json_key_string(w, "function", result->function);
     json_key_bool(w, "broken", result->is_broken);
+    json_key_bool(w, "known", !result->is_unknown);
     json_key_string(w, "message", strbuf_text(&result->message));
     json_key(w, "value");
     is_program ? json_null(w) : json_double(w, result->value);

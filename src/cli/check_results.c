@@ -173,6 +173,17 @@ static MUST_USE enum err check_budget(struct check_results *results,
     return add_result(results, &result);
 }
 
+static enum err
+refuse_unknown(const struct report *report, enum budget_measure measure, struct err_info *info)
+{
+    const struct budget_info *budget = budget_get_info(measure);
+    bool is_rss = measure == BUDGET_RSS;
+    bool is_filtered = !is_rss && profile_knows(report->profile, budget->cost);
+    return err_set(info, ERR_UNSUPPORTED, "%s cannot be checked: %s says nothing of %s",
+                   budget->name, is_filtered ? "what passes the filter" : "the recording",
+                   is_rss ? "the resident size" : cost_get_info(budget->cost)->phrase);
+}
+
 // All budgets of one scope, by one report.
 static MUST_USE enum err check_scope(struct check_results *results,
                                      const struct check_plan *plan,
@@ -193,16 +204,14 @@ static MUST_USE enum err check_scope(struct check_results *results,
     TRY(report_build(profile, &options, &report, info));
     for (size_t i = first; i < plan->budgets.len; i++) {
         const struct check_budget *budget = &plan->budgets.items[i];
-        if (budget->function == function && budget->measure == BUDGET_RSS &&
-            report.summary.peak_rss_bytes == 0) {
-            return err_set(info, ERR_UNSUPPORTED,
-                           "max-rss: the recording does not know its resident size");
+        if (budget->function != function) {
+            continue;
         }
-        if (budget->function == function) {
-            enum err problem = check_budget(results, budget, &report);
-            TRY(problem == ERR_OK ? ERR_OK
-                                  : err_set(info, problem, "not enough memory for the check"));
+        if (!budget_is_known(&report.selection, &report.summary, budget->measure)) {
+            return refuse_unknown(&report, budget->measure, info);
         }
+        enum err problem = check_budget(results, budget, &report);
+        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the check"));
     }
     return ERR_OK;
 }
@@ -221,9 +230,9 @@ static bool is_first_of_scope(const struct check_plan *plan, size_t index)
 static double growth_ratio(struct diff_change change)
 {
     if (change.old > 0) {
-        return change.change / change.old;
+        return change.change / change.old; // NAN if it is not known
     }
-    return change.change > 0 ? NAN : 0;
+    return change.class == DIFF_SAME ? 0 : NAN;
 }
 
 static MUST_USE enum err check_cost_growth(struct check_results *results,
@@ -238,14 +247,19 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
     struct check_result result = {
         .kind = CHECK_GROWTH,
         .is_broken = diff_is_beyond(diff, cost, change.change, threshold),
+        .is_unknown = change.class == DIFF_UNKNOWN,
         .measure = cost_get_info(cost)->option,
         .value = growth_ratio(change),
         .limit = threshold,
     };
     strbuf_printf(&result.name, "growth of %s", cost_get_info(cost)->option);
-    strbuf_printf(&result.message, "%s, %s -> %s, %s allowed", diff_format_ratio(change).text,
-                  diff_format(cost, change.old).text, diff_format(cost, change.new).text,
-                  format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
+    if (result.is_unknown) {
+        strbuf_append_text(&result.message, "not known to both recordings");
+    } else {
+        strbuf_printf(&result.message, "%s, %s -> %s, %s allowed", diff_format_ratio(change).text,
+                      diff_format(cost, change.old).text, diff_format(cost, change.new).text,
+                      format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
+    }
     if (result.is_broken) {
         TRY(collect(print_diff_section, report, cost, &result.details));
     }
@@ -277,6 +291,14 @@ static MUST_USE enum err check_growth(struct check_results *results,
                                          .width_columns = DETAIL_COLUMNS};
     CLEANUP(diff_report_release) struct diff_report report = {0};
     TRY(diff_report_build(&comparison, &options, &report, info));
+    bool is_comparable = false;
+    for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
+        is_comparable = is_comparable || diff_knows(&comparison.diff, costs[i]);
+    }
+    if (!is_comparable) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "the growth cannot be checked: there is nothing that both recordings know");
+    }
     for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
         enum err problem = check_cost_growth(results, plan, &report, costs[i]);
         TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the check"));

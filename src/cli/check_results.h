@@ -31,6 +31,7 @@ enum check_kind {
 struct check_result {
     enum check_kind kind;
     bool is_broken;
+    bool is_unknown;       // growth of what not both recordings know: neither kept nor broken
     struct strbuf name;    // "max-peak", "max-allocations of ^parse", "growth of peak", "program"
     struct strbuf message; // "57.2 MiB of 64.0 MiB"
     struct strbuf details; // lines on those responsible, of a broken one

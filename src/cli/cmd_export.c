@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/export_page.h"
 #include "cli/filter_options.h"
+#include "cli/option_values.h"
 #include "cli/report.h"
 #include "cli/screen_text.h"
 #include "formats/exporter.h"
@@ -28,8 +29,6 @@ struct export_fields {
     bool use_list;
     bool is_page;
 };
-
-static const char *const moment_choices[] = {"peak", "end", NULL};
 
 #define FIELD(field) offsetof(struct export_fields, field)
 
@@ -52,10 +51,11 @@ static const struct option_spec specs[] = {
      .help = "for formats with one figure a stack (peak): " COST_OPTION_NAMES,
      .offset = FIELD(cost)},
     {.name = "at",
-     .kind = OPTION_CHOICE,
-     .value = "peak|end",
-     .choices = moment_choices,
-     .help = "for pprof: what is in use is what was live then (peak)",
+     .kind = OPTION_TEXT,
+     .value = "peak|end|TIME",
+     .help =
+         "for pprof: what is in use is what was live then (peak); with a time such as 90s, only "
+         "what was allocated until then is counted",
      .offset = FIELD(moment)},
     {.name = "html",
      .kind = OPTION_FLAG,
@@ -77,6 +77,31 @@ static int list_formats(void)
     }
     (void)printf(line, exporter_html.name, exporter_html.help); // the same
     return command_finish_output(STATUS_OK);
+}
+
+// The moment of --at. One within the run is the end of a range that begins with the run.
+static MUST_USE enum err
+read_moment(struct export_fields *fields, enum export_moment *out, struct err_info *info)
+{
+    const char *text = fields->moment;
+    *out = EXPORT_AT_ANY;
+    if (text == NULL) {
+        return ERR_OK;
+    }
+    bool is_peak = strcmp(text, "peak") == 0;
+    *out = is_peak ? EXPORT_AT_PEAK : EXPORT_AT_END;
+    if (is_peak || strcmp(text, "end") == 0) {
+        return ERR_OK;
+    }
+    struct value_range *time = &fields->filter.time;
+    if (time->is_set) {
+        return err_set(info, ERR_INVALID, "--at TIME is the end of a range; leave --time out");
+    }
+    time->is_set = true;
+    return duration_parse(text, &time->high)
+               ? ERR_OK
+               : err_set(info, ERR_INVALID,
+                         "--at: \"%.100s\" is neither peak nor end nor a time such as 90s", text);
 }
 
 // The words of the command line that make no sense together.
@@ -200,9 +225,12 @@ static int export_view(const struct exporter *exporter,
     return command_finish_output(STATUS_OK);
 }
 
-static int export_file(const char *path, const struct export_fields *fields)
+static int
+export_file(const char *path, const struct export_fields *fields, enum export_moment moment)
 {
     struct err_info info = {0};
+    const struct export_request request = {
+        .exporter = find_format(fields->format), .cost = fields->cost, .moment = moment};
     if (fields->output != NULL && is_same_file(path, fields->output)) {
         (void)err_set(&info, ERR_INVALID, "--output: '%s' is the recording itself", path); // told
         return command_error(&info);
@@ -220,14 +248,12 @@ static int export_file(const char *path, const struct export_fields *fields)
     if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
         return command_error(&info);
     }
-    bool is_at_end = fields->moment != NULL && strcmp(fields->moment, "end") == 0;
     CLEANUP(export_view_release) struct export_view view = {0};
-    if (export_view_build(profile, &applied.filter, fields->cost,
-                          is_at_end ? EXPORT_AT_END : EXPORT_AT_PEAK, &view, &info) != ERR_OK) {
+    if (export_view_build(profile, &applied.filter, &request, &view, &info) != ERR_OK) {
         return command_error(&info);
     }
     view.path = path;
-    return export_view(find_format(fields->format), &view, fields, path);
+    return export_view(request.exporter, &view, fields, path);
 }
 
 static int run(int argc, char **argv)
@@ -247,10 +273,12 @@ static int run(int argc, char **argv)
         return command_usage_error(&command_export, &info);
     }
     fields.format = fields.is_page ? exporter_html.name : fields.format;
-    if (check_words(&fields, argc - operand, &info) != ERR_OK) {
+    enum export_moment moment;
+    if (check_words(&fields, argc - operand, &info) != ERR_OK ||
+        read_moment(&fields, &moment, &info) != ERR_OK) {
         return command_usage_error(&command_export, &info);
     }
-    return export_file(argv[operand], &fields);
+    return export_file(argv[operand], &fields, moment);
 }
 
 const struct command command_export = {

@@ -65,6 +65,19 @@ static MUST_USE enum err open_profile(const char *path, struct profile **out, st
     return ERR_OK;
 }
 
+// Whether both know how long their runs were.
+static MUST_USE enum err check_run_lengths(struct profile *const *profiles, struct err_info *info)
+{
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        if ((profiles[side]->recording.meta.unknown & REC_UNKNOWN_TIME) != 0) {
+            return err_set(info, ERR_UNSUPPORTED,
+                           "--per second: the %s recording does not know how long its run was",
+                           side == SIDE_NEW ? "new" : "old");
+        }
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err compare(struct comparison *comparison,
                                  const struct filter_words *words,
                                  const struct per *per,
@@ -76,6 +89,7 @@ static MUST_USE enum err compare(struct comparison *comparison,
         TRY(filter_words_apply(words, &profiles[side]->recording, applied, info));
         TRY(profile_select(profiles[side], &applied->filter, &comparison->selections[side], info));
     }
+    TRY(per->is_second ? check_run_lengths(profiles, info) : ERR_OK);
     struct diff_units units = {.sides = {1, 1}};
     if (per->is_set) {
         units =

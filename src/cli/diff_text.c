@@ -212,7 +212,8 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
     (void)fprintf(out, "\n%sCHANGED: %s%s\n", begin(report, PAINT_TITLE),
                   cost_get_info(cost)->phrase, end(report));
     if (ids.len == 0) {
-        (void)fprintf(out, "     nothing\n");
+        (void)fprintf(out, "     %s\n",
+                      diff_knows(diff, cost) ? "nothing" : "not known to both recordings");
     }
     uint32_t limit = report->options->site_limit;
     for (size_t i = 0; i < ids.len && (limit == 0 || i < limit); i++) {
@@ -248,6 +249,20 @@ static void append_findings(const struct diff_report *report, struct strbuf *out
     }
 }
 
+// The costs that could not be judged: "; not known to both
+// recordings: peak, temporary"
+static void append_not_compared(const struct diff_report *report, struct strbuf *out)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < report->cost_count; i++) {
+        if (!diff_knows(&report->comparison->diff, report->costs[i])) {
+            strbuf_printf(out, "%s %s", is_first ? "; not known to both recordings:" : ",",
+                          cost_get_info(report->costs[i])->option);
+            is_first = false;
+        }
+    }
+}
+
 static void print_verdict(const struct diff_report *report, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf found = {0};
@@ -262,6 +277,7 @@ static void print_verdict(const struct diff_report *report, FILE *out)
     } else {
         strbuf_printf(&line, "VERDICT: grew beyond %s:%s", threshold, strbuf_text(&found));
     }
+    append_not_compared(report, &line);
     (void)fprintf(out, "\n%s", begin(report, is_good ? PAINT_GOOD : PAINT_WARNING));
     screen_print_wrapped(out, strbuf_text(&line), 0, width_of(report));
     (void)fputs(end(report), out);

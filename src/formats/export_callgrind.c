@@ -120,15 +120,28 @@ write_place(struct callgrind *c, const char *const words[NAME_KIND_COUNT], uint3
                       function_number(profile, location) + 1);
 }
 
+static bool has_event(const struct callgrind *c, size_t event)
+{
+    return selection_knows(&c->view->selection, events[event].cost);
+}
+
+// A number for each event, and the end of the line.
+static void write_numbers(struct callgrind *c, const struct costs *costs)
+{
+    for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+        if (has_event(c, i)) {
+            (void)fprintf(c->out, " %" PRIu64, costs_get(costs, events[i].cost));
+        }
+    }
+    (void)fputc('\n', c->out);
+}
+
 static void write_costs(struct callgrind *c, uint32_t location, const struct costs *costs)
 {
     uint32_t line =
         location != REC_NONE ? profile_location_get(c->view->profile, location)->line : 0;
     (void)fprintf(c->out, "%" PRIu32, line);
-    for (size_t i = 0; i < ARRAY_LEN(events); i++) {
-        (void)fprintf(c->out, " %" PRIu64, costs_get(costs, events[i].cost));
-    }
-    (void)fputc('\n', c->out);
+    write_numbers(c, costs);
 }
 
 static MUST_USE enum err write_selves(struct callgrind *c)
@@ -143,12 +156,12 @@ static MUST_USE enum err write_selves(struct callgrind *c)
     }
     TRY(keyed_costs_build(tree, &keys, location_count, &costs));
     for (uint32_t location = 0; location < location_count; location++) {
-        if (costs_get(&costs.self.items[location], COST_ALLOCATIONS) > 0) {
+        if (costs_any(&costs.self.items[location])) {
             TRY(write_place(c, self_words, location));
             write_costs(c, location, &costs.self.items[location]);
         }
     }
-    if (costs_get(&tree->self.items[0], COST_ALLOCATIONS) > 0) {
+    if (costs_any(&tree->self.items[0])) {
         TRY(write_place(c, self_words, REC_NONE));
         write_costs(c, REC_NONE, &tree->self.items[0]);
     }
@@ -201,9 +214,23 @@ static MUST_USE enum err write_calls(struct callgrind *c)
 static void write_totals(struct callgrind *c, const char *word)
 {
     (void)fprintf(c->out, "%s:", word);
+    write_numbers(c, &c->view->tree.total.items[0]);
+}
+
+// The names of the costs that are known, and what they are.
+static void write_events(struct callgrind *c)
+{
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
-        (void)fprintf(c->out, " %" PRIu64,
-                      costs_get(&c->view->tree.total.items[0], events[i].cost));
+        if (has_event(c, i)) {
+            (void)fprintf(c->out, "event: %s : %s\n", events[i].name,
+                          cost_get_info(events[i].cost)->phrase);
+        }
+    }
+    (void)fputs("events:", c->out);
+    for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+        if (has_event(c, i)) {
+            (void)fprintf(c->out, " %s", events[i].name);
+        }
     }
     (void)fputc('\n', c->out);
 }
@@ -220,15 +247,7 @@ static enum err write_callgrind(const struct export_view *view, FILE *out)
                   "\ncmd: %s\npart: 1\npositions: line\n",
                   meta->pid, strbuf_text(&c.text));
     strbuf_clear(&c.text);
-    for (size_t i = 0; i < ARRAY_LEN(events); i++) {
-        (void)fprintf(out, "event: %s : %s\n", events[i].name,
-                      cost_get_info(events[i].cost)->phrase);
-    }
-    (void)fputs("events:", out);
-    for (size_t i = 0; i < ARRAY_LEN(events); i++) {
-        (void)fprintf(out, " %s", events[i].name);
-    }
-    (void)fputc('\n', out);
+    write_events(&c);
     write_totals(&c, "summary");
     (void)fputc('\n', out);
     TRY(write_selves(&c));

@@ -5,9 +5,10 @@
 //   grow,/src/vec.h,31,/opt/bin/app,4096,...,main;load;grow
 //
 // One line for each stack over all threads: its innermost location, all costs under their names in
-// JSON, and its functions, outermost first. A semicolon in a function's name is a colon in `stack`.
-// Control characters are spaces, so that a line of the file is a row. Text that a spreadsheet would
-// take for a formula (it begins with = + - or @) has an apostrophe before it. Context: H.
+// JSON (none where it is not known), and its functions, outermost first. A semicolon in a
+// function's name is a colon in `stack`. Control characters are spaces, so that a line of the file
+// is a row. Text that a spreadsheet would take for a formula (it begins with = + - or @) has an
+// apostrophe before it. Context: H.
 #include <inttypes.h>
 #include <string.h>
 
@@ -66,7 +67,10 @@ write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch,
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
     TRY(write_place(view->profile, tree->nodes.items[node].location, scratch, out));
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        (void)fprintf(out, "%" PRIu64 ",", costs_get(&tree->self.items[node], (enum cost)cost));
+        if (selection_knows(&view->selection, (enum cost)cost)) {
+            (void)fprintf(out, "%" PRIu64, costs_get(&tree->self.items[node], (enum cost)cost));
+        }
+        (void)fputc(',', out);
     }
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
         TRY(u32_vec_push(&path, tree->nodes.items[at].location));
@@ -90,7 +94,7 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     }
     (void)fputs("stack\r\n", out);
     for (uint32_t node = 0; node < view->tree.nodes.len; node++) {
-        if (costs_get(&view->tree.self.items[node], COST_ALLOCATIONS) > 0) {
+        if (costs_any(&view->tree.self.items[node])) {
             TRY(write_row(view, node, &scratch, out));
         }
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // export_dhat: DHAT's JSON, version 2, as Valgrind's dh_view.html reads it.
 //
-// A program point is a stack, innermost frame first. The file says that lifetimes are known, since
-// the viewer shows what was live at t-gmax and at the end only then; what a recording does not hold
-// of it is estimated:
+// A program point is a stack, innermost frame first. The file says that lifetimes are known (unless
+// what was live is not), since the viewer shows what was live at t-gmax and at the end only then;
+// what a recording does not hold of it is estimated:
 //
 //   tl    lifetimes of freed blocks: the middle of their histogram's bucket for each block
-//   mb    the most bytes at once: the sum over threads of the most that the stack held on each
+//   mb    the most bytes at once: the sum over threads of the most that the stack held on each, and
+//         where that is not known, at least as many as at t-gmax and at the end
 //   mbk   the most blocks at once: at least as many as at t-gmax and at the end
 //
 // Everything else is exact. Accesses are not known: bkacc is false. Times are microseconds, so that
@@ -28,6 +29,7 @@ struct dhat {
     struct u64_vec lifetimes_us;    // owned; by node of the tree
     struct u32_vec frame_ids;       // owned; by location; 0: not in the table of frames
     struct u32_vec frames;          // owned; locations in the order of their ids, from 1 on
+    bool has_lives;                 // what was live at the peak and at the end is known
 };
 
 static void dhat_release(struct dhat *d)
@@ -81,6 +83,18 @@ static uint64_t larger(uint64_t one, uint64_t other)
     return one > other ? one : other;
 }
 
+static bool knows_lives(const struct selection *selection)
+{
+    static const enum cost costs[] = {COST_PEAK_BYTES, COST_PEAK_BLOCKS, COST_LEAKED_BYTES,
+                                      COST_LEAKED_ALLOCATIONS};
+    for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
+        if (!selection_knows(selection, costs[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
 {
     const struct call_tree *tree = &d->view->tree;
@@ -88,13 +102,16 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
     json_begin_object(d->w);
     json_key_u64(d->w, "tb", costs[COST_ALLOCATED_BYTES]);
     json_key_u64(d->w, "tbk", costs[COST_ALLOCATIONS]);
-    json_key_u64(d->w, "tl", d->lifetimes_us.items[node]);
-    json_key_u64(d->w, "mb", costs[COST_OWN_PEAK_BYTES]);
-    json_key_u64(d->w, "mbk", larger(costs[COST_PEAK_BLOCKS], costs[COST_LEAKED_ALLOCATIONS]));
-    json_key_u64(d->w, "gb", costs[COST_PEAK_BYTES]);
-    json_key_u64(d->w, "gbk", costs[COST_PEAK_BLOCKS]);
-    json_key_u64(d->w, "eb", costs[COST_LEAKED_BYTES]);
-    json_key_u64(d->w, "ebk", costs[COST_LEAKED_ALLOCATIONS]);
+    if (d->has_lives) {
+        uint64_t held_bytes = larger(costs[COST_PEAK_BYTES], costs[COST_LEAKED_BYTES]);
+        json_key_u64(d->w, "tl", d->lifetimes_us.items[node]);
+        json_key_u64(d->w, "mb", larger(costs[COST_OWN_PEAK_BYTES], held_bytes));
+        json_key_u64(d->w, "mbk", larger(costs[COST_PEAK_BLOCKS], costs[COST_LEAKED_ALLOCATIONS]));
+        json_key_u64(d->w, "gb", costs[COST_PEAK_BYTES]);
+        json_key_u64(d->w, "gbk", costs[COST_PEAK_BLOCKS]);
+        json_key_u64(d->w, "eb", costs[COST_LEAKED_BYTES]);
+        json_key_u64(d->w, "ebk", costs[COST_LEAKED_ALLOCATIONS]);
+    }
     json_key(d->w, "fs");
     json_begin_array(d->w);
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
@@ -117,7 +134,7 @@ static MUST_USE enum err write_points(struct dhat *d)
     json_key(d->w, "pps");
     json_begin_array(d->w);
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
-        if (costs_get(&tree->self.items[node], COST_ALLOCATIONS) > 0) {
+        if (costs_any(&tree->self.items[node])) {
             TRY(write_point(d, node));
         }
     }
@@ -156,6 +173,7 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     struct json_writer w;
     json_to_stream(&w, out, JSON_COMPACT);
     CLEANUP(dhat_release) struct dhat d = {.view = view, .w = &w};
+    d.has_lives = knows_lives(&view->selection);
     TRY(u32_vec_resize(&d.frame_ids, view->profile->code.locations.len));
     TRY(sum_lifetimes(&d));
     uint64_t end_ms = larger(recording->meta.runtime_ms, recording->totals.peak_time_ms);
@@ -163,7 +181,7 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     json_key_u64(&w, "dhatFileVersion", DHAT_FILE_VERSION);
     json_key_string(&w, "mode", "heap");
     json_key_string(&w, "verb", "Allocated");
-    json_key_bool(&w, "bklt", true);
+    json_key_bool(&w, "bklt", d.has_lives);
     json_key_bool(&w, "bkacc", false);
     json_key_string(&w, "tu", "\xc2\xb5s");
     json_key_string(&w, "Mtu", "s");
@@ -182,5 +200,6 @@ const struct exporter exporter_dhat = {
     .name = "dhat",
     .file_suffix = ".dhat.json",
     .help = "JSON for Valgrind's dh_view.html: totals, lifetimes, live at peak and end",
+    .needs = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES,
     .write = write_dhat,
 };

@@ -27,7 +27,7 @@ static MUST_USE enum err path_to(const struct call_tree *tree, uint32_t node, st
 static enum err write_folded(const struct export_view *view, FILE *out)
 {
     const struct call_tree *tree = &view->tree;
-    enum cost cost = view->cost != COST_COUNT ? view->cost : COST_PEAK_BYTES;
+    enum cost cost = view->usual_cost;
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
     CLEANUP(strbuf_release) struct strbuf line = {0};
     for (uint32_t node = 0; node < tree->nodes.len; node++) {

@@ -402,5 +402,7 @@ const struct exporter exporter_heaptrack = {
     .file_suffix = ".heaptrack.gz",
     .help = "for heaptrack_print and heaptrack_gui: all their costs, by stack",
     .is_binary = true,
+    .needs = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES | 1U << COST_PEAK_BYTES |
+             1U << COST_PEAK_BLOCKS | 1U << COST_LEAKED_BYTES | 1U << COST_LEAKED_ALLOCATIONS,
     .write = write_heaptrack,
 };

@@ -135,7 +135,9 @@ static void write_rows(struct json_writer *w, const struct export_view *view)
     json_key(w, "costs");
     json_begin_array(w);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        json_string(w, cost_get_info((enum cost)cost)->key);
+        if (selection_knows(&view->selection, (enum cost)cost)) {
+            json_string(w, cost_get_info((enum cost)cost)->key);
+        }
     }
     json_end_array(w);
     json_key(w, "rows");
@@ -149,12 +151,26 @@ static void write_rows(struct json_writer *w, const struct export_view *view)
         json_key(w, "costs");
         json_begin_array(w);
         for (int cost = 0; cost < COST_COUNT; cost++) {
-            json_u64(w, costs.values[cost]);
+            if (selection_knows(&view->selection, (enum cost)cost)) {
+                json_u64(w, costs.values[cost]);
+            }
         }
         json_end_array(w);
         json_end_object(w);
     }
     json_end_array(w);
+}
+
+// A cost of a slice under its name, null if it is not known.
+static void
+key_cost(struct json_writer *w, const struct selection *selection, enum cost cost, uint64_t value)
+{
+    json_key(w, cost_get_info(cost)->key);
+    if (profile_knows(selection->profile, cost)) {
+        json_u64(w, value);
+    } else {
+        json_null(w);
+    }
 }
 
 static MUST_USE enum err write_timeline(struct json_writer *w, const struct selection *selection)
@@ -167,11 +183,11 @@ static MUST_USE enum err write_timeline(struct json_writer *w, const struct sele
     for (size_t i = 0; i < timeline.points.len; i++) {
         const struct timeline_point *point = &timeline.points.items[i];
         json_begin_object(w);
-        json_key_u64(w, "allocations", point->allocations);
-        json_key_u64(w, "allocated_bytes", point->allocated_bytes);
-        json_key_u64(w, "frees", point->frees);
-        json_key_u64(w, "freed_bytes", point->freed_bytes);
-        json_key_u64(w, "temporary", point->temporary);
+        key_cost(w, selection, COST_ALLOCATIONS, point->allocations);
+        key_cost(w, selection, COST_ALLOCATED_BYTES, point->allocated_bytes);
+        key_cost(w, selection, COST_FREES, point->frees);
+        key_cost(w, selection, COST_FREED_BYTES, point->freed_bytes);
+        key_cost(w, selection, COST_TEMPORARY, point->temporary);
         json_key_u64(w, "live_bytes", point->live_bytes);
         json_end_object(w);
     }

@@ -215,5 +215,6 @@ const struct exporter exporter_massif = {
     .file_suffix = ".massif",
     .help = "for ms_print and massif-visualizer: live bytes over time, trees at peak and end",
     .uses = EXPORT_USES_SERIES,
+    .needs = 1U << COST_PEAK_BYTES | 1U << COST_LEAKED_BYTES,
     .write = write_massif,
 };

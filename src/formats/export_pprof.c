@@ -9,6 +9,8 @@
 //
 //   alloc_objects, alloc_space, inuse_objects, inuse_space    the last one is what pprof shows
 //
+// Those that are not known are left out.
+//
 // Numbers beyond INT64_MAX, which only a forged recording holds, become INT64_MAX.
 #include <string.h>
 
@@ -36,9 +38,27 @@ enum profile_field {
 };
 
 enum {
-    FIRST_MAPPING_AT = 0x10000,
     MAPPING_ALIGNMENT = 0x1000,
     NS_PER_MS = 1000000,
+};
+
+// So high that no reader takes it for an executable that was linked to lie there.
+static const uint64_t first_mapping_at = UINT64_C(1) << 32;
+
+enum {
+    VALUE_COUNT = 4
+};
+
+// What the values of a sample are, in the order in which pprof expects them.
+static const struct {
+    const char *type;
+    const char *unit;
+    enum cost costs[2]; // by enum export_moment
+} sample_values[VALUE_COUNT] = {
+    {"alloc_objects", "count", {COST_ALLOCATIONS, COST_ALLOCATIONS}},
+    {"alloc_space", "bytes", {COST_ALLOCATED_BYTES, COST_ALLOCATED_BYTES}},
+    {"inuse_objects", "count", {COST_PEAK_BLOCKS, COST_LEAKED_ALLOCATIONS}},
+    {"inuse_space", "bytes", {COST_PEAK_BYTES, COST_LEAKED_BYTES}},
 };
 
 struct pprof {
@@ -121,7 +141,7 @@ static MUST_USE enum err place_mappings(struct pprof *p)
             lengths[frame->module] = frame->offset;
         }
     }
-    uint64_t at = FIRST_MAPPING_AT;
+    uint64_t at = first_mapping_at;
     for (size_t i = 0; i < recording->module_count; i++) {
         p->mapping_starts.items[i] = at;
         at += lengths[i] / MAPPING_ALIGNMENT * MAPPING_ALIGNMENT + MAPPING_ALIGNMENT;
@@ -241,6 +261,16 @@ static MUST_USE enum err add_label(struct pprof *p, const char *key, uint64_t te
     return ERR_OK;
 }
 
+static enum cost cost_of_value(const struct pprof *p, size_t value)
+{
+    return sample_values[value].costs[p->view->moment];
+}
+
+static bool has_value(const struct pprof *p, size_t value)
+{
+    return selection_knows(&p->view->selection, cost_of_value(p, value));
+}
+
 static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
 {
     const struct recording *recording = &p->view->profile->recording;
@@ -255,17 +285,12 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
     TRY(strbuf_result(&p->part));
     protobuf_message(&p->message, 1, &p->part);
 
-    static const enum cost values[][4] = {
-        [EXPORT_AT_PEAK] = {COST_ALLOCATIONS, COST_ALLOCATED_BYTES, COST_PEAK_BLOCKS,
-                            COST_PEAK_BYTES},
-        [EXPORT_AT_END] = {COST_ALLOCATIONS, COST_ALLOCATED_BYTES, COST_LEAKED_ALLOCATIONS,
-                           COST_LEAKED_BYTES},
-    };
     struct costs costs = selection_costs(&p->view->selection, index);
     strbuf_clear(&p->part);
-    for (size_t i = 0; i < ARRAY_LEN(values[0]); i++) {
-        uint64_t value = costs_get(&costs, values[p->view->moment][i]);
-        protobuf_varint(&p->part, signed_value(value));
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        if (has_value(p, i)) {
+            protobuf_varint(&p->part, signed_value(costs_get(&costs, cost_of_value(p, i))));
+        }
     }
     TRY(strbuf_result(&p->part));
     protobuf_message(&p->message, 2, &p->part);
@@ -287,7 +312,7 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     uint64_t comment;
     uint64_t type;
     TRY(intern(p, profile_string(profile, meta->command_line), &comment));
-    TRY(intern(p, "inuse_space", &type));
+    TRY(intern(p, has_value(p, VALUE_COUNT - 1) ? "inuse_space" : "alloc_space", &type));
     CLEANUP(strbuf_release) struct strbuf fields = {0};
     protobuf_u64(&fields, PROFILE_TIME_NS, signed_value(meta->start_unix_ns));
     protobuf_u64(&fields, PROFILE_DURATION_NS,
@@ -320,10 +345,11 @@ static enum err write_pprof(const struct export_view *view, FILE *out)
     TRY(gzip_stream_init(&p.gzip, out));
     TRY(u32_vec_resize(&p.has_frame, view->profile->recording.frame_count));
     TRY(place_mappings(&p));
-    TRY(emit_type(&p, PROFILE_SAMPLE_TYPE, "alloc_objects", "count"));
-    TRY(emit_type(&p, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes"));
-    TRY(emit_type(&p, PROFILE_SAMPLE_TYPE, "inuse_objects", "count"));
-    TRY(emit_type(&p, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes"));
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        if (has_value(&p, i)) {
+            TRY(emit_type(&p, PROFILE_SAMPLE_TYPE, sample_values[i].type, sample_values[i].unit));
+        }
+    }
     TRY(emit_type(&p, PROFILE_PERIOD_TYPE, "space", "bytes"));
     TRY(emit_mappings(&p));
     for (size_t i = 0; i < view->selection.rows.len; i++) {

@@ -2,8 +2,8 @@
 // export_speedscope: JSON as https://www.speedscope.app reads it.
 //
 // Locations are its frames; each cost is a profile of its own with one weighted sample a stack,
-// outermost frame first. Without --cost those that people ask for are all there, to be switched
-// between.
+// outermost frame first. Without --cost those that people ask for, and that are known, are all
+// there, to be switched between.
 #include "base/compiler.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
@@ -144,7 +144,9 @@ static enum err write_speedscope(const struct export_view *view, FILE *out)
         TRY(write_profile(&w, view, &ids, view->cost));
     } else {
         for (size_t i = 0; i < ARRAY_LEN(usual_costs); i++) {
-            TRY(write_profile(&w, view, &ids, usual_costs[i]));
+            if (selection_knows(&view->selection, usual_costs[i])) {
+                TRY(write_profile(&w, view, &ids, usual_costs[i]));
+            }
         }
     }
     json_end_array(&w);

@@ -54,14 +54,29 @@ static void put(struct values *values, uint64_t number)
     (void)sqlite3_bind_int64(values->statement, values->next++, clamped); // step tells
 }
 
+static void put_null(struct values *values)
+{
+    (void)sqlite3_bind_null(values->statement, values->next++); // step tells
+}
+
 // An index into another table: NULL if there is none.
 static void put_index(struct values *values, uint32_t index)
 {
     if (index != REC_NONE) {
         put(values, index);
-        return;
+    } else {
+        put_null(values);
     }
-    (void)sqlite3_bind_null(values->statement, values->next++); // step tells
+}
+
+// NULL if the selection does not know the cost, so that sums are not known either.
+static void put_cost(struct values *values, enum cost cost, uint64_t number)
+{
+    if (selection_knows(&values->source->view->selection, cost)) {
+        put(values, number);
+    } else {
+        put_null(values);
+    }
 }
 
 // The text as it stands in the scratch buffer.
@@ -194,7 +209,7 @@ static bool fill_row(struct values *values, size_t i)
     put(values, view->tree.row_nodes.items[i]);
     put(values, values->source->recording->rows[row].thread);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        put(values, costs.values[cost]);
+        put_cost(values, (enum cost)cost, costs.values[cost]);
     }
     return true;
 }
@@ -206,11 +221,11 @@ static bool fill_slice(struct values *values, size_t i)
     put(values, i);
     put(values, i * timeline->slice_ms);
     put(values, (i + 1) * timeline->slice_ms);
-    put(values, point->allocations);
-    put(values, point->allocated_bytes);
-    put(values, point->frees);
-    put(values, point->freed_bytes);
-    put(values, point->temporary);
+    put_cost(values, COST_ALLOCATIONS, point->allocations);
+    put_cost(values, COST_ALLOCATED_BYTES, point->allocated_bytes);
+    put_cost(values, COST_FREES, point->frees);
+    put_cost(values, COST_FREED_BYTES, point->freed_bytes);
+    put_cost(values, COST_TEMPORARY, point->temporary);
     put(values, point->live_bytes);
     return true;
 }
@@ -225,11 +240,11 @@ static bool fill_cell(struct values *values, size_t i)
     const struct rec_cell *cell = &values->source->recording->cells[i];
     put(values, cell->row);
     put(values, cell->slice);
-    put(values, cell->allocations);
-    put(values, cell->allocated_bytes);
-    put(values, cell->frees);
-    put(values, cell->freed_bytes);
-    put(values, cell->temporary);
+    put_cost(values, COST_ALLOCATIONS, cell->allocations);
+    put_cost(values, COST_ALLOCATED_BYTES, cell->allocated_bytes);
+    put_cost(values, COST_FREES, cell->frees);
+    put_cost(values, COST_FREED_BYTES, cell->freed_bytes);
+    put_cost(values, COST_TEMPORARY, cell->temporary);
     return is_selected(values, cell->row);
 }
 
@@ -262,6 +277,26 @@ static bool fill_cohort(struct values *values, size_t i)
     put(values, cohort->blocks);
     put(values, cohort->bytes);
     return is_selected(values, cohort->row);
+}
+
+static bool fill_block(struct values *values, size_t i)
+{
+    const struct rec_block *block = &values->source->recording->blocks[i];
+    put(values, i);
+    put(values, block->row);
+    put(values, block->address);
+    put(values, block->size_bytes);
+    put(values, block->born_ms);
+    if ((block->flags & REC_BLOCK_END) == 0) {
+        put(values, block->freed_ms);
+    } else {
+        put_null(values);
+    }
+    put(values, (block->flags & REC_BLOCK_PEAK) != 0);
+    put(values, (block->flags & REC_BLOCK_END) != 0);
+    return is_selected(values, block->row) &&
+           bucket_range_has(values->source->view->selection.sizes,
+                            rec_bucket_of(block->size_bytes));
 }
 
 static bool fill_memory(struct values *values, size_t i)
@@ -328,6 +363,7 @@ static MUST_USE enum err write_tables(struct source *source, sqlite3 *database)
         {"INSERT INTO sizes VALUES(?,?,?,?,?)", fill_size, from->size_bucket_count},
         {"INSERT INTO lifetimes VALUES(?,?,?,?,?)", fill_lifetime, from->lifetime_bucket_count},
         {"INSERT INTO cohorts VALUES(?,?,?,?,?)", fill_cohort, from->cohort_count},
+        {"INSERT INTO blocks VALUES(?,?,?,?,?,?,?,?)", fill_block, from->block_count},
         {"INSERT INTO memory VALUES(?,?,?,?,?,?,?,?,?)", fill_memory, from->rss_sample_count},
     };
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {

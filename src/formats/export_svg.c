@@ -283,8 +283,7 @@ static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FI
 static enum err write_svg(const struct export_view *view, FILE *out)
 {
     CLEANUP(drawing_release)
-    struct drawing drawing = {.view = view,
-                              .cost = view->cost != COST_COUNT ? view->cost : COST_PEAK_BYTES};
+    struct drawing drawing = {.view = view, .cost = view->usual_cost};
     TRY(call_tree_build(&view->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION,
                         &drawing.tree));
     TRY(call_tree_add_up(&drawing.tree));

@@ -8,3 +8,4 @@ extern const struct importer importer_heaptrack;
 extern const struct importer importer_massif;
 extern const struct importer importer_dhat;
 extern const struct importer importer_heap_text;
+extern const struct importer importer_pprof;

@@ -23,10 +23,10 @@
 
 #include "base/compiler.h"
 #include "formats/import_formats.h"
+#include "formats/mapped_files.h"
 
 enum {
     STACK_MAX = 4096,
-    FIXED_BELOW = 0x10000000, // an executable that lies so low was linked to lie there
 };
 
 // What was counted of one stack by one thread.
@@ -44,27 +44,18 @@ struct entry {
     uint32_t count;
 };
 
-struct mapping {
-    uint64_t start;
-    uint64_t end;
-    uint64_t base; // of its file's first mapping
-    uint32_t module;
-};
-
 DEFINE_VEC(entry_vec, struct entry);
-DEFINE_VEC(mapping_vec, struct mapping);
 
 struct heap_text {
-    struct import *import;       // borrowed
-    struct entry_vec entries;    // owned
-    struct u64_vec addresses;    // owned
-    struct mapping_vec mappings; // owned
-    struct map_u64 module_of;    // owned; by rec_string
-    struct map_u64 frame_of;     // owned; by address
-    struct map_u64 thread_of;    // owned; by jemalloc's number
-    uint32_t first;              // of the present stack's addresses
-    uint32_t thread;             // for profiles that do not tell them apart
-    uint64_t period_bytes;       // 0: everything was counted
+    struct import *import;     // borrowed
+    struct entry_vec entries;  // owned
+    struct u64_vec addresses;  // owned
+    struct mapped_files files; // owned
+    struct map_u64 frame_of;   // owned; by address
+    struct map_u64 thread_of;  // owned; by jemalloc's number
+    uint32_t first;            // of the present stack's addresses
+    uint32_t thread;           // for profiles that do not tell them apart
+    uint64_t period_bytes;     // 0: everything was counted
     bool is_jemalloc;
     bool is_in_maps;
     bool has_stack; // jemalloc: a stack has begun
@@ -75,8 +66,7 @@ static void heap_text_release(struct heap_text *h)
 {
     entry_vec_release(&h->entries);
     u64_vec_release(&h->addresses);
-    mapping_vec_release(&h->mappings);
-    map_u64_release(&h->module_of);
+    mapped_files_release(&h->files);
     map_u64_release(&h->frame_of);
     map_u64_release(&h->thread_of);
 }
@@ -229,28 +219,13 @@ static MUST_USE enum err read_plain_line(struct heap_text *h, struct bytes line)
     return add_entry(h, counted, h->thread);
 }
 
-static MUST_USE enum err find_module(struct heap_text *h, struct bytes path, uint32_t *out)
-{
-    struct recording_builder *b = h->import->b;
-    rec_string name;
-    TRY(import_string(h->import, path, &name));
-    const uint32_t *known = map_u64_find(&h->module_of, name);
-    if (known != NULL) {
-        *out = *known;
-        return ERR_OK;
-    }
-    *out = (uint32_t)b->modules.len;
-    TRY(modules_vec_push(&b->modules, (struct rec_module){.path = name}));
-    return map_u64_put(&h->module_of, name, *out);
-}
-
 // "7f5d9000-7f5da000 r-xp 00002000 fe:00 11036236   /usr/bin/app". What is no file has no module.
 static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
 {
-    struct mapping mapping = {0};
+    struct mapped_file range = {0};
     uint64_t offset;
-    if (!take_number(&line, 16, &mapping.start) || !take_text(&line, "-") ||
-        !take_number(&line, 16, &mapping.end)) {
+    if (!take_number(&line, 16, &range.start) || !take_text(&line, "-") ||
+        !take_number(&line, 16, &range.end)) {
         return ERR_OK; // "build=/path" and the like
     }
     const uint8_t *path = memchr(line.data, '/', line.len);
@@ -261,12 +236,8 @@ static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
         return ERR_OK;
     }
     size_t len = line.len - (size_t)(path - line.data);
-    TRY(find_module(h, (struct bytes){.data = path, .len = len}, &mapping.module));
-    struct mapping *last = h->mappings.len > 0 ? &h->mappings.items[h->mappings.len - 1] : NULL;
-    bool is_further = last != NULL && last->module == mapping.module && offset > 0;
-    mapping.base = is_further ? last->base : mapping.start - offset;
-    mapping.base = mapping.start < FIXED_BELOW ? 0 : mapping.base;
-    return mapping_vec_push(&h->mappings, mapping);
+    return mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range,
+                            offset);
 }
 
 static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
@@ -317,7 +288,7 @@ static MUST_USE enum err read_line(struct heap_text *h, struct bytes line)
 static uint64_t used_bytes(const struct heap_text *h)
 {
     return h->entries.cap * sizeof(struct entry) + h->addresses.cap * sizeof(uint64_t) +
-           h->mappings.cap * sizeof(struct mapping) + h->thread_of.slot_count * 16;
+           mapped_files_bytes(&h->files) + h->thread_of.slot_count * 16;
 }
 
 static MUST_USE enum err read_lines(struct heap_text *h)
@@ -336,30 +307,6 @@ static MUST_USE enum err read_lines(struct heap_text *h)
     }
 }
 
-static int compare_mappings(const void *left, const void *right)
-{
-    const struct mapping *a = left;
-    const struct mapping *b = right;
-    return (a->start > b->start) - (a->start < b->start);
-}
-
-// The mapping that holds the call before the return address.
-static const struct mapping *find_mapping(const struct heap_text *h, uint64_t address)
-{
-    size_t low = 0;
-    size_t high = h->mappings.len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (h->mappings.items[middle].start < address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    const struct mapping *found = low > 0 ? &h->mappings.items[low - 1] : NULL;
-    return found != NULL && address <= found->end ? found : NULL;
-}
-
 static MUST_USE enum err find_frame(struct heap_text *h, uint64_t address, uint32_t *out)
 {
     const uint32_t *known = map_u64_find(&h->frame_of, address);
@@ -367,7 +314,7 @@ static MUST_USE enum err find_frame(struct heap_text *h, uint64_t address, uint3
         *out = *known;
         return ERR_OK;
     }
-    const struct mapping *mapping = find_mapping(h, address);
+    const struct mapped_file *mapping = mapped_files_find(&h->files, address);
     TRY(recording_builder_frame(h->import->b, mapping != NULL ? mapping->module : REC_NONE,
                                 mapping != NULL ? address - mapping->base : address, NULL, 0, out));
     return map_u64_put(&h->frame_of, address, *out);
@@ -375,7 +322,7 @@ static MUST_USE enum err find_frame(struct heap_text *h, uint64_t address, uint3
 
 static bool is_of_allocator(const struct heap_text *h, uint64_t address)
 {
-    const struct mapping *mapping = find_mapping(h, address);
+    const struct mapped_file *mapping = mapped_files_find(&h->files, address);
     if (mapping == NULL) {
         return false;
     }
@@ -418,9 +365,7 @@ static MUST_USE enum err finish(struct heap_text *h)
 {
     struct import *import = h->import;
     struct recording_builder *b = import->b;
-    if (h->mappings.len > 1) {
-        qsort(h->mappings.items, h->mappings.len, sizeof(struct mapping), compare_mappings);
-    }
+    mapped_files_sort(&h->files);
     for (size_t i = 0; i < h->entries.len; i++) {
         TRY(finish_entry(h, &h->entries.items[i]));
         TRY(import_check_memory(import, used_bytes(h)));
@@ -429,11 +374,7 @@ static MUST_USE enum err finish(struct heap_text *h)
     b->meta.unknown |= h->has_all ? 0 : REC_UNKNOWN_ALLOCATIONS;
     b->meta.unknown &= ~(uint32_t)(h->is_jemalloc ? REC_UNKNOWN_THREADS : 0);
     if (h->period_bytes > 1) {
-        struct rec_counter note = {.kind = REC_COUNTER_NOTE, .value = h->period_bytes};
-        TRY(recording_builder_string(b, "sampling_period_bytes", &note.name));
-        TRY(recording_builder_string(
-            b, "all figures are estimates from samples, one in so many bytes", &note.text));
-        TRY(counters_vec_push(&b->counters, note));
+        TRY(import_note_sampling(import, h->period_bytes));
     }
     if (import->in->is_cut || !h->is_in_maps) {
         (void)snprintf(import->damage, sizeof(import->damage),

@@ -6,9 +6,11 @@
 //    n2: 4096 0x4F2: grow (vec.h:31)           as deep as it is indented; its callers follow
 //
 // What is known: who held how many bytes at the peak, from the tree that is marked so (the largest
-// one if none is), and how many bytes were live at the end, without their stacks. How many blocks
-// these were, and what else was allocated and freed, massif does not say. Below its threshold it
-// has one line for many places, which is a frame of that text here.
+// one if none is), and, without stacks, how many bytes were live at each snapshot and at the end.
+// With a time in milliseconds the snapshots become time slices: what the whole heap grew and shrank
+// by from one to the next is booked as allocated and freed there by the row that has no stack. How
+// many blocks these were, and what else was allocated and freed, massif does not say. Below its
+// threshold it has one line for many places, which is a frame of that text here.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,6 +20,8 @@
 
 enum {
     DEPTH_MAX = 1 << 16,
+    SLICES_MAX = 1024,
+    CHECK_INTERVAL = 1024, // snapshots between two looks at the memory
 };
 
 // A node of the tree that is being read whose callers are not all read.
@@ -33,6 +37,8 @@ struct snapshot {
     uint64_t heap_bytes;
 };
 
+DEFINE_VEC(snapshot_vec, struct snapshot);
+
 struct massif {
     struct import *import; // borrowed
     struct valgrind_places places;
@@ -42,8 +48,10 @@ struct massif {
     bool has_peak;  // a tree was marked as the peak
     bool is_wanted; // the tree that is being read is to be kept
     uint64_t tree_bytes;
-    struct snapshot snapshot; // the present one
-    uint64_t peak_bytes;      // of the tree that was kept
+    struct snapshot snapshot;      // the present one
+    struct snapshot_vec snapshots; // owned; all, in the order of the file
+    uint64_t grown_bytes;          // from one to the next
+    uint64_t peak_bytes;           // of the tree that was kept
     uint64_t peak_time;
 };
 
@@ -51,6 +59,7 @@ static void massif_release(struct massif *m)
 {
     valgrind_places_release(&m->places);
     level_vec_release(&m->levels);
+    snapshot_vec_release(&m->snapshots);
 }
 
 static MUST_USE enum err refuse(struct massif *m, const char *why)
@@ -163,6 +172,21 @@ static void begin_tree(struct massif *m, bool is_peak)
     }
 }
 
+// Its time stands before its bytes.
+static MUST_USE enum err add_snapshot(struct massif *m)
+{
+    size_t count = m->snapshots.len;
+    uint64_t before = count > 0 ? m->snapshots.items[count - 1].heap_bytes : 0;
+    uint64_t now = m->snapshot.heap_bytes;
+    if (__builtin_add_overflow(m->grown_bytes, now > before ? now - before : 0, &m->grown_bytes)) {
+        return refuse(m, "the sums are more than there can be");
+    }
+    TRY(snapshot_vec_push(&m->snapshots, m->snapshot));
+    return m->snapshots.len % CHECK_INTERVAL != 0
+               ? ERR_OK
+               : import_check_memory(m->import, m->snapshots.cap * sizeof(struct snapshot));
+}
+
 static MUST_USE enum err read_line(struct massif *m, struct bytes line)
 {
     struct rec_meta *meta = &m->import->b->meta;
@@ -173,7 +197,8 @@ static MUST_USE enum err read_line(struct massif *m, struct bytes line)
     }
     TRY(end_tree(m));
     if (take_text(&line, "mem_heap_B=")) {
-        return take_number(&line, &m->snapshot.heap_bytes) ? ERR_OK : refuse(m, "no number");
+        return take_number(&line, &m->snapshot.heap_bytes) ? add_snapshot(m)
+                                                           : refuse(m, "no number");
     }
     if (take_text(&line, "time=")) {
         return take_number(&line, &m->snapshot.time) ? ERR_OK : refuse(m, "no number");
@@ -212,15 +237,87 @@ static MUST_USE enum err read_lines(struct massif *m)
     }
 }
 
-// What was live at the end has no stack.
-static MUST_USE enum err finish(struct massif *m)
+// A change of the whole heap, in a slice. Numbers of calls are not known; these keep frees below
+// allocations.
+static void
+add_change(struct recording_builder *b, struct rec_cell *cell, uint64_t from, uint64_t to)
 {
-    struct import *import = m->import;
-    struct recording_builder *b = import->b;
+    struct rec_slice *slice = &b->slices.items[cell->slice];
+    cell->allocations += to != from;
+    cell->allocated_bytes += to > from ? to - from : 0;
+    cell->frees += to < from;
+    cell->freed_bytes += to < from ? from - to : 0;
+    slice->live_bytes = to;
+    slice->live_max_bytes = to > slice->live_max_bytes ? to : slice->live_max_bytes;
+}
+
+// Books what a cell did in its slice.
+static MUST_USE enum err end_cell(struct recording_builder *b, const struct rec_cell *cell)
+{
+    struct rec_slice *slice = &b->slices.items[cell->slice];
+    slice->allocations = cell->allocations;
+    slice->allocated_bytes = cell->allocated_bytes;
+    slice->frees = cell->frees;
+    slice->freed_bytes = cell->freed_bytes;
+    return cells_vec_push(&b->cells, *cell);
+}
+
+// The snapshots as slices, and as the cells of the row without a stack.
+static MUST_USE enum err add_series(struct massif *m, uint32_t row)
+{
+    struct recording_builder *b = m->import->b;
+    uint64_t end_ms = m->snapshot.time;
+    uint64_t bytes = 0;
+    struct rec_cell cell = {.row = row};
+    uint32_t shift = 0;
+    while (end_ms >> shift >= SLICES_MAX) {
+        shift++;
+    }
+    b->slice_ms = UINT64_C(1) << shift;
+    TRY(slices_vec_resize(&b->slices, (size_t)(end_ms >> shift) + 1));
+    for (size_t i = 0; i < m->snapshots.len; i++) {
+        const struct snapshot *at = &m->snapshots.items[i];
+        uint64_t time = at->time < end_ms ? at->time : end_ms;
+        while (cell.slice < time >> shift) { // times that go back stay where they are
+            TRY(end_cell(b, &cell));
+            cell = (struct rec_cell){.row = row, .slice = cell.slice + 1};
+            add_change(b, &cell, bytes, bytes);
+        }
+        add_change(b, &cell, bytes, at->heap_bytes);
+        bytes = at->heap_bytes;
+    }
+    return end_cell(b, &cell);
+}
+
+// The row without a stack has what is known of none: what was live at the end, and the series.
+static MUST_USE enum err finish_row(struct massif *m)
+{
+    struct recording_builder *b = m->import->b;
     uint32_t row = 0;
     TRY(recording_builder_row(b, m->thread, 0, &row));
     b->rows.items[row].allocated_bytes = m->snapshot.heap_bytes;
     b->rows.items[row].allocations = m->snapshot.heap_bytes > 0;
+    if (!m->is_ms) {
+        return ERR_OK;
+    }
+    TRY(add_series(m, row));
+    struct rec_row *sum = &b->rows.items[row];
+    sum->allocated_bytes = 0;
+    sum->allocations = 0;
+    for (size_t i = 0; i < b->cells.len; i++) {
+        sum->allocations += b->cells.items[i].allocations;
+        sum->allocated_bytes += b->cells.items[i].allocated_bytes;
+        sum->frees += b->cells.items[i].frees;
+        sum->freed_bytes += b->cells.items[i].freed_bytes;
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err finish(struct massif *m)
+{
+    struct import *import = m->import;
+    struct recording_builder *b = import->b;
+    TRY(finish_row(m));
     recording_builder_sum(b);
     b->processes.items[0].peak_bytes = b->totals.peak_bytes;
     if (m->is_ms) {
@@ -241,6 +338,8 @@ static enum err read_massif(struct import *import)
     CLEANUP(massif_release) struct massif m = {.import = import};
     TRY(recording_builder_thread(import->b, 0, 0, "all threads", &m.thread));
     TRY(read_lines(&m));
+    size_t count = m.snapshots.len; // the last one may have been cut
+    m.snapshot = count > 0 ? m.snapshots.items[count - 1] : (struct snapshot){0};
     return finish(&m);
 }
 

@@ -13,7 +13,8 @@ enum {
 };
 
 const struct importer *const importers[] = {
-    &importer_heaptrack, &importer_massif, &importer_dhat, &importer_heap_text, NULL,
+    &importer_heaptrack, &importer_massif, &importer_dhat,
+    &importer_heap_text, &importer_pprof,  NULL,
 };
 
 const struct importer *importer_find(struct bytes head)
@@ -35,6 +36,15 @@ enum err import_string(struct import *import, struct bytes text, rec_string *out
 enum err import_refuse_line(struct import *import, enum err err, const char *why)
 {
     return unpacked_refuse_line(import->in, err, import->info, why);
+}
+
+enum err import_note_sampling(struct import *import, uint64_t period_bytes)
+{
+    struct rec_counter note = {.kind = REC_COUNTER_NOTE, .value = period_bytes};
+    TRY(recording_builder_string(import->b, "sampling_period_bytes", &note.name));
+    TRY(recording_builder_string(
+        import->b, "all figures are estimates from samples, one in so many bytes", &note.text));
+    return counters_vec_push(&import->b->counters, note);
 }
 
 static uint64_t builder_bytes(const struct recording_builder *b)

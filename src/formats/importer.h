@@ -63,5 +63,8 @@ enum err import_string(struct import *import, struct bytes text, rec_string *out
 // "'x', line 12: <why>".
 enum err import_refuse_line(struct import *import, enum err err, const char *why) MUST_USE;
 
+// Says in the recording that its figures are estimates.
+enum err import_note_sampling(struct import *import, uint64_t period_bytes) MUST_USE;
+
 // ERR_LIMIT with a sentence if `used_bytes` and the builder's tables are more than allowed.
 enum err import_check_memory(struct import *import, uint64_t used_bytes) MUST_USE;

@@ -42,6 +42,8 @@ static const char sqlite_tables[] =
     " bytes INT);"
     "CREATE TABLE cohorts(row_id INT REFERENCES rows, born_slice_id INT REFERENCES slices,"
     " freed_slice_id INT REFERENCES slices, blocks INT, bytes INT);"
+    "CREATE TABLE blocks(id INTEGER PRIMARY KEY, row_id INT REFERENCES rows, address INT,"
+    " size_bytes INT, born_ms INT, freed_ms INT, is_at_peak INT, is_at_end INT);"
     "CREATE TABLE memory(time_ms INT, process_id INT REFERENCES processes, rss_bytes INT,"
     " anonymous_bytes INT, file_bytes INT, shmem_bytes INT, swap_bytes INT, minor_faults INT,"
     " major_faults INT);";
@@ -62,6 +64,8 @@ static const char sqlite_views[] =
     "CREATE INDEX series_row ON series(row_id);"
     "CREATE INDEX series_slice ON series(slice_id);"
     "CREATE INDEX cohorts_row ON cohorts(row_id);"
+    "CREATE INDEX blocks_row ON blocks(row_id);"
+    "CREATE INDEX blocks_address ON blocks(address);"
     "CREATE VIEW stack_frame_ids AS"
     " WITH RECURSIVE walk(stack_id, level, frame_id, is_inlined, up) AS ("
     "  SELECT id, 0, frame_id, is_inlined, parent_id FROM stacks"

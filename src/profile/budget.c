@@ -30,6 +30,26 @@ enum budget_measure budget_find(const char *name)
     return BUDGET_MEASURE_COUNT;
 }
 
+bool budget_is_known(const struct selection *selection,
+                     const struct summary *summary,
+                     enum budget_measure measure)
+{
+    switch (measure) {
+    case BUDGET_TEMPORARY_SHARE:
+        return selection_knows(selection, COST_TEMPORARY) &&
+               selection_knows(selection, COST_ALLOCATIONS);
+    case BUDGET_RSS:
+        return summary->peak_rss_bytes > 0;
+    case BUDGET_PEAK:
+    case BUDGET_ALLOCATIONS:
+    case BUDGET_ALLOCATED:
+    case BUDGET_LEAKED:
+    case BUDGET_MEASURE_COUNT:
+        break;
+    }
+    return selection_knows(selection, infos[measure].cost);
+}
+
 uint64_t budget_value(const struct summary *summary, enum budget_measure measure)
 {
     uint64_t all = costs_get(&summary->costs, COST_ALLOCATIONS);

@@ -39,6 +39,11 @@ const struct budget_info *budget_get_info(enum budget_measure measure);
 // The measure of that name, BUDGET_MEASURE_COUNT if there is none.
 enum budget_measure budget_find(const char *name);
 
+// Whether the selection knows what the measure is made of.
+bool budget_is_known(const struct selection *selection,
+                     const struct summary *summary,
+                     enum budget_measure measure);
+
 // The figure, in the measure's unit; a share is rounded down.
 uint64_t budget_value(const struct summary *summary, enum budget_measure measure);
 

@@ -37,6 +37,16 @@ enum cost cost_find(const char *name)
     return COST_COUNT;
 }
 
+bool costs_any(const struct costs *costs)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (costs->values[cost] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void costs_add(struct costs *sum, const struct costs *part)
 {
     for (int cost = 0; cost < COST_COUNT; cost++) {

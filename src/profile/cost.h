@@ -7,6 +7,7 @@
 // pure.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/vec.h"
@@ -60,6 +61,9 @@ static inline uint64_t costs_get(const struct costs *costs, enum cost cost)
 {
     return costs->values[cost];
 }
+
+// Whether any of them is not 0.
+bool costs_any(const struct costs *costs);
 
 void costs_add(struct costs *sum, const struct costs *part);
 

@@ -2,6 +2,7 @@
 // diff: see diff.h.
 #include "profile/diff.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -34,16 +35,6 @@ static uint32_t site_of(const struct shown_tree *tree, uint32_t node)
     return node != 0 ? tree->functions.items[node] : REC_NONE;
 }
 
-static bool has_any(const struct costs *costs)
-{
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        if (costs->values[cost] > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 // Entries in the order in which their functions are met, with their costs and numbers of stacks.
 // `places` gets the entry of each node, REC_NONE for those without costs of their own.
 static MUST_USE enum err list_entries(struct diff *diff, struct u32_vec *places)
@@ -57,7 +48,7 @@ static MUST_USE enum err list_entries(struct diff *diff, struct u32_vec *places)
         places->items[i] = REC_NONE;
         const struct costs *self[SIDE_COUNT] = {&tree->self[SIDE_NEW].items[i],
                                                 &tree->self[SIDE_OLD].items[i]};
-        if (!has_any(self[SIDE_NEW]) && !has_any(self[SIDE_OLD])) {
+        if (!costs_any(self[SIDE_NEW]) && !costs_any(self[SIDE_OLD])) {
             continue;
         }
         uint32_t function = site_of(tree, i);
@@ -94,6 +85,15 @@ static MUST_USE enum err list_stacks(struct diff *diff, const struct u32_vec *pl
     return ERR_OK;
 }
 
+static uint32_t unknown_costs(const struct selection *selection)
+{
+    uint32_t unknown = 0;
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        unknown |= selection_knows(selection, (enum cost)cost) ? 0 : 1U << cost;
+    }
+    return unknown;
+}
+
 enum err diff_build(const struct code_union *code,
                     const struct selection *new,
                     const struct selection *old,
@@ -102,7 +102,10 @@ enum err diff_build(const struct code_union *code,
 {
     static const struct shown_tree_spec spec = {.direction = CALL_TREE_TOP_DOWN,
                                                 .key = CALL_TREE_BY_FUNCTION};
-    CLEANUP(diff_release) struct diff diff = {.code = code};
+    CLEANUP(diff_release)
+    struct diff diff = {
+        .code = code,
+        .unknown = {[SIDE_NEW] = unknown_costs(new), [SIDE_OLD] = unknown_costs(old)}};
     CLEANUP(u32_vec_release) struct u32_vec places = {0};
     TRY(shown_tree_build(code, new, old, spec, &diff.tree));
     TRY(summary_build(new, &diff.summaries[SIDE_NEW]));
@@ -129,6 +132,16 @@ bool diff_is_amount(enum cost cost)
     return cost != COST_PEAK_BYTES && cost != COST_PEAK_BLOCKS && cost != COST_OWN_PEAK_BYTES;
 }
 
+static bool is_unknown(const struct diff *diff, enum side side, enum cost cost)
+{
+    return (diff->unknown[side] >> cost & 1) != 0;
+}
+
+bool diff_knows(const struct diff *diff, enum cost cost)
+{
+    return !is_unknown(diff, SIDE_NEW, cost) && !is_unknown(diff, SIDE_OLD, cost);
+}
+
 double
 diff_value(const struct diff *diff, enum side side, const struct costs *costs, enum cost cost)
 {
@@ -140,7 +153,7 @@ const char *diff_class_name(enum diff_class class)
 {
     static const char *const names[DIFF_CLASS_COUNT] = {
         [DIFF_SAME] = "same",   [DIFF_NEW] = "new",       [DIFF_GONE] = "gone",
-        [DIFF_GROWN] = "grown", [DIFF_SHRUNK] = "shrunk",
+        [DIFF_GROWN] = "grown", [DIFF_SHRUNK] = "shrunk", [DIFF_UNKNOWN] = "unknown",
     };
     return class < DIFF_CLASS_COUNT ? names[class] : "same";
 }
@@ -148,17 +161,23 @@ const char *diff_class_name(enum diff_class class)
 static struct diff_change
 change_of(const struct diff *diff, const struct costs *new, const struct costs *old, enum cost cost)
 {
-    struct diff_change change = {.old = diff_value(diff, SIDE_OLD, old, cost),
-                                 .new = diff_value(diff, SIDE_NEW, new, cost)};
+    struct diff_change change = {
+        .old = is_unknown(diff, SIDE_OLD, cost) ? NAN : diff_value(diff, SIDE_OLD, old, cost),
+        .new = is_unknown(diff, SIDE_NEW, cost) ? NAN : diff_value(diff, SIDE_NEW, new, cost)};
+    if (!diff_knows(diff, cost)) {
+        change.change = NAN;
+        change.class = DIFF_UNKNOWN;
+        return change;
+    }
     change.change = change.new - change.old;
     double larger = change.new > change.old ? change.new : change.old;
     if (change.change < larger * ROUNDING && -change.change < larger * ROUNDING) {
         change.change = 0; // the same but for how a double rounds the division by the unit
     }
     if (change.change > 0) {
-        change.class = has_any(old) ? DIFF_GROWN : DIFF_NEW;
+        change.class = costs_any(old) ? DIFF_GROWN : DIFF_NEW;
     } else if (change.change < 0) {
-        change.class = has_any(new) ? DIFF_SHRUNK : DIFF_GONE;
+        change.class = costs_any(new) ? DIFF_SHRUNK : DIFF_GONE;
     }
     return change;
 }
@@ -180,7 +199,7 @@ struct diff_change diff_total_change(const struct diff *diff, enum cost cost)
     const struct summary *new = &diff->summaries[SIDE_NEW];
     const struct summary *old = &diff->summaries[SIDE_OLD];
     struct diff_change change = change_of(diff, &new->costs, &old->costs, cost);
-    if (cost != COST_PEAK_BYTES) {
+    if (cost != COST_PEAK_BYTES || change.class == DIFF_UNKNOWN) {
         return change;
     }
     double unsure = (double)new->peak_error_bytes + (double)old->peak_error_bytes;
@@ -211,7 +230,7 @@ static int compare_scored(const void *left, const void *right)
 static MUST_USE enum err
 score_change(struct scored_vec *scored, uint32_t id, struct diff_change change)
 {
-    if (change.class == DIFF_SAME) {
+    if (change.class == DIFF_SAME || change.class == DIFF_UNKNOWN) {
         return ERR_OK;
     }
     double size = change.change < 0 ? -change.change : change.change;

@@ -11,6 +11,8 @@
 //
 // Runs of different length are made comparable by a unit: amounts that grow with the run
 // (allocations, frees, temporary, leaked) are divided by it, levels (peaks) are not.
+// A cost that a recording does not know (selection_knows) is not compared: its changes have no
+// numbers (NAN) and are of DIFF_UNKNOWN.
 // Invariants: the sum of all entries is the selection's, on each side; an entry is the sum of its
 // stacks. Context: H; read-only once built.
 #pragma once
@@ -38,6 +40,7 @@ struct diff {
     struct u32_vec stacks;                // owned; nodes with costs of their own, by entry
     struct summary summaries[SIDE_COUNT]; // of the two selections
     double units[SIDE_COUNT];             // what amounts are divided by
+    uint32_t unknown[SIDE_COUNT];         // bit n: that side does not know enum cost n
 };
 
 // How many units of work each run did; both 1 for plain figures. They must be above 0.
@@ -59,6 +62,9 @@ void diff_release(struct diff *diff);
 // Whether `cost` grows with the run, so that units apply to it.
 bool diff_is_amount(enum cost cost);
 
+// Whether both recordings know `cost`, so that it is compared.
+bool diff_knows(const struct diff *diff, enum cost cost);
+
 // A cost of one side in units of that side.
 double
 diff_value(const struct diff *diff, enum side side, const struct costs *costs, enum cost cost);
@@ -69,6 +75,7 @@ enum diff_class {
     DIFF_GONE, // it is not there any more
     DIFF_GROWN,
     DIFF_SHRUNK,
+    DIFF_UNKNOWN, // not to both recordings is the cost known
     DIFF_CLASS_COUNT,
 };
 
@@ -76,7 +83,7 @@ enum diff_class {
 const char *diff_class_name(enum diff_class class);
 
 struct diff_change {
-    double old;
+    double old; // NAN: not known, as the other two
     double new;
     double change; // new - old
     enum diff_class class;

@@ -224,12 +224,6 @@ static bool lets_pass(const struct mark_vec *marks, uint32_t index)
     return marks->items == NULL || marks->items[index] != 0;
 }
 
-static bool is_nothing(const struct costs *costs)
-{
-    static const struct costs nothing = {0};
-    return memcmp(costs, &nothing, sizeof(nothing)) == 0;
-}
-
 // What the row contributes under the ranges of the filter.
 static struct bucket_cut cut_row(const struct profile *profile,
                                  const struct filter *filter,
@@ -286,7 +280,7 @@ static MUST_USE enum err take_row(struct selection *selection,
     uint32_t rule = passes->rules.len > 0 ? passes->rules.items[row->node] : 0;
     if (is_partial(filter)) {
         struct bucket_cut cut = cut_row(selection->profile, filter, passes, index);
-        if (is_nothing(&cut.costs)) {
+        if (!costs_any(&cut.costs)) {
             return ERR_OK;
         }
         for (int cost = 0; cost < COST_COUNT; cost++) {
@@ -370,6 +364,11 @@ void selection_release(struct selection *selection)
     costs_vec_release(&selection->costs);
     u32_vec_release(&selection->rules);
     suppression_match_vec_release(&selection->matches);
+}
+
+bool selection_knows(const struct selection *selection, enum cost cost)
+{
+    return profile_knows(selection->profile, cost) && (selection->unknown >> cost & 1) == 0;
 }
 
 struct costs selection_costs(const struct selection *selection, size_t index)

@@ -72,5 +72,9 @@ enum err profile_select(const struct profile *profile,
 
 void selection_release(struct selection *selection);
 
+// Whether the costs of the selection are known: its source tells them (profile_knows), and the
+// filter leaves them so. If not they are 0, or follow from what is known, and are no figures.
+bool selection_knows(const struct selection *selection, enum cost cost);
+
 // What the selected row at `index` (below rows.len) contributes.
 struct costs selection_costs(const struct selection *selection, size_t index);

@@ -23,7 +23,8 @@ DEFINE_VEC(row_part_vec, struct row_part);
 
 bool time_range_is_known(const struct recording *recording)
 {
-    return recording->slice_ms > 0 && recording->slice_count > 0 && recording->cell_count > 0;
+    return recording->slice_ms > 0 && recording->slice_count > 0 && recording->cell_count > 0 &&
+           (recording->meta.unknown & REC_UNKNOWN_ALLOCATIONS) == 0;
 }
 
 struct time_range time_range_covering(const struct recording *recording,

@@ -29,7 +29,7 @@ def limit_to(bound_bytes):
 def run_tool(*words, folder, **settings):
     """Runs a tool that must succeed; returns its standard output."""
     done = subprocess.run([str(word) for word in words], cwd=folder, capture_output=True, check=False,
-                          timeout=180, stdin=subprocess.DEVNULL, **settings)
+                          timeout=600, stdin=subprocess.DEVNULL, **settings)
     assert done.returncode == 0, (words, done.stderr[-2000:])
     return done.stdout
 
@@ -90,6 +90,19 @@ def as_version(content, version):
             line = b" ".join(line.split()[:6])
         lines.append(line)
     return b"\n".join(lines)
+
+
+def refused(path):
+    """The sentence with which the file was refused, None if it was opened."""
+    done = cairn("report", "--json", path)
+    if done.returncode == 0:
+        return None
+    sentence = done.stderr.decode()
+    assert (done.returncode, done.stdout) == (2, b""), sentence
+    assert sentence.startswith("cairn: '") and sentence.count("\n") == 1
+    assert re.search(r"line \d+|offset \d+|entry \d+|not a recording|empty|file format|version|ftbl|is cut before",
+                     sentence), sentence
+    return sentence
 
 
 UNITS = {"B": 1, "K": 1e3, "M": 1e6, "G": 1e9}

@@ -667,3 +667,54 @@ def test_json_rows(server):
     assert sum(document["nodes"]["inlined"]) == 2
     assert [process["pid"] for process in document["processes"]] == \
         [process["pid"] for process in report(server)["processes"]]
+
+
+# --- perfetto ----------------------------------------------------------------------------------
+
+
+def counters(document, name):
+    """{pid: [(microseconds, value)]} of a counter, each event as the trace event format has it."""
+    found = {}
+    for event in document["traceEvents"]:
+        assert event["ph"] in ("M", "C", "i") and isinstance(event["pid"], int) and event["ts"] >= 0
+        if event["ph"] == "C" and event["name"] == name:
+            (value,) = event["args"].values()
+            assert isinstance(value, (int, float)) and value >= 0
+            found.setdefault(event["pid"], []).append((event["ts"], value))
+    assert all(series == sorted(series, key=lambda point: point[0]) for series in found.values())
+    return found
+
+
+def test_perfetto_adds_up(recording):
+    for filters in FILTERS:
+        document = json.loads(export(recording, "perfetto", *filters))
+        expected = totals(recording, *filters)
+        width_us = json.loads(export(recording, "json", *filters))["slice_ms"] * 1000
+        rates = counters(document, "allocations")
+        assert sum(rate * width_us / 1e6 for series in rates.values() for _, rate in series) == \
+            pytest.approx(expected["allocations"])
+        heap = counters(document, "heap")
+        assert expected["allocations"] == 0 or heap
+        if report(recording)["totals"]["processes"] == 1:
+            assert sum(series[-1][1] for series in heap.values()) == expected["leaked_bytes"]
+
+
+def test_perfetto_series(server):
+    document = json.loads(export(server, "perfetto"))
+    names = {event["pid"]: event["args"]["name"] for event in document["traceEvents"] if event["ph"] == "M"}
+    assert set(names.values()) == {"server", "helper"}
+    pids = {name: pid for pid, name in names.items()}
+    heap = counters(document, "heap")
+    assert heap[pids["server"]] == [(100000, 60000009), (200000, 60000009), (400000, 60000009)]
+    assert heap[pids["helper"]] == [(300000, 32)]
+    assert counters(document, "allocations")[pids["helper"]] == [(200000, 80), (300000, 0)]
+
+
+def test_perfetto_has_marks_and_resident_size(tmp_path):
+    path = draw(tmp_path / "rss.cairn", "!runtime_ms 200\n!rss 50 0 8192\n!rss 150 0 4096\n" +
+                "process one\nthread main\nmain 2 20 2 20\n@0 2 20 0 0 0\n@1 0 0 2 20 0\n")
+    document = json.loads(export(path, "perfetto"))
+    assert list(counters(document, "resident").values()) == [[(50000, 8192), (150000, 4096)]]
+    assert list(counters(document, "heap").values()) == [[(100000, 20), (200000, 0)]]
+    done = run("export", path, "--to", "perfetto", "--time", "..100ms")
+    assert done.returncode == 2 and b"--time" in done.stderr

@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from foreign_files import (FOREIGN_PROGRAM, as_version, cairn, heaptrack, interpret, limit_to, pack_zstd, printed,
-                           replay, unpack)
+                           refused, replay, unpack)
 
 COSTS = ("allocations", "allocated_bytes", "temporary", "peak_bytes", "leaked_bytes")
 
@@ -237,18 +237,6 @@ def test_the_name_does_not_matter(recorded, tmp_path):
 
 
 # Damage.
-
-def refused(path):
-    """The sentence with which the file was refused, None if it was opened."""
-    done = cairn("report", "--json", path)
-    if done.returncode == 0:
-        return None
-    sentence = done.stderr.decode()
-    assert (done.returncode, done.stdout) == (2, b""), sentence
-    assert sentence.startswith("cairn: '") and sentence.count("\n") == 1
-    assert re.search(r"line \d+|offset \d+|not a recording|empty|file format|is cut before", sentence), sentence
-    return sentence
-
 
 @pytest.mark.parametrize("kind", ["plain", "gz", "zst"])
 def test_a_cut_file_is_shown_up_to_there(content, python_content, kind, tmp_path):

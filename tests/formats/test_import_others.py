@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Files of massif, DHAT, gperftools and jemalloc, made here by these tools, against what they say
 themselves: their own sums, read by the few lines below."""
+import contextlib
+import csv
 import gzip
 import json
 import os
 import random
 import re
+import sqlite3
 import subprocess
 
 import pytest
 
-from foreign_files import FOREIGN_PROGRAM, cairn, limit_to, only_match, run_tool
+from foreign_files import FOREIGN_PROGRAM, cairn, limit_to, only_match, refused, run_tool
+from test_formats import Pprof, export
 
+KEYS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
+        "temporary_bytes", "leaked_bytes", "leaked_allocations", "own_peak_bytes")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 
@@ -76,6 +82,24 @@ def test_massif_says_the_same(files, name):
     assert re.search(r"allocations +unknown\n", shown) and " 0 blocks" not in shown
 
 
+def test_massif_s_snapshots_are_the_time_line(files):
+    """Each snapshot's bytes are what was live, until the next one."""
+    text = files["massif-ms"].read_text()
+    snapshots = [(int(time), int(size)) for time, size in re.findall(r"time=(\d+)\nmem_heap_B=(\d+)", text)]
+    document = json.loads(export(files["massif-ms"], "json"))
+    width, slices = document["slice_ms"], document["slices"]
+    assert len(slices) == snapshots[-1][0] // width + 1 and len(snapshots) > 10
+    last = dict((time // width, size) for time, size in snapshots)  # of each slice
+    live = 0
+    for place, part in enumerate(slices):
+        live = last.get(place, live)
+        assert part["live_bytes"] == live
+        assert part["allocations"] is None and part["frees"] is None
+    assert json.loads(export(files["massif"], "json"))["slices"] == []  # instructions are no time
+    done = cairn("report", "--time", "..50ms", files["massif-ms"])
+    assert done.returncode == 2 and b"does not know when its blocks were allocated" in done.stderr
+
+
 def test_massif_s_stacks_are_the_tree_s(files):
     """Every leaf of the peak's tree, with its whole way to the root."""
     tree = files["massif-ms"].read_text().split("heap_tree=peak\n")[1].split("#")[0]
@@ -118,6 +142,85 @@ def test_our_own_exports_come_back(files, form, tmp_path):
     assert {cost: after[cost] for cost in costs} == {cost: before[cost] for cost in costs}
 
 
+# What a file does not say is no 0 anywhere.
+
+@pytest.mark.parametrize("name", ["massif", "massif-ms", "dhat", "gperftools", "jemalloc"])
+def test_exports_leave_out_what_is_unknown(files, name, tmp_path):
+    unknown = set(report(files[name])["run"]["unknown"])
+    rows = list(csv.DictReader(export(files[name], "csv").decode().splitlines()))
+    assert rows and {key for key, cell in rows[0].items() if cell == "" and key in {*KEYS, *unknown}} == unknown
+    document = json.loads(export(files[name], "json"))
+    assert set(document["costs"]) == set(KEYS) - unknown
+    assert all(len(row["costs"]) == len(document["costs"]) for row in document["rows"])
+    path = tmp_path / "sqlite"
+    path.write_bytes(export(files[name], "sqlite"))
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        sums = ", ".join(f"sum({key})" for key in KEYS)
+        found = dict(zip(KEYS, database.execute(f"SELECT {sums} FROM stack_costs").fetchone()))
+    assert {key for key, value in found.items() if value is None} == unknown
+    events = re.search(r"^events:(.*)$", export(files[name], "callgrind").decode(), re.M)[1].split()
+    assert ("Allocations" in events, "PeakBytes" in events) == ("allocations" not in unknown, "peak_bytes" not in unknown)
+    types = [kind for kind, _ in Pprof(export(files[name], "pprof")).types]
+    assert types == [kind for kind, key in
+                     zip(("alloc_objects", "alloc_space"), ("allocations", "allocated_bytes")) if key not in unknown] + [
+        kind for kind, keys in (("inuse_objects", {"peak_blocks", "leaked_allocations"}), ("inuse_space", {"peak_bytes"}))
+        if keys & unknown == set() or (name in ("gperftools", "jemalloc"))]
+    profiles = json.loads(export(files[name], "speedscope"))["profiles"]
+    assert len(profiles) == len({"peak_bytes", "allocated_bytes", "allocations", "temporary", "leaked_bytes"} - unknown)
+
+
+@pytest.mark.parametrize("name, form, words", [
+    ("massif", "dhat", "allocation calls"), ("massif", "heaptrack", "blocks live at the peak"),
+    ("massif", "perfetto", "what was when"), ("gperftools", "massif", "bytes live at the peak"),
+    ("gperftools", "heaptrack", "bytes live at the peak")])
+def test_a_format_that_would_say_nothing_is_refused(files, name, form, words, tmp_path):
+    done = cairn("export", "--to", form, "-o", tmp_path / "out", files[name])
+    assert (done.returncode, done.stdout) == (2, b"") and words in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1 and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("words", [["--to", "folded", "--cost", "allocations"], ["--to", "svg", "--cost", "temporary"],
+                                   ["--to", "speedscope", "--cost", "frees"]])
+def test_a_cost_that_is_unknown_is_refused(files, words):
+    done = cairn("export", *words, files["massif"])
+    assert (done.returncode, done.stdout) == (2, b"") and b"says nothing of" in done.stderr
+
+
+def test_a_heap_profile_has_no_peak(files):
+    done = cairn("export", "--to", "pprof", "--at", "peak", files["gperftools"])
+    assert done.returncode == 2 and b"--at peak: the recording says nothing of" in done.stderr
+    leaked = sum(int(line.rsplit(b" ", 1)[1]) for line in export(files["gperftools"], "folded").splitlines())
+    assert leaked == report(files["gperftools"])["totals"]["leaked_bytes"]  # what it has instead
+
+
+def test_a_comparison_says_what_it_cannot_compare(files):
+    done = cairn("diff", files["massif"], files["dhat"])
+    text = done.stdout.decode()
+    assert re.search(r"^  allocations +unknown +[\d,]+ +unknown  not compared$", text, re.M), text
+    assert "not known to both recordings: allocations, temporary" in text.replace("\n", " ").replace("  ", " ")
+    found = json.loads(cairn("diff", "--json", files["massif"], files["dhat"]).stdout)
+    assert found["totals"]["allocations"] == {
+        "old": None, "new": report(files["dhat"])["totals"]["allocations"], "change": None, "class": "unknown"}
+    assert found["changes"]["allocations"] == [] and {entry["cost"] for entry in found["findings"]} <= {
+        "peak_bytes", "leaked_bytes"}
+    for words, sentence in ((["--sort", "allocations"], "not both recordings know"),
+                            (["--per", "second"], "does not know how long its run was")):
+        done = cairn("diff", *words, files["massif"], files["dhat"])
+        assert (done.returncode, done.stdout) == (2, b"") and sentence in done.stderr.decode()
+
+
+def test_a_check_says_what_it_cannot_check(files):
+    for budget in ("--max-allocations=1", "--max-allocated=1", "--max-temporary-share=1%", "--max-rss=1"):
+        done = cairn("check", "--no-config", budget, files["massif"])
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert re.fullmatch(r"cairn: max-\S+ cannot be checked: the recording says nothing of .+\n", done.stderr.decode())
+    done = cairn("check", "--no-config", "--json", "--baseline", files["massif"], "--max-growth=1%", files["dhat"])
+    growth = {entry["measure"]: entry["known"] for entry in json.loads(done.stdout)["results"]}
+    assert growth == {"peak": True, "allocations": False, "allocated": False, "leaked": True}
+    done = cairn("check", "--no-config", "--max-peak=1", "--lifetime", "..1s", files["sampled"])
+    assert done.returncode == 2 and done.stdout == b""
+
+
 NAMES = ["massif", "dhat", "gperftools", "jemalloc"]
 
 
@@ -131,17 +234,6 @@ def test_what_is_imported_is_sound_also_packed(files, name, tmp_path):
     assert report(path)["totals"] == report(files[name])["totals"]
 
 
-def opened(path):
-    done = cairn("report", "--json", path)
-    if done.returncode == 0:
-        return True
-    sentence = done.stderr.decode()
-    assert (done.returncode, done.stdout) == (2, b""), sentence
-    assert sentence.startswith("cairn: '") and sentence.count("\n") == 1
-    assert re.search(r"line \d+|offset \d+|entry \d+|not a recording|version|ftbl|empty", sentence), sentence
-    return False
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_cut_files_are_shown_or_refused_with_their_place(files, name, tmp_path):
     whole = files[name].read_bytes()
@@ -149,8 +241,8 @@ def test_cut_files_are_shown_or_refused_with_their_place(files, name, tmp_path):
     results = set()
     for place in random.Random(5).sample(range(1, len(whole) - 2), 25):
         path.write_bytes(whole[:place])
-        results.add(opened(path))
-        if name != "dhat" and whole[place - 1:place] != b"\n" and opened(path):
+        results.add(refused(path) is None)
+        if name != "dhat" and whole[place - 1:place] != b"\n" and refused(path) is None:
             assert "ends after line" in report(path)["damage"]
     assert results == {False} if name == "dhat" else True in results
 
@@ -165,7 +257,7 @@ def test_flipped_bits_are_shown_or_refused_with_their_place(files, name, tmp_pat
         damaged = bytearray(whole)
         damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
         path.write_bytes(damaged)
-        results.add(opened(path))
+        results.add(refused(path) is None)
     assert results == {True, False}
 
 
@@ -187,8 +279,7 @@ def test_what_makes_no_sense_is_refused(files, name, pattern, by, words, tmp_pat
     assert wrong != text
     path = tmp_path / "wrong"
     path.write_text(wrong)
-    assert not opened(path)
-    assert words in cairn("report", path).stderr.decode()
+    assert words in refused(path)
 
 
 @pytest.mark.parametrize("head, body", [

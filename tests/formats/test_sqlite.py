@@ -10,8 +10,8 @@ import re
 import sqlite3
 
 import pytest
-from test_formats import (FILTERS, ROOT, export, fixture_hostile, fixture_real,  # noqa: F401
-                          fixture_recording, fixture_server, report, totals)
+from test_formats import (BUILD, FILTERS, ROOT, export, fixture_hostile, fixture_real,  # noqa: F401
+                          fixture_recording, fixture_server, report, run, totals)
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes",
          "temporary", "temporary_bytes", "leaked_bytes", "leaked_allocations")
@@ -122,8 +122,9 @@ def documented_queries():
 def test_the_documented_queries(server, load, query):
     database = load(server)
     found = database.execute(query).fetchall()
-    # The drawing has neither histograms nor blocks that are followed over slices.
-    assert bool(found) == all(table not in query for table in ("sizes", "lifetimes", "cohorts"))
+    # The drawing has neither histograms nor blocks that are followed over slices, nor single ones.
+    assert bool(found) == all(f" {table}" not in query.split("SELECT", 1)[1]
+                              for table in ("sizes", "lifetimes", "cohorts", "blocks JOIN"))
 
 
 @pytest.mark.parametrize("query", documented_queries(), ids=lambda query: query.splitlines()[0])
@@ -132,14 +133,36 @@ def test_the_documented_queries_on_a_real_run(real, load, query):
     database.execute(query).fetchall()
 
 
-def test_ten_questions():
-    assert len(documented_queries()) == 10
+def test_as_many_questions_as_the_title_says():
+    assert len(documented_queries()) == 11
+
+
+def test_single_blocks(tmp_path, load):
+    """Those that `cairn report --blocks` lists, and a documented query finds them."""
+    path = tmp_path / "blocks.cairn"
+    done = run("record", "--blocks", "-o", path, BUILD / "programs" / "foreign")
+    assert done.returncode == 0, done.stderr
+    words = ("--no-builtin-suppressions", "--no-embedded-suppressions")
+    listed = report(path, "--blocks", *words)["blocks"]
+    database = load(path)
+    for flag, blocks in (("is_at_end", listed["end"]), ("is_at_peak", listed["peak"])):
+        found = database.execute("SELECT address, size_bytes, born_ms, freed_ms, tid FROM blocks"
+                                 " JOIN rows ON rows.id = row_id JOIN threads ON threads.id = thread_id"
+                                 f" WHERE {flag} ORDER BY size_bytes DESC, address").fetchall()
+        assert found == [tuple(block[key] for key in ("address", "size_bytes", "born_ms", "freed_ms", "thread_id"))
+                         for block in blocks] and found
+    assert database.execute("SELECT sum(size_bytes) FROM blocks WHERE is_at_end").fetchone() == \
+        database.execute("SELECT sum(leaked_bytes) FROM rows").fetchone()
+    query, = [query for query in documented_queries() if "FROM blocks" in query]
+    assert "keep_forever(unsigned long)" in str(database.execute(query).fetchall())
+    small = load(path, "--size", "..100").execute("SELECT max(size_bytes) FROM blocks").fetchone()
+    assert 0 < small[0] <= 111  # the bucket that holds 100 goes on to there
 
 
 def test_documented_tables_and_columns(server, load):
     """The tables of the documentation name every table, column and view there is."""
     text = (ROOT / "docs" / "user" / "export.md").read_text().split("## The database")[1]
-    tables, views = text.split("### Ten questions")[0].split("| view |")
+    tables, views = text.split("### Eleven questions")[0].split("| view |")
     database = load(server)
     kinds = {kind: {name for name, in database.execute(
         "SELECT name FROM sqlite_schema WHERE type = ?", (kind,))} for kind in ("table", "view")}
