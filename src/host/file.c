@@ -179,14 +179,39 @@ static enum err create_beside(const char *path, char **out_name, int *out_fd, st
     }
 }
 
+// Whether something is there that a renamed file must not take the place of.
+static bool is_special(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+// The name of what is to be replaced, the caller's.
+static char *find_target(const char *path)
+{
+    struct stat status;
+    bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+    char *target = is_link ? realpath(path, NULL) : NULL;
+    return target != NULL ? target : strdup(path); // a link to nothing is replaced itself
+}
+
+static MUST_USE enum err open_special(const char *path, int *out_fd, struct err_info *info)
+{
+    *out_fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot write '%s'", path);
+}
+
 enum err replacement_begin(struct replacement *r, const char *path, struct err_info *info)
 {
-    CLEANUP(replacement_abandon) struct replacement fresh = {.path = strdup(path)};
+    bool is_kept = is_special(path);
+    CLEANUP(replacement_abandon)
+    struct replacement fresh = {.path = is_kept ? strdup(path) : find_target(path)};
     if (fresh.path == NULL) {
         return err_set(info, ERR_NO_MEMORY, "no memory");
     }
     CLEANUP(fd_closep) int fd = -1;
-    TRY(create_beside(path, &fresh.temporary, &fd, info));
+    TRY(is_kept ? open_special(path, &fd, info)
+                : create_beside(fresh.path, &fresh.temporary, &fd, info));
     fresh.stream = fdopen(fd, "w");
     if (fresh.stream == NULL) {
         return err_set_errno(info, errno, "cannot write '%s'", path);
@@ -217,7 +242,8 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
     if (fflush(done.stream) != 0 || failed_before) {
         return err_set_errno(info, failed_before ? ENOSPC : errno, "cannot write '%s'", done.path);
     }
-    if (durable && fsync(fileno(done.stream)) != 0) {
+    bool is_regular = done.temporary != NULL;
+    if (durable && is_regular && fsync(fileno(done.stream)) != 0) {
         return err_set_errno(info, errno, "cannot write '%s' to the disk", done.path);
     }
     FILE *stream = done.stream;
@@ -225,7 +251,7 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
     if (fclose(stream) != 0) {
         return err_set_errno(info, errno, "cannot write '%s'", done.path);
     }
-    if (rename(done.temporary, done.path) != 0) {
+    if (is_regular && rename(done.temporary, done.path) != 0) {
         return err_set_errno(info, errno, "cannot replace '%s'", done.path);
     }
     text_freep(&done.temporary);

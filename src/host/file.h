@@ -54,9 +54,11 @@ enum err file_write_all(int fd, struct bytes data, const char *path, struct err_
 struct replacement {
     FILE *stream;    // owned until commit or abandon
     char *path;      // owned; the name it will have
-    char *temporary; // owned; the name that it has now
+    char *temporary; // owned; the name that it has now, NULL for what is no regular file
 };
 
+// A pipe, a terminal or a device at `path` is written to as it is, and what a symbolic link points
+// to is replaced, not the link.
 enum err replacement_begin(struct replacement *r, const char *path, struct err_info *info) MUST_USE;
 
 // Flushes, with `durable` also fsyncs, renames and releases `r`. A write that failed earlier (disk

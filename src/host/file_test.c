@@ -77,6 +77,39 @@ static void replacing_shows_the_old_or_the_new_content(void **state)
     assert_int_equal(unlink("f"), 0);
 }
 
+static void what_is_no_file_is_written_to_as_it_is(void **state)
+{
+    (void)state;
+    char got[8] = "";
+    struct stat status;
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    int reader = open("pipe", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    assert_int_equal(file_replace("pipe", bytes_of("text"), NULL), ERR_OK);
+    assert_int_equal(read(reader, got, sizeof(got)), 4);
+    assert_string_equal(got, "text");
+    assert_int_equal(stat("pipe", &status), 0);
+    assert_true(S_ISFIFO(status.st_mode));
+    assert_int_equal(entry_count("."), 1);
+    close(reader);
+    assert_int_equal(unlink("pipe"), 0);
+}
+
+static void a_link_stays_one(void **state)
+{
+    (void)state;
+    struct stat status;
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    assert_int_equal(symlink("f", "link"), 0);
+    assert_int_equal(file_replace("link", bytes_of("new"), NULL), ERR_OK);
+    assert_content("f", "new");
+    assert_int_equal(lstat("link", &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(entry_count("."), 2);
+    assert_int_equal(unlink("link"), 0);
+    assert_int_equal(unlink("f"), 0);
+}
+
 static void the_mode_follows_the_umask(void **state)
 {
     (void)state;
@@ -222,6 +255,8 @@ int main(void)
     (void)signal(SIGXFSZ, SIG_IGN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replacing_shows_the_old_or_the_new_content),
+        cmocka_unit_test(what_is_no_file_is_written_to_as_it_is),
+        cmocka_unit_test(a_link_stays_one),
         cmocka_unit_test(the_mode_follows_the_umask),
         cmocka_unit_test(a_full_disk_keeps_the_old_content),
         cmocka_unit_test(files_without_a_size_are_read_to_their_end),
