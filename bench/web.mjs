@@ -6,7 +6,8 @@
 // Records cc1plus on a large C++ file, and the workload `stacks` with a million stack nodes; serves each with
 // `cairn analyze`; measures from the request for the page to the painted summary, and from the change of the address to
 // each painted view, each asked for the first time; then zooms the flame graph of the large one and looks at every frame.
-// DOCUMENT gets the figures between its markers `bench:web`. Exit status 1 if a promise is broken on a quiet machine.
+// DOCUMENT gets the figures between its markers `bench:web`. Exit status 1 if a promise is broken: by the clock on a quiet
+// machine; where other work is going on, by the processor time of the server and the page's thread together.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -27,6 +28,7 @@ const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const RUNS = Number(process.env.RUNS ?? 3);
 const QUIET_LOAD = 0.5;
+const FRAMES_A_SECOND = 60;
 const FIRST_LOAD_MAX_BYTES = 250_000;
 
 const VIEWS = [
@@ -46,6 +48,9 @@ const RECORDINGS = [
   { name: 'stacks', command: [path.join(build, 'bench', 'stacks'), 'stacks=250000', 'rounds=1'], summaryMaxMs: 3000, viewMaxMs: 3000 },
 ];
 
+const load = os.loadavg()[0] ?? 0;
+const isQuiet = load < QUIET_LOAD;
+const basis = isQuiet ? 'by the clock' : 'server and page';
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 const high = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.95)] ?? NaN;
 const say = (text) => process.stderr.write(`${text}\n`);
@@ -54,6 +59,16 @@ const say = (text) => process.stderr.write(`${text}\n`);
 function cpuMs(pid) {
   const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10; // ticks of 10 ms
+}
+
+/** What the page's thread has used of the processors. */
+async function watchPage(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  return async () => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return (metrics.find((metric) => metric.name === 'TaskDuration')?.value ?? NaN) * 1000;
+  };
 }
 
 async function serve(file) {
@@ -87,11 +102,12 @@ async function timeView(page, fragment) {
 }
 
 /** Zooms in and out again and again; what each frame cost the page's thread, and how many there were a second. */
-async function timeZoom(page) {
+async function timeZoom(page, pageCpuMs) {
   await page.evaluate((hash) => { location.hash = hash; }, '#/flame?cost=allocations&min_share=0&collapse=');
   await page.waitForFunction(() => document.querySelector('[data-testid=flame-count]') !== null, undefined, { timeout: 120_000 });
   await page.evaluate(PAINTED);
   const count = await page.getByTestId('flame-count').innerText();
+  const used = await pageCpuMs();
   const told = await page.evaluate(async () => {
     const canvas = document.querySelector('.flame-canvas');
     const real = window.requestAnimationFrame.bind(window);
@@ -119,34 +135,41 @@ async function timeZoom(page) {
     window.requestAnimationFrame = real;
     return { costs, perSecond: frames / (performance.now() - begin) * 1000 };
   });
-  return { count, perSecond: told.perSecond, medianMs: median(told.costs), highMs: high(told.costs) };
+  const frameCpuMs = (await pageCpuMs() - used) / told.costs.length;
+  return { count, perSecond: told.perSecond, frameCpuMs, medianMs: median(told.costs), highMs: high(told.costs) };
 }
 
 async function measure(recording, browser, folder) {
   const file = path.join(folder, `${recording.name}.cairn`);
   say(`recording ${recording.name}`);
   execFileSync(cairn, ['record', '-o', file, '--', ...recording.command], { cwd: folder, stdio: 'ignore' });
-  const runs = { open: [], summary: [], summaryCpu: [], views: new Map(VIEWS.map((view) => [view, []])), cpu: new Map(VIEWS.map((view) => [view, []])) };
+  const byView = () => new Map(VIEWS.map((view) => [view, []]));
+  const runs = { open: [], summary: [], summaryCpu: [], summaryPage: [], views: byView(), cpu: byView(), page: byView() };
   let nodes = 0;
   let zoom = null;
   for (let run = 0; run < RUNS; run++) {
     const server = await serve(file);
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    const pageCpuMs = await watchPage(page);
     const begin = performance.now();
     const opened = server.cpuMs();
+    const pageOpened = await pageCpuMs();
     await page.goto(server.url, { waitUntil: 'commit' });
     await page.evaluate(PAINTED);
     runs.open.push(server.openMs);
     runs.summary.push(performance.now() - begin);
     runs.summaryCpu.push(server.cpuMs() - opened);
+    runs.summaryPage.push(await pageCpuMs() - pageOpened);
     for (const view of VIEWS) {
       const used = server.cpuMs();
+      const pageUsed = await pageCpuMs();
       runs.views.get(view).push(await timeView(page, view));
       runs.cpu.get(view).push(server.cpuMs() - used);
+      runs.page.get(view).push(await pageCpuMs() - pageUsed);
     }
     nodes = await page.evaluate(async () => (await (await fetch('/api/v1/tree?limit=1&by=location')).json()).total_nodes);
     if (run === RUNS - 1) {
-      zoom = await timeZoom(page);
+      zoom = await timeZoom(page, pageCpuMs);
     }
     await page.close();
     await server.stop();
@@ -161,10 +184,18 @@ function firstLoadBytes() {
     .reduce((sum, entry) => sum + zlib.gzipSync(fs.readFileSync(path.join(entry.parentPath, entry.name)), { level: 9 }).length, 0);
 }
 
-function worst(measured) {
-  return [...measured.runs.views].map(([view, values]) => ({ view, ms: median(values) })).sort((a, b) => b.ms - a.ms)[0];
+/** What is held against a promise: the clock, unless other work makes it tell of that. */
+function judged(clock, server, page) {
+  return isQuiet ? median(clock) : median(server) + median(page);
 }
 
+const summaryMs = ({ runs }) => judged(runs.summary, runs.summaryCpu, runs.summaryPage);
+
+function worst({ runs }) {
+  return VIEWS.map((view) => ({ view, ms: judged(runs.views.get(view), runs.cpu.get(view), runs.page.get(view)) })).sort((a, b) => b.ms - a.ms)[0];
+}
+
+const figures = (clock, server, page) => `${seconds(median(clock))}; ${seconds(median(server))} + ${seconds(median(page))}`;
 const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 
 function tables(all, load) {
@@ -174,18 +205,20 @@ function tables(all, load) {
     row('stack nodes by line', (one) => one.nodes.toLocaleString('en-US')),
     row('size of the recording', (one) => `${(one.bytes / 1048576).toFixed(1)} MiB`),
     row('opened by `cairn analyze`', (one) => seconds(median(one.runs.open))),
-    row('summary painted', (one) => `${seconds(median(one.runs.summary))}, ${seconds(median(one.runs.summaryCpu))} (promised ${seconds(one.summaryMaxMs)})`),
-    ...VIEWS.map((view) => row(`\`${view}\``, (one) => `${seconds(median(one.runs.views.get(view)))}, ${seconds(median(one.runs.cpu.get(view)))}`)),
-    row('slowest view', (one) => `${seconds(worst(one).ms)} (promised ${seconds(one.viewMaxMs)})`),
+    row('summary painted', (one) => figures(one.runs.summary, one.runs.summaryCpu, one.runs.summaryPage)),
+    ...VIEWS.map((view) => row(`\`${view}\``, (one) => figures(one.runs.views.get(view), one.runs.cpu.get(view), one.runs.page.get(view)))),
+    row(`summary, ${basis}`, (one) => `${seconds(summaryMs(one))} (promised ${seconds(one.summaryMaxMs)})`),
+    row(`slowest view, ${basis}`, (one) => `${seconds(worst(one).ms)} (promised ${seconds(one.viewMaxMs)})`),
     row('frames in the flame graph that was zoomed', (one) => one.zoom.count),
     row('frames a second while zooming', (one) => one.zoom.perSecond.toFixed(0)),
-    row('time of the page a frame, median and 95 %', (one) => `${one.zoom.medianMs.toFixed(1)} ms, ${one.zoom.highMs.toFixed(1)} ms`),
+    row('processor time of the page a frame', (one) => `${one.zoom.frameCpuMs.toFixed(1)} ms`),
+    row('time of the page in drawing a frame, median and 95 %', (one) => `${one.zoom.medianMs.toFixed(1)} ms, ${one.zoom.highMs.toFixed(1)} ms`),
   ];
   const line = (cells) => `| ${cells.join(' | ')} |`;
   const cpu = `${os.cpus()[0]?.model ?? 'unknown'}, ${os.cpus().length} cores`;
   return [
-    `Each: until it is painted, and what the server used of the processors meanwhile. ${cpu}; load average before the runs ${load.toFixed(2)}; ${new Date().toISOString().slice(0, 10)}; median of ${RUNS}. First load: ${firstLoadBytes().toLocaleString('en-US')} bytes compressed (promised ${FIRST_LOAD_MAX_BYTES.toLocaleString('en-US')}).`,
-    ...(load >= QUIET_LOAD ? ['', '**Other work was going on: these figures are too high and judge no promise.**'] : []),
+    `Each: until it is painted, and what the server and the page's thread used of the processors meanwhile. ${cpu}; load average before the runs ${load.toFixed(2)}; ${new Date().toISOString().slice(0, 10)}; median of ${RUNS}. First load: ${firstLoadBytes().toLocaleString('en-US')} bytes compressed (promised ${FIRST_LOAD_MAX_BYTES.toLocaleString('en-US')}).`,
+    ...(isQuiet ? [] : ['', '**Other work was going on: the times by the clock are too high. The promises are held against processor time, server and page together.**']),
     '',
     line(head), `|---|${'--:|'.repeat(all.length)}`, ...rows.map(line),
   ].join('\n');
@@ -194,13 +227,12 @@ function tables(all, load) {
 /** What is broken, in sentences. */
 function broken(all) {
   return all.flatMap((one) => [
-    ...(median(one.runs.summary) > one.summaryMaxMs ? [`${one.name}: the summary takes ${seconds(median(one.runs.summary))}`] : []),
+    ...(summaryMs(one) > one.summaryMaxMs ? [`${one.name}: the summary takes ${seconds(summaryMs(one))}`] : []),
     ...(worst(one).ms > one.viewMaxMs ? [`${one.name}: ${worst(one).view} takes ${seconds(worst(one).ms)}`] : []),
-    ...(one.zoom.highMs > 1000 / 30 ? [`${one.name}: a frame of a zoom takes ${one.zoom.highMs.toFixed(0)} ms`] : []),
+    ...(one.zoom.frameCpuMs > 1000 / FRAMES_A_SECOND || (isQuiet && one.zoom.highMs > 1000 / 30) ? [`${one.name}: a frame of a zoom takes ${one.zoom.frameCpuMs.toFixed(0)} ms, now and then ${one.zoom.highMs.toFixed(0)} ms`] : []),
   ]).concat(firstLoadBytes() > FIRST_LOAD_MAX_BYTES ? ['the first load is too large'] : []);
 }
 
-const load = os.loadavg()[0] ?? 0;
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-web-'));
 const browser = await chromium.launch({ executablePath: BROWSER, args: FLAGS });
 const all = [];
@@ -224,4 +256,4 @@ if (documentPath !== undefined) {
 }
 const problems = broken(all);
 problems.forEach((problem) => say(problem));
-process.exitCode = problems.length > 0 && load < QUIET_LOAD ? 1 : 0;
+process.exitCode = problems.length > 0 ? 1 : 0;

@@ -64,6 +64,23 @@ write_side(const struct question *q, const struct page *page, enum side side, st
     return ERR_OK;
 }
 
+// How many frames lie before the one that memory is attributed to (plumbing.h), innermost first.
+static uint32_t count_plumbing(const struct page *page, uint32_t node)
+{
+    const struct shown_tree *tree = page->tree;
+    uint32_t count = 0;
+    for (; node != 0; node = tree->nodes.items[node].parent) {
+        const struct code_origin *origin = &tree->code->origins.items[tree->functions.items[node]];
+        const struct code_location *location = profile_location_get(
+            tree->code->profiles[origin->side], tree->nodes.items[node].location);
+        if ((location->flags & CODE_PLUMBING) == 0) {
+            return count;
+        }
+        count++;
+    }
+    return 0; // nothing else is there
+}
+
 static void write_places(const struct page *page, struct json_writer *w)
 {
     const struct call_tree_node *nodes = page->tree->nodes.items;
@@ -77,6 +94,11 @@ static void write_places(const struct page *page, struct json_writer *w)
     column_begin(w, "frame_count");
     for (size_t i = 0; i < page->count; i++) {
         json_u64(w, nodes[page->pairs[i].node].depth);
+    }
+    column_end(w);
+    column_begin(w, "site_frame");
+    for (size_t i = 0; i < page->count; i++) {
+        json_u64(w, count_plumbing(page, page->pairs[i].node));
     }
     column_end(w);
 }

@@ -519,6 +519,8 @@ def check_stack_pairs(server):
             own = [spot_of(alone, location)[0] for location in alone["frames"]["location"]]
             assert stacks_by_functions(both, names, f"{column}.{cost}") == \
                 stacks_by_functions(alone, own, f"costs.{cost}")
+        for first, site in rows(both["stacks"], "frame_first", "site_frame"):
+            assert names[first + site] not in ("operator new(unsigned long)", "strdup")
         larger = [max(pair) for pair in rows(both["stacks"], f"costs.{cost}", f"old_costs.{cost}")]
         assert larger == sorted(larger, reverse=True) and min(larger) > 0
         second = server.get("stacks", diff=1, sort=cost, limit=1, offset=1)

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { makeFolder, recordWorkload, serve, startBrowser, Viewer, webRequire } from './support.mjs';
+import { before, describe, it } from 'node:test';
+import { recordWorkload, webRequire, withStage } from './support.mjs';
 
 const SOURCE = encodeURIComponent(path.join(import.meta.dirname, 'workload.cpp'));
 const VIEWS = [
@@ -16,23 +16,11 @@ const COMPARED = ['summary', 'bottom-up', 'functions?fn=keep_cache()', 'flame', 
 const PHONE = { width: 844, height: 390 };
 const SMALL_SCREEN = { width: 1280, height: 720 };
 
-let folder, server, browser, axe, viewer, page;
-
-before(async () => {
-  folder = makeFolder();
-  const old = recordWorkload(folder, 'old.cairn');
-  server = await serve(recordWorkload(folder, 'workload.cairn', ['more']), ['--diff', old]);
-  browser = await startBrowser();
-  axe = fs.readFileSync(webRequire.resolve('axe-core/axe.min.js'), 'utf8');
-  page = await browser.context.newPage();
-  viewer = new Viewer(page, server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  assert.deepEqual(viewer?.complaints, []);
+let viewer, page;
+const axe = fs.readFileSync(webRequire.resolve('axe-core/axe.min.js'), 'utf8');
+const stage = withStage(async () => {
+  const old = recordWorkload(stage.folder, 'old.cairn');
+  ({ viewer, page } = await stage.open(recordWorkload(stage.folder, 'workload.cairn', ['more']), ['--diff', old]));
 });
 
 async function assertAccessible() {

@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Charts: what the pointer reads off them, what is saved of them, and where their legend leads.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import { after, before, describe, it } from 'node:test';
-import { humanBytes, humanCount, makeFolder, pngSize, readSvg, recordWorkload, report, serve, startBrowser, Viewer } from './support.mjs';
+import { describe, it } from 'node:test';
+import { humanBytes, humanCount, pngSize, readSvg, recordWorkload, report, withStage } from './support.mjs';
 
-let folder, file, server, browser, viewer, page, told;
-
-before(async () => {
-  folder = makeFolder();
-  file = recordWorkload(folder, 'workload.cairn');
+let file, viewer, page, told;
+const stage = withStage(async () => {
+  file = recordWorkload(stage.folder, 'workload.cairn');
   told = report(file);
-  server = await serve(file);
-  browser = await startBrowser();
-  page = await browser.context.newPage();
-  viewer = new Viewer(page, server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  assert.deepEqual(viewer?.complaints, []);
+  ({ viewer, page } = await stage.open(file));
 });
 
 const button = (name) => page.getByRole('button', { name, exact: true });
@@ -110,7 +97,7 @@ describe('what is saved of other views', () => {
   for (const [view, name, words] of [
     ['sizes', 'sizes', ['Sizes of blocks, in blocks', 'all others']],
     ['sizes?histogram=lifetimes&rank=bytes', 'lifetimes', ['Lifetimes of blocks, in bytes', 'all others']],
-    ['sizes?histogram=size_lifetime', 'size_lifetime', ['Blocks by size (to the right) and lifetime (upwards), darker is more, logarithmic']],
+    ['sizes?histogram=size_lifetime', 'size_lifetime', ['Blocks by size (to the right) and lifetime (upwards), a stronger colour is more, logarithmic']],
     ['ledger', 'rss', ['Resident size over time']],
   ]) {
     it(`${view}: a drawing and pixels`, async () => {

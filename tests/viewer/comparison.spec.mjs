@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Two recordings, old and new: every table and the flame graph show both and the change.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { comparedNumbers, exactNumber, humanBytes, humanCount, makeFolder, recordWorkload, report, serve, readSvg, startBrowser, Viewer } from './support.mjs';
+import { comparedNumbers, exactNumber, humanBytes, humanCount, readSvg, recordWorkload, report, serve, withStage } from './support.mjs';
 
-let folder, file, changed, server, browser, viewer, page;
-
-before(async () => {
-  folder = makeFolder();
-  file = recordWorkload(folder, 'old.cairn');
-  changed = recordWorkload(folder, 'new.cairn', ['more']);
-  server = await serve(file);
-  browser = await startBrowser();
-  page = await browser.context.newPage();
-  viewer = new Viewer(page, server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  assert.deepEqual(viewer?.complaints, []);
+let file, changed, viewer, page;
+const stage = withStage(async () => {
+  file = recordWorkload(stage.folder, 'old.cairn');
+  changed = recordWorkload(stage.folder, 'new.cairn', ['more']);
+  ({ viewer, page } = await stage.open(file));
 });
 
 describe('comparison', () => {
   let other, diff;
   before(async () => {
     other = await serve(changed, ['--diff', file]);
-    diff = new Viewer(await browser.context.newPage(), other.url);
+    diff = await stage.look(other);
   });
   after(async () => {
     await diff?.page.close();
@@ -84,8 +71,24 @@ describe('comparison', () => {
     assert.deepEqual([allocations.old, allocations.now], [inModule(old), inModule(now)]);
   });
 
-  it('shows old, new and change of what leaked', async () => {
+  it('shows old, new and change of what leaked by stack, and the stack', async () => {
     await diff.open('#/leaks?diff=1');
+    const rows = await diff.rows('Leaks');
+    const sum = (side) => rows.reduce((all, candidate) => all + comparedNumbers(candidate.costs[0], '')[side], 0);
+    assert.deepEqual([sum('old'), sum('now')], [report(file).totals.leaked_bytes, report(changed).totals.leaked_bytes]);
+    const place = rows.findIndex((candidate) => candidate.name === 'leak_receipt()');
+    const table = await diff.table('Leaks');
+    await table.press('Home');
+    for (let i = 0; i < place; i++) {
+      await table.press('ArrowDown');
+    }
+    const frames = await diff.page.getByLabel('Stack of the selected leak').locator('li').allInnerTexts();
+    assert.match(frames[0], /leak_receipt/);
+    assert.ok(frames.some((frame) => /main/.test(frame)), frames.join('; '));
+  });
+
+  it('shows old, new and change of what leaked by call site', async () => {
+    await diff.open('#/leaks?diff=1&leaks_by=call_site');
     const rows = await diff.rows('Leaks');
     const row = rows.find((candidate) => candidate.name === 'leak_receipt()');
     const numbers = comparedNumbers(row.costs[0], row.cells[1]);

@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The filter bar: text, regular expressions, processes and threads; alone and together, in the views that follow.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import { after, before, describe, it } from 'node:test';
-import { exactNumber, humanBytes, humanCount, makeFolder, recordFamily, report, serve, startBrowser, Viewer } from './support.mjs';
+import { describe, it } from 'node:test';
+import { exactNumber, humanBytes, humanCount, recordFamily, report, withStage } from './support.mjs';
 
-let folder, file, family, server, familyServer, browser, viewer, page;
-
-before(async () => {
-  folder = makeFolder();
-  family = recordFamily(folder, 'family.cairn');
-  file = `${folder}/alone.cairn`;
-  server = await serve(file);
-  familyServer = await serve(family);
-  browser = await startBrowser();
-  page = await browser.context.newPage();
-  viewer = new Viewer(page, server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  await familyServer?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  assert.deepEqual(viewer?.complaints, []);
+let file, family, server, viewer, page;
+const stage = withStage(async () => {
+  family = recordFamily(stage.folder, 'family.cairn');
+  file = `${stage.folder}/alone.cairn`;
+  ({ server, viewer, page } = await stage.open(file));
 });
 
 describe('filter bar', () => {
@@ -44,6 +29,45 @@ describe('filter bar', () => {
     await viewer.idle();
     assert.equal(await page.locator('.chip').count(), 0);
     assert.ok(!viewer.fragment().includes('keep_cache'));
+  });
+
+  it('takes ranges of sizes and lifetimes as the command line spells them, and says when it cannot', async () => {
+    await viewer.open('#/summary');
+    await page.getByLabel('What to filter by').selectOption('size');
+    const input = page.getByLabel('Filter text');
+    await input.fill('4KiB..1');
+    assert.equal(await input.getAttribute('aria-invalid'), 'true');
+    assert.ok(await page.getByRole('button', { name: 'Filter', exact: true }).isDisabled());
+    await input.fill('2000..4KiB');
+    await input.press('Enter');
+    await viewer.idle();
+    assert.match(await page.locator('.chip').innerText(), /blocks of\s*1\.95 KiB to 4\.00 KiB/);
+    const told = report(file, ['--size', '2000..4KiB']);
+    assert.equal(await viewer.text('figure-allocations'), humanCount(told.totals.allocations));
+    await page.getByTestId('tab-top-down').click();
+    await viewer.idle();
+    const rows = await viewer.rows('Top-down tree');
+    assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), told.totals.peak_bytes);
+    await page.getByTestId('tab-leaks').click();
+    await viewer.idle();
+    assert.equal((await viewer.rows('Leaks')).reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), told.totals.leaked_bytes);
+    await page.getByTestId('tab-charts').click();
+    await viewer.idle();
+    assert.match(await page.locator('main .notice').innerText(), /sizes and lifetimes of the filter do not hold here/);
+    await page.getByLabel('What to filter by').selectOption('lifetime');
+    await input.fill('..1ms');
+    await input.press('Enter');
+    await viewer.idle();
+    assert.equal(await page.locator('.chip').count(), 2);
+    await page.getByTestId('tab-functions').click();
+    await viewer.idle();
+    const lived = report(file, ['--size', '2000..4KiB', '--lifetime', '..1ms']);
+    const row = (await viewer.rows('Functions'))[0];
+    assert.ok(row.cells.includes('unknown'), row.cells.join('; '));
+    assert.ok((await viewer.ask('summary?size_min_bytes=2000&size_max_bytes=4096&lifetime_max_ms=1')).totals.frees === lived.totals.frees);
+    await page.getByRole('button', { name: 'Reset' }).click();
+    await viewer.idle();
+    assert.equal(await page.locator('.chip').count(), 0);
   });
 
   it('takes a thread from the table', async () => {
@@ -78,7 +102,7 @@ describe('pickers', () => {
   it('one process of three, and a thread in it', async () => {
     const told = report(family);
     assert.ok(told.processes.length >= 3, JSON.stringify(told.processes));
-    const other = new Viewer(await browser.context.newPage(), familyServer.url);
+    const { viewer: other } = await stage.open(family);
     await other.open('#/top-down?cost=allocations');
     for (const process of told.processes) {
       const filtered = report(family, [`--process=${process.pid}`]);
@@ -162,7 +186,7 @@ describe('search in the flame graph', () => {
   });
 
   it('says what is wrong with one', async () => {
-    const other = new Viewer(await browser.context.newPage(), server.url);
+    const other = await stage.look(server);
     await other.open('#/flame?search=(&search_regex=1');
     assert.match(await other.page.locator('.notice-bad').innerText(), /is not a regular expression/);
     await other.page.close();

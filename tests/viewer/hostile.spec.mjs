@@ -2,23 +2,13 @@
 // Names of functions that are attacks stay text in every view, and in what is exported.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { after, before, describe, it } from 'node:test';
-import { makeFolder, recordHostile, readSvg, report, serve, startBrowser, Viewer } from './support.mjs';
+import { describe, it } from 'node:test';
+import { readSvg, recordHostile, report, withStage } from './support.mjs';
 
-let folder, file, old, names, server, browser, viewer;
-
-before(async () => {
-  folder = makeFolder();
-  ({ file, old, names } = recordHostile(folder));
-  server = await serve(file, ['--diff', old, '--editor=x-edit://open?%f']);
-  browser = await startBrowser();
-  viewer = new Viewer(await browser.context.newPage(), server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
+let file, old, names, viewer;
+const stage = withStage(async () => {
+  ({ file, old, names } = recordHostile(stage.folder));
+  ({ viewer } = await stage.open(file, ['--diff', old, '--editor=x-edit://open?%f']));
 });
 
 /** Nothing ran, and nothing but the viewer's own elements is on the page. */

@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What a reader does: zoom, go back, reload a link, search, walk by keys, brush, follow a run.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import { after, before, describe, it } from 'node:test';
-import { control, exactNumber, humanBytes, humanCount, makeFolder, pngSize, readSvg, recordLive, recordWorkload, report, serve, startBrowser, Viewer } from './support.mjs';
+import { before, describe, it } from 'node:test';
+import { control, exactNumber, humanBytes, humanCount, pngSize, readSvg, recordLive, recordWorkload, report, serve, withStage } from './support.mjs';
 
-let folder, file, server, browser, viewer, page;
-
-before(async () => {
-  folder = makeFolder();
-  file = recordWorkload(folder, 'workload.cairn');
-  server = await serve(file);
-  browser = await startBrowser();
-  page = await browser.context.newPage();
-  viewer = new Viewer(page, server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  assert.deepEqual(viewer?.complaints, []);
+let file, server, viewer, page;
+const stage = withStage(async () => {
+  file = recordWorkload(stage.folder, 'workload.cairn');
+  ({ server, viewer, page } = await stage.open(file));
 });
 
 describe('addresses', () => {
@@ -220,7 +207,7 @@ describe('keys', () => {
 
 describe('rows', () => {
   it('are copied as they are told in full', async () => {
-    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(server.url).origin });
+    await stage.browser.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(server.url).origin });
     await viewer.open('#/functions?cost=allocations&function=churn&by_self=1');
     const table = await viewer.table('Functions');
     await table.press('ArrowDown');
@@ -247,14 +234,14 @@ describe('rows', () => {
 describe('a long answer', () => {
   for (const [view, route, label] of [['leaks', 'leaks', 'Leaks'], ['top-down', 'tree', 'Tree'], ['flame', 'tree', 'Flame graph']]) {
     it(`${view}: says that it takes long, can be stopped, and asked again`, async () => {
-      const slow = new Viewer(await browser.context.newPage(), server.url);
+      const slow = await stage.look(server);
       await slow.open('#/summary');
       const pattern = `**/api/v1/${route}?*`;
       await slow.page.route(pattern, () => undefined); // never answered
       const stopped = slow.page.waitForEvent('requestfailed', (request) => request.url().includes(`/api/v1/${route}`));
       await slow.page.getByTestId(`tab-${view}`).click();
       const waiting = slow.page.locator('.waiting');
-      await waiting.getByText(`${label}: counting for`).waitFor();
+      await waiting.getByText(`${label}: working`).waitFor();
       await slow.page.getByTestId('tab-summary').click({ trial: true }); // nothing is blocked
       await waiting.getByRole('button', { name: 'Cancel' }).click();
       await stopped;
@@ -271,14 +258,38 @@ describe('a long answer', () => {
   }
 });
 
+describe('progress', () => {
+  it('is what the server says of this answer, whatever else it works on', async () => {
+    const slow = await stage.look(server);
+    await slow.open('#/summary');
+    let asked = null;
+    await slow.page.route('**/api/v1/tree?*', (route) => { asked = new URL(route.request().url()); }); // never answered
+    await slow.page.route('**/api/v1/work', (route) => route.fulfill({ json: { answers: [
+      { target: '/api/v1/leaks', phase: 'counting', stage: 1, done: 1, total: 100 },
+      { target: `${asked?.pathname}${asked?.search}`, phase: 'counting', stage: 2, done: 41, total: 100 },
+    ] } }));
+    await slow.page.getByTestId('tab-flame').click();
+    await slow.page.getByTestId('waiting').getByText('Flame graph: counting, step 2: 41%').waitFor();
+    await slow.page.close();
+  });
+
+  it('can be asked for, and counts what was answered', async () => {
+    const told = await viewer.ask('work');
+    assert.deepEqual(told.answers, []);
+    assert.equal(told.begun, told.finished + told.abandoned);
+    await viewer.ask('summary?function=progress');
+    assert.equal((await viewer.ask('work')).finished, told.finished + 1);
+  });
+});
+
 describe('a recording in progress', () => {
   it('shows the marks that were set', async () => {
-    const live = await recordLive(folder, 'marked.cairn');
+    const live = await recordLive(stage.folder, 'marked.cairn');
     control(live.file, 'mark', '<b>half</b> time');
     await live.end();
     const [mark] = report(live.file).marks;
     const other = await serve(live.file);
-    const marked = new Viewer(await browser.context.newPage(), other.url);
+    const marked = await stage.look(other);
     await marked.open('#/charts');
     const button = marked.page.getByRole('list', { name: 'Marks' }).getByRole('button');
     assert.match(await button.innerText(), /: <b>half<\/b> time$/);
@@ -296,9 +307,9 @@ describe('a recording in progress', () => {
   });
 
   it('is followed until it ends', async () => {
-    const live = await recordLive(folder, 'live.cairn');
+    const live = await recordLive(stage.folder, 'live.cairn');
     const other = await serve(live.file);
-    const follower = new Viewer(await browser.context.newPage(), other.url);
+    const follower = await stage.look(other);
     try {
       await follower.open('#/leaks?leaks_by=call_site&function=leak_receipt');
       await follower.page.locator('.head-live').waitFor({ state: 'visible' });

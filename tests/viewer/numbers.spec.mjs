@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The numbers on screen are those of `cairn report --json` on the same file with the same filter, in every view.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import { after, before, describe, it } from 'node:test';
-import {
-  costOfFunction, exactNumber, humanBytes, humanCount, makeFolder, recordSource, recordWorkload, report, serve, startBrowser, Viewer,
-} from './support.mjs';
+import { after, describe, it } from 'node:test';
+import { costOfFunction, exactNumber, humanBytes, humanCount, recordSource, recordWorkload, report, serve, Viewer, withStage } from './support.mjs';
 
-let folder, file, server, browser, viewer, told;
-
-before(async () => {
-  folder = makeFolder();
-  file = recordWorkload(folder, 'workload.cairn');
+let file, server, viewer, told;
+const stage = withStage(async () => {
+  file = recordWorkload(stage.folder, 'workload.cairn');
   told = report(file);
-  server = await serve(file);
-  browser = await startBrowser();
-  viewer = new Viewer(await browser.context.newPage(), server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  assert.deepEqual(viewer?.complaints, []);
+  ({ server, viewer } = await stage.open(file));
 });
 
 const SPELLING = { peak_bytes: humanBytes, leaked_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
@@ -63,8 +49,8 @@ describe('summary', () => {
 
   it('splits the resident size in one bar that leads to its view', async () => {
     await viewer.open('#/summary');
-    const { samples } = await viewer.ask('ledger');
-    const highest = Math.max(...samples.rss_bytes);
+    const { splits } = await viewer.ask('ledger');
+    const highest = splits.rss_bytes[splits.is_peak.indexOf(true)];
     const bar = viewer.page.getByTestId('rss-bar');
     assert.ok((await bar.innerText()).includes(`: ${humanBytes(highest)} after`), await bar.innerText());
     const parts = await bar.locator('.rss-legend > span').evaluateAll((spans) => spans.map((span) => Number(span.title.replace(/[^\d]/g, ''))));
@@ -170,9 +156,9 @@ describe('leaks', () => {
 
 describe('suppressed leaks', () => {
   it('are not in the table, and the rule says what it took out', async () => {
-    const forgiven = recordSource(folder, 'forgiven.cpp');
+    const forgiven = recordSource(stage.folder, 'forgiven.cpp');
     const other = await serve(forgiven);
-    const page = await browser.context.newPage();
+    const page = await stage.newPage();
     const own = new Viewer(page, other.url);
     await own.open('#/leaks');
     const rows = await own.rows('Leaks');
@@ -181,8 +167,14 @@ describe('suppressed leaks', () => {
     const cells = await page.locator('.leaks-suppressions tbody tr').filter({ hasText: 'forgotten' }).locator('td').allInnerTexts();
     assert.deepEqual(cells.slice(1), ['1', humanBytes(1000), '10']);
     const of = report(forgiven);
+    assert.match(await page.locator('.leaks-suppressions summary').innerText(), new RegExp(`^Suppressed: ${humanBytes(of.suppressed.leaked_bytes)} in `));
     await own.open('#/summary');
     assert.equal(await own.text('figure-leaked_bytes'), humanBytes(of.totals.leaked_bytes));
+    assert.ok((await page.locator('.figures').innerText()).includes(`${humanBytes(of.suppressed.leaked_bytes)} more is suppressed`));
+    await own.open('#/charts');
+    assert.ok((await own.text('suppressed-note')).includes(`ends ${humanBytes(of.suppressed.leaked_bytes)} above`));
+    const series = await own.ask('series');
+    assert.equal(series.points.live_bytes.at(-1), of.totals.leaked_bytes + of.suppressed.leaked_bytes);
     await page.close();
     await other.stop();
     assert.deepEqual(own.complaints, []);
@@ -219,6 +211,58 @@ describe('over time', () => {
   });
 });
 
+describe('the ledger', () => {
+  const legend = async () => (await viewer.page.getByTestId('ledger-legend').locator('dl > div').evaluateAll(
+    (rows) => rows.map((row) => [row.querySelector('dt').textContent.trim(), row.querySelector('dd').firstChild.textContent.trim()]),
+  ));
+  const wanted = ({ kinds, splits }, row) => [
+    ['RSS', humanBytes(splits.rss_bytes[row])],
+    ...kinds.key.map((key, index) => [kinds.phrase[index], humanBytes(splits[`${key}_bytes`][row])]),
+  ];
+  const shareOfKind = (answer, kind) => answer.mappings.rss_bytes.reduce((sum, bytes, row) => sum + (answer.mappings.kind[row] === kind ? bytes : 0), 0);
+
+  it('splits the resident size by what it is for, at its highest and where the pointer is', async () => {
+    await viewer.open('#/ledger');
+    const answer = await viewer.ask('ledger');
+    const { splits } = answer;
+    assert.ok(splits.count > 1, 'several looks');
+    assert.deepEqual((await legend()).slice(0, 10), wanted(answer, splits.is_peak.indexOf(true)));
+    const over = await viewer.page.locator('.chart .u-over').boundingBox();
+    await viewer.page.mouse.move(over.x + over.width - 2, over.y + 60);
+    await viewer.idle();
+    assert.deepEqual((await legend()).slice(0, 10), wanted(answer, splits.count - 1));
+  });
+
+  it('a click shows the mappings of the nearest moment that has them, and the address keeps it', async () => {
+    await viewer.open('#/ledger');
+    const { splits } = await viewer.ask('ledger');
+    const last = splits.has_mappings.lastIndexOf(true);
+    const over = await viewer.page.locator('.chart .u-over').boundingBox();
+    await viewer.page.mouse.click(over.x + over.width - 2, over.y + 60);
+    await viewer.idle();
+    const moment = String(splits.time_ms[last]);
+    assert.equal(viewer.parameters().get('moment'), moment);
+    const then = await viewer.ask(`ledger?moment_ms=${moment}`);
+    assert.equal(shareOfKind(then, 'file'), splits.file_bytes[last]);
+    assert.ok((await viewer.page.locator('main').innerText()).includes('Mappings after'));
+    const table = await viewer.rows('Mappings');
+    assert.equal(table[0].cells[4], humanBytes(then.mappings.rss_bytes[0]));
+    await viewer.page.reload();
+    await viewer.idle();
+    assert.deepEqual(await viewer.rows('Mappings'), table);
+  });
+
+  it('shows the samples by kind of page as well', async () => {
+    await viewer.open('#/ledger');
+    await viewer.page.getByRole('button', { name: 'Kind of page' }).click();
+    await viewer.idle();
+    const { samples } = await viewer.ask('ledger');
+    const highest = Math.max(...samples.rss_bytes);
+    assert.ok((await viewer.page.locator('.ledger-legend').innerText()).includes(humanBytes(highest)));
+    assert.equal(viewer.parameters().get('ledger'), 'samples');
+  });
+});
+
 describe('filters', () => {
   const CASES = [
     { fragment: 'function_regex=churn', args: ['--filter-function', 'churn'] },
@@ -226,6 +270,10 @@ describe('filters', () => {
     { fragment: 'thread=helper', args: ['--thread', 'helper'] },
     { fragment: 'module_regex=workload', args: ['--module', 'workload'] },
     { fragment: 'thread=helper&module_regex=workload', args: ['--thread', 'helper', '--module', 'workload'] },
+    { fragment: 'size_min_bytes=2000&size_max_bytes=4096', args: ['--size', '2000..4096'] },
+    { fragment: 'size_max_bytes=64&thread=helper', args: ['--size', '..64', '--thread', 'helper'] },
+    { fragment: 'lifetime_max_ms=1', args: ['--lifetime', '..1ms'] },
+    { fragment: 'lifetime_min_ms=2&size_min_bytes=1000', args: ['--lifetime', '2ms..', '--size', '1000..'] },
     { fragment: 'function_regex=no_such_function', args: ['--filter-function', 'no_such_function'] },
   ];
   for (const { fragment, args } of CASES) {
@@ -233,10 +281,12 @@ describe('filters', () => {
       const filtered = report(file, args);
       await viewer.open(`#/summary?${fragment}`);
       for (const [cost, spell] of Object.entries(SPELLING)) {
-        assert.equal(await viewer.text(`figure-${cost}`), spell(filtered.totals[cost]), cost);
+        const isKnown = !filtered.unavailable.includes(cost);
+        assert.equal(await viewer.text(`figure-${cost}`), isKnown ? spell(filtered.totals[cost]) : 'unknown', cost);
       }
       const share = await viewer.text('filter-share');
-      assert.ok(share.includes(humanBytes(filtered.totals.peak_bytes)), share);
+      const isKnown = !filtered.unavailable.includes('peak_bytes');
+      assert.ok(share.includes(isKnown ? humanBytes(filtered.totals.peak_bytes) : 'not known under this filter'), share);
     });
   }
 
@@ -250,7 +300,7 @@ describe('filters', () => {
   });
 
   it('a wrong regular expression is told, not shown as nothing', async () => {
-    const page = await browser.context.newPage();
+    const page = await stage.newPage();
     const other = new Viewer(page, server.url);
     await other.open('#/summary?function_regex=%28');
     assert.match(await page.locator('.filter-bad').innerText(), /is not a regular expression/);

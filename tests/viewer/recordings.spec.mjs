@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Recordings that are not as usual: without any allocation, cut short, and larger than a page shows.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { exactNumber, humanBytes, humanCount, makeFolder, recordCut, recordEmpty, recordSource, report, serve, startBrowser, Viewer } from './support.mjs';
+import { exactNumber, humanBytes, humanCount, importMassif, recordCut, recordEmpty, recordSource, report, serve, withStage } from './support.mjs';
 
 const VIEWS = ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'source'];
 
-let folder, browser;
-
-before(async () => {
-  folder = makeFolder();
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  fs.rmSync(folder, { recursive: true, force: true });
-});
+const stage = withStage(() => undefined);
 
 /** Serves what `make` records, for the tests of one `describe`. */
 function served(make) {
   const own = {};
   before(async () => {
-    own.file = make(folder);
+    own.file = make(stage.folder);
     own.server = await serve(own.file);
-    own.viewer = new Viewer(await browser.context.newPage(), own.server.url);
+    own.viewer = await stage.look(own.server);
   });
   after(async () => {
     await own.viewer?.page.close();
@@ -79,6 +68,37 @@ describe('a recording that was cut short', () => {
     assert.equal(await own.viewer.text('figure-allocations'), humanCount(told.totals.allocations));
     assert.equal(await own.viewer.text('figure-peak_bytes'), humanBytes(told.totals.peak_bytes));
     assert.ok(told.totals.allocations > 0, 'something is left');
+  });
+});
+
+describe('a file of massif, which knows neither how often nor how long', () => {
+  const own = served(importMassif);
+  everyViewOpens(own);
+
+  it('shows what it knows, and never a figure for what it does not', async () => {
+    const told = report(own.file);
+    assert.ok(told.run.unknown.includes('allocations'), told.run.unknown.join());
+    await own.viewer.open('#/summary');
+    for (const cost of ['allocations', 'temporary', 'allocated_bytes']) {
+      assert.equal(await own.viewer.text(`figure-${cost}`), 'unknown', cost);
+      assert.equal(await own.viewer.page.getByTestId(`top-${cost}`).count(), 0, cost);
+    }
+    for (const cost of ['peak_bytes', 'leaked_bytes']) {
+      assert.equal(await own.viewer.text(`figure-${cost}`), humanBytes(told.totals[cost]));
+    }
+    assert.doesNotMatch(await own.viewer.page.locator('main').innerText(), /NaN|Infinity|undefined/);
+  });
+
+  it('has no columns, charts and choices for it', async () => {
+    await own.viewer.open('#/functions?cost=allocations');
+    const heads = await own.viewer.page.getByLabel('Functions', { exact: true }).getByRole('columnheader').allInnerTexts();
+    assert.deepEqual(heads.map((head) => head.replace(' ▾', '')), ['Function', 'Peak', 'Leaked']);
+    assert.equal(own.viewer.parameters().get('cost'), null); // the peak, since that is known
+    await own.viewer.open('#/flame');
+    const choices = await own.viewer.page.getByLabel('Cost').locator('option').allInnerTexts();
+    assert.deepEqual(choices, ['Peak', 'Leaked']);
+    await own.viewer.open('#/leaks');
+    assert.ok(!(await own.viewer.page.locator('main').innerText()).includes('Leaked blocks'));
   });
 });
 

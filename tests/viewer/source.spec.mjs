@@ -3,29 +3,17 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { exactNumber, makeFolder, recordWorkload, report, serve, startBrowser, Viewer } from './support.mjs';
+import { describe, it } from 'node:test';
+import { exactNumber, recordWorkload, report, withStage } from './support.mjs';
 
 const SOURCE = path.join(import.meta.dirname, 'workload.cpp');
 const EDITOR = 'x-edit://open?file=%f&line=%l';
 
-let folder, file, server, browser, viewer, page, told;
-
-before(async () => {
-  folder = makeFolder();
-  file = recordWorkload(folder, 'workload.cairn');
+let file, server, viewer, page, told;
+const stage = withStage(async () => {
+  file = recordWorkload(stage.folder, 'workload.cairn');
   told = report(file);
-  server = await serve(file, [`--editor=${EDITOR}`]);
-  browser = await startBrowser();
-  page = await browser.context.newPage();
-  viewer = new Viewer(page, server.url);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  assert.deepEqual(viewer?.complaints, []);
+  ({ server, viewer, page } = await stage.open(file, [`--editor=${EDITOR}`]));
 });
 
 /** Line number of the only line with `text`. */
@@ -92,7 +80,7 @@ describe('the source view', () => {
   });
 
   it('says why a file cannot be shown', async () => {
-    const other = new Viewer(await browser.context.newPage(), server.url);
+    const other = await stage.look(server);
     await other.open('#/source?path=%2Fetc%2Fpasswd');
     const said = await other.page.locator('main .notice').first().innerText();
     assert.match(said, /^Source: /);

@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
+import { after, before } from 'node:test';
 
 const here = import.meta.dirname;
 // The folder with the installed packages: the build's copy of web/, or web/ itself.
@@ -29,7 +30,7 @@ const DEADLINE_MS = Number(process.env.DEADLINE_MS ?? 180_000);
 assert.ok(fs.existsSync(CAIRN), `CAIRN_BIN names no file: "${CAIRN}"`);
 assert.ok(fs.existsSync(BROWSER), `there is no browser at ${BROWSER}; install chromium`);
 
-export function makeFolder() {
+function makeFolder() {
   return fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-viewer-'));
 }
 
@@ -68,6 +69,13 @@ export function recordCut(folder) {
   const file = path.join(folder, 'cut.cairn');
   const bytes = fs.readFileSync(whole);
   fs.writeFileSync(file, bytes.subarray(0, bytes.length - 200));
+  return file;
+}
+
+/** The workload's recording as massif would have written it: who held what, but not how often, nor how long. */
+export function importMassif(folder) {
+  const file = path.join(folder, 'massif.out');
+  run(CAIRN, ['export', recordWorkload(folder, 'for-massif.cairn'), '--to', 'massif', '-o', file]);
   return file;
 }
 
@@ -146,13 +154,58 @@ export async function serve(file, args = []) {
   return { url, stop };
 }
 
-export async function startBrowser() {
+async function startBrowser() {
   const profile = makeFolder();
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: BROWSER, args: FLAGS, headless: true, viewport: { width: 1280, height: 800 }, acceptDownloads: true, timeout: DEADLINE_MS,
   });
   context.setDefaultTimeout(DEADLINE_MS);
   return { context, close: async () => { await context.close(); fs.rmSync(profile, { recursive: true, force: true }); } };
+}
+
+/**
+ * What a spec stands on, from before its tests to after them: a folder, a browser, and servers with pages of the viewer.
+ * `prepare` makes what the tests look at. A page that `open` gave must not complain.
+ */
+export function withStage(prepare) {
+  const stage = new Stage();
+  before(async () => {
+    stage.folder = makeFolder();
+    stage.browser = await startBrowser();
+    await prepare(stage);
+  });
+  after(() => stage.end());
+  return stage;
+}
+
+class Stage {
+  viewers = [];
+  servers = [];
+
+  newPage() {
+    return this.browser.context.newPage();
+  }
+
+  /** The viewer in a page of its own, on what `server` serves. */
+  async look(server) {
+    return new Viewer(await this.newPage(), server.url);
+  }
+
+  /** Serves a recording until the end, and looks at it. */
+  async open(file, args = []) {
+    const server = await serve(file, args);
+    this.servers.push(server);
+    const viewer = await this.look(server);
+    this.viewers.push(viewer);
+    return { server, viewer, page: viewer.page };
+  }
+
+  async end() {
+    await this.browser?.close();
+    await Promise.all(this.servers.map((server) => server.stop()));
+    fs.rmSync(this.folder, { recursive: true, force: true });
+    assert.deepEqual(this.viewers.flatMap((viewer) => viewer.complaints), []);
+  }
 }
 
 /** A page of the viewer; remembers everything that must not happen. */

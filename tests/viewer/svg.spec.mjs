@@ -2,34 +2,26 @@
 // The exported flame graph in a real browser, from a file: zoom, back, search, keys.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { makeFolder, recordHostile, recordWorkload, report, startBrowser } from './support.mjs';
+import { recordHostile, recordWorkload, report, withStage } from './support.mjs';
 
-let folder, file, browser, page;
+let file, page;
 const complaints = [];
 
 function exportSvg(recording, name) {
-  const svg = path.join(folder, name);
+  const svg = path.join(stage.folder, name);
   execFileSync(process.env.CAIRN_BIN, ['export', '--to', 'svg', '--cost', 'allocations', '-o', svg, recording]);
   return pathToFileURL(svg).href;
 }
 
-before(async () => {
-  folder = makeFolder();
-  file = recordWorkload(folder, 'workload.cairn');
-  browser = await startBrowser();
-  page = await browser.context.newPage();
+const stage = withStage(async () => {
+  file = recordWorkload(stage.folder, 'workload.cairn');
+  page = await stage.newPage();
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('dialog', (dialog) => { complaints.push(dialog.message()); void dialog.dismiss(); });
   await page.goto(exportSvg(file, 'workload.svg'));
-});
-
-after(async () => {
-  await browser?.close();
-  fs.rmSync(folder, { recursive: true, force: true });
 });
 
 /** The frames that are shown: name, x and width. */
@@ -97,7 +89,7 @@ describe('the exported flame graph', () => {
   });
 
   it('shows names that are attacks as text', async () => {
-    const { file: hostile, names } = recordHostile(folder);
+    const { file: hostile, names } = recordHostile(stage.folder);
     await page.goto(exportSvg(hostile, 'hostile.svg'));
     const found = new Set((await shown()).map((frame) => frame.name));
     const isPlain = (name) => !/[\u0000-\u001f\u007f-\u009f]/.test(name);

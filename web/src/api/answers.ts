@@ -5,12 +5,14 @@ import {
   flag,
   list,
   num,
+  numberColumns,
   nums,
   object,
   orNull,
   record,
   refs,
   str,
+  type Decode,
   type Decoded,
 } from './decode';
 
@@ -27,11 +29,17 @@ export const code = object({
   files: object({ path: texts }),
 });
 
+const bucketRange = orNull(object({ min: num, max: num }));
+
 const selection = object({
   range: orNull(object({ from_ms: num, to_ms: num })),
+  size_bytes: bucketRange,
+  lifetime_ms: bucketRange,
   totals,
   recording_totals: totals,
   unavailable: texts,
+  /** What suppressions took out of the leaked costs. */
+  suppressed: object({ leaked_bytes: num, leaked_allocations: num }),
   baseline_totals: orNull(totals),
 });
 
@@ -51,6 +59,8 @@ const run = object({
   max_frames: num,
   recorded_by: str,
   source_format: str,
+  /** Costs that an imported file cannot know: their figures mean nothing. */
+  unknown: texts,
 });
 
 export const meta = object({
@@ -129,6 +139,20 @@ export const tree = object({
 const stackTable = object({ count: num, costs, frame_first: nums, frame_count: nums });
 const frameTable = object({ location: refs, inlined: flags });
 
+/** Of two recordings: stacks matched by function. */
+export const stackPairs = object({
+  selection,
+  total_count: num,
+  stacks: object({ count: num, costs, old_costs: costs, frame_first: nums, frame_count: nums, site_frame: nums }),
+  frames: object({ function: refs, inlined: flags }),
+  code,
+});
+
+/** How far the answers in the making are. */
+export const work = object({
+  answers: list(object({ target: str, phase: str, stage: num, done: num, total: num })),
+});
+
 export const stacks = object({
   selection,
   total_count: num,
@@ -181,6 +205,7 @@ export const source = object({
 });
 
 export const series = object({
+  selection,
   slice_ms: num,
   points: object({
     count: num,
@@ -246,6 +271,21 @@ export const leaks = object({
   code,
 });
 
+const splitTable = object({
+  count: num,
+  time_ms: nums,
+  rss_bytes: nums,
+  requested_bytes: nums,
+  swap_bytes: nums,
+  has_mappings: flags,
+  is_peak: flags,
+  live_is_estimate: flags,
+});
+type Splits = Decoded<typeof splitTable> & { readonly columns: Readonly<Record<string, readonly number[]>> };
+
+/** A table whose columns the answer itself lists, with those that are always there. */
+const splits: Decode<Splits> = (value, path) => ({ ...splitTable(value, path), columns: numberColumns(value, path) });
+
 export const ledger = object({
   samples: object({
     count: num,
@@ -260,13 +300,20 @@ export const ledger = object({
     live_bytes: refs,
     other_anonymous_bytes: refs,
   }),
+  kinds: object({ count: num, key: texts, phrase: texts }),
+  splits,
+  moment_ms: orNull(num),
   mappings: object({
     count: num,
     path: texts,
     kind: texts,
+    areas: nums,
     rss_bytes: nums,
     virtual_bytes: nums,
+    swap_bytes: nums,
+    location: refs,
   }),
+  code,
   peak_rss_bytes: num,
   peak_rss_ms: num,
 });
@@ -316,6 +363,8 @@ export type Selection = Decoded<typeof selection>;
 export type Summary = Decoded<typeof summary>;
 export type Tree = Decoded<typeof tree>;
 export type Stacks = Decoded<typeof stacks>;
+export type StackPairs = Decoded<typeof stackPairs>;
+export type Work = Decoded<typeof work>;
 export type CallSites = Decoded<typeof callSites>;
 export type Functions = Decoded<typeof functions>;
 export type FunctionDetail = Decoded<typeof functionDetail>;

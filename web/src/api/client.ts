@@ -18,6 +18,11 @@ export function query(params: Readonly<Record<string, string>>): string {
   return text === '' ? '' : `?${text}`;
 }
 
+/** What is asked of the server for a route. */
+export function targetOf(route: string, params: Readonly<Record<string, string>>): string {
+  return `/api/v1/${route}${query(params)}`;
+}
+
 function errorOf(status: number, body: unknown): AppError {
   try {
     return problem(body, 'answer').error;
@@ -52,7 +57,7 @@ export async function ask<T>(
     return askReport(reportFile, route, params, decode);
   }
   try {
-    const response = await fetch(`/api/v1/${route}${query(params)}`, { signal, headers: { accept: 'application/json' } });
+    const response = await fetch(targetOf(route, params), { signal, headers: { accept: 'application/json' } });
     const body: unknown = await response.json();
     if (!response.ok) {
       return { ok: false, error: errorOf(response.status, body) };

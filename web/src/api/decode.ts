@@ -68,6 +68,15 @@ export function object<S extends Shape>(shape: S): Decode<ShapeOf<S>> {
   };
 }
 
+/** The columns of numbers and flags of a table, by name, where the answer itself says which there are. */
+export const numberColumns: Decode<Readonly<Record<string, readonly number[]>>> = (value, path) => {
+  if (typeof value !== 'object' || value === null) {
+    fail(path, 'object');
+  }
+  const columns = Object.entries(value).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
+  return Object.fromEntries(columns.map(([key, column]) => [key, nums(column.map(Number), `${path}.${key}`)]));
+};
+
 export function record<T>(inner: Decode<T>): Decode<Readonly<Record<string, T>>> {
   return (value, path) => {
     if (typeof value !== 'object' || value === null) {

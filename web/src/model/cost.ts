@@ -1,6 +1,6 @@
 // The costs by key: how a column is titled, what it means, how its numbers are spelled. The keys are those
 // of docs/format/http-api.md; one that is not known here (a newer server) is shown under its key.
-import { formatBytes, formatChange, formatCount } from '../base/format';
+import { formatBytes, formatChange, formatCount, formatCountShort } from '../base/format';
 
 export type CostKey = string;
 
@@ -60,7 +60,12 @@ export function formatCost(key: CostKey, value: number): string {
 }
 
 export function formatCostChange(key: CostKey, change: number): string {
-  return formatChange(change, isBytes(key) ? formatBytes : formatCount);
+  return formatChange(change, (value) => formatCostBeside(key, value));
+}
+
+/** Beside others in one cell: large counts are short. */
+export function formatCostBeside(key: CostKey, value: number): string {
+  return !isBytes(key) && value >= 1e8 ? formatCountShort(value) : formatCost(key, value);
 }
 
 /** For tooltips: the rounded figure and the exact one. */
@@ -72,7 +77,7 @@ export function formatCostExact(key: CostKey, value: number): string {
 
 /** Of a column that shows the cost and its share, or old, new and change. */
 export function costWidthPx(key: CostKey, isDiff: boolean): number {
-  return (isBytes(key) ? 116 : 138) + (isDiff ? 92 : 0);
+  return (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0);
 }
 
 /** Columns of a table: heaptrack's four and the chosen one; fewer in a comparison, where each shows three numbers. */

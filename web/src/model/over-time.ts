@@ -19,18 +19,23 @@ export interface ChartKind {
 
 const SUM = { isBytes: false, isState: false, isRate: false } as const;
 
-const CONSUMED: ChartKind = { value: 'live_bytes', asked: 'live_bytes', label: 'Consumed', phrase: 'bytes live at the end of each slice', isBytes: true, isState: true, isRate: false };
+const CONSUMED: ChartKind = { value: 'live_bytes', asked: 'live_bytes', label: 'Consumed', phrase: 'Bytes live at the end of each slice', isBytes: true, isState: true, isRate: false };
 
 export const CHARTS: readonly ChartKind[] = [
   CONSUMED,
-  { ...SUM, value: 'allocations', asked: 'allocations', label: 'Allocations', phrase: 'allocation calls within each slice' },
-  { ...SUM, value: 'rate', asked: 'allocations', label: 'Rate', phrase: 'allocation calls each second', isRate: true },
-  { ...SUM, value: 'temporary', asked: 'temporary', label: 'Temporary', phrase: 'temporary allocations within each slice' },
-  { ...SUM, value: 'allocated_bytes', asked: 'allocated_bytes', label: 'Allocated', phrase: 'bytes asked for within each slice', isBytes: true },
+  { ...SUM, value: 'allocations', asked: 'allocations', label: 'Allocations', phrase: 'Allocation calls within each slice' },
+  { ...SUM, value: 'rate', asked: 'allocations', label: 'Rate', phrase: 'Allocation calls each second', isRate: true },
+  { ...SUM, value: 'temporary', asked: 'temporary', label: 'Temporary', phrase: 'Temporary allocations within each slice' },
+  { ...SUM, value: 'allocated_bytes', asked: 'allocated_bytes', label: 'Allocated', phrase: 'Bytes asked for within each slice', isBytes: true },
 ];
 
 export function chartKind(value: string): ChartKind {
   return CHARTS.find((kind) => kind.value === value) ?? CONSUMED;
+}
+
+/** Those whose figures the file knows. What is live over time is always known. */
+export function knownCharts(knows: (cost: string) => boolean): readonly ChartKind[] {
+  return CHARTS.filter((kind) => kind.asked === 'live_bytes' || knows(kind.asked));
 }
 
 export interface Slices {

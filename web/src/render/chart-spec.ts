@@ -2,7 +2,8 @@
 
 export interface ChartArea {
   readonly colour: string;
-  readonly edge: readonly number[];
+  /** null: not known then; the area goes straight on to what is. */
+  readonly edge: readonly (number | null)[];
 }
 
 export interface ChartLine {

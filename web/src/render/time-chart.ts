@@ -26,6 +26,7 @@ function seriesOf(spec: ChartSpec): uPlot.Series[] {
     stroke: area.colour,
     width: 0,
     points: { show: false },
+    spanGaps: true,
     ...paths,
   }));
   const lines = spec.lines.map((line) => ({

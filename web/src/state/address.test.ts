@@ -1,6 +1,6 @@
 // A copied link shows the same view; what it holds is not trusted.
 import { describe, expect, it } from 'vitest';
-import { FIELDS, filterParams, formatAddress, isFiltered, isMoment, parseAddress, START, VIEWS } from './address';
+import { FIELDS, filterParams, formatAddress, hasBlockRange, isFiltered, isMoment, parseAddress, stackParams, START, VIEWS, wholeRunParams } from './address';
 
 const AWKWARD = ['a b', 'x&y=z', '#/flame?', '100%', 'ünï', '<script>', 'operator()(int, char const*)', '+', '\u2028'];
 
@@ -30,9 +30,17 @@ describe('the filter', () => {
   it('has the time range only where it may', () => {
     const address = { ...START, function: 'f', from_ms: '5', to_ms: '9', classes: 'in_in' };
     expect(filterParams(address)).toMatchObject({ function: 'f', from_ms: '5', to_ms: '9', classes: 'in_in' });
-    expect(Object.keys(filterParams(address, false))).not.toContain('from_ms');
+    expect(Object.keys(wholeRunParams(address))).not.toContain('from_ms');
     expect(isFiltered(address)).toBe(true);
     expect(isFiltered(START)).toBe(false);
+  });
+
+  it('has sizes and lifetimes only where they may be', () => {
+    const address = { ...START, function: 'f', size_min_bytes: '64', lifetime_max_ms: '9' };
+    expect(wholeRunParams(address)).toMatchObject({ function: 'f', size_min_bytes: '64', lifetime_max_ms: '9' });
+    expect(stackParams(address)).toMatchObject({ function: 'f' });
+    expect(Object.keys(stackParams(address)).filter((key) => /size|lifetime|_ms$/.test(key))).toEqual([]);
+    expect([hasBlockRange(address), hasBlockRange(START), isFiltered(address)]).toEqual([true, false, true]);
   });
 
   it('is a moment if it has an end but no beginning', () => {

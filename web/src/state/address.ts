@@ -30,6 +30,10 @@ export const FILTER_DEFAULTS = {
   from_ms: '',
   to_ms: '',
   classes: '',
+  size_min_bytes: '',
+  size_max_bytes: '',
+  lifetime_min_ms: '',
+  lifetime_max_ms: '',
 } as const;
 
 const VIEW_DEFAULTS = {
@@ -54,6 +58,10 @@ const VIEW_DEFAULTS = {
   rank: 'blocks',
   histogram: 'sizes',
   growth: '',
+  /** RSS: 'samples' shows it by kind of page instead of by what it is for. */
+  ledger: '',
+  /** RSS: the moment whose split and mappings are shown, in milliseconds; '': the highest. */
+  moment: '',
   path: '',
   line: '',
   diff: '',
@@ -95,15 +103,30 @@ export function formatAddress(address: Address): string {
   return `#/${address.view}${text === '' ? '' : `?${text}`}`;
 }
 
+const TIME_FIELDS: readonly FilterField[] = ['from_ms', 'to_ms', 'classes'];
+const BLOCK_FIELDS: readonly FilterField[] = ['size_min_bytes', 'size_max_bytes', 'lifetime_min_ms', 'lifetime_max_ms'];
+
+function paramsBut(address: Address, left: readonly FilterField[]): Record<string, string> {
+  return Object.fromEntries(FILTER_FIELDS.filter((field) => !left.includes(field)).map((field) => [field, address[field]]));
+}
+
 /** The parameters of the filter, for any route that has a selection. */
-export function filterParams(address: Address, withTime = true): Record<string, string> {
-  const out: Record<string, string> = {};
-  for (const field of FILTER_FIELDS) {
-    if (withTime || (field !== 'from_ms' && field !== 'to_ms' && field !== 'classes')) {
-      out[field] = address[field];
-    }
-  }
-  return out;
+export function filterParams(address: Address): Record<string, string> {
+  return paramsBut(address, []);
+}
+
+/** Those of routes that know the whole run only: histograms, leaks. */
+export function wholeRunParams(address: Address): Record<string, string> {
+  return paramsBut(address, TIME_FIELDS);
+}
+
+/** Those of whole stacks, for charts: how old or large the blocks of a slice were is not recorded. */
+export function stackParams(address: Address): Record<string, string> {
+  return paramsBut(address, [...TIME_FIELDS, ...BLOCK_FIELDS]);
+}
+
+export function hasBlockRange(address: Address): boolean {
+  return BLOCK_FIELDS.some((field) => address[field] !== '');
 }
 
 export function isFiltered(address: Address): boolean {

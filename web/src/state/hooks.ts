@@ -1,6 +1,6 @@
 // What views use: the state as a hook, and an answer of the server as a hook.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, query } from '../api/client';
+import { ask, query, targetOf } from '../api/client';
 import type { Decode } from '../api/decode';
 import type { AppError } from '../base/result';
 import type { Address } from './address';
@@ -27,6 +27,8 @@ export interface Asked<T> {
   readonly busy: boolean;
   /** The question that `value` answers. */
   readonly question: string;
+  /** What the server is asked for now. */
+  readonly target: string;
   /** Stops waiting; the server stops working on it, too. */
   readonly cancel: () => void;
   /** Asks the same once more. */
@@ -43,7 +45,7 @@ export function countWaiting(change: number): void {
   document.documentElement.dataset['busy'] = String(waiting);
 }
 
-type State<T> = Omit<Asked<T>, 'cancel' | 'again'>;
+type State<T> = Omit<Asked<T>, 'target' | 'cancel' | 'again'>;
 
 /** Asks `route`, again when the parameters or the generation change; null asks nothing. */
 export function useAsk<T>(
@@ -83,5 +85,5 @@ export function useAsk<T>(
     });
     return () => abort.abort();
   }, [question]);
-  return { ...asked, cancel: () => stop.current(), again: () => setAttempt(attempt + 1) };
+  return { ...asked, target: route === null ? '' : targetOf(route, params), cancel: () => stop.current(), again: () => setAttempt(attempt + 1) };
 }

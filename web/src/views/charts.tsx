@@ -7,9 +7,9 @@ import { series as seriesAnswer, type Series } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { formatBytes, formatMs } from '../base/format';
 import { markText } from '../model/mark';
-import { chartKind, CHARTS } from '../model/over-time';
+import { chartKind, knownCharts } from '../model/over-time';
 import { timePicture } from '../render/time-picture';
-import { filterParams, type Address } from '../state/address';
+import { hasBlockRange, stackParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { ChartLegend } from './chart-legend';
@@ -18,6 +18,7 @@ import { ChartBox } from './parts/chart-box';
 import { Choice, ToggleButton } from './parts/controls';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
+import { useKnows } from './parts/unknown-costs';
 import { PictureButtons } from './parts/picture-buttons';
 import { saveFile } from './parts/save-file';
 import { cssVariable, useDarkness } from './parts/theme-hook';
@@ -53,15 +54,36 @@ function Marks(): JSX.Element | null {
   );
 }
 
+/** Whether RSS is so much larger than the heap that nothing could be seen of that beside it. */
+function dwarfs(series: Series): boolean {
+  const highest = series.rss.rss_bytes.reduce((high, bytes) => Math.max(high, bytes), 0);
+  return highest > 3 * series.peak.bytes;
+}
+
+/** Why the chart's end is not the figure of what leaked. */
+function SuppressedNote(props: { readonly series: Series }): JSX.Element | null {
+  const { suppressed } = props.series.selection;
+  return suppressed.leaked_bytes === 0 ? null : (
+    <p class="charts-hint soft" data-testid="suppressed-note">
+      {`The chart ends ${formatBytes(suppressed.leaked_bytes)} above “Live at the end”: suppressions take known leaks out of that figure (`}
+      <button type="button" class="link" onClick={() => go({ view: 'leaks' })}>
+        see Leaks
+      </button>
+      {'), but not out of what was live.'}
+    </p>
+  );
+}
+
 function Drawing(props: { readonly series: Series; readonly old: Series | null; readonly address: Address }): JSX.Element {
   const { series, old, address } = props;
   const dark = useDarkness();
   const canBrush = useCapability('time_range');
   const { marks } = useMeta();
   const [hovered, setHovered] = useState<number | null>(null);
-  const [withRss, setWithRss] = useState(true);
+  const [wantsRss, setWantsRss] = useState<boolean | null>(null);
   const kind = chartKind(address.chart);
   const hasRss = kind.isState && series.rss.count > 0;
+  const withRss = wantsRss ?? !dwarfs(series);
   const model = useMemo(() => chartModel(series, old, kind, hasRss && withRss), [series, old, kind, hasRss, withRss]);
   const spec = useMemo(() => chartSpec(model, marks, address, dark), [model, marks, dark, address.from_ms, address.to_ms]);
   return (
@@ -71,6 +93,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
         {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
         {model.old === null ? '' : ' The dotted line is the recording compared with.'}
       </p>
+      {kind.value === 'live_bytes' ? <SuppressedNote series={series} /> : null}
       {model.oldProblem === '' ? null : <Notice>{model.oldProblem}</Notice>}
       <div class="charts-body">
         <ChartBox
@@ -82,7 +105,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
       </div>
       <Marks />
       <div class="toolbar">
-        {hasRss ? <ToggleButton isOn={withRss} label="RSS" title="resident size, all processes together" onChange={setWithRss} /> : null}
+        {hasRss ? <ToggleButton isOn={withRss} label="RSS" title="resident size, all processes together" onChange={setWantsRss} /> : null}
         <PictureButtons
           name={kind.value}
           picture={() => timePicture(spec, `${kind.label}: ${kind.phrase}`, legendEntries(model, dark), cssVariable('--bg'))}
@@ -122,7 +145,8 @@ export function ChartsView(): JSX.Element {
   const hasSlices = useCapability('slices');
   const canBrush = useCapability('time_range');
   const kind = chartKind(address.chart);
-  const params = { ...filterParams(address, false), value: kind.asked, top: address.top, by: address.by };
+  const knows = useKnows();
+  const params = { ...stackParams(address), value: kind.asked, top: address.top, by: address.by };
   const asked = useAsk(hasSlices ? 'series' : null, params, seriesAnswer);
   const isDiff = hasSlices && address.diff === '1';
   const old = useAsk(isDiff ? 'series' : null, { ...params, top: '0', recording: 'old' }, seriesAnswer);
@@ -132,7 +156,7 @@ export function ChartsView(): JSX.Element {
   return (
     <div class="view charts">
       <div class="toolbar" role="toolbar" aria-label="Charts">
-        <Choice label="Chart" value={kind.value} options={CHARTS} onChange={(chart) => go({ chart })} />
+        <Choice label="Chart" value={kind.value} options={knownCharts(knows)} onChange={(chart) => go({ chart })} />
         <label class="toolbar-label">
           Highest
           <select value={address.top} onChange={(e) => go({ top: e.currentTarget.value })}>
@@ -154,6 +178,7 @@ export function ChartsView(): JSX.Element {
         />
         {canBrush ? <RangeForm address={address} /> : null}
       </div>
+      {hasBlockRange(address) ? <Notice>The sizes and lifetimes of the filter do not hold here: blocks are not told apart by them over time.</Notice> : null}
       {old.error === null ? null : <Notice bad>{`The recording compared with: ${old.error.message}.`}</Notice>}
       <Pane asked={asked} label="Charts">
         {(series) => <Drawing series={series} old={isDiff ? old.value : null} address={address} />}

@@ -1,129 +1,59 @@
 // The filter that every view obeys: what it is, what it lets through, and how to change it.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { summary } from '../api/answers';
 import { inReport } from '../api/report-file';
-import { formatMs, formatPercent } from '../base/format';
+import { formatPercent } from '../base/format';
+import { LIFETIME_RANGE, parseRange, SIZE_RANGE, type RangeKind } from '../model/block-range';
 import { costTitle, formatCost } from '../model/cost';
-import {
-  FILTER_FIELDS,
-  filterParams,
-  isFiltered,
-  isMoment,
-  type Address,
-  type FilterField,
-} from '../state/address';
+import { isFiltered, isMoment, type Address } from '../state/address';
 import { go, resetFilter } from '../state/app-state';
-import { useAddress, useAsk } from '../state/hooks';
+import { useAddress } from '../state/hooks';
+import { FilterChips } from './filter-chips';
+import { usePassed } from './filter-scope';
 import { RegexToggle } from './parts/controls';
+import { useCapability } from './parts/meta-context';
+import { useTells } from './parts/unknown-costs';
 import { ReportNote } from './report-note';
 import { WhoPicker } from './who-picker';
 import './filter-bar.css';
 
-const KINDS = [
-  { field: 'function', label: 'Function' },
-  { field: 'file', label: 'File' },
-  { field: 'module', label: 'Module' },
-] as const;
-type Kind = (typeof KINDS)[number]['field'];
+interface Kind {
+  readonly field: string;
+  readonly label: string;
+  /** Of blocks, by a range; null: of stacks, by a text. */
+  readonly range: RangeKind | null;
+}
 
-const CHIP_LABELS: Readonly<Record<FilterField, string>> = {
-  function: 'function has',
-  function_regex: 'function matches',
-  file: 'file has',
-  file_regex: 'file matches',
-  module: 'module has',
-  module_regex: 'module matches',
-  process: 'process',
-  thread: 'thread',
-  from_ms: 'from',
-  to_ms: 'to',
-  classes: 'blocks',
-};
+const FUNCTION: Kind = { field: 'function', label: 'Function', range: null };
+const KINDS: readonly Kind[] = [
+  FUNCTION,
+  { field: 'file', label: 'File', range: null },
+  { field: 'module', label: 'Module', range: null },
+  { field: 'size', label: 'Size', range: SIZE_RANGE },
+  { field: 'lifetime', label: 'Lifetime', range: LIFETIME_RANGE },
+];
 
-const CLASS_SETS = [
-  { value: '', label: 'allocated inside' },
-  { value: 'in_out', label: 'allocated inside, alive at its end' },
-  { value: 'in_in', label: 'allocated and freed inside' },
-  { value: 'out_in', label: 'allocated before, freed inside' },
-  { value: 'out_out', label: 'allocated before, alive at its end' },
-  { value: 'in_in,in_out,out_in,out_out', label: 'all that lived inside' },
-] as const;
-
-function chipText(address: Address, field: FilterField): string {
-  const value = address[field];
-  if (field === 'from_ms' || field === 'to_ms') {
-    return formatMs(Number(value));
+/** What the address takes for a text of this kind; null if it makes no sense. */
+function patchFor(kind: Kind, text: string, isRegex: boolean): Partial<Address> | null {
+  if (kind.range === null) {
+    return { [isRegex ? `${kind.field}_regex` : kind.field]: text };
   }
-  return value;
-}
-
-function Chip(props: { readonly label: string; readonly value: string; readonly onRemove: () => void }): JSX.Element {
-  return (
-    <li class="chip">
-      <span class="soft">{props.label}</span> <span class="chip-value">{props.value}</span>
-      <button type="button" class="chip-remove" aria-label={`remove filter: ${props.label} ${props.value}`} onClick={props.onRemove}>
-        ×
-      </button>
-    </li>
-  );
-}
-
-function TimeChip(props: { readonly address: Address }): JSX.Element | null {
-  const { address } = props;
-  if (address.from_ms === '' && address.to_ms === '') {
+  const range = parseRange(text, kind.range);
+  if (range === null) {
     return null;
   }
-  const text = isMoment(address)
-    ? `the heap as it stood at ${formatMs(Number(address.to_ms))}`
-    : `${formatMs(Number(address.from_ms))} to ${address.to_ms === '' ? 'the end' : formatMs(Number(address.to_ms))}`;
-  return (
-    <>
-      <Chip label="time" value={text} onRemove={() => go({ from_ms: '', to_ms: '', classes: '', zoom: '' })} />
-      {isMoment(address) ? null : (
-        <li>
-          <label>
-            <span class="visually-hidden">Which blocks the time range counts</span>
-            <select value={address.classes} onChange={(event) => go({ classes: event.currentTarget.value, zoom: '' })}>
-              {CLASS_SETS.map((set) => (
-                <option key={set.value} value={set.value}>
-                  {set.label}
-                </option>
-              ))}
-            </select>
-          </label>
-        </li>
-      )}
-    </>
-  );
-}
-
-function Chips(props: { readonly address: Address }): JSX.Element {
-  const { address } = props;
-  const shown = FILTER_FIELDS.filter(
-    (field) => !['from_ms', 'to_ms', 'classes'].includes(field) && address[field] !== '',
-  );
-  return (
-    <ul class="filter-chips" aria-label="Active filters">
-      {shown.map((field) => (
-        <Chip
-          key={field}
-          label={CHIP_LABELS[field]}
-          value={chipText(address, field)}
-          onRemove={() => go({ [field]: '', zoom: '' })}
-        />
-      ))}
-      <TimeChip address={address} />
-    </ul>
-  );
+  return kind.field === 'size'
+    ? { size_min_bytes: range.min, size_max_bytes: range.max }
+    : { lifetime_min_ms: range.min, lifetime_max_ms: range.max };
 }
 
 /** How much of the recording passes. */
-function Share(props: { readonly address: Address }): JSX.Element | null {
+function Share(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
+  const asked = usePassed();
+  const tells = useTells();
   const cost = isMoment(address) && address.cost === 'peak_bytes' ? 'leaked_bytes' : address.cost;
-  const asked = useAsk(isFiltered(address) ? 'summary' : null, { ...filterParams(address), limit: '1' }, summary);
-  if (!isFiltered(address)) {
+  if (asked === null) {
     return <p class="filter-share soft">Nothing is filtered: these are the numbers of the whole recording.</p>;
   }
   if (asked.error !== null) {
@@ -137,11 +67,15 @@ function Share(props: { readonly address: Address }): JSX.Element | null {
   if (selection === undefined) {
     return <p class="filter-share soft">…</p>;
   }
+  const title = costTitle(cost, isMoment(address));
+  if (!tells(cost)) {
+    return <p class="filter-share" data-testid="filter-share">{`${title}: not known under this filter`}</p>;
+  }
   const part = selection.totals[cost] ?? 0;
   const whole = selection.recording_totals[cost] ?? 0;
   return (
     <p class="filter-share" data-testid="filter-share">
-      {`${costTitle(cost, isMoment(address))}: ${formatCost(cost, part)}`}
+      {`${title}: ${formatCost(cost, part)}`}
       {isMoment(address) ? '' : ` of ${formatCost(cost, whole)} pass (${formatPercent(part, whole)})`}
     </p>
   );
@@ -157,7 +91,7 @@ function ReportBar(): JSX.Element {
       <button type="button" disabled={!isFiltered(address)} onClick={resetFilter}>
         Reset
       </button>
-      <Chips address={address} />
+      <FilterChips address={address} />
       {isFiltered(address) ? <Share address={address} /> : null}
     </section>
   );
@@ -169,24 +103,29 @@ export function FilterBar(): JSX.Element {
 
 function FilterForm(): JSX.Element {
   const address = useAddress();
-  const [kind, setKind] = useState<Kind>('function');
+  const hasSizes = useCapability('sizes');
+  const hasLifetimes = useCapability('lifetimes');
+  const [kind, setKind] = useState(FUNCTION);
   const [text, setText] = useState('');
   const [isRegex, setIsRegex] = useState(false);
+  const patch = text === '' ? null : patchFor(kind, text, isRegex);
+  const isWrong = text !== '' && patch === null;
   const add = (event: Event): void => {
     event.preventDefault();
-    if (text !== '') {
-      go({ [isRegex ? `${kind}_regex` : kind]: text, zoom: '' });
+    if (patch !== null) {
+      go({ ...patch, zoom: '' });
       setText('');
     }
   };
+  const isThere = (candidate: Kind): boolean => (candidate.field !== 'size' || hasSizes) && (candidate.field !== 'lifetime' || hasLifetimes);
   return (
     <section class="filter" aria-label="Filter">
       <form class="filter-form" onSubmit={add}>
         <label class="visually-hidden" for="filter-kind">
           What to filter by
         </label>
-        <select id="filter-kind" value={kind} onChange={(e) => setKind(KINDS.find((k) => k.field === e.currentTarget.value)?.field ?? 'function')}>
-          {KINDS.map((k) => (
+        <select id="filter-kind" value={kind.field} onChange={(e) => setKind(KINDS.find((k) => k.field === e.currentTarget.value) ?? FUNCTION)}>
+          {KINDS.filter(isThere).map((k) => (
             <option key={k.field} value={k.field}>
               {k.label}
             </option>
@@ -196,12 +135,14 @@ function FilterForm(): JSX.Element {
           id="filter-text"
           type="text"
           aria-label="Filter text"
-          placeholder={isRegex ? 'POSIX extended regular expression' : 'contains… (press / to come here)'}
+          aria-invalid={isWrong}
+          title={isWrong ? `A range such as ${kind.range?.example ?? ''}` : ''}
+          placeholder={kind.range !== null ? kind.range.example : isRegex ? 'POSIX extended regular expression' : 'contains… (press / to come here)'}
           value={text}
           onInput={(e) => setText(e.currentTarget.value)}
         />
-        <RegexToggle isOn={isRegex} onChange={setIsRegex} />
-        <button type="submit" disabled={text === ''}>
+        {kind.range === null ? <RegexToggle isOn={isRegex} onChange={setIsRegex} /> : null}
+        <button type="submit" disabled={patch === null}>
           Filter
         </button>
         <button type="button" disabled={!isFiltered(address)} onClick={resetFilter}>
@@ -209,7 +150,7 @@ function FilterForm(): JSX.Element {
         </button>
       </form>
       <WhoPicker address={address} />
-      <Chips address={address} />
+      <FilterChips address={address} />
       <Share address={address} />
     </section>
   );

@@ -11,6 +11,8 @@ import { openFunction } from './parts/code-label';
 import { frameLines, type FlameModel } from './flame-model';
 
 const ZOOM_MS = 180;
+/** In a box as low as this the tooltip says the chosen cost alone: on a phone the others would not fit. */
+const SMALL_PX = 320;
 
 export interface FlameCanvasProps {
   readonly model: FlameModel;
@@ -151,7 +153,7 @@ function Tooltip(props: { readonly model: FlameModel; readonly pointed: Pointed;
         [below ? 'top' : 'bottom']: `${(below ? pointed.y : box.clientHeight - pointed.y) + 14}px`,
       }}
     >
-      {frameLines(props.model, pointed.frame).map((line, index) => (
+      {frameLines(props.model, pointed.frame, box.clientHeight < SMALL_PX).map((line, index) => (
         <div key={index} class={index === 0 ? 'flame-tip-name' : ''}>
           {line}
         </div>

@@ -12,19 +12,22 @@ import type { FlameLook } from '../render/flame/draw';
 export interface FlameModel {
   readonly tree: Tree;
   readonly cost: CostKey;
+  /** Whether figures of a cost mean something. */
+  readonly tells: (cost: CostKey) => boolean;
   readonly layout: FlameLayout;
   readonly name: (frame: number) => CodeName;
   readonly value: (frame: number) => number;
   readonly frameOfId: (id: number) => number;
 }
 
-export function flameModel(tree: Tree, cost: CostKey): FlameModel {
+export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => boolean): FlameModel {
   const names = new Map<number, CodeName>();
   const { nodes } = tree;
   const values = nodes.total[cost] ?? [];
   return {
     tree,
     cost,
+    tells,
     layout: layoutFlame(nodes, values),
     value: (frame) => at(values, frame),
     frameOfId: (id) => nodes.id.indexOf(id),
@@ -44,17 +47,17 @@ export function flameModel(tree: Tree, cost: CostKey): FlameModel {
   };
 }
 
-/** All that is known of a frame, in lines. */
-export function frameLines(model: FlameModel, frame: number): readonly string[] {
+/** All that is known of a frame, in lines; `isShort`: of its costs only the one that it is as wide as. */
+export function frameLines(model: FlameModel, frame: number, isShort = false): readonly string[] {
   const { nodes, selection } = model.tree;
   const name = model.name(frame);
   const lines = [name.full];
   if (name.modulePath !== '') {
     lines.push(name.modulePath);
   }
-  for (const key of ALL_COSTS) {
+  for (const key of isShort ? [model.cost] : ALL_COSTS) {
     const column = nodes.total[key];
-    if (column === undefined) {
+    if (column === undefined || !model.tells(key)) {
       continue;
     }
     const value = at(column, frame);

@@ -14,6 +14,7 @@ import { flameLook, flameModel, frameLines, type FlameModel } from './flame-mode
 import { CostSelect, RegexToggle, ToggleButton, useDebounced } from './parts/controls';
 import { Pane } from './parts/pane';
 import { useDarkness } from './parts/theme-hook';
+import { useTells } from './parts/unknown-costs';
 import './flame.css';
 
 const LIMIT = '200000';
@@ -91,7 +92,8 @@ function zoomTo(model: FlameModel, frame: number): void {
 function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.Element {
   const { tree, address } = props;
   const dark = useDarkness();
-  const model = useMemo(() => flameModel(tree, address.cost), [tree]);
+  const tells = useTells();
+  const model = useMemo(() => flameModel(tree, address.cost, tells), [tree]);
   const look = useMemo(() => flameLook(model, dark), [model, dark]);
   const zoomed = address.zoom === '' ? 0 : Math.max(model.frameOfId(Number(address.zoom)), 0);
   const [pointed, setPointed] = useState(0);

@@ -36,7 +36,7 @@ function costColumns(values: CostColumns, totals: Totals, old: CostColumns | nul
 }
 
 function nameColumn(title: string, name: (row: number) => CodeName): Column {
-  return { key: 'name', title, widthPx: 150, grows: true, cell: (row) => <CodeText name={name(row)} /> };
+  return { key: 'name', title, widthPx: 130, grows: true, cell: (row) => <CodeText name={name(row)} /> };
 }
 
 function AllFunctions(props: { readonly answer: Functions; readonly address: Address }): JSX.Element {

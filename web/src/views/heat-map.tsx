@@ -63,7 +63,7 @@ function heatPicture(heat: Heat): Picture {
   const { cells, sizes, lifetimes } = heat.answer;
   const colour = cssVariable('--accent');
   return {
-    title: 'Blocks by size (to the right) and lifetime (upwards), darker is more, logarithmic',
+    title: 'Blocks by size (to the right) and lifetime (upwards), a stronger colour is more, logarithmic',
     shapes: heat.values.map((value, i) => ({
       kind: 'bar',
       x: at(cells.size, i) / heat.columns,
@@ -100,7 +100,7 @@ export function HeatMap(props: { readonly answer: HeatAnswer }): JSX.Element {
   return (
     <>
       <p class="soft">
-        {`${formatPercent(certain_blocks, total_blocks)} of the blocks are placed with certainty; the rest is spread as if size and lifetime were independent within a stack. Sizes to the right, lifetimes upwards, darker is more (logarithmic).`}
+        {`${formatPercent(certain_blocks, total_blocks)} of the blocks are placed with certainty; the rest is spread as if size and lifetime were independent within a stack. Sizes to the right, lifetimes upwards, a stronger colour is more (logarithmic).`}
       </p>
       <div class="heat">
         <div class="heat-y" aria-hidden="true">

@@ -1,62 +1,109 @@
-// What is alive at the end of two recordings: call sites, merged by function because lines move from build to build.
+// What is alive at the end of two recordings: stacks or call sites, matched by function because lines move from build to
+// build.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { callSites, type CallSites } from '../api/answers';
-import { at } from '../base/columns';
+import { callSites, stackPairs, type CallSites, type StackPairs } from '../api/answers';
+import { at, range } from '../base/columns';
 import { formatCount } from '../base/format';
-import { locationName } from '../model/code';
+import { functionName, locationName, type CodeName } from '../model/code';
 import { costHeading, costMeaning, costWidthPx } from '../model/cost';
-import { filterParams, type Address } from '../state/address';
+import { wholeRunParams, type Address } from '../state/address';
 import { useAsk } from '../state/hooks';
+import { FrameList } from './frame-list';
 import { CodeText, openFunction } from './parts/code-label';
 import { CostCell } from './parts/cost-cell';
-import { DataTable } from './parts/data-table';
+import { DataTable, type Column } from './parts/data-table';
 import { Pane } from './parts/pane';
 
-const COSTS = ['leaked_bytes', 'leaked_allocations', 'allocations'] as const;
+const COSTS = ['leaked_bytes', 'leaked_allocations'] as const;
 const LIMIT = '1000';
+const EMPTY = 'Nothing was alive at the end of either.';
 
-function Table(props: { readonly answer: CallSites }): JSX.Element {
+type Columns = Readonly<Record<string, readonly number[]>>;
+
+function columnsOf(title: string, name: (row: number) => CodeName, now: Columns, old: Columns | null, totals: Readonly<Record<string, number>>): readonly Column[] {
+  return [
+    { key: 'name', title, widthPx: 260, grows: true, cell: (row) => <CodeText name={name(row)} /> },
+    ...COSTS.map((cost) => ({
+      key: cost,
+      title: costHeading(cost, true),
+      help: costMeaning(cost),
+      widthPx: costWidthPx(cost, true),
+      numeric: true,
+      cell: (row: number) => <CostCell cost={cost} value={at(now[cost], row)} old={at(old?.[cost], row)} total={totals[cost] ?? 0} />,
+    })),
+  ];
+}
+
+function SiteTable(props: { readonly answer: CallSites }): JSX.Element {
   const { sites, code, selection } = props.answer;
   const [selected, setSelected] = useState(0);
+  const name = (row: number): CodeName => ({ ...locationName(code, sites.location[row]), file: '' });
   return (
     <DataTable
       label="Leaks"
-      columns={[
-        { key: 'name', title: 'Function that asked', widthPx: 260, grows: true, cell: (row) => <CodeText name={{ ...locationName(code, sites.location[row]), file: '' }} /> },
-        ...COSTS.map((cost) => ({
-          key: cost,
-          title: costHeading(cost, true),
-          help: costMeaning(cost),
-          widthPx: costWidthPx(cost, true) + 20,
-          numeric: true,
-          cell: (row: number) => <CostCell cost={cost} value={at(sites.costs[cost], row)} old={at(sites.old_costs?.[cost], row)} total={selection.totals[cost] ?? 0} />,
-        })),
-      ]}
+      columns={columnsOf('Function that asked', name, sites.costs, sites.old_costs, selection.totals)}
       count={sites.count}
       selected={Math.min(selected, sites.count - 1)}
       onSelect={setSelected}
-      onActivate={(row) => openFunction(locationName(code, sites.location[row]))}
-      empty="Nothing was alive at the end of either."
+      onActivate={(row) => openFunction(name(row))}
+      empty={EMPTY}
     />
+  );
+}
+
+function StackTable(props: { readonly answer: StackPairs }): JSX.Element {
+  const { stacks, frames, code, selection } = props.answer;
+  const [selected, setSelected] = useState(0);
+  const row = Math.min(selected, stacks.count - 1);
+  const frame = (index: number): CodeName => functionName(code, frames.function[index]);
+  const name = (of: number): CodeName => frame(at(stacks.frame_first, of) + at(stacks.site_frame, of));
+  const shown = range(row < 0 ? 0 : at(stacks.frame_count, row)).map((offset) => {
+    const index = at(stacks.frame_first, row) + offset;
+    return { name: frame(index), isInlined: frames.inlined[index] === 1 };
+  });
+  return (
+    <div class="split">
+      <DataTable
+        label="Leaks"
+        columns={columnsOf('Stack, by the function that asked', name, stacks.costs, stacks.old_costs, selection.totals)}
+        count={stacks.count}
+        selected={row}
+        onSelect={setSelected}
+        onActivate={(of) => openFunction(name(of))}
+        empty={EMPTY}
+      />
+      {shown.length === 0 ? null : (
+        <section class="stack" aria-label="Stack of the selected leak">
+          <h2>Stack</h2>
+          <FrameList frames={shown} />
+        </section>
+      )}
+    </div>
   );
 }
 
 export function LeaksDiff(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
-  const asked = useAsk(
-    'call_sites',
-    { ...filterParams(address, false), costs: COSTS.join(','), sort: 'leaked_bytes', sort_by: address.sort_by, limit: LIMIT, diff: '1' },
-    callSites,
-  );
+  const isByStack = address.leaks_by !== 'call_site';
+  const params = { ...wholeRunParams(address), costs: COSTS.join(','), sort: 'leaked_bytes', sort_by: address.sort_by, limit: LIMIT, diff: '1' };
+  const pairs = useAsk(isByStack ? 'stacks' : null, params, stackPairs);
+  const sites = useAsk(isByStack ? null : 'call_sites', params, callSites);
+  const count = (isByStack ? pairs.value : sites.value)?.total_count ?? null;
   return (
-    <div class="view">
+    <>
       <p class="soft" data-testid="leaks-count">
-        {asked.value === null ? '' : `${formatCount(asked.value.total_count)} in all. Call sites of both recordings, merged by function; growth and stacks are shown without a comparison.`}
+        {count === null ? '' : `${formatCount(count)} in all. ${isByStack ? 'Stacks' : 'Call sites'} of both recordings, matched by function; how they grew is shown without a comparison.`}
       </p>
-      <Pane asked={asked} label="Leaks">
-        {(answer) => <Table answer={answer} />}
-      </Pane>
-    </div>
+      {isByStack ? (
+        <Pane asked={pairs} label="Leaks">
+          {(answer) => <StackTable answer={answer} />}
+        </Pane>
+      ) : (
+        <Pane asked={sites} label="Leaks">
+          {(answer) => <SiteTable answer={answer} />}
+        </Pane>
+      )}
+    </>
   );
 }

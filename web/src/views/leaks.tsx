@@ -6,7 +6,7 @@ import { at, range } from '../base/columns';
 import { formatBytes, formatChange, formatCount, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { costTitle, costWidthPx } from '../model/cost';
-import { filterParams, type Address } from '../state/address';
+import { wholeRunParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { FrameList } from './frame-list';
@@ -17,6 +17,7 @@ import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useCapability } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
+import { useKnows } from './parts/unknown-costs';
 import './leaks.css';
 
 const GROWTH = [
@@ -105,13 +106,14 @@ function columnsOf(answer: Leaks, hasGrowth: boolean): readonly Column[] {
 }
 
 function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
-  const { suppressions } = props.answer;
+  const { suppressions, selection } = props.answer;
+  const { suppressed } = selection;
   if (suppressions.count === 0) {
     return null;
   }
   return (
     <details class="leaks-suppressions">
-      <summary>{`Suppressions: ${formatCount(suppressions.count)}`}</summary>
+      <summary>{`Suppressed: ${formatBytes(suppressed.leaked_bytes)} in ${formatCount(suppressed.leaked_allocations)} blocks, by ${formatCount(suppressions.count)} ${suppressions.count === 1 ? 'rule' : 'rules'}. It is not counted here, but was live: the charts have it.`}</summary>
       <table>
         <thead>
           <tr>
@@ -175,9 +177,36 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
   );
 }
 
+function GroupBy(props: { readonly address: Address }): JSX.Element {
+  return (
+    <Choice
+      label="Group by"
+      value={props.address.leaks_by}
+      options={[
+        { value: 'stack', label: 'by stack' },
+        { value: 'call_site', label: 'by call site' },
+      ]}
+      onChange={(leaks_by) => go({ leaks_by })}
+    />
+  );
+}
+
 export function LeaksView(): JSX.Element {
   const address = useAddress();
-  return address.diff === '1' ? <LeaksDiff address={address} /> : <LeaksAlone address={address} />;
+  const knows = useKnows();
+  if (!knows('leaked_bytes')) {
+    return <Notice>This file does not say what was alive at the end.</Notice>;
+  }
+  return address.diff === '1' ? (
+    <div class="view">
+      <div class="toolbar">
+        <GroupBy address={address} />
+      </div>
+      <LeaksDiff address={address} />
+    </div>
+  ) : (
+    <LeaksAlone address={address} />
+  );
 }
 
 function LeaksAlone(props: { readonly address: Address }): JSX.Element {
@@ -185,21 +214,13 @@ function LeaksAlone(props: { readonly address: Address }): JSX.Element {
   const hasGrowth = useCapability('growth');
   const asked = useAsk(
     'leaks',
-    { ...filterParams(address, false), by: address.leaks_by, growth: address.growth, limit: '1000' },
+    { ...wholeRunParams(address), by: address.leaks_by, growth: address.growth, limit: '1000' },
     leaksAnswer,
   );
   return (
     <div class="view">
       <div class="toolbar">
-        <Choice
-          label="Group by"
-          value={address.leaks_by}
-          options={[
-            { value: 'stack', label: 'by stack' },
-            { value: 'call_site', label: 'by call site' },
-          ]}
-          onChange={(leaks_by) => go({ leaks_by })}
-        />
+        <GroupBy address={address} />
         {hasGrowth ? <Choice label="Growth" value={address.growth} options={GROWTH} onChange={(growth) => go({ growth })} /> : null}
         <span class="soft" data-testid="leaks-count">
           {asked.value === null ? '' : `${formatCount(asked.value.total_count)} in all`}

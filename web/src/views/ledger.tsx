@@ -1,18 +1,24 @@
-// What the resident size is made of, over time: anonymous memory, files, shared memory; and the heap beside it.
+// What the resident size is made of, over time: split by what it is for (ledger-split.tsx), or by kind of page with the
+// heap beside it; and the mappings of one moment.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { ledger as ledgerAnswer, type Ledger } from '../api/answers';
-import { at } from '../base/columns';
+import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatMs } from '../base/format';
+import { locationName } from '../model/code';
 import { markText, type Mark } from '../model/mark';
 import { stackUp } from '../model/stacked';
 import { palette } from '../render/colour';
 import type { LegendEntry } from '../render/picture';
 import { timePicture } from '../render/time-picture';
 import type { ChartSpec } from '../render/chart-spec';
+import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { LedgerSplit } from './ledger-split';
 import { ChartBox } from './parts/chart-box';
-import { DataTable } from './parts/data-table';
+import { CodeText } from './parts/code-label';
+import { Choice } from './parts/controls';
+import { DataTable, type Column } from './parts/data-table';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { PictureButtons } from './parts/picture-buttons';
@@ -96,39 +102,45 @@ function LedgerLegend(props: { readonly ledger: Ledger; readonly row: number }):
   );
 }
 
+function number(key: string, title: string, widthPx: number, text: (row: number) => string): Column {
+  return { key, title, widthPx, numeric: true, cell: (row) => <span class="ledger-number">{text(row)}</span> };
+}
+
 function Mappings(props: { readonly ledger: Ledger }): JSX.Element {
-  const { mappings } = props.ledger;
+  const { mappings, code, kinds } = props.ledger;
+  const rows = range(mappings.count).filter((row) => at(mappings.virtual_bytes, row) + at(mappings.rss_bytes, row) + at(mappings.swap_bytes, row) > 0);
   const hasMappings = useCapability('mappings');
   const [selected, setSelected] = useState(-1);
   if (!hasMappings) {
     return <Notice>This recording has no table of mappings.</Notice>;
   }
+  const columns: readonly Column[] = [
+    { key: 'path', title: 'Mapping', widthPx: 240, grows: true, cell: (row) => <span class="mono">{mappings.path[row] === '' ? 'anonymous' : mappings.path[row]}</span> },
+    { key: 'kind', title: 'Kind', widthPx: 176, cell: (row) => kinds.phrase[kinds.key.indexOf(mappings.kind[row] ?? '')] ?? mappings.kind[row] ?? '' },
+    { key: 'location', title: 'Mapped by', help: 'the call site, if the program mapped it itself', widthPx: 200, cell: (row) => ((mappings.location[row] ?? null) === null ? '' : <CodeText name={locationName(code, mappings.location[row])} />) },
+    number('areas', 'Areas', 76, (row) => formatCount(at(mappings.areas, row))),
+    number('rss', 'RSS', 96, (row) => formatBytes(at(mappings.rss_bytes, row))),
+    number('virtual', 'Virtual', 96, (row) => formatBytes(at(mappings.virtual_bytes, row))),
+    number('swap', 'Swapped', 96, (row) => formatBytes(at(mappings.swap_bytes, row))),
+  ];
   return (
     <DataTable
       label="Mappings"
-      columns={[
-        { key: 'path', title: 'Mapping', widthPx: 300, grows: true, cell: (row) => <span class="mono">{mappings.path[row]}</span> },
-        { key: 'kind', title: 'Kind', widthPx: 130, cell: (row) => mappings.kind[row] ?? '' },
-        { key: 'rss', title: 'RSS', widthPx: 110, numeric: true, cell: (row) => <span class="ledger-number">{formatBytes(at(mappings.rss_bytes, row))}</span> },
-        { key: 'virtual', title: 'Virtual', widthPx: 110, numeric: true, cell: (row) => <span class="ledger-number">{formatBytes(at(mappings.virtual_bytes, row))}</span> },
-      ]}
-      count={mappings.count}
+      columns={columns.map((column) => ({ ...column, cell: (place) => column.cell(at(rows, place)) }))}
+      count={rows.length}
       selected={selected}
       onSelect={setSelected}
     />
   );
 }
 
-function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
+function Samples(props: { readonly ledger: Ledger }): JSX.Element {
   const { ledger } = props;
   const dark = useDarkness();
   const [hovered, setHovered] = useState<number | null>(null);
   const { marks } = useMeta();
   const spec = useMemo(() => specOf(ledger, marks, dark), [ledger, marks, dark]);
   const highest = Math.max(ledger.samples.time_ms.indexOf(ledger.peak_rss_ms), 0);
-  if (ledger.samples.count === 0) {
-    return <Notice>The resident size was not sampled.</Notice>;
-  }
   return (
     <>
       <div class="ledger-body">
@@ -142,6 +154,34 @@ function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
       <div class="toolbar">
         <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', legendEntries(dark), cssVariable('--bg'))} />
       </div>
+    </>
+  );
+}
+
+const WAYS = [
+  { value: '', label: 'What it is for' },
+  { value: 'samples', label: 'Kind of page' },
+] as const;
+
+function Drawing(props: { readonly ledger: Ledger; readonly isSplit: boolean }): JSX.Element {
+  const { ledger } = props;
+  const hasSplits = ledger.splits.count > 0;
+  const isSplit = hasSplits && (props.isSplit || ledger.samples.count === 0);
+  if (ledger.samples.count === 0 && !hasSplits) {
+    return <Notice>The resident size was not sampled.</Notice>;
+  }
+  return (
+    <>
+      {hasSplits ? (
+        <div class="toolbar">
+          <Choice label="Split by" value={isSplit ? '' : 'samples'} options={WAYS} onChange={(value) => go({ ledger: value })} />
+          <span class="soft">
+            {isSplit ? 'From the whole memory map, looked at now and then; the line is RSS by the samples between. Point for values; click for the mappings of that moment.' : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
+          </span>
+        </div>
+      ) : null}
+      {isSplit ? <LedgerSplit ledger={ledger} /> : <Samples ledger={ledger} />}
+      {ledger.moment_ms === null ? null : <h2>{`Mappings after ${formatMs(ledger.moment_ms)}`}</h2>}
       <Mappings ledger={ledger} />
     </>
   );
@@ -150,14 +190,14 @@ function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
 export function LedgerView(): JSX.Element {
   const address = useAddress();
   const hasRss = useCapability('rss');
-  const asked = useAsk(hasRss ? 'ledger' : null, { process: address.process }, ledgerAnswer);
+  const asked = useAsk(hasRss ? 'ledger' : null, { process: address.process, moment_ms: address.moment }, ledgerAnswer);
   if (!hasRss) {
     return <Notice>The resident size was not sampled in this recording.</Notice>;
   }
   return (
     <div class="view">
       <Pane asked={asked} label="RSS">
-        {(ledger) => <Drawing ledger={ledger} />}
+        {(ledger) => <Drawing ledger={ledger} isSplit={address.ledger !== 'samples'} />}
       </Pane>
     </div>
   );

@@ -4,7 +4,7 @@ import { series as seriesAnswer, type Series } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatMs } from '../base/format';
 import { markText } from '../model/mark';
-import { filterParams } from '../state/address';
+import { stackParams } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { useCapability, useMeta } from './parts/meta-context';
@@ -47,8 +47,8 @@ function Drawing(props: { readonly series: Series }): JSX.Element {
 export function MiniTimeline(): JSX.Element | null {
   const address = useAddress();
   const hasSlices = useCapability('slices');
-  const asked = useAsk(hasSlices ? 'series' : null, { ...filterParams(address, false), top: '1' }, seriesAnswer);
-  if (asked.value === null || asked.value.points.count < 2) {
+  const asked = useAsk(hasSlices ? 'series' : null, { ...stackParams(address), top: '1' }, seriesAnswer);
+  if (asked.value === null || asked.value.points.count === 0) {
     return null;
   }
   return <Drawing series={asked.value} />;

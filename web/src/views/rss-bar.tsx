@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { ledger as ledgerAnswer, type Ledger } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatMs, formatPercent } from '../base/format';
+import { splitParts } from '../model/ledger';
 import { palette } from '../render/colour';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -13,6 +14,12 @@ import './rss-bar.css';
 interface Part {
   readonly label: string;
   readonly bytes: number;
+}
+
+interface Moment {
+  readonly ms: number;
+  readonly rss: number;
+  readonly parts: readonly Part[];
 }
 
 /** What the sample at `row` consists of. */
@@ -31,7 +38,7 @@ function partsAt(ledger: Ledger, row: number): readonly Part[] {
     ...heap,
     { label: 'files: code and mapped data', bytes: at(samples.file_bytes, row) },
     { label: 'shared memory', bytes: at(samples.shmem_bytes, row) },
-  ].filter((part) => part.bytes > 0);
+  ];
 }
 
 function highestRow(ledger: Ledger): number {
@@ -39,28 +46,38 @@ function highestRow(ledger: Ledger): number {
   return rss_bytes.reduce((best, value, row) => (value > at(rss_bytes, best) ? row : best), 0);
 }
 
+/** The memory map at its highest if it was looked at, else the highest sample. */
+function highest(ledger: Ledger): Moment {
+  const { splits, samples } = ledger;
+  const look = splits.is_peak.indexOf(1);
+  if (look >= 0) {
+    return { ms: at(splits.time_ms, look), rss: at(splits.rss_bytes, look), parts: splitParts(ledger, look) };
+  }
+  const row = highestRow(ledger);
+  return { ms: at(samples.time_ms, row), rss: at(samples.rss_bytes, row), parts: partsAt(ledger, row) };
+}
+
 function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
   const { ledger } = props;
   const colours = palette(useDarkness());
-  const row = highestRow(ledger);
-  const rss = at(ledger.samples.rss_bytes, row);
-  const parts = partsAt(ledger, row);
+  const { ms, rss, parts: all } = highest(ledger);
+  const parts = all.map((part, index) => ({ ...part, colour: colours.series(index) })).filter((part) => part.bytes > 0);
   return (
     <button type="button" class="rss" data-testid="rss-bar" onClick={() => go({ view: 'ledger' })}>
-      <span class="rss-head">{`Resident at its highest sample: ${formatBytes(rss)} after ${formatMs(at(ledger.samples.time_ms, row))}`}</span>
+      <span class="rss-head">{`Resident when it was looked at highest: ${formatBytes(rss)} after ${formatMs(ms)}`}</span>
       <span class="rss-parts" aria-hidden="true">
-        {parts.map((part, index) => (
+        {parts.map((part) => (
           <span
             key={part.label}
             title={`${part.label}: ${formatBytes(part.bytes)}`}
-            style={{ width: `${((part.bytes / Math.max(rss, 1)) * 100).toFixed(2)}%`, background: colours.series(index) }}
+            style={{ width: `${((part.bytes / Math.max(rss, 1)) * 100).toFixed(2)}%`, background: part.colour }}
           />
         ))}
       </span>
       <span class="rss-legend">
-        {parts.map((part, index) => (
+        {parts.map((part) => (
           <span key={part.label} title={`${formatCount(part.bytes)} B`}>
-            <span class="legend-colour rss-colour" style={{ background: colours.series(index) }} />
+            <span class="legend-colour rss-colour" style={{ background: part.colour }} />
             {` ${part.label} ${formatBytes(part.bytes)}, ${formatPercent(part.bytes, rss)}`}
           </span>
         ))}

@@ -11,6 +11,7 @@ import { applyTheme, readTheme, type Theme } from '../state/theme';
 import { ChartsView } from './charts';
 import { Compare } from './compare';
 import { FilterBar } from './filter-bar';
+import { FilterScope } from './filter-scope';
 import { FlameView } from './flame';
 import { FunctionsView } from './functions';
 import { Help } from './help';
@@ -161,16 +162,18 @@ export function Shell(): JSX.Element {
     <Pane asked={asked} label="cairn">
       {(meta) => (
         <MetaContext.Provider value={meta}>
-          <div class="shell">
-            <Header />
-            <Tabs view={address.view} />
-            <FilterBar />
-            <main class="main" data-view={address.view}>
-              <h1 class="visually-hidden">{entry?.label}</h1>
-              {notice === '' ? null : <Notice bad>{notice}</Notice>}
-              <View />
-            </main>
-          </div>
+          <FilterScope>
+            <div class="shell">
+              <Header />
+              <Tabs view={address.view} />
+              <FilterBar />
+              <main class="main" data-view={address.view}>
+                <h1 class="visually-hidden">{entry?.label}</h1>
+                {notice === '' ? null : <Notice bad>{notice}</Notice>}
+                <View />
+              </main>
+            </div>
+          </FilterScope>
           {help ? <Help /> : null}
         </MetaContext.Provider>
       )}

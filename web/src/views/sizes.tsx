@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { histogram as histogramAnswer, sizeLifetime, type Histogram } from '../api/answers';
-import { filterParams, type Address } from '../state/address';
+import { wholeRunParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { HeatMap } from './heat-map';
@@ -26,9 +26,9 @@ const RANKS = [
 
 function Heat(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
-  const asked = useAsk('size_lifetime', filterParams(address, false), sizeLifetime);
+  const asked = useAsk('size_lifetime', wholeRunParams(address), sizeLifetime);
   const isDiff = address.diff === '1';
-  const old = useAsk(isDiff ? 'size_lifetime' : null, { ...filterParams(address, false), recording: 'old' }, sizeLifetime);
+  const old = useAsk(isDiff ? 'size_lifetime' : null, { ...wholeRunParams(address), recording: 'old' }, sizeLifetime);
   return (
     <>
       <Pane asked={asked} label="Size × lifetime">
@@ -70,7 +70,7 @@ function Drawing(props: { readonly now: Histogram; readonly old: Histogram | nul
 function Histograms(props: { readonly address: Address; readonly kind: 'sizes' | 'lifetimes' }): JSX.Element {
   const { address, kind } = props;
   const rank = RANKS.find((entry) => entry.value === address.rank)?.value ?? 'blocks';
-  const params = { ...filterParams(address, false), top: address.top, rank };
+  const params = { ...wholeRunParams(address), top: address.top, rank };
   const asked = useAsk(kind, params, histogramAnswer);
   const isDiff = address.diff === '1';
   const old = useAsk(isDiff ? kind : null, { ...params, recording: 'old' }, histogramAnswer);

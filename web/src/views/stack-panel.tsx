@@ -9,6 +9,7 @@ import { costTitle, formatCostExact, TABLE_COSTS } from '../model/cost';
 import { useAsk } from '../state/hooks';
 import { FrameList, type NamedFrame } from './frame-list';
 import { Pane } from './parts/pane';
+import { useKnows, useTells } from './parts/unknown-costs';
 import './stack-panel.css';
 
 function framesOf(stacks: Stacks, row: number): readonly NamedFrame[] {
@@ -26,6 +27,8 @@ function copyText(frames: readonly NamedFrame[]): string {
 function OneStack(props: { readonly stacks: Stacks }): JSX.Element {
   const { stacks } = props;
   const count = stacks.stacks.count;
+  const knows = useKnows();
+  const tells = useTells();
   const [chosen, setChosen] = useState(0);
   useEffect(() => setChosen(0), [stacks]);
   const row = Math.min(chosen, Math.max(count - 1, 0));
@@ -45,10 +48,10 @@ function OneStack(props: { readonly stacks: Stacks }): JSX.Element {
         </button>
       </div>
       <dl class="stack-costs">
-        {TABLE_COSTS.map((cost) => (
+        {TABLE_COSTS.filter(knows).map((cost) => (
           <div key={cost}>
             <dt>{costTitle(cost)}</dt>
-            <dd>{formatCostExact(cost, at(stacks.stacks.costs[cost], row))}</dd>
+            <dd>{tells(cost) ? formatCostExact(cost, at(stacks.stacks.costs[cost], row)) : 'unknown'}</dd>
           </div>
         ))}
       </dl>

@@ -11,6 +11,7 @@ import { useAddress, useAsk } from '../state/hooks';
 import { CodeLink } from './parts/code-label';
 import { useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
+import { useTells } from './parts/unknown-costs';
 import { MiniTimeline } from './mini-timeline';
 import { RssBar } from './rss-bar';
 import './summary.css';
@@ -19,7 +20,8 @@ interface Tile {
   readonly cost: CostKey;
   readonly label: string;
   readonly go: Partial<Address>;
-  readonly note: (totals: Readonly<Record<string, number>>) => string;
+  /** `suppressed`: bytes that suppressions took out of what leaked. */
+  readonly note: (totals: Readonly<Record<string, number>>, suppressed: number) => string;
 }
 
 const TILES: readonly Tile[] = [
@@ -33,7 +35,7 @@ const TILES: readonly Tile[] = [
     cost: 'leaked_bytes',
     label: 'Live at the end',
     go: { view: 'leaks' },
-    note: (t) => `in ${formatCount(t['leaked_allocations'] ?? 0)} blocks that were not freed`,
+    note: (t, suppressed) => `in ${formatCount(t['leaked_allocations'] ?? 0)} blocks that were not freed${suppressed === 0 ? '' : `; ${formatBytes(suppressed)} more is suppressed`}`,
   },
   {
     cost: 'allocations',
@@ -75,19 +77,20 @@ function perSecond(count: number, runtimeMs: number): string {
 
 function Figures(props: { readonly summary: Summary }): JSX.Element {
   const { totals, baseline_totals: old } = props.summary;
+  const tells = useTells();
   return (
     <ul class="figures">
       {TILES.map((tile) => {
         const value = totals[tile.cost] ?? 0;
         return (
           <li key={tile.cost}>
-            <button type="button" class="figure" onClick={() => go(tile.go)} title={`${costMeaning(tile.cost)}: ${formatCostExact(tile.cost, value)}`}>
+            <button type="button" class="figure" onClick={() => go(tile.go)} title={`${costMeaning(tile.cost)}: ${tells(tile.cost) ? formatCostExact(tile.cost, value) : 'unknown'}`}>
               <span class="figure-label">{tile.label}</span>
               <span class="figure-value" data-testid={`figure-${tile.cost}`}>
-                {tile.cost === 'peak_rss_bytes' && value === 0 ? 'not sampled' : formatCost(tile.cost, value)}
+                {!tells(tile.cost) ? 'unknown' : tile.cost === 'peak_rss_bytes' && value === 0 ? 'not sampled' : formatCost(tile.cost, value)}
               </span>
               <span class="figure-note">
-                {old === null ? tile.note(totals) : `${formatCostChange(tile.cost, value - (old[tile.cost] ?? 0))} against before`}
+                {!tells(tile.cost) ? 'this file and filter do not tell' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes) : `${formatCostChange(tile.cost, value - (old[tile.cost] ?? 0))} against before`}
               </span>
             </button>
           </li>
@@ -132,7 +135,8 @@ function TopList(props: { readonly summary: Summary; readonly cost: CostKey }): 
 /** A recording without a single allocation is rare enough to say why it may be one. */
 function EmptyNotice(props: { readonly summary: Summary }): JSX.Element | null {
   const meta = useMeta();
-  if ((props.summary.selection.recording_totals['allocations'] ?? 0) > 0) {
+  const { recording_totals: whole } = props.summary.selection;
+  if ((whole['allocations'] ?? 0) > 0 || (whole['peak_bytes'] ?? 0) > 0) {
     return null;
   }
   return (
@@ -217,6 +221,7 @@ function Health(props: { readonly summary: Summary }): JSX.Element {
 export function SummaryView(): JSX.Element {
   const address = useAddress();
   const meta = useMeta();
+  const tells = useTells();
   const asked = useAsk('summary', { ...filterParams(address), diff: address.diff }, summaryAnswer);
   return (
     <div class="summary">
@@ -229,7 +234,7 @@ export function SummaryView(): JSX.Element {
             <MiniTimeline />
             <RssBar />
             <div class="tops">
-              {['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'].map((cost) => (
+              {['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'].filter(tells).map((cost) => (
                 <TopList key={cost} summary={summary} cost={cost} />
               ))}
               <Health summary={summary} />

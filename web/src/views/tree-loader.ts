@@ -1,6 +1,6 @@
 // Loads a call tree piece by piece: the first level at once, the children of a node when it is opened.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, query } from '../api/client';
+import { ask, query, targetOf } from '../api/client';
 import { tree as treeAnswer, type Selection, type Tree } from '../api/answers';
 import type { AppError } from '../base/result';
 import { functionName } from '../model/code';
@@ -16,6 +16,8 @@ export interface LoadedTree {
   /** Opens the heaviest child of the heaviest child, down to where it branches for good; gives the last. */
   readonly openHotPath: (id: number, cost: string) => void;
   readonly question: string;
+  /** What the server was asked for last. */
+  readonly target: string;
   readonly cancel: () => void;
   readonly again: () => void;
 }
@@ -38,6 +40,7 @@ interface Loading {
   readonly tree: PartialTree;
   readonly selection: Selection | null;
   readonly error: AppError | null;
+  readonly target: string;
 }
 
 class TreeLoader {
@@ -49,7 +52,7 @@ class TreeLoader {
     question: string,
     private readonly show: (state: Loading) => void,
   ) {
-    this.state = { question, tree: EMPTY_TREE, selection: null, error: null };
+    this.state = { question, tree: EMPTY_TREE, selection: null, error: null, target: '' };
   }
 
   stop(): void {
@@ -74,6 +77,7 @@ class TreeLoader {
       return true;
     }
     const asked = { ...this.params, root: id === 0 ? '' : String(id), depth: '1', limit: '0' };
+    this.set({ target: targetOf('tree', asked) });
     countWaiting(1);
     const result = await ask('tree', asked, treeAnswer, this.abort.signal);
     countWaiting(-1);
@@ -114,7 +118,7 @@ export function useTree(params: Readonly<Record<string, string>>): LoadedTree {
   const { generation } = useAppState();
   const [attempt, setAttempt] = useState(0);
   const question = `${query(params)}#${generation}.${attempt}`;
-  const [state, setState] = useState<Loading>({ question: '', tree: EMPTY_TREE, selection: null, error: null });
+  const [state, setState] = useState<Loading>({ question: '', tree: EMPTY_TREE, selection: null, error: null, target: '' });
   const loader = useRef<TreeLoader | null>(null);
   const [busy, setBusy] = useState(true);
   useEffect(() => {

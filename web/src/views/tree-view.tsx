@@ -10,7 +10,8 @@ import { CodeText, openFunction } from './parts/code-label';
 import { CostSelect } from './parts/controls';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
-import { Failure, Waiting } from './parts/pane';
+import { Failure } from './parts/pane';
+import { Waiting } from './parts/waiting';
 import { StackPanel } from './stack-panel';
 import { useTree, type LoadedTree } from './tree-loader';
 import './tree-view.css';
@@ -122,7 +123,7 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
         </span>
       </div>
       {loaded.error === null ? null : <Failure label="Tree" error={loaded.error} onAgain={loaded.again} />}
-      {loaded.busy ? <Waiting label="Tree" onCancel={loaded.cancel} /> : null}
+      {loaded.busy ? <Waiting label="Tree" target={loaded.target} onCancel={loaded.cancel} /> : null}
       <div class="split">
         <TreeTable loaded={loaded} address={address} selected={selected} onSelect={setSelected} />
         <StackPanel asked={asked} node={selected} cost={address.cost} />

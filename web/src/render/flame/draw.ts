@@ -1,5 +1,4 @@
 // Flame graph, step 3 of 5: painting a slice. Knows pixels and colours, nothing of costs or of the server.
-import { at } from '../../base/columns';
 import type { FlameLayout } from './layout';
 import type { FlameSlice } from './slice';
 
@@ -62,10 +61,10 @@ export function drawFlame(
   context.textBaseline = 'middle';
   const charPx = context.measureText('abcdefghijklmnopqrstuvwxyz_:ABC').width / 31;
   for (let i = 0; i < slice.count; i++) {
-    const frame = at(slice.frame, i);
-    const width = at(slice.width, i);
-    const x = at(slice.x, i);
-    const y = rowTop(at(layout.row, frame), layout.rows, canvas.isFlame) - canvas.scrollPx;
+    const frame = slice.frame[i] ?? 0;
+    const width = slice.width[i] ?? 0;
+    const x = slice.x[i] ?? 0;
+    const y = rowTop(layout.row[frame] ?? 0, layout.rows, canvas.isFlame) - canvas.scrollPx;
     const dim = look.isDim(frame);
     context.fillStyle = dim ? look.dimFill : look.fill(frame);
     // A gap of half a pixel keeps neighbours apart without making narrow frames vanish.

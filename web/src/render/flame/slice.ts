@@ -2,8 +2,9 @@
 // drawn frame allocates nothing.
 //
 // Coordinates: in, the layout's; out, pixels from the left edge and rows. A frame narrower than half a pixel is
-// skipped together with all that end before the next half pixel: a row costs O(pixels * log n), not O(n).
-import { at } from '../../base/columns';
+// skipped together with all that end before the next half pixel, and so is what lies below it: a row costs at most
+// O(pixels * log n), not O(n), and a row without anything to see costs nothing. Columns are read directly: a function
+// that reads arrays of several kinds is not inlined, and here it is called a million times a second.
 import type { FlameLayout } from './layout';
 
 /** The window onto the layout: [from, to) of the cost is as wide as `widthPx`. */
@@ -41,12 +42,21 @@ function grow(slice: FlameSlice): void {
   slice.width = width;
 }
 
-/** First place in [low, high) of rowFrames whose frame ends beyond `edge`. */
+/** First place in [low, high) of rowFrames whose frame ends beyond `edge`: O(log n) of how far that is from `low`. */
 export function firstEndingAfter(layout: FlameLayout, edge: number, low: number, high: number): number {
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (at(layout.right, at(layout.rowFrames, middle)) > edge) {
-      high = middle;
+  const { right, rowFrames } = layout;
+  let step = 1;
+  let end = low;
+  while (end < high && (right[rowFrames[end] ?? 0] ?? 0) <= edge) {
+    low = end + 1;
+    end = low + step;
+    step *= 2;
+  }
+  end = Math.min(end, high);
+  while (low < end) {
+    const middle = (low + end) >>> 1;
+    if ((right[rowFrames[middle] ?? 0] ?? 0) > edge) {
+      end = middle;
     } else {
       low = middle + 1;
     }
@@ -56,39 +66,64 @@ export function firstEndingAfter(layout: FlameLayout, edge: number, low: number,
 
 export function sliceFlame(layout: FlameLayout, view: FlameWindow, out: FlameSlice): void {
   out.count = 0;
-  const span = view.to - view.from;
-  if (span <= 0 || view.widthPx <= 0) {
+  if (view.to <= view.from || view.widthPx <= 0) {
     return;
   }
-  const scale = view.widthPx / span;
+  const firstRow = Math.max(view.firstRow, 0);
   const lastRow = Math.min(view.lastRow, layout.rows - 1);
-  for (let row = Math.max(view.firstRow, 0); row <= lastRow; row++) {
-    sliceRow(layout, view, row, scale, out);
+  let above = 0;
+  for (let row = firstRow; row <= lastRow; row++) {
+    const begin = out.count;
+    const start = layout.rowStart[row] ?? 0;
+    const end = layout.rowStart[row + 1] ?? 0;
+    if (row === firstRow) {
+      sliceSpan(layout, view, view.from, view.to, start, end, out);
+    } else {
+      sliceBelow(layout, view, above, begin, start, end, out);
+    }
+    if (out.count === begin) {
+      return;
+    }
+    above = begin;
   }
 }
 
-function sliceRow(layout: FlameLayout, view: FlameWindow, row: number, scale: number, out: FlameSlice): void {
-  const end = at(layout.rowStart, row + 1);
-  let place = firstEndingAfter(layout, view.from, at(layout.rowStart, row), end);
+/** The row below those frames of `out` that stand in [first, last): what lies below a narrow frame is narrower still. */
+function sliceBelow(layout: FlameLayout, view: FlameWindow, first: number, last: number, start: number, end: number, out: FlameSlice): void {
+  let place = start;
+  for (let i = first; i < last && place < end; i++) {
+    const parent = out.frame[i] ?? 0;
+    const from = Math.max(layout.left[parent] ?? 0, view.from);
+    const to = Math.min(layout.right[parent] ?? 0, view.to);
+    place = sliceSpan(layout, view, from, to, place, end, out);
+  }
+}
+
+/** Those of one row, places [place, end), that lie in [from, to) of the cost. Gives the first place behind them. */
+function sliceSpan(layout: FlameLayout, view: FlameWindow, from: number, to: number, place: number, end: number, out: FlameSlice): number {
+  const { left, right, rowFrames } = layout;
+  const scale = view.widthPx / (view.to - view.from);
+  place = firstEndingAfter(layout, from, place, end);
   while (place < end) {
-    const frame = at(layout.rowFrames, place);
-    if (at(layout.left, frame) >= view.to) {
-      return;
+    const frame = rowFrames[place] ?? 0;
+    const own = left[frame] ?? 0;
+    if (own >= to) {
+      break;
     }
-    const left = Math.max(at(layout.left, frame), view.from);
-    const right = Math.min(at(layout.right, frame), view.to);
-    const width = (right - left) * scale;
+    const begin = Math.max(own, from);
+    const width = (Math.min(right[frame] ?? 0, to) - begin) * scale;
     if (width < MIN_WIDTH_PX) {
-      place = Math.max(place + 1, firstEndingAfter(layout, left + MIN_WIDTH_PX / scale, place + 1, end));
+      place = firstEndingAfter(layout, begin + MIN_WIDTH_PX / scale, place + 1, end);
       continue;
     }
     if (out.count === out.frame.length) {
       grow(out);
     }
     out.frame[out.count] = frame;
-    out.x[out.count] = (left - view.from) * scale;
+    out.x[out.count] = (begin - view.from) * scale;
     out.width[out.count] = width;
     out.count++;
     place++;
   }
+  return place;
 }

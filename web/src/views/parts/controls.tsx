@@ -2,17 +2,19 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { costMeaning, costTitle, type CostKey } from '../../model/cost';
+import { useKnows } from './unknown-costs';
 
 export function CostSelect(props: {
   readonly value: CostKey;
   readonly costs: readonly CostKey[];
   readonly onChange: (cost: CostKey) => void;
 }): JSX.Element {
+  const knows = useKnows();
   return (
     <label class="toolbar-label">
       Cost
       <select value={props.value} title={costMeaning(props.value)} onChange={(e) => props.onChange(e.currentTarget.value)}>
-        {props.costs.map((cost) => (
+        {props.costs.filter(knows).map((cost) => (
           <option key={cost} value={cost}>
             {costTitle(cost)}
           </option>

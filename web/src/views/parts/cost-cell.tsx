@@ -2,7 +2,8 @@
 // the change.
 import type { JSX } from 'preact';
 import { formatPercent } from '../../base/format';
-import { costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../../model/cost';
+import { costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, type CostKey } from '../../model/cost';
+import { useTells } from './unknown-costs';
 import './cost-cell.css';
 
 export interface CostCellProps {
@@ -23,6 +24,14 @@ function title(props: CostCellProps): string {
 
 export function CostCell(props: CostCellProps): JSX.Element {
   const { cost, value, total, old } = props;
+  const tells = useTells();
+  if (!tells(cost)) {
+    return (
+      <span class="cost" title={`${costTitle(cost)}: not known under this filter`}>
+        <span class="cost-zero">unknown</span>
+      </span>
+    );
+  }
   const share = total > 0 ? Math.min((value / total) * 100, 100) : 0;
   const change = old === undefined ? 0 : value - old;
   return (
@@ -35,8 +44,8 @@ export function CostCell(props: CostCellProps): JSX.Element {
         </>
       ) : (
         <>
-          <span class="cost-old">{formatCost(cost, old)}</span>
-          <span class="cost-new">{formatCost(cost, value)}</span>
+          <span class="cost-old">{formatCostBeside(cost, old)}</span>
+          <span class="cost-new">{formatCostBeside(cost, value)}</span>
           <span class={change > 0 ? 'cost-change cost-more' : change < 0 ? 'cost-change cost-less' : 'cost-change'}>
             {change === 0 ? '=' : formatCostChange(cost, change)}
           </span>

@@ -7,6 +7,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { range } from '../../base/columns';
 import { useNothing } from './nothing';
+import { useKnows } from './unknown-costs';
 import './data-table.css';
 
 const ROW_PX = 26;
@@ -195,7 +196,9 @@ interface Viewport {
   readonly height: number;
 }
 
-export function DataTable(props: DataTableProps): JSX.Element {
+export function DataTable(given: DataTableProps): JSX.Element {
+  const knows = useKnows();
+  const props = { ...given, columns: given.columns.filter((column) => knows(column.key)) };
   const id = useId();
   const nothing = useNothing();
   const box = useRef<HTMLDivElement>(null);

@@ -1,8 +1,8 @@
 // A part of the page that waits for an answer: says that it waits, why it failed, or shows what came.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import type { AppError } from '../../base/result';
 import type { Asked } from '../../state/hooks';
+import { Waiting } from './waiting';
 import './pane.css';
 
 export function Notice(props: { readonly children: ComponentChildren; readonly bad?: boolean }): JSX.Element {
@@ -10,30 +10,6 @@ export function Notice(props: { readonly children: ComponentChildren; readonly b
     <p class={props.bad === true ? 'notice notice-bad' : 'notice'} role={props.bad === true ? 'alert' : 'note'}>
       {props.children}
     </p>
-  );
-}
-
-/** After a while it says for how long it has been waiting, and lets the reader stop it. */
-const PATIENCE_MS = 700;
-
-export function Waiting(props: { readonly label: string; readonly onCancel: () => void }): JSX.Element | null {
-  const [elapsedMs, setElapsedMs] = useState(0);
-  useEffect(() => {
-    const start = performance.now();
-    const timer = window.setInterval(() => setElapsedMs(performance.now() - start), PATIENCE_MS);
-    return () => window.clearInterval(timer);
-  }, []);
-  if (elapsedMs < PATIENCE_MS) {
-    return null;
-  }
-  return (
-    <div class="waiting" role="status">
-      <span class="waiting-line" aria-hidden="true" />
-      <span>{`${props.label}: counting for ${Math.floor(elapsedMs / 1000)} s…`}</span>
-      <button type="button" onClick={props.onCancel}>
-        Cancel
-      </button>
-    </div>
   );
 }
 
@@ -65,7 +41,7 @@ export function Pane<T>(props: {
     return asked.busy ? (
       <>
         <p class="notice" role="status">{`${label}: one moment…`}</p>
-        <Waiting label={label} onCancel={asked.cancel} />
+        <Waiting label={label} target={asked.target} onCancel={asked.cancel} />
       </>
     ) : (
       <p class="notice" role="status">{`${label}: nothing asked.`}</p>
@@ -73,7 +49,7 @@ export function Pane<T>(props: {
   }
   return (
     <div class={asked.busy ? 'pane pane-busy' : 'pane'} aria-busy={asked.busy}>
-      {asked.busy ? <Waiting label={label} onCancel={asked.cancel} /> : null}
+      {asked.busy ? <Waiting label={label} target={asked.target} onCancel={asked.cancel} /> : null}
       {props.children(asked.value)}
     </div>
   );

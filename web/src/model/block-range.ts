@@ -1,0 +1,63 @@
+// Ranges of sizes and lifetimes as a person types them, spelled as the command line takes them (--size, --lifetime):
+// "64..4096", "1MiB..", "..1ms", or one value for itself. Pure.
+
+export interface BlockRange {
+  /** Whole bytes or milliseconds, both ends included; '' for an open end. */
+  readonly min: string;
+  readonly max: string;
+}
+
+export interface RangeKind {
+  readonly units: Readonly<Record<string, number>>;
+  readonly example: string;
+}
+
+const KIB = 1024;
+
+export const SIZE_RANGE: RangeKind = {
+  units: {
+    '': 1, B: 1, k: KIB, K: KIB, KiB: KIB, kB: 1e3, KB: 1e3, M: KIB ** 2, MiB: KIB ** 2, MB: 1e6,
+    G: KIB ** 3, GiB: KIB ** 3, GB: 1e9, T: KIB ** 4, TiB: KIB ** 4,
+  },
+  example: '64..4096, 1MiB.. or ..1KiB',
+};
+
+/** Without a unit: seconds. */
+export const LIFETIME_RANGE: RangeKind = {
+  units: { '': 1e3, ms: 1, s: 1e3, m: 60e3, min: 60e3, h: 3600e3 },
+  example: '10ms..2s, 1m.. or ..1ms',
+};
+
+/** The value, or null if `text` is none. */
+function parseValue(text: string, kind: RangeKind): number | null {
+  const match = /^(\d+(?:\.\d*)?)([A-Za-z]*)$/.exec(text);
+  const factor = match === null || !Object.hasOwn(kind.units, match[2] ?? '') ? undefined : kind.units[match[2] ?? ''];
+  const value = factor === undefined ? NaN : Math.floor(Number(match?.[1]) * factor + 0.5);
+  return Number.isSafeInteger(value) ? value : null;
+}
+
+/** Null if `text` is no range. */
+export function parseRange(text: string, kind: RangeKind): BlockRange | null {
+  const [low = '', high, ...more] = text.trim().split('..');
+  const ends = high === undefined ? [low, low] : [low, high];
+  if (more.length > 0 || ends.every((end) => end === '')) {
+    return null;
+  }
+  const values = ends.map((end) => (end === '' ? '' : parseValue(end, kind)));
+  const [min, max] = values;
+  if (min === null || max === null || min === undefined || max === undefined) {
+    return null;
+  }
+  return min !== '' && max !== '' && min > max ? null : { min: String(min), max: String(max) };
+}
+
+/** "64 B to 4.00 KiB", "1.00 MiB or more", "1.00 ms or less". */
+export function rangeText(range: BlockRange, format: (value: number) => string): string {
+  if (range.min === range.max) {
+    return format(Number(range.min));
+  }
+  if (range.max === '') {
+    return `${format(Number(range.min))} or more`;
+  }
+  return range.min === '' ? `${format(Number(range.max))} or less` : `${format(Number(range.min))} to ${format(Number(range.max))}`;
+}

@@ -1,0 +1,110 @@
+// What is filtered, piece by piece, each with a way to take it out.
+import type { JSX } from 'preact';
+import { formatBytes, formatMs } from '../base/format';
+import { rangeText } from '../model/block-range';
+import { FILTER_FIELDS, isMoment, type Address, type FilterField } from '../state/address';
+import { go } from '../state/app-state';
+
+/** Fields whose value is shown as it is. */
+const LABELS: Readonly<Partial<Record<FilterField, string>>> = {
+  function: 'function has',
+  function_regex: 'function matches',
+  file: 'file has',
+  file_regex: 'file matches',
+  module: 'module has',
+  module_regex: 'module matches',
+  process: 'process',
+  thread: 'thread',
+};
+
+const CLASS_SETS = [
+  { value: '', label: 'allocated inside' },
+  { value: 'in_out', label: 'allocated inside, alive at its end' },
+  { value: 'in_in', label: 'allocated and freed inside' },
+  { value: 'out_in', label: 'allocated before, freed inside' },
+  { value: 'out_out', label: 'allocated before, alive at its end' },
+  { value: 'in_in,in_out,out_in,out_out', label: 'all that lived inside' },
+] as const;
+
+function Chip(props: { readonly label: string; readonly value: string; readonly onRemove: () => void }): JSX.Element {
+  return (
+    <li class="chip">
+      <span class="soft">{props.label}</span> <span class="chip-value">{props.value}</span>
+      <button type="button" class="chip-remove" aria-label={`remove filter: ${props.label} ${props.value}`} onClick={props.onRemove}>
+        ×
+      </button>
+    </li>
+  );
+}
+
+function TimeChip(props: { readonly address: Address }): JSX.Element | null {
+  const { address } = props;
+  if (address.from_ms === '' && address.to_ms === '') {
+    return null;
+  }
+  const text = isMoment(address)
+    ? `the heap as it stood at ${formatMs(Number(address.to_ms))}`
+    : `${formatMs(Number(address.from_ms))} to ${address.to_ms === '' ? 'the end' : formatMs(Number(address.to_ms))}`;
+  return (
+    <>
+      <Chip label="time" value={text} onRemove={() => go({ from_ms: '', to_ms: '', classes: '', zoom: '' })} />
+      {isMoment(address) ? null : (
+        <li>
+          <label>
+            <span class="visually-hidden">Which blocks the time range counts</span>
+            <select value={address.classes} onChange={(event) => go({ classes: event.currentTarget.value, zoom: '' })}>
+              {CLASS_SETS.map((set) => (
+                <option key={set.value} value={set.value}>
+                  {set.label}
+                </option>
+              ))}
+            </select>
+          </label>
+        </li>
+      )}
+    </>
+  );
+}
+
+/** A range of sizes or lifetimes. */
+function RangeChip(props: {
+  readonly label: string;
+  readonly min: string;
+  readonly max: string;
+  readonly format: (value: number) => string;
+  readonly onRemove: () => void;
+}): JSX.Element | null {
+  if (props.min === '' && props.max === '') {
+    return null;
+  }
+  return <Chip label={props.label} value={rangeText(props, props.format)} onRemove={props.onRemove} />;
+}
+
+export function FilterChips(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  return (
+    <ul class="filter-chips" aria-label="Active filters">
+      {FILTER_FIELDS.map((field) => {
+        const label = LABELS[field];
+        return label === undefined || address[field] === '' ? null : (
+          <Chip key={field} label={label} value={address[field]} onRemove={() => go({ [field]: '', zoom: '' })} />
+        );
+      })}
+      <RangeChip
+        label="blocks of"
+        min={address.size_min_bytes}
+        max={address.size_max_bytes}
+        format={formatBytes}
+        onRemove={() => go({ size_min_bytes: '', size_max_bytes: '', zoom: '' })}
+      />
+      <RangeChip
+        label="blocks freed after"
+        min={address.lifetime_min_ms}
+        max={address.lifetime_max_ms}
+        format={formatMs}
+        onRemove={() => go({ lifetime_min_ms: '', lifetime_max_ms: '', zoom: '' })}
+      />
+      <TimeChip address={address} />
+    </ul>
+  );
+}

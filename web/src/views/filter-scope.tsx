@@ -1,0 +1,33 @@
+// What the filter lets through, asked once for all that need it: the line that says how much passes, and the costs that
+// cannot be known under it.
+import { createContext, type ComponentChildren, type JSX } from 'preact';
+import { useContext, useEffect } from 'preact/hooks';
+import { summary, type Summary } from '../api/answers';
+import { ALL_COSTS, type CostKey } from '../model/cost';
+import { filterParams, isFiltered } from '../state/address';
+import { go } from '../state/app-state';
+import { useAddress, useAsk, type Asked } from '../state/hooks';
+import { UnavailableCosts, useKnows } from './parts/unknown-costs';
+
+const NOTHING: readonly CostKey[] = [];
+const Passed = createContext<Asked<Summary> | null>(null);
+
+/** The summary of what passes; null if nothing is filtered. */
+export function usePassed(): Asked<Summary> | null {
+  return useContext(Passed);
+}
+
+export function FilterScope(props: { readonly children: ComponentChildren }): JSX.Element {
+  const address = useAddress();
+  const knows = useKnows();
+  const isOn = isFiltered(address);
+  const asked = useAsk(isOn ? 'summary' : null, { ...filterParams(address), limit: '1' }, summary);
+  // What is sorted by must be something that the file knows.
+  const cost = knows(address.cost) ? address.cost : (ALL_COSTS.find(knows) ?? address.cost);
+  useEffect(() => go({ cost }, 'refine'), [cost]);
+  return (
+    <UnavailableCosts.Provider value={asked.value?.selection.unavailable ?? NOTHING}>
+      <Passed.Provider value={isOn ? asked : null}>{props.children}</Passed.Provider>
+    </UnavailableCosts.Provider>
+  );
+}

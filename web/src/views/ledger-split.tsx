@@ -1,0 +1,140 @@
+// The resident size over time, split by what it is for: live heap, what the allocator keeps, stacks, files and so on.
+// The whole memory map is looked at now and then; a click chooses such a moment, whose mappings are then listed.
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type { Ledger } from '../api/answers';
+import { inReport } from '../api/report-file';
+import { at, range } from '../base/columns';
+import { formatBytes, formatMs, formatPercent } from '../base/format';
+import { mergeTimes, nearest, placeAt, splitParts } from '../model/ledger';
+import { markText, type Mark } from '../model/mark';
+import { stackUp } from '../model/stacked';
+import type { ChartSpec } from '../render/chart-spec';
+import { palette } from '../render/colour';
+import { timePicture } from '../render/time-picture';
+import { go } from '../state/app-state';
+import { useAddress } from '../state/hooks';
+import { ChartBox } from './parts/chart-box';
+import { useMeta } from './parts/meta-context';
+import { PictureButtons } from './parts/picture-buttons';
+import { cssVariable, useDarkness } from './parts/theme-hook';
+
+function specOf(ledger: Ledger, marks: readonly Mark[], shownMs: number, isDark: boolean): ChartSpec {
+  const { splits, samples, kinds } = ledger;
+  const colours = palette(isDark);
+  const times = mergeTimes(splits.time_ms, samples.time_ms);
+  const edges = stackUp(kinds.key.map((key) => ({ label: key, values: splits.columns[`${key}_bytes`] ?? [] })));
+  return {
+    timesMs: times,
+    areas: edges.map((edge, index) => ({ edge: placeAt(times, splits.time_ms, edge), colour: colours.series(index) })),
+    lines: [
+      { colour: cssVariable('--text'), width: 1, values: placeAt(times, samples.time_ms, samples.rss_bytes) },
+      { colour: cssVariable('--text'), width: 2, dash: [5, 4], values: placeAt(times, splits.time_ms, splits.requested_bytes) },
+    ],
+    isStepped: false,
+    marked: { fromMs: shownMs, toMs: shownMs },
+    marks: [
+      ...range(splits.count).filter((row) => splits.is_peak[row] === 1).map((row) => ({ ms: at(splits.time_ms, row), label: `highest ${formatBytes(at(splits.rss_bytes, row))}` })),
+      ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
+    ],
+    formatValue: formatBytes,
+    isBinary: true,
+    formatTime: formatMs,
+    ink: { text: cssVariable('--text'), grid: cssVariable('--line'), mark: cssVariable('--text-soft'), range: cssVariable('--accent') },
+  };
+}
+
+function Legend(props: { readonly ledger: Ledger; readonly row: number }): JSX.Element {
+  const { ledger, row } = props;
+  const { splits } = ledger;
+  const colours = palette(useDarkness());
+  const rss = at(splits.rss_bytes, row);
+  return (
+    <section class="ledger-legend" aria-label="At the moment pointed at" data-testid="ledger-legend">
+      <h2>{`After ${formatMs(at(splits.time_ms, row))}`}</h2>
+      <dl>
+        <div>
+          <dt>RSS</dt>
+          <dd>{formatBytes(rss)}</dd>
+        </div>
+        {splitParts(ledger, row).map((part) => (
+          <div key={part.key}>
+            <dt>
+              <span class="legend-colour" style={{ background: colours.series(part.index) }} /> {part.label}
+            </dt>
+            <dd>
+              {formatBytes(part.bytes)} <span class="soft ledger-share">{formatPercent(part.bytes, rss)}</span>
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Heap asked for, resident or not (dashed)</dt>
+          <dd>{formatBytes(at(splits.requested_bytes, row))}</dd>
+        </div>
+        <div>
+          <dt>Swapped out</dt>
+          <dd>{formatBytes(at(splits.swap_bytes, row))}</dd>
+        </div>
+      </dl>
+      {splits.live_is_estimate[row] === 1 ? <p class="soft">The resident pages of the heap could not be read: its kinds are estimates.</p> : null}
+    </section>
+  );
+}
+
+/** The moments whose mappings are known, as another way to choose one. */
+function MomentSelect(props: { readonly ledger: Ledger }): JSX.Element | null {
+  const { splits, moment_ms } = props.ledger;
+  const rows = range(splits.count).filter((row) => splits.has_mappings[row] === 1);
+  if (rows.length < 2 || inReport()) {
+    return null;
+  }
+  return (
+    <label class="toolbar-label">
+      Mappings
+      <select value={String(moment_ms ?? '')} onChange={(event) => go({ moment: event.currentTarget.value })}>
+        {rows.map((row) => (
+          <option key={row} value={String(at(splits.time_ms, row))}>
+            {`after ${formatMs(at(splits.time_ms, row))}: ${formatBytes(at(splits.rss_bytes, row))}${splits.is_peak[row] === 1 ? ', the highest' : ''}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export function LedgerSplit(props: { readonly ledger: Ledger }): JSX.Element {
+  const { ledger } = props;
+  const { splits } = ledger;
+  const address = useAddress();
+  const dark = useDarkness();
+  const { marks } = useMeta();
+  const [hovered, setHovered] = useState<number | null>(null);
+  const peak = Math.max(splits.is_peak.indexOf(1), 0);
+  const shown = address.moment === '' ? peak : nearest(splits.time_ms, Number(address.moment), () => true);
+  const shownMs = at(splits.time_ms, shown);
+  const spec = useMemo(() => specOf(ledger, marks, shownMs, dark), [ledger, marks, shownMs, dark]);
+  const colours = palette(dark);
+  const legend = ledger.kinds.phrase.map((text, index) => ({ colour: colours.series(index), text }));
+  const choose = (ms: number): void => {
+    const row = nearest(splits.time_ms, ms, (candidate) => splits.has_mappings[candidate] === 1);
+    if (row >= 0 && !inReport()) {
+      go({ moment: String(at(splits.time_ms, row)) });
+    }
+  };
+  return (
+    <>
+      <div class="ledger-body">
+        <ChartBox
+          spec={spec}
+          label={`Resident size over time by what it is for, highest ${formatBytes(ledger.peak_rss_bytes)}`}
+          events={{ hover: setHovered, brush: () => undefined, click: choose }}
+        />
+        <Legend ledger={ledger} row={hovered === null ? shown : nearest(splits.time_ms, at(spec.timesMs, hovered), () => true)} />
+      </div>
+      <div class="toolbar">
+        <MomentSelect ledger={ledger} />
+        <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', [...legend, { colour: cssVariable('--text'), text: 'RSS by the samples; heap asked for (dashed)' }], cssVariable('--bg'))} />
+      </div>
+    </>
+  );
+}
