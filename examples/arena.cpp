@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// arena: a std::pmr resource over memory from mmap, whose blocks cairn sees one by one.
+// arena: a std::pmr resource over memory from mmap, whose blocks cairn sees one by one, under the
+// name "arena".
 //
 //   c++ -std=c++17 -I/usr/include examples/arena.cpp -o arena && cairn ./arena
 //
@@ -26,7 +27,7 @@ class Arena final : public std::pmr::memory_resource
         used_ = (used_ + alignment - 1) / alignment * alignment;
         void *block = begin_ + used_;
         used_ += bytes;
-        cairn_report_alloc(block, bytes);
+        cairn_pool_alloc("arena", block, bytes);
         return block;
     }
 

@@ -87,6 +87,9 @@ TABLES = {
         (1, "process", 32, NONE), (2, "node", 32, NONE), (3, "kind", 32, 0),
         (4, "mappings", 64, 0), (5, "mapped_bytes", 64, 0), (6, "unmapped_bytes", 64, 0),
         (7, "own_peak_bytes", 64, 0)]),
+    "ADHC": ("adhoc", [
+        (1, "process", 32, NONE), (2, "node", 32, NONE), (3, "events", 64, 0),
+        (4, "weight", 64, 0)]),
     "LOOK": ("looks", [
         (1, "time_ms", 64, 0), (2, "process", 32, NONE), (3, "flags", 32, 0),
         (4, "rss_bytes", 64, 0), (5, "swap_bytes", 64, 0), (6, "requested_bytes", 64, 0),

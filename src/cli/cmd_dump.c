@@ -23,7 +23,7 @@ static const char *const table_choices[] = {
     "threads",      "modules",          "slices",      "frames",  "nodes",
     "rows",         "symbols",          "rss_samples", "cells",   "cohorts",
     "size_buckets", "lifetime_buckets", "mappings",    "looks",   "parts",
-    "marks",        "blocks",           NULL};
+    "marks",        "blocks",           "adhoc",       NULL};
 
 static const struct option_spec specs[] = {
     {.letter = 't',
@@ -35,7 +35,7 @@ static const struct option_spec specs[] = {
          "print the entries of a table, one a line, instead of the chunks: meta, totals, "
          "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
          "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, looks, parts, "
-         "marks or blocks",
+         "marks, blocks or adhoc",
      .offset = offsetof(struct dump_fields, table)},
     {.name = "events",
      .kind = OPTION_FLAG,

@@ -9,6 +9,7 @@
 #include "cli/report_views.h"
 #include "host/json_writer.h"
 #include "host/progress.h"
+#include "profile/adhoc.h"
 #include "profile/coverage.h"
 #include "profile/marks.h"
 #include "profile/profile_json.h"
@@ -319,6 +320,7 @@ enum err report_write_json(const struct report *report, enum json_style style, F
     write_counters(&w, profile, "lost", REC_COUNTER_LOSS);
     write_counters(&w, profile, "notes", REC_COUNTER_NOTE);
     marks_write_json(&w, profile);
+    TRY(adhoc_write_json(&w, profile));
     TRY(report_json_blocks(&w, report));
     TRY(write_top(&w, report));
     TRY(write_memory(&w, report));

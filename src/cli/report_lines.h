@@ -63,5 +63,6 @@ void report_print_filter(const struct report *report, FILE *out);
 void report_print_memory(const struct report *report, FILE *out);
 enum err report_print_processes(const struct report *report, FILE *out) MUST_USE;
 enum err report_print_coverage(const struct report *report, FILE *out) MUST_USE;
+enum err report_print_adhoc(const struct report *report, FILE *out) MUST_USE;
 void report_print_marks(const struct report *report, FILE *out);
 void report_print_notes(const struct report *report, FILE *out);

@@ -24,13 +24,20 @@ struct stack_line {
     bool names_module; // it differs from the frame before
 };
 
+// A pool's frame is a module that holds itself alone: it is not said twice.
+static bool is_own_module(const struct report *report, uint32_t location, const char *module)
+{
+    return strcmp(profile_location_function(report->profile, location), module) == 0;
+}
+
 // "file:line [module]", cut at its start to what a line has room for.
 static void append_place(const struct report *report, struct strbuf *out, struct stack_line line)
 {
     CLEANUP(strbuf_release) struct strbuf place = {0};
     report_append_line(report, &place, line.node->location);
     const char *module = report_module(report, line.node->location);
-    if (line.names_module && module[0] != '\0') {
+    if (line.names_module && module[0] != '\0' &&
+        !is_own_module(report, line.node->location, module)) {
         strbuf_append_text(&place, place.len > 0 ? " [" : "[");
         screen_append(&place, module);
         strbuf_append_char(&place, ']');

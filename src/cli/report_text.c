@@ -214,6 +214,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     report_print_memory(report, out);
     TRY(report_print_processes(report, out));
     TRY(report_print_coverage(report, out));
+    TRY(report_print_adhoc(report, out));
     report_print_marks(report, out);
     report_print_notes(report, out);
     return ERR_OK;

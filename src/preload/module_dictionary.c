@@ -2,6 +2,7 @@
 // module_dictionary: see module_dictionary.h.
 #include "preload/module_dictionary.h"
 
+#include "preload/name_frames.h"
 #include "session/wire.h"
 #include "unwind/unwind.h"
 
@@ -75,7 +76,8 @@ enum err
 module_dictionary_introduce(struct module_dictionary *d, struct lane_producer *p, uint64_t pc)
 {
     struct unwind_module module;
-    if (pc == WIRE_FRAME_CUT || find(d, pc) != NULL || !unwind_find_module(pc - 1, &module)) {
+    if (pc == WIRE_FRAME_CUT || find(d, pc) != NULL ||
+        (!unwind_find_module(pc - 1, &module) && !name_frame_module(pc, &module))) {
         return ERR_OK;
     }
     if (d->count == MODULE_DICTIONARY_MAX) {

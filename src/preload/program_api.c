@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// program_api: what include/cairn.h calls: blocks of the program's own allocators, and marks.
+// program_api: what include/cairn.h calls: blocks of the program's own allocators, marks, events,
+// and questions.
 //
 // The program finds the table by its name, cairn_api_v1. Custom blocks take the way of every other
 // one, but with WIRE_CUSTOM_BLOCK in their addresses: a pool's block may lie at the very address of
@@ -13,10 +14,12 @@
 
 #include "base/compiler.h"
 #include "preload/guard.h"
+#include "preload/name_frames.h"
+#include "preload/program_api.h"
 #include "preload/record.h"
+#include "preload/record_named.h"
+#include "session/inquiry.h"
 #include "session/wire.h"
-
-EXPORT extern const struct cairn_api cairn_api_v1;
 
 static const void *custom(const void *block)
 {
@@ -52,6 +55,70 @@ static void report_free(const void *block)
     }
 }
 
+static uint64_t name_pc(enum name_kind kind, const char *name)
+{
+    return name_frame_pc(kind, name != NULL ? name : "");
+}
+
+static void pool_alloc(const char *pool, const void *block, size_t size_bytes)
+{
+    if (block != NULL) {
+        const struct unwind_regs caller = unwind_caller_regs();
+        record_named_alloc(&caller, name_pc(NAME_POOL, pool), custom(block), size_bytes);
+    }
+}
+
+static void
+pool_realloc(const char *pool, const void *old_block, const void *block, size_t size_bytes)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    if (block == NULL) {
+        report_free(old_block);
+    } else if (old_block == NULL) {
+        record_named_alloc(&caller, name_pc(NAME_POOL, pool), custom(block), size_bytes);
+    } else {
+        record_named_realloc(&caller, name_pc(NAME_POOL, pool), custom(old_block), custom(block),
+                             size_bytes);
+    }
+}
+
+static void event(const char *name, uint64_t weight)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    record_named_event(&caller, name_pc(NAME_EVENT, name), weight);
+}
+
+static int stats(uint32_t whose, struct cairn_stats *out)
+{
+    struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
+    if (t == NULL) {
+        return 0;
+    }
+    uint32_t number = 0;
+    struct session_header *session = t->producer.session;
+    struct lane_header *lane = t->producer.lane;
+    const bool is_asked = inquiry_ask(
+        &t->producer, whose == CAIRN_THREAD ? INQUIRY_THREAD : INQUIRY_PROCESS, &number);
+    if (!is_asked) {
+        process_leave();
+    }
+    guard_leave(t);
+    uint64_t values[ANSWER_VALUES];
+    if (!is_asked || !inquiry_await(session, lane, number, values)) {
+        return 0;
+    }
+    *out = (struct cairn_stats){
+        .allocations = values[ANSWER_ALLOCATIONS],
+        .allocated_bytes = values[ANSWER_ALLOCATED_BYTES],
+        .frees = values[ANSWER_FREES],
+        .freed_bytes = values[ANSWER_FREED_BYTES],
+        .temporary = values[ANSWER_TEMPORARY],
+        .live_blocks = (int64_t)(values[ANSWER_ALLOCATIONS] - values[ANSWER_FREES]),
+        .live_bytes = (int64_t)(values[ANSWER_ALLOCATED_BYTES] - values[ANSWER_FREED_BYTES]),
+    };
+    return 1;
+}
+
 static void mark(const char *text, uint32_t kind)
 {
     struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
@@ -75,4 +142,8 @@ const struct cairn_api cairn_api_v1 = {
     .report_realloc = report_realloc,
     .report_free = report_free,
     .mark = mark,
+    .pool_alloc = pool_alloc,
+    .pool_realloc = pool_realloc,
+    .event = event,
+    .stats = stats,
 };

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/hash.h"
 #include "session/nursery.h"
 #include "session/session_join.h"
 #include "session/wire.h"
@@ -189,6 +190,33 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
     lane_producer_publish(p); // a block may be held for long that means it
     d->stacks.evictions += d->stacks.names[chosen] != 0;
     d->stacks.names[chosen] = stack->name;
+    *slot = chosen;
+    return ERR_OK;
+}
+
+enum err stack_dictionary_define_leaf(
+    struct stack_dictionary *d, struct lane_producer *p, uint64_t base, uint64_t pc, uint32_t *slot)
+{
+    const enum err result = module_dictionary_introduce(&d->modules, p, pc);
+    if (result == ERR_LIMIT && nursery_flush(p)) {
+        stack_dictionary_reset(d);
+        return ERR_LIMIT;
+    }
+    if (result != ERR_OK) {
+        return ERR_DEAD;
+    }
+    const uint64_t name = stack_name(base, pc);
+    uint32_t chosen;
+    TRY(choose_slot(d, p, name, &chosen));
+    uint64_t *packed = lane_producer_begin_stack(p, chosen, WIRE_STACK_HAS_SLOT, base, 1);
+    if (packed == NULL) {
+        return ERR_DEAD;
+    }
+    packed[0] = module_dictionary_frame(&d->modules, pc);
+    lane_producer_advance(p, lane_stack_words(1));
+    lane_producer_publish(p); // as above
+    d->stacks.evictions += d->stacks.names[chosen] != 0;
+    d->stacks.names[chosen] = name;
     *slot = chosen;
     return ERR_OK;
 }

@@ -95,3 +95,11 @@ MUST_USE enum err stack_dictionary_define(struct stack_dictionary *d,
                                           struct lane_producer *p,
                                           const struct stack_view *stack,
                                           uint32_t *slot);
+
+// Sends the definition of the stack that goes on from the one named `base`, which has a slot, by
+// one frame at `pc`. ERR_LIMIT: everything had to be forgotten, `base` too; ERR_DEAD.
+MUST_USE enum err stack_dictionary_define_leaf(struct stack_dictionary *d,
+                                               struct lane_producer *p,
+                                               uint64_t base,
+                                               uint64_t pc,
+                                               uint32_t *slot);

@@ -7,9 +7,11 @@
 // recorder knows how long the process's heap was there. Context: T, one thread.
 #include <errno.h>
 
+#include "preload/announce.h"
 #include "preload/environment.h"
 #include "preload/process.h"
 #include "preload/process_texts.h"
+#include "preload/program_api.h"
 #include "preload/real_functions.h"
 #include "preload/real_mappings.h"
 #include "preload/thread_state.h"
@@ -29,6 +31,7 @@ __attribute__((constructor(101))) static void start(void)
     if (session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) == 0) {
         environment_strip();
     }
+    announce_api(&cairn_api_v1);
     errno = saved_errno;
 }
 

@@ -22,6 +22,7 @@
 #include "host/string_table.h"
 #include "host/vec.h"
 #include "recorder/block_list.h"
+#include "recorder/book_adhoc.h"
 #include "recorder/book_mapping.h"
 #include "recorder/book_process.h"
 #include "recorder/event_log.h"
@@ -62,6 +63,7 @@ struct book {
     struct row_table rows;
     struct thread_table threads;
     struct rec_mapping_vec mappings;
+    struct rec_adhoc_vec adhoc;
     struct mark_list marks;
     struct book_process_vec processes; // owned; index = index in the recording
     struct map_u64 last_of_pid;        // pid -> index of its latest image

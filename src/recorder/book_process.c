@@ -15,6 +15,7 @@ static void process_empty(struct book_process *process)
     waiting_frees_release(&process->waiting);
     mapping_map_release(&process->mapped);
     map_u64_release(&process->mapping_rows);
+    map_u64_release(&process->adhoc_rows);
 }
 
 void book_release(struct book *book)
@@ -27,6 +28,7 @@ void book_release(struct book *book)
     book_stop_vec_release(&book->stops);
     map_u64_release(&book->last_of_pid);
     rec_mapping_vec_release(&book->mappings);
+    rec_adhoc_vec_release(&book->adhoc);
     mark_list_release(&book->marks);
     thread_table_release(&book->threads);
     row_table_release(&book->rows);

@@ -32,6 +32,7 @@ struct book_process {
     struct mapping_map mapped;   // what it has mapped itself
     struct map_u64 mapping_rows; // node and kind -> row of book.mappings
     uint64_t mapped_bytes;       // sum over `mapped`
+    struct map_u64 adhoc_rows;   // node -> row of book.adhoc
 };
 
 // Appends `arguments`, each ended by a zero byte, as one line that a shell reads back the same.

@@ -285,6 +285,8 @@ lend_tables(struct book_snapshot *s, const struct book *book, const struct proc_
     r->cohort_count = s->history.cohorts.len;
     r->mappings = book->mappings.items;
     r->mapping_count = book->mappings.len;
+    r->adhoc = book->adhoc.items;
+    r->adhoc_count = book->adhoc.len;
     r->counters = s->counters.items;
     r->counter_count = s->counters.len;
     if (sampler != NULL) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "recorder/drain_process.h"
+#include "recorder/questions.h"
 
 enum {
     TIME_SLACK_MS = 1000, // a lane may be ahead of our clock by what a pass takes, not more
@@ -242,6 +243,13 @@ static bool is_pressed(const struct lane_consumer *consumer)
     return lane_consumer_unread_bytes(consumer) >= consumer->ring_bytes / 2;
 }
 
+// Before it, ticks are over and nothing of them is still on its way.
+static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
+{
+    const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
+    return is_held_back ? drain->settled_ms : clock_ms;
+}
+
 // The last tick that this pass books; see the header.
 static uint64_t last_tick_of_pass(const struct drain *drain, uint32_t unread, uint64_t clock_ms)
 {
@@ -253,9 +261,8 @@ static uint64_t last_tick_of_pass(const struct drain *drain, uint32_t unread, ui
             return UINT64_MAX;
         }
     }
-    const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
-    const uint64_t complete_ms = is_held_back ? drain->settled_ms : clock_ms;
-    return complete_ms == 0 ? 0 : complete_ms - 1;
+    const uint64_t beyond_ms = complete_ms(drain, clock_ms);
+    return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
 static uint64_t earliest_tick(const struct drain *drain, uint32_t unread)
@@ -312,6 +319,18 @@ static void end_finished_lanes(struct drain *drain)
             i++;
         }
     }
+}
+
+// All that happened in ticks up to this one is booked at the end of a pass that began like this,
+// whoever still holds something.
+static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
+{
+    uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);
+    for (uint32_t i = 0; i < drain->active_count && drain->active_count > 1; i++) {
+        const struct nursery_hold *hold = &drain->lanes[drain->active[i]]->hold;
+        beyond_ms = hold->since_ms < beyond_ms ? hold->since_ms : beyond_ms;
+    }
+    return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
 // Books what the snapshot found in the first `unread` lanes up to last_tick, tick by tick.
@@ -392,10 +411,13 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     TRY(relieve_lanes(drain, is_last));
     uint32_t unread = snapshot_lanes(drain);
     uint64_t last_tick = is_last ? UINT64_MAX : last_tick_of_pass(drain, unread, clock_ms);
+    const uint64_t complete_tick = complete_tick_of_pass(drain, clock_ms);
     note_holds(drain, last_tick);
     TRY(merge_lanes(drain, unread, last_tick, clock_ms));
     end_finished_lanes(drain);
     TRY(drain_process_end_dead(drain, last_tick == UINT64_MAX ? UINT64_MAX : last_tick + 1));
-    *out_was_busy = unread > 0;
+    bool has_questions = false;
+    TRY(questions_answer(drain, complete_tick, &has_questions));
+    *out_was_busy = unread > 0 || has_questions;
     return ERR_OK;
 }

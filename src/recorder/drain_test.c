@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "session/inquiry.h"
 #include "session/lane_producer.h"
 #include "session/session_join.h"
 
@@ -190,6 +191,53 @@ static void everything_that_threads_write_is_booked(void **state)
 }
 
 // Blocks go from one thread to another within a tick, in whatever order the lanes are read.
+// Until the answer to question `number` has come. Returns how many passes that took.
+static int pass_until_answered(struct fixture *f, struct lane_header *lane, uint32_t number)
+{
+    int passes = 0;
+    while (atomic_load(&lane->answer.answered) != number) {
+        assert_in_range(++passes, 1, 10);
+        pass(f);
+    }
+    return passes;
+}
+
+static void assert_answer(const struct lane_header *lane, uint64_t allocations, uint64_t bytes)
+{
+    assert_int_equal(atomic_load(&lane->answer.values[ANSWER_ALLOCATIONS]), allocations);
+    assert_int_equal(atomic_load(&lane->answer.values[ANSWER_ALLOCATED_BYTES]), bytes);
+}
+
+static void questions_are_answered_when_all_before_them_is_booked(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct lane_producer asks;
+    struct lane_producer other;
+    open_fixture(&f);
+    const uint32_t process = join(&f, (uint32_t)getpid(), 0);
+    open_lane(&f, process, &asks);
+    const uint64_t of_process = wire_word(WIRE_QUESTION, 1 | (uint64_t)INQUIRY_PROCESS << 32);
+    send_allocation(&asks, 0x1000, 5);
+    send(&asks, &of_process, 1);
+    assert_int_equal(pass_until_answered(&f, asks.lane, 1), 2); // alone: the next pass will do
+    assert_answer(asks.lane, 1, 5);
+
+    open_lane(&f, process, &other);
+    pass(&f);
+    assert_true(lane_producer_tick(&other) && lane_producer_tick(&asks));
+    send_allocation(&other, 0x2000, 10);
+    const uint64_t again = wire_word(WIRE_QUESTION, 2 | (uint64_t)INQUIRY_PROCESS << 32);
+    send(&asks, &again, 1);
+    (void)pass_until_answered(&f, asks.lane, 2);
+    assert_answer(asks.lane, 2, 15);
+    const uint64_t of_thread = wire_word(WIRE_QUESTION, 3 | (uint64_t)INQUIRY_THREAD << 32);
+    send(&asks, &of_thread, 1);
+    (void)pass_until_answered(&f, asks.lane, 3);
+    assert_answer(asks.lane, 1, 5);
+    close_fixture(&f);
+}
+
 static void blocks_freed_by_another_thread_are_paired(void **state)
 {
     (void)state;
@@ -507,6 +555,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_threads_write_is_booked),
+        cmocka_unit_test(questions_are_answered_when_all_before_them_is_booked),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(a_process_that_is_gone_is_read_to_its_last_record),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),

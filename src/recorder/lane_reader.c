@@ -235,6 +235,21 @@ book_change(struct lane_reader *reader, struct book *book, const struct wire_rec
     return book_mapping(book, reader->thread.process, &change, node);
 }
 
+static enum err
+book_event(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    const uint32_t node =
+        record->slot < reader->nodes.len ? reader->nodes.items[record->slot] : REC_NONE;
+    return node != REC_NONE ? book_adhoc(book, reader->thread.process, node, record->size_bytes)
+                            : ERR_CORRUPT;
+}
+
+static void note_question(struct lane_reader *reader, const struct wire_record *record)
+{
+    reader->question = (struct lane_question){
+        .number = record->count, .whose = record->slot, .tick_ms = reader->thread.tick_ms};
+}
+
 // A stack's first heap event: only now it has a row. ERR_CORRUPT: the slot was never defined.
 static NOINLINE enum err
 begin_row(struct lane_reader *reader, struct book *book, uint32_t slot, uint32_t *out)
@@ -333,6 +348,11 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
         return collect_text(reader, book, record);
     case WIRE_MAPPING:
         return book_change(reader, book, record);
+    case WIRE_EVENT:
+        return book_event(reader, book, record);
+    case WIRE_QUESTION:
+        note_question(reader, record);
+        return ERR_OK;
     case WIRE_PAD:
     case WIRE_TICK:
         break;

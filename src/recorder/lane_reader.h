@@ -35,6 +35,14 @@ struct lane_module_slot {
 
 DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 
+// What the thread asked last; number 0: nothing, or it was answered.
+struct lane_question {
+    uint32_t number;
+    uint32_t whose;  // as sent: not necessarily an enum inquiry_whose
+    uint32_t passes; // that have ended since it was read
+    uint64_t tick_ms;
+};
+
 struct lane_reader {
     struct lane_consumer consumer;
     struct book_thread thread;
@@ -50,6 +58,7 @@ struct lane_reader {
     struct u64_vec late;
     uint64_t late_pos;
     uint64_t margin_serial; // of the lane's, halved
+    struct lane_question question;
 };
 
 // Whether there is anything to read.

@@ -63,6 +63,7 @@ enum chunk_flags {
 #define CHUNK_LIFETIME_BUCKETS CHUNK_TYPE('L', 'I', 'F', 'B')
 #define CHUNK_COHORTS          CHUNK_TYPE('C', 'O', 'H', 'O')
 #define CHUNK_MAPPINGS         CHUNK_TYPE('M', 'A', 'P', 'S')
+#define CHUNK_ADHOC            CHUNK_TYPE('A', 'D', 'H', 'C')
 #define CHUNK_LOOKS            CHUNK_TYPE('L', 'O', 'O', 'K')
 #define CHUNK_PARTS            CHUNK_TYPE('P', 'A', 'R', 'T')
 #define CHUNK_MARKS            CHUNK_TYPE('M', 'A', 'R', 'K')

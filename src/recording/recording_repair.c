@@ -290,6 +290,13 @@ static bool is_good_mapping(struct repair *p, void *entry, const void *before)
     return mapping->process < p->r->process_count && mapping->node < p->r->node_count;
 }
 
+static bool is_good_adhoc(struct repair *p, void *entry, const void *before)
+{
+    const struct rec_adhoc *adhoc = entry;
+    (void)before;
+    return adhoc->process < p->r->process_count && adhoc->node < p->r->node_count;
+}
+
 static bool is_good_look(struct repair *p, void *entry, const void *before)
 {
     const struct rec_look *look = entry;
@@ -360,6 +367,7 @@ static enum err repair_all(struct repair *p, bool has_totals)
     TRY(keep(p, r->rss_samples, &r->rss_sample_count, sizeof(*r->rss_samples), is_good_sample,
              NULL));
     TRY(keep(p, r->mappings, &r->mapping_count, sizeof(*r->mappings), is_good_mapping, NULL));
+    TRY(keep(p, r->adhoc, &r->adhoc_count, sizeof(*r->adhoc), is_good_adhoc, NULL));
     TRY(keep(p, r->looks, &r->look_count, sizeof(*r->looks), is_good_look, &p->look_map));
     TRY(keep(p, r->parts, &r->part_count, sizeof(*r->parts), is_good_part, NULL));
     TRY(keep(p, r->blocks, &r->block_count, sizeof(*r->blocks), is_good_block, NULL));

@@ -460,6 +460,15 @@ static void check_mappings(struct verification *v)
     }
 }
 
+static void check_adhoc(struct verification *v)
+{
+    const struct recording *r = v->r;
+    for (size_t i = 0; i < r->adhoc_count; i++) {
+        check_index(v, "adhoc", i, "process", r->adhoc[i].process, r->process_count);
+        check_index(v, "adhoc", i, "node", r->adhoc[i].node, r->node_count);
+    }
+}
+
 static void check_looks(struct verification *v)
 {
     const struct recording *r = v->r;
@@ -529,7 +538,7 @@ enum err recording_verify(const struct recording *recording, struct recording_fi
         {check_slice_sums, true}, {check_mappings, false},
         {check_looks, false},     {check_part_sums, true},
         {check_marks, false},     {check_blocks, false},
-        {check_block_sums, true},
+        {check_block_sums, true}, {check_adhoc, false},
     };
     struct verification v = {.r = recording, .out = out};
     for (size_t i = 0; i < ARRAY_LEN(checks) && v.err == ERR_OK; i++) {

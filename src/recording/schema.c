@@ -188,6 +188,13 @@ static const struct rec_column mapping_columns[] = {
     LIKE(rec_mapping, 7, own_peak_bytes, 5),
 };
 
+static const struct rec_column adhoc_columns[] = {
+    INDEX(rec_adhoc, 1, process),
+    INDEX(rec_adhoc, 2, node),
+    COLUMN(rec_adhoc, 3, events),
+    COLUMN(rec_adhoc, 4, weight),
+};
+
 static const struct rec_column look_columns[] = {
     COLUMN(rec_look, 1, time_ms),
     INDEX(rec_look, 2, process),
@@ -293,6 +300,7 @@ const struct rec_table rec_tables[REC_TABLE_COUNT] = {
     [REC_TABLE_COHORTS] = ARRAY(rec_cohort, cohorts, cohort_count, CHUNK_COHORTS, cohort_columns),
     [REC_TABLE_MAPPINGS] =
         ARRAY(rec_mapping, mappings, mapping_count, CHUNK_MAPPINGS, mapping_columns),
+    [REC_TABLE_ADHOC] = ARRAY(rec_adhoc, adhoc, adhoc_count, CHUNK_ADHOC, adhoc_columns),
     [REC_TABLE_LOOKS] = ARRAY(rec_look, looks, look_count, CHUNK_LOOKS, look_columns),
     [REC_TABLE_PARTS] = ARRAY(rec_part, parts, part_count, CHUNK_PARTS, part_columns),
     [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),

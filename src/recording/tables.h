@@ -325,6 +325,15 @@ enum rec_counter_kind {
     REC_COUNTER_NOTE = 1, // something less good than it could be, nothing missing
 };
 
+// What one stack reported that is no allocation (cairn_event); its leaf's function is the name. Not
+// heap: no row, no total counts it.
+struct rec_adhoc {
+    uint32_t process;
+    uint32_t node;
+    uint64_t events;
+    uint64_t weight; // their sum, in a unit of the program's own
+};
+
 struct rec_counter {
     rec_string name; // as in JSON: snake_case
     rec_string text; // one phrase for people
@@ -397,6 +406,7 @@ struct rec_mark {
  X(rec_slice, slices, slice_count)                      \
  X(rec_rss_sample, rss_samples, rss_sample_count)       \
  X(rec_mapping, mappings, mapping_count)                \
+ X(rec_adhoc, adhoc, adhoc_count)                       \
  X(rec_look, looks, look_count)                         \
  X(rec_part, parts, part_count)                         \
  X(rec_counter, counters, counter_count)                \

@@ -114,6 +114,10 @@ static uint64_t record_words(uint64_t head)
         return 1 + padded_words(text_bytes(head));
     case WIRE_MAPPING:
         return 7;
+    case WIRE_EVENT:
+        return 2;
+    case WIRE_QUESTION:
+        return 1;
     case WIRE_TICK:
     case WIRE_FREE:
     case WIRE_FREE_TEMPORARY:
@@ -142,6 +146,8 @@ static bool is_sound(uint64_t head, uint64_t words)
     case WIRE_ALLOC_LARGE:
     case WIRE_REALLOC_LARGE:
     case WIRE_MAPPING:
+    case WIRE_EVENT:
+    case WIRE_QUESTION:
     case WIRE_REALLOC_LARGE_TEMPORARY:
     case WIRE_PAIRS:
     case WIRE_RISE:
@@ -189,6 +195,12 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->size_bytes = words[3];
     } else if (out->tag == WIRE_MAPPING) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+    } else if (out->tag == WIRE_EVENT) {
+        out->slot = wire_pair_slot(head);
+        out->size_bytes = words[1];
+    } else if (out->tag == WIRE_QUESTION) {
+        out->count = (uint32_t)(head >> 8);
+        out->slot = (uint32_t)(head >> 40) & 0xff;
     }
     return WIRE_DECODED;
 }

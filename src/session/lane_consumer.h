@@ -57,9 +57,9 @@ struct wire_record {
     // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; RISE: by how much
     uint64_t address;
     uint64_t old_address;     // REALLOC*
-    uint64_t size_bytes;      // ALLOC*, REALLOC*, PAIR*; RISE: held at most
-    uint32_t slot;            // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING
-    uint32_t count;           // PAIR*: how many
+    uint64_t size_bytes;      // ALLOC*, REALLOC*, PAIR*; RISE: held at most; EVENT: weight
+    uint32_t slot;            // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: whose
+    uint32_t count;           // PAIR*: how many; QUESTION: its number
     uint32_t temporary_count; // PAIR*: how many of them
     const uint64_t *payload;  // STACK, MODULE, TEXT, MAPPING: the words after the first
 };

@@ -177,6 +177,14 @@ enum lane_state {
     LANE_CLOSED = 2, // T, release: its thread has ended; R drains the rest and recycles the lane
 };
 
+// What the recorder says to a thread that asked (inquiry.h).
+#define LANE_ANSWER_VALUES 8u
+struct lane_answer {
+    uint32_t asked;            // T: questions so far
+    _Atomic uint32_t answered; // R, release after the values: the number of the question
+    _Atomic uint64_t values[LANE_ANSWER_VALUES]; // R
+};
+
 struct lane_header {
     _Atomic uint32_t state; // T, and R on recycling: enum lane_state
     uint32_t process_index; // T: its slot
@@ -202,6 +210,7 @@ struct lane_header {
     _Atomic uint64_t margin_bytes;
 
     _Alignas(64) struct nursery nursery; // see nursery_layout.h for who writes what
+    _Alignas(64) struct lane_answer answer;
 };
 _Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
 _Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES, "the nursery fits");

@@ -22,6 +22,8 @@
 //   TEXT           kind 8, flags 8, bytes 16  the bytes, padded with zeros to whole words
 //   MAPPING        address (56)               slot 24 | kind 40 ; size ; number ; old address ;
 //                                             old size ; old number
+//   EVENT          slot 24                    weight
+//   QUESTION       number 32, whose 8         -
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
 //
@@ -40,6 +42,10 @@
 // mapped by the stack in `slot`; a size of 0 says that it was not. The program's own calls only.
 // Numbers count the changes of a process: of two to one address the later has the higher number, in
 // whatever order their records are read. Ranges are bytes; the kernel rounds both ends up to pages.
+//
+// Events. EVENT says that something of that weight happened, which is no allocation; the leaf of
+// its stack names it. QUESTION asks for the sums of all that was recorded before it, answered in
+// the lane's header (inquiry.h).
 //
 // Temporary. Those marked * have a twin, _TEMPORARY: the block that is freed is the one that the
 // thread's previous event allocated, as far as its address tells.
@@ -75,6 +81,8 @@ enum wire_tag {
     WIRE_MAPPING = 16,
     WIRE_PAIRS = 17,
     WIRE_RISE = 18,
+    WIRE_EVENT = 24,
+    WIRE_QUESTION = 25,
 };
 
 enum wire_mapping_kind {

@@ -324,6 +324,30 @@ static enum err resolve_all(struct symbolizer *s,
     return ERR_OK;
 }
 
+// The program gave the module its name, and it has no code: "[pool nodes]", "[event sent]".
+static bool is_named_by_program(const struct module *module)
+{
+    return strncmp(module->path, "[pool ", 6) == 0 || strncmp(module->path, "[event ", 7) == 0;
+}
+
+static enum err resolve_named(struct symbolizer *s,
+                              struct module *module,
+                              size_t count,
+                              struct symbol_chain *out_chains,
+                              struct symbol_frame_vec *out_frames)
+{
+    struct symbol_frame frame = {0};
+    module->gap = SYMBOL_GAP_NONE;
+    TRY(string_table_intern(s->options.strings, module->path, strlen(module->path),
+                            &frame.function));
+    for (size_t i = 0; i < count; i++) {
+        out_chains[i] = (struct symbol_chain){.first = (uint32_t)out_frames->len, .count = 1};
+        TRY(append_frame(out_frames, frame));
+        count_coverage(module, out_frames, out_frames->len - 1);
+    }
+    return ERR_OK;
+}
+
 static enum err open_source(struct symbolizer *s, struct module *module, struct symbol_source *out)
 {
     const struct symbolizer_options *options = &s->options;
@@ -355,6 +379,9 @@ enum err symbolizer_resolve(struct symbolizer *symbolizer,
         return ERR_INVALID;
     }
     struct module *module = &symbolizer->modules.items[module_id];
+    if (is_named_by_program(module)) {
+        return resolve_named(symbolizer, module, count, out_chains, out_frames);
+    }
     CLEANUP(symbol_source_close)
     struct symbol_source source = {.module = {.fd = -1}, .debug = {.fd = -1}};
     if (module->perf_map == NULL) {

@@ -6,7 +6,8 @@ import subprocess
 from cairn_run import BUILD, PROGRAMS, Recording, environment, assert_totals, expected_totals
 
 FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE",
-         "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1"]
+         "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1",
+         "share/man/man3/cairn.h.3"]
 
 
 def run(*command, **settings):

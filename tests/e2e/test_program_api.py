@@ -22,10 +22,11 @@ def truth_of(source):
 
 
 def sum_within(recording, functions):
-    """The costs of all stacks whose innermost frame, but for the header's own, matches."""
+    """The costs of all stacks whose innermost frame, but for the header's and a pool's, matches."""
     total = {}
     for costs, frames in recording.stacks():
-        names = [frame["function"] for frame in frames if not frame["function"].startswith("cairn_report_")]
+        names = [frame["function"] for frame in frames 
+                 if not frame["function"].startswith(("cairn_report_", "cairn_pool_", "[pool "))]
         if names and re.search(functions, names[0]):
             for name, value in costs.items():
                 total[name] = total.get(name, 0) + value

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// record_named: see record_named.h.
+#include "preload/record_named.h"
+
+#include "base/hash.h"
+#include "preload/guard.h"
+#include "preload/record.h"
+#include "session/nursery.h"
+#include "session/wire.h"
+
+enum {
+    EVENT_WORDS = 2,
+    TRIES = 2, // the first may find that everything has to be sent anew
+};
+
+#define OUR_FRAME ((uint64_t)__builtin_frame_address(0)) // guard.h compares these addresses
+
+// The guard, if everything is to be recorded; else NULL.
+ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
+{
+    struct thread_state *t = guard_enter(frame);
+    if (t != NULL && atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed) !=
+                         SESSION_RECORD_ALL) {
+        guard_leave(t);
+        return NULL;
+    }
+    return t;
+}
+
+// The slot of the caller's stack with one more frame, or STACK_SLOT_NONE.
+static uint32_t
+slot_of_named(struct thread_state *t, const struct unwind_regs *caller, uint64_t name_pc)
+{
+    uint32_t slot = STACK_SLOT_NONE;
+    enum err result = ERR_LIMIT;
+    for (int i = 0; i < TRIES && result == ERR_LIMIT; i++) {
+        slot = record_slot_of_caller(t, caller);
+        if (slot == STACK_SLOT_NONE) {
+            return slot;
+        }
+        const uint64_t base = t->stacks.stacks.names[slot];
+        const uint32_t known = stack_dictionary_find(&t->stacks, stack_name(base, name_pc));
+        if (known != STACK_SLOT_NONE) {
+            return known;
+        }
+        if (!nursery_begin(&t->producer)) {
+            result = ERR_DEAD;
+        } else {
+            result = stack_dictionary_define_leaf(&t->stacks, &t->producer, base, name_pc, &slot);
+        }
+    }
+    if (result == ERR_DEAD) {
+        process_leave();
+        return STACK_SLOT_NONE;
+    }
+    return slot;
+}
+
+void record_named_alloc(const struct unwind_regs *caller,
+                        uint64_t name_pc,
+                        const void *block,
+                        size_t size_bytes)
+{
+    struct thread_state *t = enter_recording(OUR_FRAME);
+    if (t == NULL) {
+        record_alloc(caller, block, size_bytes);
+        return;
+    }
+    const uint32_t slot = slot_of_named(t, caller, name_pc);
+    if (slot != STACK_SLOT_NONE) {
+        if (nursery_begin(&t->producer) &&
+            nursery_allocate(&t->producer, (uint64_t)block, size_bytes, slot)) {
+            t->last_allocated = (uint64_t)block;
+        } else {
+            process_leave();
+        }
+    }
+    guard_leave(t);
+}
+
+void record_named_realloc(const struct unwind_regs *caller,
+                          uint64_t name_pc,
+                          const void *old_block,
+                          const void *block,
+                          size_t size_bytes)
+{
+    struct thread_state *t = enter_recording(OUR_FRAME);
+    if (t == NULL) {
+        record_realloc(caller, old_block, block, size_bytes);
+        return;
+    }
+    const uint32_t slot = slot_of_named(t, caller, name_pc);
+    if (slot != STACK_SLOT_NONE) {
+        if (nursery_begin(&t->producer) && nursery_reallocate(&t->producer, (uint64_t)old_block,
+                                                              (uint64_t)block, size_bytes, slot)) {
+            t->last_allocated = (uint64_t)block;
+        } else {
+            process_leave();
+        }
+    }
+    guard_leave(t);
+}
+
+void record_named_event(const struct unwind_regs *caller, uint64_t name_pc, uint64_t weight)
+{
+    struct thread_state *t = enter_recording(OUR_FRAME);
+    if (t == NULL) {
+        return;
+    }
+    const uint32_t slot = slot_of_named(t, caller, name_pc);
+    if (slot != STACK_SLOT_NONE) {
+        struct lane_producer *p = &t->producer;
+        uint64_t *word = nursery_begin(p) ? lane_producer_reserve(p, EVENT_WORDS) : NULL;
+        if (word != NULL) {
+            word[0] = wire_word(WIRE_EVENT, slot);
+            word[1] = weight;
+            lane_producer_advance(p, EVENT_WORDS);
+            lane_producer_publish(p);
+        } else {
+            process_leave();
+        }
+    }
+    guard_leave(t);
+}

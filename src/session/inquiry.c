@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// inquiry: see inquiry.h.
+#include "session/inquiry.h"
+
+#include <time.h>
+
+#include "base/sys.h"
+#include "session/nursery.h"
+#include "session/recorder_life.h"
+
+enum {
+    WHOSE_SHIFT = 32, // behind the number
+};
+
+bool inquiry_ask(struct lane_producer *p, enum inquiry_whose whose, uint32_t *number)
+{
+    uint64_t *word = nursery_begin(p) && nursery_flush(p) ? lane_producer_reserve(p, 1) : NULL;
+    if (word == NULL) {
+        return false;
+    }
+    p->lane->answer.asked++;
+    p->lane->answer.asked += p->lane->answer.asked == 0; // 0 is no number
+    *number = p->lane->answer.asked;
+    *word = wire_word(WIRE_QUESTION, *number | (uint64_t)whose << WHOSE_SHIFT);
+    lane_producer_advance(p, 1);
+    lane_producer_publish(p);
+    return true;
+}
+
+static const uint32_t *futex_word(const void *atomic_u32)
+{
+    return atomic_u32;
+}
+
+static bool is_over(const struct session_header *session)
+{
+    return atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ENDED;
+}
+
+bool inquiry_await(struct session_header *session,
+                   struct lane_header *lane,
+                   uint32_t number,
+                   uint64_t values[static ANSWER_VALUES])
+{
+    const struct timespec nap = {.tv_nsec = LANE_WAIT_MS * 1000000L};
+    struct lane_answer *answer = &lane->answer;
+    struct patience patience;
+    patience_init(&patience, session, lane);
+    // Release: what was asked comes first for the recorder, which acquires the count.
+    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
+    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // nobody asleep is fine
+    for (;;) {
+        // Acquire: pairs with the recorder's release; the values are those of this number.
+        const uint32_t answered = atomic_load_explicit(&answer->answered, memory_order_acquire);
+        if (answered == number) {
+            break;
+        }
+        if (is_over(session)) {
+            return false;
+        }
+        (void)sys_futex_wait(futex_word(&answer->answered), answered,
+                             &nap); // why it ended does not matter: we look
+        if (patience_is_over(&patience, session, lane)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
+        values[i] = atomic_load_explicit(&answer->values[i], memory_order_relaxed);
+    }
+    return true;
+}

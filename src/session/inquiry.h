@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// inquiry: a thread asks the recorder for sums, and waits for the answer.
+//
+//   inquiry_ask()    sends what the nursery holds, then QUESTION behind all of the thread's events
+//   inquiry_await()  sleeps until the recorder has written `answer` of the lane's header
+//
+// The recorder answers when it has booked everything of the question's tick and before, of all
+// threads, so that what happened before the question is in the answer, whoever did it. It goes on
+// with its work meanwhile; the thread has nothing else to do. A number tells which question was
+// answered: one that was given up may be answered late, over which nobody stumbles.
+//
+// Waiting has an end as that for room in a lane has (lane_producer.h). Context: T; ask: under the
+// guard, await: not. errno is kept.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "session/lane_producer.h"
+
+enum inquiry_whose {
+    INQUIRY_PROCESS = 0,
+    INQUIRY_THREAD = 1,
+};
+
+// The values of an answer.
+enum inquiry_value {
+    ANSWER_ALLOCATIONS,
+    ANSWER_ALLOCATED_BYTES,
+    ANSWER_FREES,
+    ANSWER_FREED_BYTES,
+    ANSWER_TEMPORARY,
+    ANSWER_VALUES
+};
+_Static_assert(ANSWER_VALUES <= LANE_ANSWER_VALUES, "it has room");
+
+// Asks, and gives the question's number. False: recording is over.
+bool inquiry_ask(struct lane_producer *p, enum inquiry_whose whose, uint32_t *number) MUST_USE;
+
+// Waits for the answer. False: there will be none.
+bool inquiry_await(struct session_header *session,
+                   struct lane_header *lane,
+                   uint32_t number,
+                   uint64_t values[static ANSWER_VALUES]) MUST_USE;

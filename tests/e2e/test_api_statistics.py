@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""include/cairn.h: what a program is told of its own allocations, held against what it does."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, ROOT, assert_totals, environment
+from test_program_api import EXAMPLES, truth_of
+
+FIELDS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "live_blocks",
+          "live_bytes")
+
+# What statistics.c does in each of its scopes.
+EXPECTED = {
+    "nothing": [(0, 0, 0, 0, 0, 0, 0)],
+    "pairs": [(100000, 2400000, 100000, 2400000, 100000, 0, 0)],
+    "mixed": [(4, 457, 2, 150, 0, 2, 307)],
+    "whole": [(100004, 2400457, 100002, 2400150, 100000, 2, 307)],
+    "negative": [(0, 0, 1, 300, 0, -1, -300)],
+    "child": [(2, 42, 1, 40, 1, 1, 2)],
+    "own": [(1000, 1000 * size, 0, 0, 0, 1000, 1000 * size) for size in (10, 11, 12)],
+    "allocated": [(3000, 33000, 0, 0, 0, 3000, 33000)],
+    "freed": [(3000, 33000, 3000, 33000, 0, 0, 0)],
+    "main": [(0, 0, 0, 0, 0, 0, 0)],
+}
+
+
+def said(output):
+    """{label: sorted tuples}, and whether each was recorded."""
+    found, recorded = {}, set()
+    for line in output.decode().splitlines():
+        label, is_recorded, *values = line.split()
+        found.setdefault(label, []).append(tuple(map(int, values)))
+        recorded.add(int(is_recorded))
+    return {label: sorted(values) for label, values in found.items()}, recorded
+
+
+@pytest.mark.parametrize("nursery", ["1", "0"])
+def test_scopes_count_what_the_program_does(record, nursery):
+    recording = record(PROGRAMS / "api_statistics", is_compared=False,
+                       env={"CAIRN_NURSERY": nursery} if nursery == "0" else None)
+    found, recorded = said(recording.finished.stdout)
+    assert recorded == {1}
+    assert found == EXPECTED
+
+
+def test_nobody_counts_without_a_recorder(scratch):
+    done = subprocess.run([PROGRAMS / "api_statistics"], check=True, capture_output=True, cwd=scratch,
+                          env=environment(), timeout=60)
+    found, recorded = said(done.stdout)
+    assert recorded == {0}
+    assert {value for values in found.values() for value in values} == {(0,) * len(FIELDS)}
+
+
+def test_asserts_hold_and_the_recording_agrees(record):
+    assert_totals(record(PROGRAMS / "api_budget"), truth_of(EXAMPLES / "budget.c"))
+
+
+def test_an_assert_that_fails_says_how_much_it_was(record):
+    recording = record(PROGRAMS / "api_budget", "over", is_compared=False)
+    assert recording.finished.returncode == -signal.SIGABRT
+    assert b"budget.c:" in recording.finished.stderr
+    assert b": 1 allocations, and at most 0 were to be\n" in recording.finished.stderr
+
+
+def test_an_assert_does_not_fail_without_a_recorder(scratch):
+    done = subprocess.run([PROGRAMS / "api_budget", "over"], check=False, capture_output=True,
+                          cwd=scratch, env=environment(), timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("compiler, language, standard", [
+    ("gcc", "c", "c99"), ("clang", "c", "c11"), ("g++", "c++", "c++11"), ("clang++", "c++", "c++20")])
+def test_the_asserts_compile_without_a_warning(scratch, compiler, language, standard):
+    source = scratch / "probe.c"
+    source.write_text("#define CAIRN_ASSERTS\n#include <cairn.h>\n#include <stdlib.h>\n"
+                      "void probe(void *block);\nvoid probe(void *block)\n{\n"
+                      "    cairn_pool_alloc(\"a\", block, 1);\n    cairn_event(\"b\", 2);\n"
+                      "    CAIRN_ASSERT_AT_MOST(live_bytes, 0, free(block));\n}\n")
+    done = subprocess.run([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
+                           "-pedantic", f"-I{ROOT / 'include'}", "-c", "-o", scratch / "probe.o",
+                           source], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_link_time_optimization_keeps_the_note(record, scratch):
+    """Two files, so that there are two notes and one pointer; the library comes late."""
+    for name in ("late.c", "api_part.c"):
+        subprocess.run(["gcc", "-O2", "-flto", "-c", f"-I{ROOT / 'include'}", "-o", scratch / f"{name}.o",
+                        ROOT / "tests" / "programs" / "api" / name], check=True)
+    program = scratch / "late"
+    subprocess.run(["gcc", "-O2", "-flto", "-Wl,--gc-sections", "-o", program, scratch / "late.c.o",
+                    scratch / "api_part.c.o", "-ldl"], check=True)
+    assert record(program, is_compared=False).finished.returncode == 7
+
+
+def test_a_killed_recorder_answers_nobody(scratch):
+    """The program kills its recorder and asks: it is told so, and goes on."""
+    source = scratch / "asks.c"
+    source.write_text(r'''
+#include <cairn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **arguments)
+{
+    struct cairn_stats stats;
+    const pid_t recorder = getppid();
+    free(malloc(1));
+    const int was_told = cairn_stats(CAIRN_PROCESS, &stats);
+    kill(recorder, SIGKILL);
+    while (getppid() == recorder) { // it is dead when we have another parent
+    }
+    const int is_told = cairn_stats(CAIRN_PROCESS, &stats);
+    free(malloc(1));
+    const int file = open(arguments[count - 1], O_WRONLY);
+    return write(file, was_told && !is_told ? "right" : "wrong", 5) != 5;
+}
+''')
+    program, told = scratch / "asks", scratch / "told"
+    subprocess.run(["gcc", f"-I{ROOT / 'include'}", "-o", program, source, "-ldl"], check=True)
+    os.mkfifo(told)
+    recorder = subprocess.Popen([CAIRN, "record", "-q", "-o", scratch / "r.cairn", "--", program, told],
+                                env=environment(), cwd=scratch)
+    assert told.read_text() == "right"
+    assert recorder.wait(60) == -signal.SIGKILL
