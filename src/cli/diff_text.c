@@ -102,7 +102,9 @@ static void print_recording(const struct diff_report *report, FILE *out, enum si
     screen_append(&text, what != 0 ? profile_string(profile, what) : "(unknown program)");
     (void)fprintf(out, "%s%s%s ", begin(report, PAINT_TITLE), side == SIDE_NEW ? "new" : "old",
                   end(report));
-    struct human time = format_duration(meta->runtime_ms * 1000000);
+    bool has_time = (meta->unknown & REC_UNKNOWN_TIME) == 0;
+    struct human time =
+        has_time ? format_duration(meta->runtime_ms * 1000000) : (struct human){"unknown time"};
     screen_append_cut(&cut, strbuf_text(&text), width_of(report) - 4 - 6 - strlen(time.text),
                       SCREEN_CUT_MIDDLE);
     (void)fprintf(out, "%s, for %s\n", strbuf_text(&cut), time.text);

@@ -477,13 +477,13 @@ static enum err read_pprof(struct import *import)
 // Whether it is two numbers, the texts of a type and its unit.
 static bool is_type(const struct protobuf_field *field)
 {
-    struct cursor c = cursor_over(field->bytes);
-    struct protobuf_field number;
-    size_t count = 0;
     bool is_first = field->number == PROFILE_SAMPLE_TYPE || field->number == PROFILE_PERIOD_TYPE;
     if (!is_first || !field->is_bytes) {
         return false;
     }
+    struct cursor c = cursor_over(field->bytes);
+    struct protobuf_field number;
+    size_t count = 0;
     for (; protobuf_next(&c, &number); count++) {
         if (number.is_bytes || number.number > 2) {
             return false;

@@ -196,6 +196,7 @@ def test_a_heap_profile_has_no_peak(files):
 def test_a_comparison_says_what_it_cannot_compare(files):
     done = cairn("diff", files["massif"], files["dhat"])
     text = done.stdout.decode()
+    assert text.splitlines()[0].endswith(", for unknown time")
     assert re.search(r"^  allocations +unknown +[\d,]+ +unknown  not compared$", text, re.M), text
     assert "not known to both recordings: allocations, temporary" in text.replace("\n", " ").replace("  ", " ")
     found = json.loads(cairn("diff", "--json", files["massif"], files["dhat"]).stdout)
