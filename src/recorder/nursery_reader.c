@@ -10,7 +10,7 @@
 struct copy {
     struct nursery head;
     struct nursery_tables *tables;
-    uint32_t set_count;
+    uint32_t block_count;
     uint64_t write_pos;
 };
 
@@ -45,43 +45,34 @@ void nursery_reader_unlock(struct lane_header *lane)
     atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
 }
 
-static enum nursery_block_state state_of(const struct nursery_set *set, uint32_t way)
-{
-    return (enum nursery_block_state)(set->slots[way] >> NURSERY_STATE_SHIFT);
-}
-
 static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
 {
     return (fold->key & NURSERY_FOLD_SENDING) != 0 && c->write_pos >= c->head.mark;
 }
 
 // Whether the fold that was under way for a block has been counted. Only one can be.
-static bool was_folded(const struct copy *c, const struct nursery_set *set, uint32_t way)
+static bool was_folded(const struct copy *c, const struct nursery_block *block)
 {
-    const uint64_t key =
-        NURSERY_FOLD_USED | (uint64_t)(set->slots[way] & NURSERY_SLOT_MASK) << 32 | set->sizes[way];
     for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {
-        if (c->tables->folds[i].key == key) {
+        if (c->tables->folds[i].key == block->kind) {
             return c->tables->folds[i].counts != c->head.mark;
         }
     }
     return false;
 }
 
-static bool is_held(const struct copy *c, const struct nursery_set *set, uint32_t way)
+static bool is_held(const struct copy *c, const struct nursery_block *block)
 {
-    switch (state_of(set, way)) {
+    switch (block->place >> NURSERY_STATE_SHIFT) {
     case NURSERY_HELD:
-        return true;
+        return block->place != 0;
     case NURSERY_FOLDING:
-        return !was_folded(c, set, way);
+        return !was_folded(c, block);
     case NURSERY_SENDING:
         return c->write_pos < c->head.mark;
-    case NURSERY_VACANT:
-    case NURSERY_SENT:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 static enum err put_folds(const struct copy *c, struct u64_vec *out)
@@ -100,13 +91,13 @@ static enum err put_folds(const struct copy *c, struct u64_vec *out)
 // The blocks that are the thread's latest, or all the others.
 static enum err put_blocks(const struct copy *c, bool latest, struct u64_vec *out)
 {
-    for (uint32_t i = 0; i < c->set_count * NURSERY_WAYS; i++) {
-        const struct nursery_set *set = c->tables->sets + i / NURSERY_WAYS;
-        const uint32_t way = i % NURSERY_WAYS;
-        if ((set->addresses[way] == c->head.last_allocated) == latest && is_held(c, set, way)) {
-            const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
-            TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, set->addresses[way])));
-            TRY(u64_vec_push(out, wire_slot_size(slot, set->sizes[way])));
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        const struct nursery_block *block = c->tables->blocks + i;
+        const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
+        if ((address == c->head.last_allocated) == latest && is_held(c, block)) {
+            const uint32_t slot = (uint32_t)(block->kind >> 32) & NURSERY_SLOT_MASK;
+            TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, address)));
+            TRY(u64_vec_push(out, wire_slot_size(slot, (uint32_t)block->kind)));
         }
     }
     return ERR_OK;
@@ -127,10 +118,10 @@ static void empty(struct lane_header *lane, const struct copy *c)
 {
     struct nursery *n = &lane->nursery;
     struct nursery_tables *tables = lane_nursery_tables(lane);
-    for (uint32_t i = 0; i < c->set_count * NURSERY_WAYS; i++) {
-        uint32_t *slot = tables->sets[i / NURSERY_WAYS].slots + i % NURSERY_WAYS;
-        if (*slot >> NURSERY_STATE_SHIFT == NURSERY_HELD) {
-            *slot = (*slot & NURSERY_SLOT_MASK) | (uint32_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        uint64_t *place = &tables->blocks[i].place;
+        if (*place != 0 && *place >> NURSERY_STATE_SHIFT == NURSERY_HELD) {
+            *place |= (uint64_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
         }
     }
     memset(tables->folds, 0, sizeof(tables->folds));
@@ -148,17 +139,17 @@ enum err nursery_reader_take(struct lane_header *lane,
     // Acquire: pairs with the thread's release of write_pos.
     c.write_pos = atomic_load_explicit(&lane->write_pos, memory_order_acquire);
     memcpy(&c.head, &lane->nursery, sizeof(c.head));
-    c.set_count = c.head.mask + 1;
+    c.block_count = c.head.mask + 1;
     if (c.head.hold_count == 0) {
         return ERR_OK;
     }
-    if (c.set_count < NURSERY_SETS_MIN || c.set_count > NURSERY_SETS_MAX ||
-        (c.set_count & c.head.mask) != 0) {
+    if (c.block_count < NURSERY_BLOCKS_MIN || c.block_count > NURSERY_BLOCKS_MAX ||
+        (c.block_count & c.head.mask) != 0) {
         return ERR_CORRUPT;
     }
     const struct nursery_tables *shared = lane_nursery_tables(lane);
     memcpy(scratch->folds, shared->folds, sizeof(scratch->folds));
-    memcpy(scratch->sets, shared->sets, c.set_count * sizeof(scratch->sets[0]));
+    memcpy(scratch->blocks, shared->blocks, c.block_count * sizeof(scratch->blocks[0]));
     TRY(put_folds(&c, out));
     TRY(put_blocks(&c, false, out));
     TRY(put_blocks(&c, true, out));

@@ -453,7 +453,8 @@ struct script {
 static uint64_t crowded_size(uint32_t slot, uint32_t n)
 {
     uint32_t size = 0;
-    for (uint32_t found = 0; found <= n; found += nursery_fold_index(slot, size) < CROWDED_FOLDS) {
+    for (uint32_t found = 0; found <= n;
+         found += nursery_fold_index(nursery_fold_key(slot, size)) < CROWDED_FOLDS) {
         size++;
     }
     return size;

@@ -9,26 +9,28 @@
 // fold that is much used is not displaced by each that is seen once, and those cost little.
 #define PASSED_BY_MAX 4u
 
-// Sends the block in `way` of `set`, which is HELD; it is SENT then.
-static bool send_block(struct lane_producer *p, struct nursery_set *set, uint32_t way)
+// Sends a HELD block; it is SENT then.
+static bool send_block(struct lane_producer *p, struct nursery_block *block)
 {
     struct nursery *n = &p->lane->nursery;
+    const uint64_t address = block->place;
+    const uint32_t slot = (uint32_t)(block->kind >> 32) & NURSERY_SLOT_MASK;
     uint64_t *word = lane_producer_reserve(p, 2);
     if (word == NULL) {
         return false;
     }
     n->mark = p->pos + 2 * sizeof(*word);
     nursery_fence();
-    nursery_set_state(set, way, NURSERY_SENDING);
+    block->place = nursery_place(address, NURSERY_SENDING);
     nursery_fence();
-    word[0] = wire_word(WIRE_ALLOC, set->addresses[way]);
-    word[1] = wire_slot_size(set->slots[way] & NURSERY_SLOT_MASK, set->sizes[way]);
+    word[0] = wire_word(WIRE_ALLOC, address);
+    word[1] = wire_slot_size(slot, (uint32_t)block->kind);
     lane_producer_advance(p, 2);
     lane_producer_publish(p);
     nursery_fence();
-    nursery_set_state(set, way, NURSERY_SENT);
+    block->place = nursery_place(address, NURSERY_SENT);
     nursery_fence();
-    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - set->sizes[way],
+    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - (uint32_t)block->kind,
                           memory_order_relaxed);
     n->record_count++;
     return true;
@@ -78,59 +80,54 @@ static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_
     return true;
 }
 
-// Sends the HELD block in `way` of `set` together with its free. To whoever reads after a kill it
-// is a block that was being sent, and is gone when that was done.
-static bool
-send_pair(struct lane_producer *p, struct nursery_set *set, uint32_t way, bool is_temporary)
+// Sends a HELD block together with its free. To whoever reads after a kill it is a block that was
+// being sent, and is gone when that was done.
+static bool send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
     struct nursery *n = &p->lane->nursery;
-    const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
+    const uint32_t slot = (uint32_t)(block->kind >> 32) & NURSERY_SLOT_MASK;
+    const uint32_t size = (uint32_t)block->kind;
     uint64_t *word = lane_producer_reserve(p, 1);
     if (UNLIKELY(word == NULL)) {
         return false;
     }
     n->mark = p->pos + sizeof(*word);
     nursery_fence();
-    set->slots[way] = slot | (uint32_t)NURSERY_SENDING << NURSERY_STATE_SHIFT;
+    block->place |= nursery_place(0, NURSERY_SENDING);
     nursery_fence();
-    word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, slot, set->sizes[way]);
+    word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, slot, size);
     lane_producer_advance(p, 1);
     lane_producer_publish(p);
     nursery_fence();
-    set->slots[way] = (uint32_t)NURSERY_VACANT << NURSERY_STATE_SHIFT;
+    block->place = 0;
     nursery_fence();
-    nursery_leave(n, set->sizes[way]);
+    nursery_leave(n, size);
     n->record_count++;
     return true;
 }
 
-bool nursery_fold_elsewhere(struct lane_producer *p,
-                            struct nursery_set *set,
-                            uint32_t way,
-                            bool is_temporary)
+bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
-    const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
-    const uint64_t key = nursery_fold_key(slot, set->sizes[way]);
-    const uint32_t index = nursery_fold_index(slot, set->sizes[way]);
+    const uint32_t index = nursery_fold_index(block->kind);
     struct nursery_fold *fold = tables->folds + index;
-    const bool is_taken = fold->key != 0 && fold->key != key;
+    const bool is_taken = fold->key != 0 && fold->key != block->kind;
     if (is_taken && ++tables->passed_by[index] % PASSED_BY_MAX != 0) {
-        return send_pair(p, set, way, is_temporary);
+        return send_pair(p, block, is_temporary);
     }
-    if (!use_fold(p, fold, key)) {
+    if (!use_fold(p, fold, block->kind)) {
         return false;
     }
-    nursery_count(&p->lane->nursery, fold, set, way, is_temporary);
+    nursery_count(&p->lane->nursery, fold, block, is_temporary);
     return true;
 }
 
-// Sends the HELD blocks of one set, but for the thread's latest.
-static bool send_set(struct lane_producer *p, struct nursery_set *set)
+// Sends the HELD blocks of one line, but for the thread's latest.
+static bool send_line(struct lane_producer *p, struct nursery_block *line)
 {
-    for (uint32_t way = 0; way < NURSERY_WAYS; way++) {
-        if (nursery_state(set, way) == NURSERY_HELD &&
-            set->addresses[way] != p->lane->nursery.last_allocated && !send_block(p, set, way)) {
+    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
+        if (nursery_is_held(line + i) && line[i].place != p->lane->nursery.last_allocated &&
+            !send_block(p, line + i)) {
             return false;
         }
     }
@@ -143,19 +140,18 @@ static bool send_blocks(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
-    for (uint32_t i = 0; i < (n->mask + 1) / 64; i++) {
+    for (uint32_t i = 0; i <= n->mask / NURSERY_LINE / 64; i++) {
         for (uint64_t left = n->touched[i]; left != 0; left &= left - 1) {
-            const uint32_t index = i * 64 + (uint32_t)__builtin_ctzll(left);
-            if (!send_set(p, tables->sets + index)) {
+            const uint32_t line = i * 64 + (uint32_t)__builtin_ctzll(left);
+            if (!send_line(p, tables->blocks + (size_t)line * NURSERY_LINE)) {
                 return false;
             }
         }
         n->touched[i] = 0;
     }
-    struct nursery_set *set = nursery_set_of(p->lane, n->last_allocated);
-    const uint32_t ways = n->last_allocated != 0 ? nursery_ways_at(set, n->last_allocated) : 0;
-    const uint32_t way = ways != 0 ? (uint32_t)__builtin_ctz(ways) : 0;
-    return ways == 0 || nursery_state(set, way) != NURSERY_HELD || send_block(p, set, way);
+    struct nursery_block *latest = nursery_block_of(p->lane, n->last_allocated);
+    const bool is_held = n->last_allocated != 0 && latest->place == n->last_allocated;
+    return !is_held || send_block(p, latest);
 }
 
 static bool send_folds(struct lane_producer *p)
@@ -194,37 +190,11 @@ bool nursery_send_all(struct lane_producer *p)
     return true;
 }
 
-// Bit i: the state of way i is at most `most`.
-static uint32_t ways_in_state(const struct nursery_set *set, enum nursery_block_state most)
+// Sends what is held where another block belongs.
+static bool make_place(struct lane_producer *p, struct nursery_block *block)
 {
-    uint32_t ways = 0;
-    for (uint32_t way = 0; way < NURSERY_WAYS; way++) {
-        ways |= (uint32_t)(nursery_state(set, way) <= most) << way;
-    }
-    return ways;
-}
-
-// A place in `set` for another address: where there is nothing, else whoever matters less.
-static uint32_t displace(struct nursery *n, const struct nursery_set *set)
-{
-    const uint32_t vacant = ways_in_state(set, NURSERY_VACANT);
-    if (LIKELY(vacant != 0)) {
-        return (uint32_t)__builtin_ctz(vacant);
-    }
-    n->evicted_count++;
-    const uint32_t first = (uint32_t)(n->hold_count + n->direct_count) % NURSERY_WAYS;
-    const uint32_t sent = ways_in_state(set, NURSERY_SENT);
-    const uint32_t behind = sent >> first << first;
-    return sent == 0 ? first : (uint32_t)__builtin_ctz(behind != 0 ? behind : sent);
-}
-
-// Makes a place for a block at `address`, where its predecessor was if it is known.
-static bool
-make_place(struct lane_producer *p, struct nursery_set *set, uint64_t address, uint32_t *way)
-{
-    const uint32_t same = nursery_ways_at(set, address);
-    *way = same != 0 ? (uint32_t)__builtin_ctz(same) : displace(&p->lane->nursery, set);
-    return LIKELY(nursery_state(set, *way) != NURSERY_HELD) || send_block(p, set, *way);
+    p->lane->nursery.evicted_count += block->place != 0;
+    return !nursery_is_held(block) || send_block(p, block);
 }
 
 static bool
@@ -269,13 +239,11 @@ static void rise(struct nursery *n, uint64_t size_bytes)
 }
 
 // Keeps the size of a block that was just sent, for its free.
-static void
-remember_sent(struct nursery_set *set, uint32_t way, uint64_t address, uint64_t size_bytes)
+static void remember_sent(struct nursery_block *block, uint64_t address, uint64_t size_bytes)
 {
     if (size_bytes <= UINT32_MAX) {
-        set->slots[way] = (uint32_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
-        set->addresses[way] = address;
-        set->sizes[way] = (uint32_t)size_bytes;
+        block->kind = size_bytes;
+        block->place = nursery_place(address, NURSERY_SENT);
     }
 }
 
@@ -288,44 +256,41 @@ bool nursery_allocate_slowly(struct lane_producer *p,
     if (UNLIKELY(n->is_holding == 0)) {
         return send_allocation(p, address, size_bytes, slot);
     }
-    struct nursery_set *set = nursery_set_of(p->lane, address);
-    uint32_t way;
+    struct nursery_block *block = nursery_block_of(p->lane, address);
     if (nursery_may_hold(n, size_bytes)) {
-        if (UNLIKELY(!make_place(p, set, address, &way))) {
+        if (UNLIKELY(!make_place(p, block))) {
             return false;
         }
-        nursery_put(p->lane, set, way, address, (uint32_t)size_bytes, slot);
+        nursery_put(p->lane, block, address, (uint32_t)size_bytes, slot);
         return true;
     }
-    if (UNLIKELY(!prepare_to_rise(p, size_bytes) || !make_place(p, set, address, &way) ||
+    if (UNLIKELY(!prepare_to_rise(p, size_bytes) || !make_place(p, block) ||
                  !send_allocation(p, address, size_bytes, slot))) {
         return false;
     }
     rise(n, size_bytes);
-    remember_sent(set, way, address, size_bytes);
+    remember_sent(block, address, size_bytes);
     return true;
 }
 
-// If a block that was sent lies in one of `ways`, it is forgotten, and its bytes leave the sum.
-static void forget_sent(struct nursery *n, struct nursery_set *set, uint32_t ways)
+// If the block at `address` was sent and its size is known, it is forgotten, and leaves the sum.
+static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t address)
 {
-    const uint32_t way = ways != 0 ? (uint32_t)__builtin_ctz(ways) : 0;
-    if (ways != 0 && nursery_state(set, way) == NURSERY_SENT) {
-        set->slots[way] = (uint32_t)NURSERY_VACANT << NURSERY_STATE_SHIFT;
-        n->room_bytes += set->sizes[way];
+    if (block->place == nursery_place(address, NURSERY_SENT)) {
+        block->place = 0;
+        n->room_bytes += (uint32_t)block->kind;
     }
 }
 
 bool nursery_send_free(struct lane_producer *p,
-                       struct nursery_set *set,
-                       uint32_t ways,
+                       struct nursery_block *block,
                        uint64_t address,
                        bool is_temporary)
 {
     if (UNLIKELY(!nursery_pass_free(p, address, is_temporary))) {
         return false;
     }
-    forget_sent(&p->lane->nursery, set, ways);
+    forget_sent(&p->lane->nursery, block, address);
     return true;
 }
 
@@ -369,21 +334,17 @@ bool nursery_reallocate(struct lane_producer *p,
     if (n->is_holding == 0) {
         return pass_reallocation(p, old_address, address, size_bytes, slot);
     }
-    struct nursery_set *old_set = nursery_set_of(p->lane, old_address);
-    const uint32_t ways = nursery_ways_at(old_set, old_address);
-    const bool was_held =
-        ways != 0 && nursery_state(old_set, (uint32_t)__builtin_ctz(ways)) == NURSERY_HELD;
-    if (was_held || nursery_may_hold(n, size_bytes)) {
+    struct nursery_block *old_block = nursery_block_of(p->lane, old_address);
+    if (old_block->place == old_address || nursery_may_hold(n, size_bytes)) {
         return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
     }
-    forget_sent(n, old_set, ways);
-    struct nursery_set *set = nursery_set_of(p->lane, address);
-    uint32_t way;
-    if (!prepare_to_rise(p, size_bytes) || !make_place(p, set, address, &way) ||
+    forget_sent(n, old_block, old_address);
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (!prepare_to_rise(p, size_bytes) || !make_place(p, block) ||
         !pass_reallocation(p, old_address, address, size_bytes, slot)) {
         return false;
     }
     rise(n, size_bytes);
-    remember_sent(set, way, address, size_bytes);
+    remember_sent(block, address, size_bytes);
     return true;
 }

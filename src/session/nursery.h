@@ -2,8 +2,8 @@
 // nursery: most blocks die young, on the thread that made them; what becomes of them is settled
 // here and never sent one by one.
 //
-//   allocation --held--> set (by address) --freed in the same tick--> fold (by stack and size)
-//        |                 | tick over, set full, or new maximum          | tick over, or place
+//   allocation --held--> place (by address) --freed in the same tick--> fold (by stack and size)
+//        |                 | tick over, place taken, or new maximum          | tick over, or place
 //        taken
 //        |--not held-----> v                                              v
 //        `------------> ALLOC in the ring                           PAIR(S) in the ring
@@ -23,7 +23,7 @@
 // (nursery_layout.h says why neither loses nor doubles anything).
 //
 // A lane whose blocks mostly outlive their tick stops holding for a while. A busy one gets more
-// sets. Context: T, the lane's thread under the guard, not reentrant. Every call but
+// places. Context: T, the lane's thread under the guard, not reentrant. Every call but
 // nursery_begin's own must follow a nursery_begin of the same hook. False: recording is over for
 // good.
 #pragma once
@@ -51,14 +51,11 @@ bool nursery_allocate_slowly(struct lane_producer *p,
                              uint64_t size_bytes,
                              uint32_t slot) MUST_USE;
 bool nursery_send_free(struct lane_producer *p,
-                       struct nursery_set *set,
-                       uint32_t ways,
+                       struct nursery_block *block,
                        uint64_t address,
                        bool is_temporary) MUST_USE;
-bool nursery_fold_elsewhere(struct lane_producer *p,
-                            struct nursery_set *set,
-                            uint32_t way,
-                            bool is_temporary) MUST_USE;
+bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
+    MUST_USE;
 
 // Sends all that is held: before a stack's slot gets another meaning, and at the end.
 bool nursery_flush(struct lane_producer *p);
@@ -79,42 +76,32 @@ ALWAYS_INLINE void nursery_fence(void)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-ALWAYS_INLINE struct nursery_set *nursery_set_of(struct lane_header *lane, uint64_t address)
+// Where a block at `address` belongs.
+ALWAYS_INLINE struct nursery_block *nursery_block_of(struct lane_header *lane, uint64_t address)
 {
     const uint64_t granule = address >> 4; // blocks of most allocators lie 16 bytes apart
-    return lane_nursery_tables(lane)->sets + ((granule ^ granule >> 10) & lane->nursery.mask);
+    return lane_nursery_tables(lane)->blocks + ((granule ^ granule >> 12) & lane->nursery.mask);
 }
 
-// Bit i: way i holds `address`. At most one is set.
-ALWAYS_INLINE uint32_t nursery_ways_at(const struct nursery_set *set, uint64_t address)
+ALWAYS_INLINE bool nursery_is_held(const struct nursery_block *block)
 {
-    return (uint32_t)(set->addresses[0] == address) |
-           (uint32_t)(set->addresses[1] == address) << 1 |
-           (uint32_t)(set->addresses[2] == address) << 2 |
-           (uint32_t)(set->addresses[3] == address) << 3;
+    return block->place - 1 < NURSERY_ADDRESS_MASK;
 }
 
-ALWAYS_INLINE enum nursery_block_state nursery_state(const struct nursery_set *set, uint32_t way)
+ALWAYS_INLINE uint64_t nursery_place(uint64_t address, enum nursery_block_state state)
 {
-    return (enum nursery_block_state)(set->slots[way] >> NURSERY_STATE_SHIFT);
-}
-
-ALWAYS_INLINE void
-nursery_set_state(struct nursery_set *set, uint32_t way, enum nursery_block_state state)
-{
-    set->slots[way] = (set->slots[way] & NURSERY_SLOT_MASK) | (uint32_t)state
-                                                                  << NURSERY_STATE_SHIFT;
-}
-
-// The place of a key among the folds.
-ALWAYS_INLINE uint32_t nursery_fold_index(uint32_t slot, uint32_t size)
-{
-    return (slot * 0x9e3779b1u ^ size * 0x85ebca6bu) >> 24;
+    return address | (uint64_t)state << NURSERY_STATE_SHIFT;
 }
 
 ALWAYS_INLINE uint64_t nursery_fold_key(uint32_t slot, uint32_t size)
 {
     return NURSERY_FOLD_USED | (uint64_t)slot << 32 | size;
+}
+
+// The place of a key among the folds.
+ALWAYS_INLINE uint32_t nursery_fold_index(uint64_t key)
+{
+    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 56);
 }
 
 // Whether something that is held may mean the stack in `slot`.
@@ -155,22 +142,20 @@ ALWAYS_INLINE bool nursery_may_hold(const struct nursery *n, uint64_t size_bytes
     return size_bytes - 1 < NURSERY_SIZE_MAX && (int64_t)size_bytes <= n->room_bytes;
 }
 
-// Way `way` of `set`, which holds nothing that is not sent, becomes a HELD block.
+// `block`, where nothing is that was not sent, becomes HELD.
 ALWAYS_INLINE void nursery_put(struct lane_header *lane,
-                               struct nursery_set *set,
-                               uint32_t way,
+                               struct nursery_block *block,
                                uint64_t address,
                                uint32_t size,
                                uint32_t slot)
 {
     struct nursery *n = &lane->nursery;
-    const uint32_t index = (uint32_t)(set - lane_nursery_tables(lane)->sets);
-    n->touched[index / 64] |= (uint64_t)1 << index % 64;
+    const size_t line = (size_t)(block - lane_nursery_tables(lane)->blocks) / NURSERY_LINE;
+    n->touched[line / 64] |= (uint64_t)1 << line % 64;
     n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
-    set->addresses[way] = address;
-    set->sizes[way] = size;
+    block->kind = nursery_fold_key(slot, size);
     nursery_fence();
-    set->slots[way] = slot | (uint32_t)NURSERY_HELD << NURSERY_STATE_SHIFT;
+    block->place = address;
     nursery_fence();
     const uint64_t held = nursery_relaxed(&n->held_bytes) + size;
     atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
@@ -207,49 +192,41 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
     if (n->is_holding == 0 && LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
         return nursery_pass_block(p, address, size_bytes, slot);
     }
-    struct nursery_set *set = nursery_set_of(p->lane, address);
-    const uint32_t ways = nursery_ways_at(set, address);
-    const uint32_t way = (uint32_t)__builtin_ctz(ways | 1u << NURSERY_WAYS);
-    if (UNLIKELY(ways == 0 || !nursery_may_hold(n, size_bytes) ||
-                 nursery_state(set, way) >= NURSERY_HELD)) {
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (UNLIKELY(nursery_is_held(block) || !nursery_may_hold(n, size_bytes))) {
         return nursery_allocate_slowly(p, address, size_bytes, slot);
     }
-    nursery_put(p->lane, set, way, address, (uint32_t)size_bytes, slot);
+    nursery_put(p->lane, block, address, (uint32_t)size_bytes, slot);
     return true;
 }
 
-// Counts the HELD block in `way` of `set`, whose key `fold` has, as allocated and freed.
+// Counts a HELD block, whose key `fold` has, as allocated and freed.
 ALWAYS_INLINE void nursery_count(struct nursery *n,
                                  struct nursery_fold *fold,
-                                 struct nursery_set *set,
-                                 uint32_t way,
+                                 struct nursery_block *block,
                                  bool is_temporary)
 {
-    const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
     n->mark = fold->counts;
     nursery_fence();
-    set->slots[way] = slot | (uint32_t)NURSERY_FOLDING << NURSERY_STATE_SHIFT;
+    block->place |= nursery_place(0, NURSERY_FOLDING);
     nursery_fence();
     fold->counts = n->mark + 1 + ((uint64_t)is_temporary << 32);
     nursery_fence();
-    set->slots[way] = (uint32_t)NURSERY_VACANT << NURSERY_STATE_SHIFT;
+    block->place = 0;
     nursery_fence();
-    nursery_leave(n, set->sizes[way]);
+    nursery_leave(n, (uint32_t)block->kind);
 }
 
-// The HELD block in `way` of `set` is about to be freed.
+// A HELD block is about to be freed.
 ALWAYS_INLINE bool
-nursery_fold(struct lane_producer *p, struct nursery_set *set, uint32_t way, bool is_temporary)
+nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
-    const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
-    const uint32_t size = set->sizes[way];
     struct nursery_fold *fold =
-        lane_nursery_tables(p->lane)->folds + nursery_fold_index(slot, size);
-    if (UNLIKELY(fold->key != nursery_fold_key(slot, size) ||
-                 (uint32_t)fold->counts >= NURSERY_COUNT_MAX)) {
-        return nursery_fold_elsewhere(p, set, way, is_temporary);
+        lane_nursery_tables(p->lane)->folds + nursery_fold_index(block->kind);
+    if (UNLIKELY(fold->key != block->kind || (uint32_t)fold->counts >= NURSERY_COUNT_MAX)) {
+        return nursery_fold_elsewhere(p, block, is_temporary);
     }
-    nursery_count(&p->lane->nursery, fold, set, way, is_temporary);
+    nursery_count(&p->lane->nursery, fold, block, is_temporary);
     return true;
 }
 
@@ -275,13 +252,11 @@ ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
     if (n->is_holding == 0) {
         return nursery_pass_free(p, address, is_temporary);
     }
-    struct nursery_set *set = nursery_set_of(p->lane, address);
-    const uint32_t ways = nursery_ways_at(set, address);
-    const uint32_t way = (uint32_t)__builtin_ctz(ways | 1u << (NURSERY_WAYS - 1));
-    if (LIKELY(ways != 0 && nursery_state(set, way) == NURSERY_HELD)) {
-        return nursery_fold(p, set, way, is_temporary);
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (LIKELY(block->place == address)) {
+        return nursery_fold(p, block, is_temporary);
     }
-    return nursery_send_free(p, set, ways, address, is_temporary);
+    return nursery_send_free(p, block, address, is_temporary);
 }
 
 // The thread did something that is not recorded: what it frees next is not what it allocated last.

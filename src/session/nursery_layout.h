@@ -2,7 +2,7 @@
 // nursery_layout: the part of a lane that holds what its thread has not sent yet (nursery.h).
 //
 //   struct nursery          head, in the lane's header
-//   struct nursery_tables   folds: counts of pairs; sets: blocks, four to a cache line
+//   struct nursery_tables   folds: counts of pairs; blocks, each at the place of its address
 //
 // The thread T writes all of it. The recorder R reads it when the thread is gone, and takes it
 // (then it writes too) from a thread that stands still, under `owner`. So that nothing is lost or
@@ -19,12 +19,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define NURSERY_WAYS     4u
-#define NURSERY_SETS_MIN 64u
-#define NURSERY_SETS_MAX 1024u
-#define NURSERY_FOLDS    256u
-#define NURSERY_HISTORY  32u   // ticks
-#define NURSERY_USES     2048u // stacks' slots are told apart modulo this
+#define NURSERY_BLOCKS_MIN 256u
+#define NURSERY_BLOCKS_MAX 4096u
+#define NURSERY_LINE       4u // blocks in a cache line
+#define NURSERY_FOLDS      256u
+#define NURSERY_HISTORY    32u   // ticks
+#define NURSERY_USES       2048u // stacks' slots are told apart modulo this
 
 enum nursery_owner {
     NURSERY_FREE = 0,
@@ -33,20 +33,19 @@ enum nursery_owner {
 };
 
 enum nursery_block_state {
-    NURSERY_VACANT = 0,
+    NURSERY_HELD = 0, // so that such a place is the address itself
     NURSERY_SENT = 1, // kept so that its size is known when it is freed
-    NURSERY_HELD = 2,
-    NURSERY_FOLDING = 3,
-    NURSERY_SENDING = 4,
+    NURSERY_FOLDING = 2,
+    NURSERY_SENDING = 3,
 };
 
-#define NURSERY_STATE_SHIFT 24u
-#define NURSERY_SLOT_MASK   ((1u << NURSERY_STATE_SHIFT) - 1)
+#define NURSERY_STATE_SHIFT  56u // addresses have fewer bits
+#define NURSERY_ADDRESS_MASK (((uint64_t)1 << NURSERY_STATE_SHIFT) - 1)
+#define NURSERY_SLOT_MASK    ((1u << 24) - 1)
 
-struct nursery_set {
-    uint64_t addresses[NURSERY_WAYS];
-    uint32_t sizes[NURSERY_WAYS];
-    uint32_t slots[NURSERY_WAYS]; // slot | enum nursery_block_state << NURSERY_STATE_SHIFT
+struct nursery_block {
+    uint64_t place; // 0: vacant; or its address | enum nursery_block_state << NURSERY_STATE_SHIFT
+    uint64_t kind;  // the key of its fold
 };
 
 #define NURSERY_FOLD_USED    ((uint64_t)1 << 63)
@@ -62,7 +61,7 @@ struct nursery_tables {
     // What keeps folds that are in use from being displaced each time: pairs that found another's
     // key in their place and were sent by themselves.
     uint8_t passed_by[NURSERY_FOLDS];
-    struct nursery_set sets[NURSERY_SETS_MAX]; // mask + 1 of them in use
+    struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
 };
 #define NURSERY_BYTES (sizeof(struct nursery_tables))
 
@@ -79,28 +78,28 @@ struct nursery {
     int64_t room_bytes;             // a block may be held that is not larger
     int64_t low_room_bytes;         // lowest since the last TICK, for the present ceiling
     _Atomic uint64_t highest_bytes; // highest held_bytes since the last TICK
-    uint32_t mask;                  // sets in use - 1
+    uint32_t mask;                  // places in use - 1
     uint16_t is_holding;            // new blocks may be held
     uint16_t epoch;                 // of `uses`, 1 to 255; another one when all has been sent
     uint64_t last_allocated;        // address, if the thread's latest event allocated; else 0
     uint64_t mark;                  // see above
     uint64_t hold_count;            // blocks held since the last TICK
 
-    _Alignas(64) _Atomic uint64_t since_ms;  // time of the last TICK; all that is held is younger
-    _Atomic uint32_t owner;                  // enum nursery_owner
-    uint32_t tick_count;                     // of `history`, and for adapting
-    uint32_t evicted_count;                  // blocks that others displaced since the last TICK
-    uint32_t off_ticks;                      // ticks left until blocks are held again
-    uint32_t pause_ticks;                    // how long the latest pause in holding was
-    uint32_t trial_ticks;                    // ticks left until holding is judged
-    uint64_t direct_count;                   // blocks that were not held since the last TICK
-    uint64_t record_count;                   // records sent since then: of blocks, and of pairs
-    uint64_t window_blocks;                  // blocks since holding was judged last
-    uint64_t window_records;                 // records sent for them
-    int64_t ceiling_bytes;                   // while the sum is at most this, no maximum is new
-    int64_t start_bytes;                     // the sum at the last TICK
-    uint64_t touched[NURSERY_SETS_MAX / 64]; // bit set: a block of this set may be HELD
-    uint64_t folds_used[NURSERY_FOLDS / 64]; // bit set: the fold may have a key
+    _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all that is held is younger
+    _Atomic uint32_t owner;                 // enum nursery_owner
+    uint32_t tick_count;                    // of `history`, and for adapting
+    uint32_t evicted_count;                 // blocks that others displaced since the last TICK
+    uint32_t off_ticks;                     // ticks left until blocks are held again
+    uint32_t pause_ticks;                   // how long the latest pause in holding was
+    uint32_t trial_ticks;                   // ticks left until holding is judged
+    uint64_t direct_count;                  // blocks that were not held since the last TICK
+    uint64_t record_count;                  // records sent since then: of blocks, and of pairs
+    uint64_t window_blocks;                 // blocks since holding was judged last
+    uint64_t window_records;                // records sent for them
+    int64_t ceiling_bytes;                  // while the sum is at most this, no maximum is new
+    int64_t start_bytes;                    // the sum at the last TICK
+    uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: a line may have HELD ones
+    uint64_t folds_used[NURSERY_FOLDS / 64];                  // bit set: the fold may have a key
     struct nursery_moment history[NURSERY_HISTORY];
     uint8_t uses[NURSERY_USES]; // `epoch`: something held may mean a stack of such a slot
 };

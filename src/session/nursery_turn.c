@@ -26,7 +26,7 @@ enum {
 void nursery_init(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    n->mask = NURSERY_SETS_MIN - 1;
+    n->mask = NURSERY_BLOCKS_MIN - 1;
     n->epoch = 1;
     n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
     atomic_store_explicit(&n->since_ms, UINT64_MAX, memory_order_relaxed);
@@ -75,10 +75,10 @@ static void give_back(struct nursery *n)
     atomic_store_explicit(&n->owner, NURSERY_FREE, memory_order_release);
 }
 
-static void clear_sets(struct lane_producer *p)
+static void clear_blocks(struct lane_producer *p)
 {
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
-    __builtin_memset(tables->sets, 0, (p->lane->nursery.mask + 1) * sizeof(tables->sets[0]));
+    __builtin_memset(tables->blocks, 0, (p->lane->nursery.mask + 1) * sizeof(tables->blocks[0]));
 }
 
 static int64_t sum_of(const struct nursery *n)
@@ -105,7 +105,7 @@ static void pause_holding(struct lane_producer *p)
     n->pause_ticks = longer < PAUSE_TICKS_MAX ? longer : PAUSE_TICKS_MAX;
     n->off_ticks = n->pause_ticks;
     n->is_holding = 0;
-    clear_sets(p);
+    clear_blocks(p);
 }
 
 static void resume_holding(struct nursery *n)
@@ -154,12 +154,12 @@ static void adapt_holding(struct lane_producer *p)
     }
 }
 
-// A nursery in which blocks displace each other gets more sets. Sizes that it knew are forgotten.
+// A nursery in which blocks displace each other gets more places. Sizes that it knew are forgotten.
 static void adapt_size(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    if (n->evicted_count > (n->mask + 1) / 4 && n->mask + 1 < NURSERY_SETS_MAX) {
-        clear_sets(p);
+    if (n->evicted_count > (n->mask + 1) / 16 && n->mask + 1 < NURSERY_BLOCKS_MAX) {
+        clear_blocks(p);
         n->mask = n->mask * 4 + 3;
     }
     n->evicted_count = 0;
@@ -252,17 +252,15 @@ bool nursery_flush(struct lane_producer *p)
 }
 
 // Decides what was under way: see nursery_layout.h.
-static void finish_block(struct lane_producer *p, struct nursery_set *set, uint32_t way)
+static void finish_block(struct lane_producer *p, struct nursery_block *block)
 {
     const struct nursery *n = &p->lane->nursery;
-    if (nursery_state(set, way) == NURSERY_SENDING) {
-        nursery_set_state(set, way, p->pos >= n->mark ? NURSERY_SENT : NURSERY_HELD);
-    } else if (nursery_state(set, way) == NURSERY_FOLDING) {
-        const uint32_t slot = set->slots[way] & NURSERY_SLOT_MASK;
-        const struct nursery_fold *fold =
-            lane_nursery_tables(p->lane)->folds + nursery_fold_index(slot, set->sizes[way]);
-        const bool is_counted = fold->counts != n->mark;
-        nursery_set_state(set, way, is_counted ? NURSERY_VACANT : NURSERY_HELD);
+    const uint64_t state = block->place >> NURSERY_STATE_SHIFT;
+    const struct nursery_fold *fold =
+        lane_nursery_tables(p->lane)->folds + nursery_fold_index(block->kind);
+    const bool is_done = state == NURSERY_SENDING ? p->pos >= n->mark : fold->counts != n->mark;
+    if (state == NURSERY_SENDING || state == NURSERY_FOLDING) {
+        block->place = is_done ? 0 : block->place & NURSERY_ADDRESS_MASK;
     }
 }
 
@@ -274,13 +272,12 @@ bool nursery_recover(struct lane_producer *p)
     }
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
     uint64_t held = 0;
-    for (uint32_t i = 0; i < (n->mask + 1) * NURSERY_WAYS; i++) {
-        struct nursery_set *set = tables->sets + i / NURSERY_WAYS;
-        const uint32_t way = i % NURSERY_WAYS;
-        finish_block(p, set, way);
-        if (nursery_state(set, way) == NURSERY_HELD) {
-            held += set->sizes[way];
-            n->touched[i / NURSERY_WAYS / 64] |= (uint64_t)1 << i / NURSERY_WAYS % 64;
+    for (uint32_t i = 0; i <= n->mask; i++) {
+        struct nursery_block *block = tables->blocks + i;
+        finish_block(p, block);
+        if (nursery_is_held(block)) {
+            held += (uint32_t)block->kind;
+            n->touched[i / NURSERY_LINE / 64] |= (uint64_t)1 << i / NURSERY_LINE % 64;
         }
     }
     for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {

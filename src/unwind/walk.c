@@ -282,16 +282,22 @@ void unwind_thread_walk(struct unwind_thread *thread,
     }
 }
 
-// The same steps as in walk_fresh, but few, and nothing is written: the remembered walk stays.
+// The same steps as in walk_fresh, but few, and nothing is written: the remembered walk stays. The
+// words are read back first, while the first rule is on its way from memory.
 uint64_t unwind_again_by_steps(const struct unwind_thread *thread, const struct unwind_regs *start)
 {
     const struct remembered *r = &thread->remembered;
-    uint32_t known = r->count;
-    if (UNLIKELY(!stack_bounds_hold(&thread->bounds, start->sp))) {
-        return 0;
-    }
     const struct rule_view rules = rule_cache_view();
     struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    rule_cache_prefetch(rules, regs.pc);
+    uint32_t known = r->count;
+    while (known > 0 && r->states[known - 1].sp < regs.sp) {
+        known--;
+    }
+    if (UNLIKELY(!stack_bounds_hold(&thread->bounds, regs.sp))) {
+        return 0;
+    }
+    const uint32_t intact_words = remembered_read_back(r, known);
     uint64_t fresh[UNWIND_AGAIN_STEPS];
     uint32_t steps = 0;
     for (;; steps++) {
@@ -301,7 +307,7 @@ uint64_t unwind_again_by_steps(const struct unwind_thread *thread, const struct 
         if (UNLIKELY(known == 0)) {
             return 0;
         }
-        if (remembered_is_at(r, known - 1, &regs)) {
+        if (remembered_proves(r, known - 1, &regs, intact_words)) {
             break;
         }
         const uint64_t sp = regs.sp;
@@ -314,9 +320,6 @@ uint64_t unwind_again_by_steps(const struct unwind_thread *thread, const struct 
         if (UNLIKELY(step_common(rule, &regs, thread->bounds.top) != STEP_OK || regs.sp <= sp)) {
             return 0;
         }
-    }
-    if (UNLIKELY(remembered_read_back(r, known) != r->states[known].first_word)) {
-        return 0;
     }
     uint64_t name = r->frames[known - 1].name;
     while (steps > 0) {
