@@ -60,6 +60,12 @@ function(cairn_target_library name)
     endforeach()
 endfunction()
 
+# Unit tests are written with cmocka; for other machines there is a part of it in tests/aarch64.
+if(CAIRN_PRELOAD_ONLY)
+    add_library(cmocka INTERFACE)
+    target_include_directories(cmocka INTERFACE "${CMAKE_SOURCE_DIR}/tests/aarch64")
+endif()
+
 # cairn_test(unit.folder.noun SOURCES x_test.c ... LIBS cairn_folder ...): a cmocka program in ctest.
 function(cairn_test name)
     if(NOT BUILD_TESTING)
@@ -74,6 +80,9 @@ function(cairn_test name)
         RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unit")
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+    if(CMAKE_CROSSCOMPILING)
+        set_tests_properties(${name} PROPERTIES ENVIRONMENT CAIRN_TEST_SHORT=1)
+    endif()
 endfunction()
 
 # cairn_fuzzer(name SOURCES fuzz_x.c ... LIBS cairn_folder ... SEEDS file-or-folder ...): a fuzz target. With

@@ -55,19 +55,75 @@ static struct unwind_thread *prepare_walker(uint32_t index, uint32_t max_frames)
     return memory != NULL ? unwind_thread_init(memory, max_frames, max_frames) : NULL;
 }
 
-// Reserves room and writes the event there. False if there is none.
+static struct deferred_event *event_at(const struct deferred *d, uint32_t at)
+{
+    return (struct deferred_event *)(void *)(d->memory + at);
+}
+
+static uint32_t used_of(uint64_t room)
+{
+    return (uint32_t)room;
+}
+
+// Relaxed, as all of this: it happens on one thread.
+static bool change_room(struct deferred *d, uint64_t from, uint64_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&d->room, &from, to, memory_order_relaxed,
+                                                   memory_order_relaxed);
+}
+
+// The room, after `used` was moved past events whose writers have not yet done so, since we
+// interrupted them, or never will.
+static uint64_t settle(struct deferred *d)
+{
+    for (;;) {
+        const uint64_t room = atomic_load_explicit(&d->room, memory_order_relaxed);
+        if (used_of(room) > DEFERRED_BYTES - sizeof(struct deferred_event)) {
+            return room;
+        }
+        const uint32_t taken =
+            atomic_load_explicit(&event_at(d, used_of(room))->bytes, memory_order_relaxed);
+        if (taken == 0) {
+            return room;
+        }
+        (void)change_room(d, room, room + taken);
+    }
+}
+
+// Takes room for an event. If there is none it takes none any more until the buffer is empty, so
+// that no event is kept without those before it. NULL then.
+static struct deferred_event *take_room(struct deferred *d, uint32_t bytes)
+{
+    for (;;) {
+        const uint64_t room = settle(d);
+        const uint32_t at = used_of(room);
+        if (at > DEFERRED_BYTES || bytes > DEFERRED_BYTES - at) {
+            if (change_room(d, room, room | DEFERRED_CLOSED)) {
+                return NULL;
+            }
+            continue;
+        }
+        struct deferred_event *event = event_at(d, at);
+        uint32_t taken = 0;
+        if (atomic_compare_exchange_strong_explicit(&event->bytes, &taken, bytes,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            // Fails if a handler that interrupted us here has done it for us.
+            (void)change_room(d, room, room + bytes);
+            return event;
+        }
+    }
+}
+
+// Takes room and writes the event there. False if there is none.
 static bool
 write_event(struct deferred *d, const struct event *event, const struct unwind_walk *walk)
 {
     const uint32_t bytes =
         (uint32_t)(sizeof(struct deferred_event) + walk->count * sizeof(struct unwind_frame));
-    // Relaxed: only handlers on this very thread compete; they run to their end before we go on.
-    const uint32_t at = atomic_fetch_add_explicit(&d->used, bytes, memory_order_relaxed);
-    if (at > DEFERRED_BYTES || bytes > DEFERRED_BYTES - at) {
+    struct deferred_event *out = take_room(d, bytes);
+    if (out == NULL) {
         return false;
     }
-    struct deferred_event *out = (struct deferred_event *)(void *)(d->memory + at);
-    out->bytes = bytes;
     out->count = walk->count;
     out->flags = walk->flags;
     out->name = walk->name;
@@ -79,7 +135,8 @@ write_event(struct deferred *d, const struct event *event, const struct unwind_w
         __builtin_memcpy(out->frames, walk->frames, walk->count * sizeof(struct unwind_frame));
     }
     atomic_signal_fence(memory_order_release);
-    atomic_store_explicit(&out->is_ready, 1, memory_order_relaxed); // same thread: see the fence
+    // Same thread: see the fence.
+    atomic_store_explicit(&out->state, DEFERRED_READY, memory_order_relaxed);
     return true;
 }
 
@@ -116,29 +173,59 @@ void deferred_put(struct deferred *d,
     }
 }
 
+// Sends an event if it is ready. One whose writer, or whose sending, was left half way is counted.
+static void send_event(struct deferred_event *event,
+                       void (*send)(void *context, const struct deferred_event *event),
+                       void *context)
+{
+    const uint32_t state = atomic_load_explicit(&event->state, memory_order_relaxed);
+    if (state == DEFERRED_READY) {
+        atomic_signal_fence(memory_order_acquire);
+        atomic_store_explicit(&event->state, DEFERRED_SENDING, memory_order_relaxed);
+        send(context, event);
+    } else if (state != DEFERRED_SENT) {
+        session_count(process_session(), LOST_reentrant, 1);
+    }
+    atomic_store_explicit(&event->state, DEFERRED_SENT, memory_order_relaxed);
+}
+
+// Sends what lies between `at` and `end`.
+static void send_range(struct deferred *d,
+                       uint32_t at,
+                       uint32_t end,
+                       void (*send)(void *context, const struct deferred_event *event),
+                       void *context)
+{
+    while (at + sizeof(struct deferred_event) <= end) {
+        struct deferred_event *event = event_at(d, at);
+        const uint32_t bytes = atomic_load_explicit(&event->bytes, memory_order_relaxed);
+        if (bytes == 0) {
+            return; // closed before the end of the memory
+        }
+        send_event(event, send, context);
+        at += bytes;
+    }
+}
+
 void deferred_drain(struct deferred *d,
                     void (*send)(void *context, const struct deferred_event *event),
                     void *context)
 {
     deferred_forget_walkers(d);
-    uint32_t at = 0;
-    uint32_t used = atomic_load_explicit(&d->used, memory_order_relaxed);
-    do {
+    // Handlers may take more room at any time, which makes the exchanges fail, and whoever drains
+    // may be left at any time: then the next one goes on where `room` says.
+    for (;;) {
+        const uint64_t room = settle(d);
+        const uint32_t used = used_of(room);
         const uint32_t end = used < DEFERRED_BYTES ? used : DEFERRED_BYTES;
-        while (at + sizeof(struct deferred_event) <= end) {
-            struct deferred_event *event = (struct deferred_event *)(void *)(d->memory + at);
-            if (atomic_load_explicit(&event->is_ready, memory_order_relaxed) == 0) {
-                break; // overflowed, and counted as such, or abandoned
-            }
-            atomic_signal_fence(memory_order_acquire);
-            send(context, event);
-            at += event->bytes;
+        send_range(d, (uint32_t)(room >> 32), end, send, context);
+        const uint64_t all_sent = (uint64_t)end << 32 | used;
+        if (!change_room(d, room, all_sent)) {
+            continue;
         }
-        // Zeros, so that whatever is reserved next is not ready before it is written; also behind
-        // an abandoned event. An interrupt between this and the exchange reserves behind `used` and
-        // makes the exchange fail.
-        __builtin_memset(d->memory, 0, end);
-        // Relaxed: same thread.
-    } while (!atomic_compare_exchange_strong_explicit(&d->used, &used, 0, memory_order_relaxed,
-                                                      memory_order_relaxed));
+        __builtin_memset(d->memory, 0, end); // what is free must be zero
+        if (change_room(d, all_sent, 0)) {
+            return;
+        }
+    }
 }

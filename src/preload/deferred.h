@@ -9,16 +9,19 @@
 //
 //   memory: | event, frames | event, frames | ... used
 //
-// Handlers may interrupt handlers here too, hence: a place is reserved by one atomic add, and an
-// event becomes ready when it is complete. All those that interrupted somebody are done when he
-// goes on, so the owner finds every event ready, except one whose handler left by longjmp.
+// Handlers may interrupt handlers here too, hence: a place is taken by writing its length where
+// the free room begins, which one of them does first; whoever finds a length there moves `used`
+// past it. An event becomes ready when it is complete. All those that interrupted somebody are done
+// when he goes on, so the owner finds every event ready, except those whose handlers left by
+// longjmp: they are stepped over, and counted.
 //
 // The walk needs memory that the interrupted walk does not use: a few walkers for the whole
 // process, taken by setting a bit of process_page.walkers, mapped when first needed and kept. Each
 // thread notes which it has, so that a handler that left by longjmp does not keep one for ever.
 //
 // Context: T; deferred_put in signal handlers, the rest by the lane's thread under the guard.
-// Failure: LOST_reentrant counts events for which there was no room.
+// Failure: LOST_reentrant counts events for which there was no room, and those left half written
+// or half sent.
 #pragma once
 
 #include <stdatomic.h>
@@ -27,7 +30,8 @@
 
 #include "unwind/unwind.h"
 
-#define DEFERRED_BYTES (32u << 10)
+#define DEFERRED_BYTES  (32u << 10)
+#define DEFERRED_CLOSED UINT32_MAX
 
 enum event_kind {
     EVENT_ALLOC = 1,
@@ -59,11 +63,18 @@ struct mapping_event {
     struct mapping_change change;
 };
 
+enum deferred_state {
+    DEFERRED_TAKEN = 0, // being written
+    DEFERRED_READY = 1,
+    DEFERRED_SENDING = 2,
+    DEFERRED_SENT = 3,
+};
+
 struct deferred_event {
-    _Atomic uint32_t is_ready;
-    uint32_t bytes; // with its frames
-    uint32_t count; // of frames
-    uint32_t flags; // enum unwind_flags
+    _Atomic uint32_t state; // enum deferred_state
+    _Atomic uint32_t bytes; // with its frames; 0 where the free room begins
+    uint32_t count;         // of frames
+    uint32_t flags;         // enum unwind_flags
     uint64_t name;
     struct event event;
     struct mapping_change mapping; // EVENT_MAPPING
@@ -71,8 +82,9 @@ struct deferred_event {
 };
 
 struct deferred {
-    uint8_t *memory; // DEFERRED_BYTES; borrowed from the lane
-    _Atomic uint32_t used;
+    uint8_t *memory;          // DEFERRED_BYTES, zero where free; borrowed from the lane
+    _Atomic uint64_t room;    // low half: `used`, or DEFERRED_CLOSED if an event did not fit; high
+                              // half: how much of that has been sent. 0: nothing to do.
     _Atomic uint32_t walkers; // bit i: walker i is in use by a handler on this thread
 };
 

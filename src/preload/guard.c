@@ -77,5 +77,5 @@ void guard_drain(struct thread_state *t)
         guard_take(t);
         deferred_drain(&t->deferred, record_deferred, t);
         guard_release(t);
-    } while (atomic_load_explicit(&t->deferred.used, memory_order_relaxed) != 0);
+    } while (atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
 }

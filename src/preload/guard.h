@@ -52,7 +52,7 @@ ALWAYS_INLINE void guard_leave(struct thread_state *t)
 {
     guard_release(t);
     // Relaxed: written by handlers on this thread only.
-    if (UNLIKELY(atomic_load_explicit(&t->deferred.used, memory_order_relaxed) != 0)) {
+    if (UNLIKELY(atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0)) {
         guard_drain(t);
     }
 }

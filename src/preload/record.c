@@ -46,6 +46,9 @@ ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
 static NOINLINE void
 check_walk(struct thread_state *t, const struct unwind_regs *caller, const struct unwind_walk *walk)
 {
+    if ((walk->flags & UNWIND_NOT_REMEMBERED) == 0) { // else it was a walk in full itself
+        session_count(t->producer.session, NOTE_unwind_checks, 1);
+    }
     if (unwind_thread_check(t->unwind, caller, walk) != UNWIND_SAME) {
         session_count(t->producer.session, NOTE_unwind_differences, 1);
     }

@@ -36,6 +36,9 @@ void lane_producer_init(struct lane_producer *p,
 void lane_producer_rewind(struct lane_producer *p)
 {
     p->pos = atomic_load_explicit(&p->lane->write_pos, memory_order_relaxed); // our own
+    if (p->tick_pos > p->pos) {
+        p->clock_ms = UINT64_MAX; // it is forgotten too: the next event needs another
+    }
     set_limit(p);
 }
 
@@ -186,6 +189,7 @@ bool lane_producer_send_tick(struct lane_producer *p, uint64_t now_ms)
     }
     *word = wire_word(WIRE_TICK, now_ms);
     lane_producer_advance(p, 1);
+    p->tick_pos = p->pos;
     p->clock_ms = now_ms;
     return true;
 }

@@ -53,6 +53,7 @@ struct lane_producer {
     uint64_t soft_limit;
     uint64_t ring_bytes;
     uint64_t clock_ms; // of the last TICK
+    uint64_t tick_pos; // where that ends
     bool pressed;      // half full was seen since the last growth
 };
 

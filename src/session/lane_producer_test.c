@@ -182,6 +182,28 @@ static void random_records_arrive_whole_and_in_order(void **state)
     }
 }
 
+static void a_tick_that_was_forgotten_is_written_again_and_no_other(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    struct lane_producer *p = &f.producer;
+    atomic_store(&f.mapping.header->clock_ms, 7);
+    for (uint64_t round = 0; round < 3; round++) {
+        assert_true(lane_producer_tick(p));
+        assert_int_equal(p->pos, 8);
+        lane_producer_rewind(p);
+        assert_int_equal(p->pos, 0);
+    }
+    assert_true(lane_producer_tick(p));
+    lane_producer_publish(p);
+    *lane_producer_reserve(p, 1) = 0;
+    lane_producer_advance(p, 1);
+    lane_producer_rewind(p);
+    assert_true(lane_producer_tick(p)); // the same moment, and it was told
+    assert_int_equal(p->pos, 8);
+    close_fixture(&f);
+}
+
 static void every_kind_of_record_has_its_layout(void **state)
 {
     (void)state;
@@ -384,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_record_has_its_layout),
+        cmocka_unit_test(a_tick_that_was_forgotten_is_written_again_and_no_other),
         cmocka_unit_test(random_records_arrive_whole_and_in_order),
         cmocka_unit_test(the_recorder_is_woken_once_per_half_ring),
         cmocka_unit_test(a_pressed_ring_doubles_when_empty_up_to_its_bound),

@@ -49,11 +49,11 @@
 #define SESSION_FRAMES_DEFAULT 512u
 
 // Events that are missing from the profile. All are zero in a healthy run.
-#define SESSION_LOSS_COUNTERS(X)                                            \
- X(no_process_slot, "events of processes beyond the 1024th at one time")    \
- X(no_lane, "events of threads beyond the 4096th at one time")              \
- X(reentrant, "events in signal handlers that interrupted cairn too often") \
- X(lane_timeout, "events dropped because the recorder stood still")         \
+#define SESSION_LOSS_COUNTERS(X)                                          \
+ X(no_process_slot, "events of processes beyond the 1024th at one time")  \
+ X(no_lane, "events of threads beyond the 4096th at one time")            \
+ X(reentrant, "events in signal handlers that interrupted or left cairn") \
+ X(lane_timeout, "events dropped because the recorder stood still")       \
  X(corrupt_lane, "lanes closed because the program overwrote them")
 
 // Things that are less good than they could be, without any event being lost.
@@ -62,7 +62,8 @@
  X(unfinished_stacks, "stacks that end before the thread's entry")           \
  X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")         \
  X(producer_waits, "times a thread waited for the recorder")                 \
- X(unwind_differences, "stacks that --check-unwind found to be wrong")
+ X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")     \
+ X(unwind_differences, "stacks that CAIRN_CHECK_UNWIND found to be wrong")
 
 enum session_counter {
 #define X(name, text) LOST_##name,

@@ -3,6 +3,7 @@
 #include "unwind/cfi.h"
 
 #include "base/cursor.h"
+#include "strip_arch.h"
 
 enum cfa_op {
     // The two high bits tell; the low six are an operand.

@@ -120,8 +120,9 @@ void module_table_refresh(void)
     atomic_flag_clear_explicit(&g_modules.refreshing, memory_order_release);
 }
 
-// The program headers of a module, read from the image that the loader mapped. Empty if the image
-// does not begin with an ELF header of our kind.
+// The program headers of a module, read from the image that the loader mapped: its first page,
+// which is whole in memory though the module may be shorter. Empty if the image does not begin with
+// an ELF header of our kind.
 static struct bytes program_headers(const struct module_span *span)
 {
     const Elf64_Ehdr *elf = (const Elf64_Ehdr *)span->start;
@@ -129,7 +130,7 @@ static struct bytes program_headers(const struct module_span *span)
     bool is_elf = ident[EI_MAG0] == ELFMAG0 && ident[EI_MAG1] == ELFMAG1 &&
                   ident[EI_MAG2] == ELFMAG2 && ident[EI_MAG3] == ELFMAG3 &&
                   ident[EI_CLASS] == ELFCLASS64;
-    if (span->end - span->start < PAGE_BYTES || !is_elf || elf->e_phentsize != sizeof(Elf64_Phdr)) {
+    if (!is_elf || elf->e_phentsize != sizeof(Elf64_Phdr)) {
         return (struct bytes){NULL, 0};
     }
     uint64_t len = (uint64_t)elf->e_phnum * sizeof(Elf64_Phdr);

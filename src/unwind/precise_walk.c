@@ -2,9 +2,11 @@
 // precise_walk: see precise_walk.h.
 #include "unwind/precise_walk.h"
 
+#include "capture_arch.h"
 #include "unwind/cfi.h"
 #include "unwind/module_table.h"
 #include "unwind/self_memory.h"
+#include "unwind/signal_frame.h"
 #include "unwind/step.h"
 
 // Frames of ours between precise_walk_self and the frame of `start`; far fewer are real.
@@ -39,15 +41,25 @@ struct code {
     struct eh_function function;
     enum err err;  // ERR_NOT_FOUND: no table covers it
     bool is_entry; // see eh_begins_function()
+    bool is_signal_frame;
+    bool is_stub;
 };
 
 static void find_code(const struct unwind_source *source, uint64_t ret_addr, struct code *code)
 {
     code->err = ERR_NOT_FOUND;
     code->is_entry = false;
+    code->is_signal_frame = false;
+    code->is_stub = false;
     if (source->find_table(source, ret_addr - 1, &code->table)) {
         code->err = eh_find(&code->table, ret_addr - 1, &code->function);
         code->is_entry = code->err == ERR_NOT_FOUND && eh_begins_function(&code->table, ret_addr);
+    }
+    if (code->err != ERR_OK || code->function.signal_frame) {
+        code->is_signal_frame = signal_frame_begins(source->memory, ret_addr);
+        code->is_entry = code->is_entry && !code->is_signal_frame;
+        code->is_stub = code->err == ERR_NOT_FOUND && !code->is_signal_frame &&
+                        signal_frame_is_in_stub(source->memory, ret_addr - 1);
     }
 }
 
@@ -58,6 +70,12 @@ static enum step_result step(const struct unwind_source *source,
 {
     if (code->is_entry) {
         return STEP_LAST;
+    }
+    if (code->is_signal_frame) {
+        return signal_frame_step(source->memory, cpu) == ERR_OK ? STEP_OK : STEP_UNREADABLE;
+    }
+    if (code->is_stub) {
+        return signal_frame_step_from_stub(cpu) == ERR_OK ? STEP_OK : STEP_UNFINISHED;
     }
     if (code->err == ERR_NOT_FOUND) {
         *used_frame_pointer = true;

@@ -8,6 +8,7 @@
 #include "unwind/module_table.h"
 #include "unwind/rule.h"
 #include "unwind/rule_compile.h"
+#include "unwind/signal_frame.h"
 
 #define FIRST_LOG2 14u // 16 KiB
 #define LAST_LOG2  22u // 4 MiB
@@ -86,7 +87,7 @@ static void grow(struct rule_table *old)
     atomic_flag_clear_explicit(&g_growing, memory_order_release);
 }
 
-static uint64_t compile(uint64_t ret_addr)
+static uint64_t rule_by_tables(uint64_t ret_addr)
 {
     struct module_span span;
     struct eh_table table;
@@ -98,6 +99,19 @@ static uint64_t compile(uint64_t ret_addr)
         return rule_stopping(RULE_NO_TABLE);
     }
     return rule_from_table(&table, ret_addr);
+}
+
+static uint64_t compile(uint64_t ret_addr)
+{
+    const uint64_t rule = rule_by_tables(ret_addr);
+    // Tables are silent, or wrong, about some ways back from a signal handler.
+    if ((rule & (RULE_STOP | RULE_SIGNAL)) != 0 && signal_frame_begins_here(ret_addr)) {
+        return signal_frame_rule();
+    }
+    if (rule == rule_stopping(RULE_NO_TABLE) && signal_frame_is_in_stub_here(ret_addr - 1)) {
+        return rule_stopping(RULE_COMPLEX);
+    }
+    return rule;
 }
 
 NOINLINE uint64_t rule_cache_fill(struct rule_view view, uint64_t pc)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "registers_arch.h"
+#include "strip_arch.h"
 #include "unwind/rule.h"
 
 // All that a compact rule needs of a frame. pc is to be looked up at pc - 1.

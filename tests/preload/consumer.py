@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 BUILD = os.environ.get("CAIRN_BUILD", "build")
 LIBRARY = os.path.join(BUILD, "lib/cairn/libcairn_preload.so")
 PROGRAMS = os.path.join(BUILD, "tests/preload/programs")
+EMULATOR = os.environ.get("CAIRN_EMULATOR", "").split()  # what programs of another machine run under
 
 PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (128 << 10)
@@ -408,7 +409,7 @@ class Session:
 
     def run(self, *command, timeout=60, env=None, **options):
         """Runs a program to its end and drains what it left. Returns the CompletedProcess."""
-        result = subprocess.run(command, env=env or self.environment(), timeout=timeout,
+        result = subprocess.run([*EMULATOR, *command], env=env or self.environment(), timeout=timeout,
                                 capture_output=True, text=True, **options)
         self.settle()
         return result

@@ -2,8 +2,6 @@
 // stack_probe: see stack_probe.h. Compiled with frame pointers, as the hooks are.
 #include "stack_probe.h"
 
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +9,7 @@
 
 #include "base/hash.h"
 #include "session/wire.h"
+#include "stack_oracle.h"
 #include "unwind/frame_sink.h"
 #include "unwind/precise_walk.h"
 
@@ -68,34 +67,38 @@ static void compare(struct stack_probe *probe,
     }
 }
 
-static __attribute__((noinline)) void compare_with_libunwind(struct stack_probe *probe,
-                                                             const struct unwind_regs *start,
-                                                             const struct unwind_walk *walk)
-{
-    unw_context_t context;
-    unw_cursor_t cursor;
-    unw_getcontext(&context);
-    unw_init_local(&cursor, &context);
+struct oracle_walk {
     struct frame_sink sink;
-    frame_sink_init(&sink, probe->sink_memory, probe->max_frames);
-    bool reached = false;
-    unw_word_t inner_pc = 0;
-    do {
-        unw_word_t pc = 0;
-        unw_word_t sp = 0;
-        unw_get_reg(&cursor, UNW_REG_IP, &pc);
-        unw_get_reg(&cursor, UNW_REG_SP, &sp);
-        reached = reached || (pc == start->pc && sp == start->sp);
-        bool is_exact = pc == probe->entry_pc || (inner_pc != 0 && inner_pc == probe->restorer_pc);
-        inner_pc = pc;
-        if (reached && pc != 0) {
-            frame_sink_push(&sink, pc + (is_exact ? 1 : 0));
-        }
-    } while (unw_step(&cursor) > 0);
+    const struct unwind_regs *start;
+    uint64_t entry_pc;
+    bool reached; // the frame that the walk began with
+};
+
+static void take_frame(void *context, const struct oracle_frame *frame)
+{
+    struct oracle_walk *walk = context;
+    walk->reached = walk->reached || (frame->pc == walk->start->pc && frame->sp == walk->start->sp);
+    if (walk->reached && frame->pc != 0) {
+        const bool is_exact = frame->was_interrupted || frame->pc == walk->entry_pc;
+        frame_sink_push(&walk->sink, frame->pc + (is_exact ? 1 : 0));
+    }
+}
+
+static void compare_with_oracle(struct stack_probe *probe,
+                                const struct unwind_regs *start,
+                                const struct unwind_walk *walk)
+{
+    struct oracle_walk oracle = {.start = start, .entry_pc = probe->entry_pc};
+    frame_sink_init(&oracle.sink, probe->sink_memory, probe->max_frames);
+    stack_oracle_walk(probe->restorer_pc, take_frame, &oracle);
     struct unwind_walk want;
-    frame_sink_finish(&sink, &want);
-    compare(probe, "libunwind", walk, &want);
-    probe->against_libunwind++;
+    frame_sink_finish(&oracle.sink, &want);
+    if (probe->root_pc != 0 && (want.count == 0 || want.frames[0].pc != probe->root_pc)) {
+        probe->oracle_gave_up++;
+        return;
+    }
+    compare(probe, stack_oracle_name, walk, &want);
+    probe->against_oracle++;
 }
 
 static void compare_with_precise(struct stack_probe *probe,
@@ -224,8 +227,9 @@ void stack_probe_walk(struct stack_probe *probe,
     // which half of the registers are the new ones, and each unwinder ends in its own nonsense.
     bool is_nonsense = probe->root_pc != 0 && walk.frames[0].pc != probe->root_pc;
     probe->nonsense += is_nonsense;
-    if (sample % 16 == 1 && !probe->has_no_tables && !is_nonsense) {
-        compare_with_libunwind(probe, start, &walk);
+    const bool is_guessed = (walk.flags & UNWIND_USED_FRAME_POINTER) != 0; // oracles stop there
+    if (sample % 16 == 1 && !probe->oracle_is_blind && !is_guessed && !is_nonsense) {
+        compare_with_oracle(probe, start, &walk);
     }
 }
 

@@ -3,8 +3,8 @@
 //
 // Each probe compares the incremental walk with a full one, with the name that comes without one
 // where it can, and with the tree's shadow stack; a
-// sample of them also with the precise walk and with libunwind. The first difference is kept as a
-// text, since cmocka's assertions work in the main thread only.
+// sample of them also with the precise walk and with another unwinder (stack_oracle.h). The first
+// difference is kept as a text, since cmocka's assertions work in the main thread only.
 #pragma once
 
 #include <stdbool.h>
@@ -20,9 +20,9 @@ struct stack_probe {
     void *sink_memory; // for the oracles' stacks
     uint32_t max_frames;
     bool has_async_nodes; // the shadow stack may be half written: do not use it
-    uint64_t root_pc;     // if not 0: walks that do not end there are not held against libunwind
-    bool has_no_tables;   // libunwind is no oracle: do not use it
-    // Where libunwind's pcs are not return addresses, or 0:
+    uint64_t root_pc;     // if not 0: walks that do not end there are not held against the oracle
+    bool oracle_is_blind; // it cannot step through these stacks
+    // Where the oracle's pcs are not return addresses, or 0:
     uint64_t entry_pc;    // __start_context
     uint64_t restorer_pc; // where signal handlers return to; the next frame was interrupted
     // What has been seen:
@@ -34,7 +34,8 @@ struct stack_probe {
     uint64_t cut;
     uint64_t remembered;
     uint64_t again; // named by unwind_thread_again
-    uint64_t against_libunwind;
+    uint64_t against_oracle;
+    uint64_t oracle_gave_up; // did not come to root_pc, as libgcc does not from a linkage stub
     uint64_t against_precise;
     uint64_t frames;
     uint64_t frames_changed;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "strip_arch.h"
 
 // What a walk starts from; see unwind.h.
 struct unwind_regs {
@@ -17,21 +18,13 @@ struct unwind_regs {
     uint64_t fp; // of the caller
 };
 
-// Removes a pointer authentication code. XPACLRI is in the hint space: a no-op on older cores.
-ALWAYS_INLINE uint64_t unwind_strip_return_address(uint64_t ret_addr)
-{
-    register uint64_t x30 __asm__("x30") = ret_addr;
-    __asm__("hint #7" : "+r"(x30));
-    return x30;
-}
-
 // The caller of the function that this is expanded in. That function must be compiled with
 // -fno-omit-frame-pointer.
 ALWAYS_INLINE struct unwind_regs unwind_caller_regs(void)
 {
     const uint64_t *frame = (const uint64_t *)__builtin_frame_address(0);
     return (struct unwind_regs){
-        .pc = unwind_strip_return_address(frame[1]),
+        .pc = arch_strip(frame[1]),
         .sp = (uint64_t)__builtin_dwarf_cfa(),
         .fp = frame[0],
     };
