@@ -21,7 +21,9 @@ export function FilterScope(props: { readonly children: ComponentChildren }): JS
   const address = useAddress();
   const knows = useKnows();
   const isOn = isFiltered(address);
-  const asked = useAsk(isOn ? 'summary' : null, { ...filterParams(address), limit: '1' }, summary);
+  // The same question as the summary's own, so that both share one answer.
+  const diff = address.view === 'summary' ? address.diff : '';
+  const asked = useAsk(isOn ? 'summary' : null, { ...filterParams(address), diff }, summary);
   // What is sorted by must be something that the file knows.
   const cost = knows(address.cost) ? address.cost : (ALL_COSTS.find(knows) ?? address.cost);
   useEffect(() => go({ cost }, 'refine'), [cost]);
