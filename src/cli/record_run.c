@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "cli/command.h"
+#include "cli/names_ahead.h"
 #include "cli/output_name.h"
 #include "cli/record_names.h"
 #include "cli/run_summary.h"
@@ -40,11 +41,13 @@ struct run {
     bool is_quiet;
     bool is_told;             // what the recording holds has been printed
     struct progress progress; // silent until the program has ended
+    struct names_ahead ahead;
 };
 
 static void run_release(struct run *run)
 {
     strbuf_release(&run->pattern);
+    names_ahead_release(&run->ahead);
 }
 
 static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
@@ -66,6 +69,12 @@ static void say(void *context, const char *sentence)
     (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&safe)); // nowhere left to complain
 }
 
+static void see_code(void *context, const struct stack_table *stacks)
+{
+    struct run *run = context;
+    names_ahead_see(&run->ahead, stacks);
+}
+
 static enum err name_frames(void *context,
                             struct recording *recording,
                             struct string_table *strings,
@@ -75,7 +84,7 @@ static enum err name_frames(void *context,
     if (!run->is_quiet) {
         progress_init(&run->progress, stderr); // from here on, nobody else writes to the terminal
     }
-    enum err problem = record_names_add(recording, strings, symbols, &run->progress);
+    enum err problem = record_names_add(recording, &run->ahead, strings, symbols, &run->progress);
     progress_clear(&run->progress);
     return problem;
 }
@@ -155,6 +164,7 @@ void record_program(const struct record_settings *settings, char **argv, struct 
     *out = (struct record_outcome){.exit_status = STATUS_USAGE};
     CLEANUP(run_release) struct run run = {.is_quiet = settings->is_quiet};
     CLEANUP(strbuf_release) struct strbuf library = {0};
+    names_ahead_init(&run.ahead);
     fill_pattern(settings, argv[0], &run.pattern);
     if (find_library(&library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set
@@ -176,6 +186,7 @@ void record_program(const struct record_settings *settings, char **argv, struct 
         .callbacks = {.context = &run,
                       .output_path = output_path,
                       .log = say,
+                      .see_code = see_code,
                       .name_frames = name_frames,
                       .progress = show_progress,
                       .complete = say_complete},

@@ -7,6 +7,8 @@
 // Context: H; one thread.
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -33,10 +35,48 @@ struct late_symbols {
     struct late_module_vec modules; // owned; by module. Empty: the same
 };
 
-// Looks up what `recording` lacks; nothing to do is success. `progress` may be NULL. Modules that
+void late_symbols_release(struct late_symbols *symbols);
+
+// Code to be named. Tables grow from one step to the next; what was in them stays as it is.
+struct late_code {
+    const struct late_code_module *modules;
+    size_t module_count;
+    const struct rec_frame *frames;
+    size_t frame_count;
+};
+
+struct late_code_module {
+    const char *path;
+    const char *build_id; // in hexadecimal; anything else counts as none
+};
+
+DEFINE_VEC(late_code_module_vec, struct late_code_module);
+
+struct late_lookup_options {
+    uint64_t keep_bytes;          // of files that stay open between two steps
+    bool (*go_on)(void *context); // false: ends the step (ERR_CANCELLED). May be NULL
+    void *context;
+};
+
+struct late_lookup;
+
+enum err late_lookup_new(const struct late_lookup_options *options, struct late_lookup **out)
+    MUST_USE;
+void late_lookup_free(struct late_lookup *lookup); // accepts NULL
+
+// Names what no earlier step has named. `progress` may be NULL. ERR_CANCELLED: the rest is left for
+// the next step.
+enum err late_lookup_step(struct late_lookup *lookup,
+                          const struct late_code *code,
+                          struct progress *progress) MUST_USE;
+
+// What was found, by `code` of the last step; it is the caller's from now on.
+void late_lookup_take(struct late_lookup *lookup, struct late_symbols *out);
+
+// Looks up what `recording` lacks; nothing to do is success. `lookup`, if it is not NULL, has begun
+// with the same modules and frames, or the first of them. `progress` may be NULL. Modules that
 // cannot be read are no error. ERR_NO_MEMORY, ERR_LIMIT.
 enum err late_symbols_find(const struct recording *recording,
+                           struct late_lookup *lookup,
                            struct progress *progress,
                            struct late_symbols *out) MUST_USE;
-
-void late_symbols_release(struct late_symbols *symbols);

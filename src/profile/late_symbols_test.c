@@ -122,9 +122,106 @@ static void a_finished_recording_is_believed(void **state)
     CLEANUP(recording_release) struct recording recording = {0};
     make_recording(REC_STATE_FINISHED, "", &recorded, &recording);
     CLEANUP(late_symbols_release) struct late_symbols symbols = {0};
-    assert_int_equal(late_symbols_find(&recording, NULL, &symbols), ERR_OK);
+    assert_int_equal(late_symbols_find(&recording, NULL, NULL, &symbols), ERR_OK);
     assert_int_equal(symbols.chains.len, 0);
     assert_int_equal(symbols.modules.len, 0);
+}
+
+// A callback that gives up now and then.
+struct patience {
+    uint32_t left; // 0: gives up
+    uint32_t given_up;
+};
+
+static bool is_patient(void *context)
+{
+    struct patience *patience = context;
+    if (patience->left == 0) {
+        patience->given_up++;
+        return false;
+    }
+    patience->left--;
+    return true;
+}
+
+static void compare_chains(const struct late_symbols *want, const struct late_symbols *got)
+{
+    assert_int_equal(want->chains.len, got->chains.len);
+    for (size_t i = 0; i < want->chains.len; i++) {
+        const struct symbol_chain a = want->chains.items[i];
+        const struct symbol_chain b = got->chains.items[i];
+        assert_int_equal(a.count, b.count);
+        for (uint32_t k = 0; k < a.count; k++) {
+            const struct symbol_frame *x = want->frames.items + a.first + k;
+            const struct symbol_frame *y = got->frames.items + b.first + k;
+            assert_string_equal(string_table_get(&want->texts, x->function),
+                                string_table_get(&got->texts, y->function));
+            assert_string_equal(string_table_get(&want->texts, x->file),
+                                string_table_get(&got->texts, y->file));
+            assert_int_equal(x->line, y->line);
+            assert_int_equal(x->is_inlined, y->is_inlined);
+        }
+    }
+}
+
+// Names `code` in steps: more of it each time, and most of them cancelled on the way.
+static void
+name_in_steps(const struct late_code *code, uint64_t keep_bytes, struct late_symbols *out)
+{
+    struct patience patience = {0};
+    struct late_lookup *lookup = NULL;
+    const struct late_lookup_options options = {
+        .keep_bytes = keep_bytes, .go_on = is_patient, .context = &patience};
+    assert_int_equal(late_lookup_new(&options, &lookup), ERR_OK);
+    for (size_t end = 1; end < code->frame_count; end += end / 3 + 1) {
+        struct late_code part = *code;
+        part.frame_count = end;
+        part.module_count = end > 2 ? code->module_count : 1;
+        patience.left = (uint32_t)end % 7;
+        const enum err err = late_lookup_step(lookup, &part, NULL);
+        assert_true(err == ERR_OK || err == ERR_CANCELLED);
+    }
+    assert_true(patience.given_up > 0);
+    patience.left = UINT32_MAX;
+    assert_int_equal(late_lookup_step(lookup, code, NULL), ERR_OK);
+    late_lookup_take(lookup, out);
+    late_lookup_free(lookup);
+}
+
+static void steps_find_what_one_finds(void **state)
+{
+    (void)state;
+    enum {
+        FRAMES = 400,
+        STEP_BYTES = 24
+    };
+    static const uint64_t kept[] = {0, UINT64_MAX};
+    char path[4096];
+    own_path(path, sizeof(path));
+    const struct late_code_module modules[] = {{.path = path, .build_id = ""},
+                                               {.path = "/nowhere/at/all", .build_id = ""}};
+    struct rec_frame frames[FRAMES];
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        frames[i] = (struct rec_frame){.module = i % 5 == 2 ? 1 : 0,
+                                       .offset = known_offset() + i * STEP_BYTES};
+    }
+    frames[0].module = 0; // the second module comes later
+    const struct late_code code = {.modules = modules,
+                                   .module_count = ARRAY_LEN(modules),
+                                   .frames = frames,
+                                   .frame_count = FRAMES};
+    CLEANUP(late_symbols_release) struct late_symbols whole = {0};
+    struct late_lookup *lookup = NULL;
+    assert_int_equal(late_lookup_new(&(struct late_lookup_options){0}, &lookup), ERR_OK);
+    assert_int_equal(late_lookup_step(lookup, &code, NULL), ERR_OK);
+    late_lookup_take(lookup, &whole);
+    late_lookup_free(lookup);
+    assert_true(whole.chains.items[0].count > 0);
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        CLEANUP(late_symbols_release) struct late_symbols found = {0};
+        name_in_steps(&code, kept[i], &found);
+        compare_chains(&whole, &found);
+    }
 }
 
 int main(void)
@@ -133,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_found_where_there_are_none),
         cmocka_unit_test(a_finished_recording_is_believed),
+        cmocka_unit_test(steps_find_what_one_finds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static MUST_USE enum err index_code(struct profile *profile, struct progress *pr
 
 static MUST_USE enum err prepare(struct profile *profile, struct progress *progress)
 {
-    TRY(late_symbols_find(&profile->recording, progress, &profile->late));
+    TRY(late_symbols_find(&profile->recording, NULL, progress, &profile->late));
     TRY(index_code(profile, progress));
     if (progress != NULL) {
         progress_clear(progress);

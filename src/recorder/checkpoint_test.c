@@ -181,7 +181,9 @@ static void the_clock_runs_by_itself(void **state)
     struct session session;
     struct session_clock clock;
     assert_int_equal(session_create(&(struct session_options){.max_frames = 8}, &session, NULL), 0);
-    assert_int_equal(session_clock_start(&clock, &session, NULL), ERR_OK);
+    int program[2]; // an end of file is what a pidfd tells, too
+    assert_int_equal(pipe(program), 0);
+    assert_int_equal(session_clock_start(&clock, &session, program[0], NULL), ERR_OK);
     for (int waited_ms = 0; session_clock_now(&clock) < 20; waited_ms++) {
         assert_true(waited_ms < DEADLINE_MS);
         (void)poll(NULL, 0, 1);
@@ -193,8 +195,16 @@ static void the_clock_runs_by_itself(void **state)
         (void)poll(NULL, 0, 1);
     }
     assert_true(session_clock_now(&clock) < DEADLINE_MS);
+    assert_int_equal(atomic_load(&session.header->recorder_wake), 0);
+    (void)close(program[1]);
+    for (int waited_ms = 0; atomic_load(&session.header->recorder_wake) == 0; waited_ms++) {
+        assert_true(waited_ms < DEADLINE_MS);
+        (void)poll(NULL, 0, 1);
+    }
     session_clock_stop(&clock);
     session_clock_stop(&clock);
+    assert_int_equal(atomic_load(&session.header->recorder_wake), 1); // not again and again
+    (void)close(program[0]);
     session_release(&session);
 }
 

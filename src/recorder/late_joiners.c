@@ -14,6 +14,7 @@
 #include "session/session_env.h"
 
 #define ENVIRONMENT_BYTES_MAX (8u << 20) // far above what execve passes on
+#define STAT_BYTES_MAX        4096u
 
 static void directory_closep(DIR **directory)
 {
@@ -22,7 +23,34 @@ static void directory_closep(DIR **directory)
     }
 }
 
-static bool names_session(const char *pid, const char *variable, size_t length)
+// When the process began, in the kernel's ticks (proc(5), stat, field 22); 0 if it cannot be read.
+static unsigned long long start_of(const char *pid)
+{
+    char path[64];
+    CLEANUP(strbuf_release) struct strbuf stat = {0};
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid); // fits
+    if (file_read(path, STAT_BYTES_MAX, &stat, NULL) != ERR_OK) {
+        return 0;
+    }
+    // The command's name is in parentheses and may contain some itself.
+    const char *end = strrchr(strbuf_text(&stat), ')');
+    unsigned long long start = 0;
+    static const char fields[] = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d"
+                                 " %*d %*d %*d %llu";
+    return end != NULL && sscanf(end + 1, fields, &start) == 1 ? start : 0;
+}
+
+// Between the old image and the new one, a process that executes a program has no environment. One
+// without memory of its own (the kernel's, or dead) has no executable either.
+static bool is_in_exec(const char *pid)
+{
+    char path[64];
+    char executable[1];
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/exe", pid); // fits
+    return readlink(path, executable, sizeof(executable)) > 0 && start_of(pid) >= start_of("self");
+}
+
+static bool may_join(const char *pid, const char *variable, size_t length)
 {
     char path[64];
     CLEANUP(strbuf_release) struct strbuf environment = {0};
@@ -30,8 +58,8 @@ static bool names_session(const char *pid, const char *variable, size_t length)
     if (file_read(path, ENVIRONMENT_BYTES_MAX, &environment, NULL) != ERR_OK) {
         return false; // gone, or somebody else's
     }
-    return environment.len > 0 &&
-           memmem(environment.data, environment.len, variable, length) != NULL;
+    return environment.len > 0 ? memmem(environment.data, environment.len, variable, length) != NULL
+                               : is_in_exec(pid);
 }
 
 bool late_joiners_exist(const char *session)
@@ -46,7 +74,7 @@ bool late_joiners_exist(const char *session)
     (void)snprintf(own, sizeof(own), "%d", (int)getpid()); // fits
     for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
         if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, own) != 0 &&
-            names_session(entry->d_name, variable.data, variable.len + 1)) {
+            may_join(entry->d_name, variable.data, variable.len + 1)) {
             return true;
         }
     }

@@ -114,7 +114,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     s->is_launched = true;
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
-    return session_clock_start(&s->clock, &s->session, info);
+    return session_clock_start(&s->clock, &s->session, s->program.pidfd, info);
 }
 
 // A program that never allocates never joins; it is in the recording all the same.
@@ -203,7 +203,8 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
     const struct recording_write_options options = {
         .generation = (uint32_t)s->checkpoint.written_count + 1,
         .supply = &history,
-        .packing_threads = s->has_ended && processors > 1 ? (uint32_t)processors - 1 : 0,
+        // Encoding, which is ours, takes less than packing does.
+        .packing_threads = s->has_ended && processors > 1 ? (uint32_t)processors : 0,
         .progress = show_writing,
         .progress_context = &callbacks,
     };

@@ -21,6 +21,7 @@
 #include "host/string_table.h"
 #include "host/vec.h"
 #include "recorder/run_control.h"
+#include "recorder/stack_table.h"
 #include "recording/tables.h"
 
 DEFINE_VEC(rec_symbol_vec, struct rec_symbol);
@@ -38,6 +39,10 @@ struct recorder_callbacks {
 
     // One sentence for people, without a line feed. May be NULL.
     void (*log)(void *context, const char *sentence);
+
+    // Modules and frames may have come to `stacks`, while the program runs; those that were there
+    // stay. Should be quick. May be NULL.
+    void (*see_code)(void *context, const struct stack_table *stacks);
 
     // Gives frames their symbols, once, at the end: sets symbol_first and symbol_count of
     // recording->frames and what modules say of them; appends to `symbols`; interns texts into

@@ -21,7 +21,7 @@
 
 enum {
     SLEEP_MS_MAX = 16,    // when nothing has happened for a while
-    LINGER_MS = 5,        // for processes that the program started just before it ended
+    LINGER_MS = 1,        // for processes that the program started just before it ended
     LINGER_MAX_MS = 2000, // for those that are there and have not joined
     LOOKS_IN_VAIN = 2,
     LEAVE_NS = 3000000,  // in which threads notice that recording is over
@@ -182,9 +182,18 @@ void recorder_wait(struct recorder_state *s)
     }
 }
 
+static void see_code(const struct recorder_state *s)
+{
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    if (callbacks->see_code != NULL) {
+        callbacks->see_code(callbacks->context, &s->book.stacks);
+    }
+}
+
 enum err recorder_loop(struct recorder_state *s, struct err_info *info)
 {
     uint64_t sleep_ms = 1;
+    uint32_t last_wake = 0;
     for (;;) {
         // Relaxed: if a lane fills up after this, the futex does not sleep.
         const uint32_t wake =
@@ -202,12 +211,16 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         bool was_busy = false;
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
+        see_code(s);
         recorder_look_round(s, now_ms);
         follow_checkpoint(s, now_ms);
         if (is_over(s, was_busy, now_ms)) {
             break;
         }
-        sleep_ms = was_busy ? 1 : sleep_ms * 2;
+        // Who wakes us, or has ended, does not like to wait for what we do next.
+        const bool is_awaited = wake != last_wake || s->has_ended;
+        last_wake = wake;
+        sleep_ms = was_busy || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = sleep_ms < SLEEP_MS_MAX ? sleep_ms : SLEEP_MS_MAX;
         sleep_until_woken(s, wake, sleep_ms);
     }

@@ -2,9 +2,14 @@
 // session_clock: see the header.
 #include "recorder/session_clock.h"
 
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
 
 #define NS_PER_MS 1000000u
 
@@ -15,10 +20,19 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// As a thread does whose lane is half full.
+static void wake_recorder(struct session_header *session)
+{
+    // Release: as everywhere where it is counted. Nobody asleep is fine.
+    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
+    (void)syscall(SYS_futex, &session->recorder_wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 static void *run(void *argument)
 {
     struct session_clock *clock = argument;
-    struct pollfd joiners = {.fd = clock->session->socket, .events = POLLIN};
+    struct pollfd watched[] = {{.fd = clock->session->socket, .events = POLLIN},
+                               {.fd = clock->program_fd, .events = POLLIN}};
     while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
         const uint64_t elapsed_ns = monotonic_ns() - clock->start_ns;
         const uint64_t now_ms = elapsed_ns / NS_PER_MS;
@@ -27,8 +41,15 @@ static void *run(void *argument)
         atomic_store_explicit(&clock->session->header->clock_ms, now_ms, memory_order_relaxed);
         atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
         const struct timespec rest = {.tv_nsec = (long)(NS_PER_MS - elapsed_ns % NS_PER_MS)};
-        if (ppoll(&joiners, 1, &rest, NULL) > 0) {
+        if (ppoll(watched, ARRAY_LEN(watched), &rest, NULL) <= 0) {
+            continue;
+        }
+        if (watched[0].revents != 0) {
             session_answer(clock->session);
+        }
+        if (watched[1].revents != 0) {
+            watched[1].fd = -1; // it ends once, and stays readable
+            wake_recorder(clock->session->header);
         }
     }
     return NULL;
@@ -36,9 +57,11 @@ static void *run(void *argument)
 
 enum err session_clock_start(struct session_clock *clock,
                              const struct session *session,
+                             int program_fd,
                              struct err_info *info)
 {
-    *clock = (struct session_clock){.session = session, .start_ns = monotonic_ns()};
+    *clock = (struct session_clock){
+        .session = session, .program_fd = program_fd, .start_ns = monotonic_ns()};
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);                            // cannot fail

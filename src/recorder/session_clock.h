@@ -17,6 +17,7 @@
 
 struct session_clock {
     const struct session *session; // borrowed
+    int program_fd;                // borrowed; readable when the program has ended. -1: none
     uint64_t start_ns;             // CLOCK_MONOTONIC
     _Atomic uint64_t now_ms;       // ours: the program may scribble over the session's
     _Atomic bool stop;
@@ -24,9 +25,10 @@ struct session_clock {
     bool is_running;
 };
 
-// Starts the thread; time 0 is now. `clock` must not move.
+// Starts the thread; time 0 is now. `clock` must not move. `program_fd`: a pidfd, or -1.
 enum err session_clock_start(struct session_clock *clock,
                              const struct session *session,
+                             int program_fd,
                              struct err_info *info) MUST_USE;
 
 // Ends the thread. Accepts a clock that never ran.

@@ -4,6 +4,10 @@
 
 #include <zstd.h>
 
+enum {
+    SHORT_BYTES = 16 << 10, // less is packed sooner than a worker is awake
+};
+
 // The payload as it is to be stored: zstd if that is smaller.
 static enum err
 store(const struct chunk_packer *packer, struct ZSTD_CCtx_s *zstd, struct packed_chunk *chunk)
@@ -107,12 +111,17 @@ chunk_packer_init(struct chunk_packer *packer, int level, bool is_plain, unsigne
     if (packer->zstd == NULL) {
         return ERR_NO_MEMORY;
     }
-    worker_count = worker_count < PACKER_WORKERS_MAX ? worker_count : PACKER_WORKERS_MAX;
-    while (packer->worker_count < worker_count &&
+    packer->workers_wanted = worker_count < PACKER_WORKERS_MAX ? worker_count : PACKER_WORKERS_MAX;
+    return ERR_OK;
+}
+
+static void begin_workers(struct chunk_packer *packer)
+{
+    while (packer->worker_count < packer->workers_wanted &&
            pthread_create(&packer->workers[packer->worker_count], NULL, work, packer) == 0) {
         packer->worker_count++;
     }
-    return ERR_OK;
+    packer->workers_wanted = packer->worker_count; // if there are fewer, it is not tried again
 }
 
 void chunk_packer_release(struct chunk_packer *packer)
@@ -146,14 +155,19 @@ void chunk_packer_submit(struct chunk_packer *packer)
 {
     struct packed_chunk *chunk = packer->jobs + (packer->first + packer->count) % PACKER_JOBS;
     packer->count++;
-    if (packer->worker_count == 0) {
+    const bool is_short = chunk->raw.len < SHORT_BYTES;
+    if (!is_short) {
+        begin_workers(packer);
+    }
+    const bool is_ours = is_short || packer->worker_count == 0;
+    if (is_ours) {
         pack(packer, packer->zstd, chunk);
-        chunk->state = PACKER_PACKED;
-        return;
     }
     (void)pthread_mutex_lock(&packer->lock);
-    chunk->state = PACKER_SUBMITTED;
-    (void)pthread_cond_signal(&packer->submitted);
+    chunk->state = is_ours ? PACKER_PACKED : PACKER_SUBMITTED;
+    if (!is_ours) {
+        (void)pthread_cond_signal(&packer->submitted);
+    }
     (void)pthread_mutex_unlock(&packer->lock);
 }
 

@@ -5,8 +5,8 @@
 //   writer: begin, fill raw, submit, ... ---> workers: compress ---> writer: oldest, write, done
 //
 // At most PACKER_JOBS chunks are under way, so its user takes the oldest one back before it begins
-// another. Without workers a chunk is compressed where it is submitted. If no thread can be had, it
-// goes on with those that there are, or none.
+// another. Without workers, and if it is short, a chunk is compressed where it is submitted. If no
+// thread can be had, it goes on with those that there are, or none.
 // Context: H; one thread uses it. The workers touch nothing but the chunk that they compress.
 // Failure: a chunk that could not be packed says so when it comes back.
 #pragma once
@@ -52,6 +52,7 @@ struct chunk_packer {
     pthread_cond_t packed;
     pthread_t workers[PACKER_WORKERS_MAX];
     unsigned worker_count;
+    unsigned workers_wanted; // begun with the first chunk that is worth it
     bool is_ending;
 };
 

@@ -33,11 +33,12 @@ static uint8_t *put_leb128(uint8_t *at, uint64_t value)
     return at;
 }
 
-// What an encoding writes for entry i.
-static uint64_t coded(const uint64_t *values,
-                      struct column_context context,
-                      size_t i,
-                      enum column_encoding encoding)
+// What an encoding writes for entry i. Always inline: `encoding` is a constant where it is called,
+// so that loops do not ask for it.
+ALWAYS_INLINE uint64_t coded(const uint64_t *values,
+                             struct column_context context,
+                             size_t i,
+                             enum column_encoding encoding)
 {
     switch (encoding) {
     case COLUMN_DELTAS:
@@ -63,6 +64,75 @@ static bool are_all_equal(const uint64_t *values, size_t count)
     return unlike == 0;
 }
 
+ALWAYS_INLINE size_t sum_of_bytes(const uint64_t *values,
+                                  struct column_context context,
+                                  size_t count,
+                                  enum column_encoding encoding)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += leb128_bytes(coded(values, context, i, encoding));
+    }
+    return bytes;
+}
+
+// How many bytes `count` values take.
+static size_t coded_bytes(const uint64_t *values,
+                          struct column_context context,
+                          size_t count,
+                          enum column_encoding encoding)
+{
+    switch (encoding) {
+    case COLUMN_DELTAS:
+        return sum_of_bytes(values, context, count, COLUMN_DELTAS);
+    case COLUMN_DIFFERENCES:
+        return sum_of_bytes(values, context, count, COLUMN_DIFFERENCES);
+    case COLUMN_POSITIONS:
+        return sum_of_bytes(values, context, count, COLUMN_POSITIONS);
+    case COLUMN_CONSTANT:
+    case COLUMN_VALUES:
+    case COLUMN_TEXT:
+        break;
+    }
+    return sum_of_bytes(values, context, count, COLUMN_VALUES);
+}
+
+ALWAYS_INLINE uint8_t *put_all(uint8_t *at,
+                               const uint64_t *values,
+                               struct column_context context,
+                               size_t begin,
+                               size_t end,
+                               enum column_encoding encoding)
+{
+    for (size_t i = begin; i < end; i++) {
+        at = put_leb128(at, coded(values, context, i, encoding));
+    }
+    return at;
+}
+
+// Writes values[begin..end) at `at`, where there is room; returns what is behind them.
+static uint8_t *put_coded(uint8_t *at,
+                          const uint64_t *values,
+                          struct column_context context,
+                          size_t begin,
+                          size_t end,
+                          enum column_encoding encoding)
+{
+    switch (encoding) {
+    case COLUMN_DELTAS:
+        return put_all(at, values, context, begin, end, COLUMN_DELTAS);
+    case COLUMN_DIFFERENCES:
+        return put_all(at, values, context, begin, end, COLUMN_DIFFERENCES);
+    case COLUMN_POSITIONS:
+        return put_all(at, values, context, begin, end, COLUMN_POSITIONS);
+    case COLUMN_CONSTANT:
+    case COLUMN_VALUES:
+    case COLUMN_TEXT:
+        break;
+    }
+    return put_all(at, values, context, begin, end, COLUMN_VALUES);
+}
+
 static enum column_encoding
 smallest_encoding(const uint64_t *values, struct column_context context, size_t count)
 {
@@ -75,13 +145,10 @@ smallest_encoding(const uint64_t *values, struct column_context context, size_t 
         return COLUMN_CONSTANT;
     }
     for (size_t c = 0; c < ARRAY_LEN(candidates); c++) {
-        size_t bytes = 0;
         if (candidates[c] == COLUMN_DIFFERENCES && context.reference == NULL) {
             continue;
         }
-        for (size_t i = 0; i < count; i++) {
-            bytes += leb128_bytes(coded(values, context, i, candidates[c]));
-        }
+        const size_t bytes = coded_bytes(values, context, count, candidates[c]);
         if (bytes < best_bytes) {
             best = candidates[c];
             best_bytes = bytes;
@@ -103,11 +170,8 @@ enum column_encoding column_encode(const uint64_t *values,
             break; // out->failed says so
         }
         uint8_t *start = (uint8_t *)out->data + out->len;
-        uint8_t *at = start;
-        for (; i < end; i++) {
-            at = put_leb128(at, coded(values, context, i, encoding));
-        }
-        out->len += (size_t)(at - start);
+        out->len += (size_t)(put_coded(start, values, context, i, end, encoding) - start);
+        i = end;
     }
     return encoding;
 }

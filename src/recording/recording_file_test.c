@@ -135,6 +135,9 @@ static void realistic_recordings_come_back(void **state)
         // Several groups a table, with a last one that is not full.
         round_trip(&r, &(struct recording_write_options){.group_count = 97},
                    test_path(*state, "groups.cairn"));
+        // Short chunks and long ones, which other threads pack.
+        round_trip(&r, &(struct recording_write_options){.packing_threads = 3},
+                   test_path(*state, "threads.cairn"));
     }
 }
 

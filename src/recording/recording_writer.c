@@ -157,16 +157,6 @@ static size_t begin_column(struct strbuf *raw)
     return raw->len;
 }
 
-static void gather(const struct rec_column *column,
-                   const struct rec_table *table,
-                   const char *first,
-                   struct u64_vec *out)
-{
-    for (size_t i = 0; i < out->len; i++) {
-        out->items[i] = rec_column_get(column, first + i * table->entry_bytes);
-    }
-}
-
 static bool is_all(const struct u64_vec *values, uint64_t value)
 {
     for (size_t i = 0; i < values->len; i++) {
@@ -187,12 +177,13 @@ static bool put_column(struct recording_writer *w,
                        const bool is_put[UINT8_MAX + 1])
 {
     struct column_context context = {.first = first};
-    gather(column, table, entries, &w->values);
+    rec_column_gather(column, entries, table->entry_bytes, w->values.items, w->values.len);
     if (is_all(&w->values, column->missing)) {
         return false;
     }
     if (is_put[column->reference]) {
-        gather(rec_column_find(table, column->reference), table, entries, &w->reference);
+        rec_column_gather(rec_column_find(table, column->reference), entries, table->entry_bytes,
+                          w->reference.items, w->reference.len);
         context.reference = w->reference.items;
     }
     size_t start = begin_column(&w->raw);

@@ -368,6 +368,26 @@ uint64_t rec_column_get(const struct rec_column *column, const void *entry)
     return value;
 }
 
+void rec_column_gather(const struct rec_column *column,
+                       const void *entries,
+                       size_t entry_bytes,
+                       uint64_t *values,
+                       size_t count)
+{
+    const char *field = (const char *)entries + column->offset;
+    if (column->width_bytes == sizeof(uint32_t)) {
+        for (size_t i = 0; i < count; i++, field += entry_bytes) {
+            uint32_t value = 0;
+            memcpy(&value, field, sizeof(value));
+            values[i] = value;
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++, field += entry_bytes) {
+        memcpy(&values[i], field, sizeof(values[i]));
+    }
+}
+
 bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value)
 {
     char *field = (char *)entry + column->offset;

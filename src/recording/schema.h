@@ -97,5 +97,12 @@ size_t rec_table_count(const struct rec_table *table, const struct recording *re
 // The value of a field. A signed field gives its bits.
 uint64_t rec_column_get(const struct rec_column *column, const void *entry);
 
+// The field of each of `count` entries of entry_bytes.
+void rec_column_gather(const struct rec_column *column,
+                       const void *entries,
+                       size_t entry_bytes,
+                       uint64_t *values,
+                       size_t count);
+
 // Sets a field; returns false, and changes nothing, if the value does not fit.
 bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value);

@@ -20,6 +20,10 @@ enum {
     MIN_INFLATED_BYTES = 16 << 20
 };
 
+enum {
+    READ_BYTES_MAX = 64 << 20
+}; // of files that are not mapped
+
 enum err elf_file_open(struct elf_file *file, const char *path, struct err_info *info)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -44,7 +48,8 @@ enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struc
     }
     fresh.size_bytes = (uint64_t)status.st_size;
     (void)elf_version(EV_CURRENT); // cannot fail for the version that we were built with
-    fresh.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    const bool is_small = fresh.size_bytes <= READ_BYTES_MAX;
+    fresh.elf = elf_begin(fd, is_small ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
     if (fresh.elf == NULL || elf_kind(fresh.elf) != ELF_K_ELF) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not an ELF file", path);
     }

@@ -3,9 +3,11 @@
 // good for: its build-id, its .gnu_debuglink, and whether it holds DWARF or symbols.
 //
 // Only regular files are opened, and without ever blocking: a module's path comes from the profiled
-// process and may name anything. The file is mapped, so that its pages are the page cache's and not
-// ours. Compressed sections that claim to inflate to absurd sizes are refused before libdw inflates
-// them. Owns the descriptor and the Elf handle. Context: H; libelf handles belong to one thread.
+// process and may name anything. Of small files only the sections that are asked for are read: one
+// that is cut while it is open (a program that is built again) is then damaged and no SIGBUS.
+// Larger ones are mapped, so that their pages are the page cache's and not ours. Compressed
+// sections that claim to inflate to absurd sizes are refused before libdw inflates them. Owns the
+// descriptor and the Elf handle. Context: H; libelf handles belong to one thread.
 #pragma once
 
 #include <libelf.h>

@@ -13,7 +13,7 @@
 #include "symbols/symbol_source.h"
 
 enum {
-    QUERIES_PER_PROGRESS = 64,
+    QUERIES_PER_PROGRESS = 16,
     MAX_PATH_BYTES = 8192
 };
 
@@ -21,7 +21,9 @@ struct module {
     char *path;     // owned
     char *build_id; // owned bytes
     size_t build_id_bytes;
-    struct perf_map *perf_map; // owned; NULL: an ELF file
+    struct perf_map *perf_map;  // owned; NULL: an ELF file
+    struct symbol_source files; // owned; of an ELF file, if they are open
+    bool is_open;
     uint64_t asked;
     uint64_t with_function;
     uint64_t with_line;
@@ -38,7 +40,9 @@ struct symbolizer {
     struct symbolizer_options options;
     struct module_vec modules;
 
-    // For the module being resolved: ids of texts by where they lie in its mapped file. Most
+    uint64_t open_bytes; // of the files that are open
+
+    // For the modules that are open: ids of texts by where they lie in a mapped file. Most
     // addresses share their names with others, and demangling is the dearest step.
     struct map_u64 functions_by_place;
     struct map_u64 files_by_place;
@@ -65,6 +69,9 @@ static void module_release(struct module *module)
         perf_map_release(module->perf_map);
     }
     free(module->perf_map);
+    if (module->is_open) {
+        symbol_source_close(&module->files);
+    }
     strbuf_release(&module->source);
     strbuf_release(&module->reason);
     strbuf_release(&module->advice);
@@ -348,7 +355,12 @@ static enum err resolve_named(struct symbolizer *s,
     return ERR_OK;
 }
 
-static enum err open_source(struct symbolizer *s, struct module *module, struct symbol_source *out)
+static uint64_t bytes_of(const struct symbol_source *files)
+{
+    return files->module.size_bytes + files->debug.size_bytes;
+}
+
+static enum err open_module(struct symbolizer *s, struct module *module)
 {
     const struct symbolizer_options *options = &s->options;
     struct debug_search search = {.sysroot = options->sysroot,
@@ -358,14 +370,33 @@ static enum err open_source(struct symbolizer *s, struct module *module, struct 
                                   .use_debuginfod = options->use_debuginfod};
     struct bytes build_id = {.data = (const uint8_t *)module->build_id,
                              .len = module->build_id_bytes};
-    TRY(symbol_source_open(out, &search, module->path, build_id));
-    module->gap = out->gap;
+    if (module->perf_map != NULL) {
+        module->gap = SYMBOL_GAP_NONE;
+        strbuf_clear(&module->source);
+        strbuf_append_text(&module->source, module->path);
+        return ERR_OK;
+    }
+    TRY(symbol_source_open(&module->files, &search, module->path, build_id));
+    module->is_open = true;
+    s->open_bytes += bytes_of(&module->files);
+    module->gap = module->files.gap;
     strbuf_clear(&module->source);
     strbuf_clear(&module->reason);
     strbuf_clear(&module->advice);
-    strbuf_append_text(&module->source, symbol_source_path(out));
-    symbol_source_explain(out, module->path, &module->reason, &module->advice);
+    strbuf_append_text(&module->source, symbol_source_path(&module->files));
+    symbol_source_explain(&module->files, module->path, &module->reason, &module->advice);
     return ERR_OK;
+}
+
+static void close_module(struct symbolizer *s, struct module *module)
+{
+    if (module->is_open) {
+        s->open_bytes -= bytes_of(&module->files);
+        symbol_source_close(&module->files);
+        module->is_open = false;
+    }
+    map_u64_clear(&s->functions_by_place); // something else may come to lie there
+    map_u64_clear(&s->files_by_place);
 }
 
 enum err symbolizer_resolve(struct symbolizer *symbolizer,
@@ -382,18 +413,15 @@ enum err symbolizer_resolve(struct symbolizer *symbolizer,
     if (is_named_by_program(module)) {
         return resolve_named(symbolizer, module, count, out_chains, out_frames);
     }
-    CLEANUP(symbol_source_close)
-    struct symbol_source source = {.module = {.fd = -1}, .debug = {.fd = -1}};
-    if (module->perf_map == NULL) {
-        TRY(open_source(symbolizer, module, &source));
-    } else {
-        module->gap = SYMBOL_GAP_NONE;
-        strbuf_clear(&module->source);
-        strbuf_append_text(&module->source, module->path);
+    if (!module->is_open) {
+        TRY(open_module(symbolizer, module));
     }
-    map_u64_clear(&symbolizer->functions_by_place);
-    map_u64_clear(&symbolizer->files_by_place);
-    return resolve_all(symbolizer, module, &source, queries, count, out_chains, out_frames);
+    const enum err err =
+        resolve_all(symbolizer, module, &module->files, queries, count, out_chains, out_frames);
+    if (symbolizer->open_bytes > symbolizer->options.keep_bytes) {
+        close_module(symbolizer, module);
+    }
+    return err;
 }
 
 struct symbol_coverage symbolizer_coverage(const struct symbolizer *symbolizer, uint32_t module_id)

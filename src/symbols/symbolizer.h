@@ -11,9 +11,9 @@
 // would help.
 //
 // Files are opened when a module is resolved and closed at the end of that call, so that memory is
-// that of one module; the texts go to the caller's string table, in which equal names are one.
-// Hostile input: paths, ELF and DWARF all come from strangers; see the headers of the parts for
-// what bounds each. Context: H; one thread at a time.
+// that of one module, unless `keep_bytes` says otherwise; the texts go to the caller's string
+// table, in which equal names are one. Hostile input: paths, ELF and DWARF all come from strangers;
+// see the headers of the parts for what bounds each. Context: H; one thread at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -75,6 +75,7 @@ struct symbolizer_options {
     size_t debug_dir_count;
     int root_pid;        // look into /proc/PID/root first (containers); 0: no
     bool use_debuginfod; // ask the servers in $DEBUGINFOD_URLS; only if the user wants that
+    uint64_t keep_bytes; // modules stay open for the next call while their files have no more bytes
 
     // Called now and then; NULL: nobody watches. Returns false to give up (ERR_CANCELLED).
     bool (*progress)(void *context, const char *module_path, size_t done, size_t total);
@@ -102,7 +103,8 @@ enum err symbolizer_add_perf_map(struct symbolizer *symbolizer,
 // Writes out_chains[0..count) and appends to out_frames. Queries in ascending order are fastest. A
 // module about which nothing can be found out is no error: its chains are empty.
 // ERR_NO_MEMORY, ERR_LIMIT (string table or frames full), ERR_CANCELLED, ERR_INVALID (no such
-// module); what was appended to out_frames until then stays there.
+// module); what was appended to out_frames until then stays there, and the chains of queries that
+// had been answered have been written.
 enum err symbolizer_resolve(struct symbolizer *symbolizer,
                             uint32_t module,
                             const struct symbol_query *queries,
