@@ -34,7 +34,7 @@ static const struct clean_rule rule = {0};
 
 // `blocks` of a stack that together have `bytes`: those of kind + 1 are one byte larger.
 struct block_group {
-    uint32_t kind; // number of its first "a" line
+    uint32_t kind; // the first of its kinds
     uint64_t blocks;
     uint64_t bytes;
 };
@@ -50,6 +50,16 @@ struct fate {
 
 DEFINE_VEC(fate_vec, struct fate);
 
+// Blocks of one size and stack: an "a" line, which is written before the first of them, as
+// heaptrack does: heaptrack_gui relies on numbers that begin in their order.
+struct block_kind {
+    uint64_t size;
+    uint32_t node;
+    uint32_t number; // of its line, REC_NONE: none yet
+};
+
+DEFINE_VEC(block_kind_vec, struct block_kind);
+
 struct heaptrack_writer {
     const struct export_view *view; // borrowed
     struct gzip_stream gzip;        // owned
@@ -58,7 +68,9 @@ struct heaptrack_writer {
     struct string_table strings;    // owned; ids are those of the file
     struct u32_vec instructions;    // owned; by location: its number in the file, 0: none yet
     uint32_t instruction_count;
-    uint32_t kind_count;
+    struct block_kind_vec kinds; // owned
+    uint32_t number_count;       // of "a" lines
+    bool has_temporary;
     struct fate_vec fates; // owned; of each stack with allocations
     size_t peaking;        // of these, the one whose temporary block made the peak
     uint32_t pending;      // an allocation of neither moment that is not freed yet, or REC_NONE
@@ -73,6 +85,7 @@ static void writer_release(struct heaptrack_writer *w)
     string_table_release(&w->strings);
     u32_vec_release(&w->instructions);
     fate_vec_release(&w->fates);
+    block_kind_vec_release(&w->kinds);
 }
 
 static MUST_USE enum err flush(struct heaptrack_writer *w, size_t least_bytes)
@@ -192,21 +205,25 @@ static uint64_t block_bytes(const struct block_group *group, uint64_t block)
     return group->bytes / group->blocks + (block < group->bytes % group->blocks);
 }
 
-static uint32_t block_kind(const struct block_group *group, uint64_t block)
+static uint32_t kind_of(const struct block_group *group, uint64_t block)
 {
     return group->kind + (block < group->bytes % group->blocks);
 }
 
 // Each size twice: see write_start.
-static void write_kinds(struct heaptrack_writer *w, uint32_t node, struct block_group *group)
+static MUST_USE enum err
+add_kinds(struct heaptrack_writer *w, uint32_t node, struct block_group *group)
 {
-    uint64_t size = group->blocks > 0 ? group->bytes / group->blocks : 0;
-    group->kind = w->kind_count;
+    struct block_kind kind = {.size = group->blocks > 0 ? group->bytes / group->blocks : 0,
+                              .node = node,
+                              .number = REC_NONE};
+    group->kind = (uint32_t)w->kinds.len;
     for (int i = 0; i < 2 && group->blocks > 0; i++) {
-        strbuf_printf(&w->buffer, "a %" PRIx64 " %x\na %" PRIx64 " %x\n", size, node, size + 1,
-                      node);
-        w->kind_count += 2;
+        struct block_kind larger = {.size = kind.size + 1, .node = node, .number = REC_NONE};
+        TRY(block_kind_vec_push(&w->kinds, kind));
+        TRY(block_kind_vec_push(&w->kinds, larger));
     }
+    return w->kinds.len < REC_NONE ? ERR_OK : ERR_LIMIT;
 }
 
 static MUST_USE enum err write_fates(struct heaptrack_writer *w)
@@ -216,35 +233,35 @@ static MUST_USE enum err write_fates(struct heaptrack_writer *w)
         if (costs_get(&tree->self.items[node], COST_ALLOCATIONS) == 0) {
             continue;
         }
-        if (w->kind_count ==
-            0) { // heaptrack_print takes number 0 for none, see docs/user/import.md
-            strbuf_printf(&w->buffer, "a 0 %x\n", node);
-            w->kind_count = 1;
-        }
         struct fate fate = decide_fate(&tree->self.items[node]);
         if (fate.temporary.blocks < costs_get(&tree->self.items[node], COST_TEMPORARY)) {
             w->peaking = w->fates.len;
         }
-        write_kinds(w, node, &fate.temporary);
-        write_kinds(w, node, &fate.neither);
-        write_kinds(w, node, &fate.peak_only);
-        write_kinds(w, node, &fate.peak_and_end);
-        write_kinds(w, node, &fate.end_only);
+        TRY(add_kinds(w, node, &fate.temporary));
+        TRY(add_kinds(w, node, &fate.neither));
+        TRY(add_kinds(w, node, &fate.peak_only));
+        TRY(add_kinds(w, node, &fate.peak_and_end));
+        TRY(add_kinds(w, node, &fate.end_only));
         TRY(fate_vec_push(&w->fates, fate));
-        TRY(flush(w, BUFFER_BYTES));
+        w->has_temporary = w->has_temporary || fate.temporary.blocks > 0;
     }
     return ERR_OK;
 }
 
 static MUST_USE enum err write_allocation(struct heaptrack_writer *w, uint32_t kind)
 {
-    strbuf_printf(&w->buffer, "+ %x\n", kind);
+    struct block_kind *of = &w->kinds.items[kind];
+    if (of->number == REC_NONE) {
+        strbuf_printf(&w->buffer, "a %" PRIx64 " %x\n", of->size, of->node);
+        of->number = w->number_count++;
+    }
+    strbuf_printf(&w->buffer, "+ %x\n", of->number);
     return flush(w, BUFFER_BYTES);
 }
 
 static MUST_USE enum err write_free(struct heaptrack_writer *w, uint32_t kind)
 {
-    strbuf_printf(&w->buffer, "- %x\n", kind);
+    strbuf_printf(&w->buffer, "- %x\n", w->kinds.items[kind].number);
     return flush(w, BUFFER_BYTES);
 }
 
@@ -273,18 +290,24 @@ write_neither(struct heaptrack_writer *w, uint32_t kind, uint64_t bytes, uint64_
 
 static MUST_USE enum err write_start(struct heaptrack_writer *w, uint64_t peak_bytes)
 {
+    // heaptrack_print takes number 0 for none (docs/user/import.md), which does no harm to blocks
+    // whose free follows their allocation: they come first, or nobody has it.
+    if (w->kinds.len > 0 && !w->has_temporary) {
+        strbuf_printf(&w->buffer, "a 0 %x\n", w->kinds.items[0].node);
+        w->number_count = 1;
+    }
     for (size_t i = 0; i < w->fates.len; i++) {
         const struct block_group *group = &w->fates.items[i].temporary;
         for (uint64_t block = 0; block < group->blocks; block++) {
-            TRY(write_allocation(w, block_kind(group, block)));
-            TRY(write_free(w, block_kind(group, block)));
+            TRY(write_allocation(w, kind_of(group, block)));
+            TRY(write_free(w, kind_of(group, block)));
         }
     }
     for (size_t i = 0; i < w->fates.len; i++) {
         const struct block_group *group = &w->fates.items[i].neither;
         for (uint64_t block = 0; block < group->blocks; block++) {
             // Of two equal kinds in turns, so that neighbours differ.
-            uint32_t kind = block_kind(group, block) + 2 * (uint32_t)(block % 2);
+            uint32_t kind = kind_of(group, block) + 2 * (uint32_t)(block % 2);
             TRY(write_neither(w, kind, block_bytes(group, block), peak_bytes));
         }
     }
@@ -298,7 +321,7 @@ allocate_group(struct heaptrack_writer *w, const struct block_group *group, uint
         if (w->pending_bytes + block_bytes(group, block) > peak_bytes) {
             TRY(free_pending(w));
         }
-        TRY(write_allocation(w, block_kind(group, block)));
+        TRY(write_allocation(w, kind_of(group, block)));
         TRY(free_pending(w));
     }
     return ERR_OK;
@@ -320,7 +343,7 @@ static MUST_USE enum err write_peak(struct heaptrack_writer *w, uint64_t peak_by
 static MUST_USE enum err free_group(struct heaptrack_writer *w, const struct block_group *group)
 {
     for (uint64_t block = group->blocks; block > 0; block--) {
-        TRY(write_free(w, block_kind(group, block - 1)));
+        TRY(write_free(w, kind_of(group, block - 1)));
     }
     return ERR_OK;
 }

@@ -377,6 +377,27 @@ def test_what_is_exported_and_imported_is_the_same(which, request, tmp_path):
     assert cairn("verify", path).returncode == 0
 
 
+def numbers_begin_in_order(content):
+    """Each number of an allocation is one that was there before, or the next."""
+    count = 0
+    for line in content.split(b"\n"):
+        if line.startswith(b"+ "):
+            number = int(line[2:], 16)
+            if number > count:
+                return False
+            count = max(count, number + 1)
+    return count > 0
+
+
+def test_the_export_counts_as_heaptrack_does(content, recorded, python, own, tmp_path):
+    """heaptrack_gui crashes on any other order."""
+    assert numbers_begin_in_order(content)
+    for place, path in enumerate((recorded, python, own)):
+        done = cairn("export", "--to", "heaptrack", "-o", tmp_path / str(place), path)
+        assert done.returncode == 0, done.stderr
+        assert numbers_begin_in_order(unpack(tmp_path / str(place)))
+
+
 def test_a_filtered_export_holds_what_passes(recorded, tmp_path):
     path = tmp_path / "exported.gz"
     assert cairn("export", "--to", "heaptrack", "--filter-function", "^churn", "-o", path,
