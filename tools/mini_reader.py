@@ -37,7 +37,11 @@ TABLES = {
         (1, "allocations", 64, 0), (2, "allocated_bytes", 64, 0), (3, "frees", 64, 0),
         (4, "freed_bytes", 64, 0), (5, "temporary", 64, 0), (6, "temporary_bytes", 64, 0),
         (7, "peak_bytes", 64, 0), (8, "peak_error_bytes", 64, 0), (9, "peak_time_ms", 64, 0),
-        (10, "peak_blocks", 64, 0), (11, "unknown_frees", 64, 0), (12, "events", 64, 0)]),
+        (10, "peak_blocks", 64, 0), (11, "unknown_frees", 64, 0), (12, "events", 64, 0),
+        (13, "left_out_allocations", 64, 0), (14, "left_out_bytes", 64, 0),
+        (15, "left_out_frees", 64, 0), (16, "sampled_allocations", 64, 0),
+        (17, "stand_in_allocations", 64, 0), (18, "stand_in_bytes", 64, 0),
+        (19, "coarsest_weight", 64, 0)]),
     "CNTR": ("counters", [
         (1, "name", 32, 0), (2, "text", 32, 0), (3, "kind", 32, 0), (4, "value", 64, 0)]),
     "PROC": ("processes", [

@@ -12,6 +12,7 @@
 #include "cli/diff_report.h"
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
+#include "profile/sampling.h"
 
 enum {
     DETAIL_SITES = 3,
@@ -166,6 +167,7 @@ static MUST_USE enum err check_budget(struct check_results *results,
     if (budget->measure == BUDGET_PEAK && summary->peak_error_bytes > 0) {
         strbuf_printf(&result.message, ", +- %s", format_bytes(summary->peak_error_bytes).text);
     }
+    sampling_append_mark(&report->profile->recording, &result.message);
     if (result.is_broken && info->has_stacks) {
         TRY(collect(print_report_section, report, info->cost, &result.details));
         TRY(find_place(report, info->cost, &result));
@@ -259,6 +261,9 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
         strbuf_printf(&result.message, "%s, %s -> %s, %s allowed", diff_format_ratio(change).text,
                       diff_format(cost, change.old).text, diff_format(cost, change.new).text,
                       format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
+        for (size_t side = 0; side < SIDE_COUNT; side++) {
+            sampling_append_mark(&report->comparison->profiles[side]->recording, &result.message);
+        }
     }
     if (result.is_broken) {
         TRY(collect(print_diff_section, report, cost, &result.details));

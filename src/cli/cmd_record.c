@@ -51,7 +51,8 @@ static const struct option_spec specs[] = {
      .value = "wait|sample",
      .choices = overflow_choices,
      .help =
-         "what a thread does that allocates faster than can be recorded: wait (nothing is lost)",
+         "what a thread does that allocates faster than can be recorded: wait (nothing is lost), "
+         "or have some of its blocks stand for others, and say so (wait)",
      .offset = FIELD(overflow)},
     {.name = "max-frames",
      .kind = OPTION_COUNT,
@@ -177,9 +178,11 @@ static int suggest_command(const char *word)
 static int run_program(const struct record_fields *fields, char **argv)
 {
     struct err_info info = {0};
-    if (strcmp(fields->overflow, "sample") == 0) {
-        (void)err_set(&info, ERR_UNSUPPORTED,
-                      "--overflow=sample is not there yet; 'wait' loses nothing");
+    struct record_settings settings = fields->settings;
+    settings.may_sample = strcmp(fields->overflow, "sample") == 0;
+    if (settings.may_sample && settings.logs_events) {
+        (void)err_set(&info, ERR_INVALID,
+                      "--events logs every event, so it does not go with --overflow=sample");
         return command_usage_error(&command_record, &info);
     }
     if (fields->settings.run.is_paused && fields->settings.run.delay_ms != 0) {
@@ -191,7 +194,7 @@ static int run_program(const struct record_fields *fields, char **argv)
         return command_usage_error(&command_record, &info);
     }
     int status = suggest_command(argv[0]);
-    return status != STATUS_OK ? status : record_run(&fields->settings, argv);
+    return status != STATUS_OK ? status : record_run(&settings, argv);
 }
 
 static int run(int argc, char **argv)

@@ -16,6 +16,7 @@
 #include "cli/diff_report.h"
 #include "cli/paint.h"
 #include "cli/screen_text.h"
+#include "profile/sampling.h"
 
 enum {
     FRAME_INDENT = 8,
@@ -105,9 +106,11 @@ static void print_recording(const struct diff_report *report, FILE *out, enum si
     bool has_time = (meta->unknown & REC_UNKNOWN_TIME) == 0;
     struct human time =
         has_time ? format_duration(meta->runtime_ms * 1000000) : (struct human){"unknown time"};
-    screen_append_cut(&cut, strbuf_text(&text), width_of(report) - 4 - 6 - strlen(time.text),
-                      SCREEN_CUT_MIDDLE);
-    (void)fprintf(out, "%s, for %s\n", strbuf_text(&cut), time.text);
+    CLEANUP(strbuf_release) struct strbuf mark = {0};
+    sampling_append_mark(&profile->recording, &mark);
+    screen_append_cut(&cut, strbuf_text(&text),
+                      width_of(report) - 4 - 6 - strlen(time.text) - mark.len, SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "%s, for %s%s\n", strbuf_text(&cut), time.text, strbuf_text(&mark));
 }
 
 static void print_totals(const struct diff_report *report, FILE *out)

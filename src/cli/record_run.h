@@ -16,6 +16,7 @@ struct record_settings {
     struct run_control_options run;
     bool lists_blocks;
     bool logs_events;
+    bool may_sample; // --overflow=sample
     bool is_quiet;
     bool no_children;
     bool is_forced; // record a program that has its own allocator

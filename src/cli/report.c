@@ -8,6 +8,7 @@
 #include "cli/screen_text.h"
 #include "host/format.h"
 #include "profile/marks.h"
+#include "profile/sampling.h"
 
 enum err report_build(const struct profile *profile,
                       const struct report_options *options,
@@ -99,6 +100,16 @@ static void write_stops(const struct profile *profile, const char *prefix, FILE 
     }
 }
 
+static void write_sampling(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const struct sampling sampling = sampling_of(&profile->recording);
+    if (sampling.is_sampled) {
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        sampling_append(&sampling, &text);
+        (void)fprintf(out, "%s%s\n", prefix, strbuf_text(&text));
+    }
+}
+
 void report_write_warnings(const struct profile *profile, const char *prefix, FILE *out)
 {
     if (profile->damage[0] != '\0') {
@@ -116,6 +127,7 @@ void report_write_warnings(const struct profile *profile, const char *prefix, FI
         }
     }
     write_stops(profile, prefix, out);
+    write_sampling(profile, prefix, out);
     write_losses(profile, prefix, out);
     write_unseen(profile, prefix, out);
 }

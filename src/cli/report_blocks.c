@@ -6,6 +6,7 @@
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
 #include "profile/block_table.h"
+#include "profile/sampling.h"
 
 // When a list is about: the end or the peak.
 struct block_moment {
@@ -77,7 +78,9 @@ static void print_list(const struct report *report,
     (void)fprintf(out, "\n%s%s%s: ", report_paint(report, PAINT_TITLE), moment->title,
                   report_unpaint(report));
     report_print_counted(out, table->blocks.len, "block", "blocks", ", ");
-    (void)fprintf(out, "%s\n\n", format_bytes(table->bytes).text);
+    CLEANUP(strbuf_release) struct strbuf mark = {0};
+    sampling_append_mark(&report->profile->recording, &mark);
+    (void)fprintf(out, "%s%s\n\n", format_bytes(table->bytes).text, strbuf_text(&mark));
     if (table->blocks.len == 0) {
         return;
     }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "cli/screen_text.h"
+#include "profile/sampling.h"
 
 const char *report_paint(const struct report *report, enum paint paint)
 {
@@ -38,6 +39,14 @@ struct human report_format_ms(uint64_t duration_ms)
 {
     static const struct human nothing = {.text = "<1 ms"};
     return duration_ms > 0 ? format_duration(duration_ms * 1000000) : nothing;
+}
+
+void report_print_title(const struct report *report, FILE *out, const char *title)
+{
+    CLEANUP(strbuf_release) struct strbuf mark = {0};
+    sampling_append_mark(&report->profile->recording, &mark);
+    (void)fprintf(out, "\n%s%s%s%s\n", report_paint(report, PAINT_TITLE), title, strbuf_text(&mark),
+                  report_unpaint(report));
 }
 
 void report_print_counted(

@@ -53,6 +53,9 @@ const char *report_module(const struct report *report, uint32_t location);
 // All frames of a stack (a node of report->sites.tree), innermost first, a line each.
 enum err report_print_frames(const struct report *report, FILE *out, uint32_t stack) MUST_USE;
 
+// "\nTITLE\n", marked as a heading of estimates if the recording is sampled.
+void report_print_title(const struct report *report, FILE *out, const char *title);
+
 // The call sites with most of `cost`, under a title.
 enum err report_print_section(const struct report *report, FILE *out, enum cost cost) MUST_USE;
 

@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "cli/report_lines.h"
+#include "cli/report_views.h"
 #include "cli/screen_text.h"
 
 enum {
@@ -191,8 +192,7 @@ void report_print_memory(const struct report *report, FILE *out)
         report->options->sort != COST_COUNT) {
         return;
     }
-    (void)fprintf(out, "\n%sRESIDENT MEMORY: what RSS consisted of%s\n\n",
-                  report_paint(report, PAINT_TITLE), report_unpaint(report));
+    report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
     (void)fprintf(out, "  %*s", PHRASE_COLUMNS + 2, "");
     print_moment(out, "at the peak,", peak);
     print_moment(out, "at the end,", end);

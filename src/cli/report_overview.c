@@ -12,6 +12,7 @@
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
 #include "profile/coverage.h"
+#include "profile/sampling.h"
 
 enum {
     PROCESS_LINES = 12,
@@ -150,8 +151,23 @@ static void print_allocation_totals(const struct report *report, FILE *out)
     }
 }
 
+// How many of the figures below it are estimates, or how few are not.
+static void print_sampling(const struct report *report, FILE *out)
+{
+    const struct sampling sampling = sampling_of(&report->profile->recording);
+    if (sampling.is_sampled) {
+        CLEANUP(strbuf_release) struct strbuf line = {0};
+        strbuf_printf(&line, "Estimates: %s allocations was recorded. Exactly ",
+                      sampling_format_rate(&sampling).text);
+        strbuf_printf(&line, "%s allocations ", format_count(sampling.allocations).text);
+        strbuf_printf(&line, "of %s bytes were made.", format_count(sampling.allocated_bytes).text);
+        screen_print_wrapped(out, strbuf_text(&line), 2, report_width(report));
+    }
+}
+
 void report_print_totals(const struct report *report, FILE *out)
 {
+    print_sampling(report, out);
     const struct summary *summary = &report->summary;
     const uint64_t *values = summary->costs.values;
     print_peak_total(report, out);
@@ -215,8 +231,7 @@ enum err report_print_processes(const struct report *report, FILE *out)
     }
     qsort_r(groups.items, groups.len, sizeof(groups.items[0]), compare_process_peaks,
             report->profile->recording.processes);
-    (void)fprintf(out, "\n%sPROCESSES%s\n", report_paint(report, PAINT_TITLE),
-                  report_unpaint(report));
+    report_print_title(report, out, "PROCESSES");
     size_t shown = groups.len < PROCESS_LINES ? groups.len : PROCESS_LINES;
     for (size_t i = 0; i < shown; i++) {
         print_process(report, out, &groups.items[i]);

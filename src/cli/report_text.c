@@ -166,8 +166,7 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
     };
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     TRY(call_sites_ranked(&report->sites, cost, &ids));
-    (void)fprintf(out, "\n%s%s%s\n", report_paint(report, PAINT_TITLE), titles[cost],
-                  report_unpaint(report));
+    report_print_title(report, out, titles[cost]);
     if (!profile_knows(report->profile, cost)) {
         (void)fprintf(out, "     unknown: the file that was imported does not say\n");
         return ERR_OK;

@@ -48,8 +48,8 @@ enum err report_views_write_json(const struct report *report, struct json_writer
 
 void report_view_title(const struct report *report, FILE *out, const char *title)
 {
-    (void)fprintf(out, "\n%s%s%s\n\n", report_paint(report, PAINT_TITLE), title,
-                  report_unpaint(report)); // output errors are found when the stream is closed
+    report_print_title(report, out, title);
+    (void)fputc('\n', out); // output errors are found when the stream is closed
 }
 
 enum cost report_view_cost(const struct report *report)

@@ -4,6 +4,7 @@
 
 #include "preload/guard.h"
 #include "preload/record_mapping.h"
+#include "preload/record_sampled.h"
 #include "session/nursery.h"
 #include "unwind/again.h"
 
@@ -120,19 +121,49 @@ ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
 
 // While recording is stopped: a block is not recorded. That of a realloc is new, and the old one,
 // if it was recorded, is gone.
-static NOINLINE void pass_block(struct thread_state *t, uint64_t address, uint64_t old_address)
+static void pass_block(struct thread_state *t, const struct event *event)
 {
-    if (old_address != 0 && what_to_record(t) == SESSION_RECORD_FREES) {
-        take_down_free(t, old_address);
+    if (event->kind == EVENT_REALLOC && what_to_record(t) == SESSION_RECORD_FREES) {
+        take_down_free(t, event->old_address);
     }
     nursery_forget_latest(&t->producer);
-    t->last_allocated = address;
+    t->last_allocated = event->address;
+}
+
+// A block while not simply all is recorded; gives the guard back. `old_address` is 0 unless it was
+// reallocated. Takes words, so that the callers' common way needs no struct in memory.
+static NOINLINE void take_down_otherwise(struct thread_state *t,
+                                         const struct unwind_regs *caller,
+                                         uint64_t address,
+                                         uint64_t old_address,
+                                         uint64_t size_bytes)
+{
+    const struct event event = {.kind = old_address != 0 ? EVENT_REALLOC : EVENT_ALLOC,
+                                .address = address,
+                                .old_address = old_address,
+                                .size_bytes = size_bytes};
+    uint32_t shift;
+    if (what_to_record(t) != SESSION_RECORD_SAMPLE) {
+        pass_block(t, &event);
+    } else if (record_sampled_takes(t, &event, &shift)) {
+        record_sampled_send(t, &event, record_slot_of_caller(t, caller), shift);
+    }
     guard_leave(t);
+}
+
+static NOINLINE void take_down_free_otherwise(struct thread_state *t, uint64_t address)
+{
+    if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
+        (void)record_sampled_free(t, address); // false: the next event is told so
+    }
 }
 
 // What of an event is to be recorded while recording is stopped; false: nothing.
 static bool keep_of_stopped(struct event *event, uint32_t recording)
 {
+    if (recording == SESSION_RECORD_SAMPLE) {
+        return true; // whether it is sampled is decided when it is sent
+    }
     if (recording == SESSION_RECORD_NOTHING || event->kind == EVENT_ALLOC) {
         return false;
     }
@@ -169,7 +200,7 @@ void record_alloc(const struct unwind_regs *caller, const void *block, size_t si
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        pass_block(t, (uint64_t)block, 0);
+        take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes);
         return;
     }
     const uint32_t slot = find_slot(t, caller);
@@ -191,7 +222,7 @@ void record_realloc(const struct unwind_regs *caller,
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        pass_block(t, (uint64_t)block, (uint64_t)old_block);
+        take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes);
         return;
     }
     const struct event event = {.kind = EVENT_REALLOC,
@@ -209,8 +240,10 @@ void record_free(const void *block)
         without_guard(EVENT_FREE, (uint64_t)block, 0, 0, NULL);
         return;
     }
-    if (LIKELY(what_to_record(t) != SESSION_RECORD_NOTHING)) {
+    if (LIKELY(what_to_record(t) <= SESSION_RECORD_FREES)) {
         take_down_free(t, (uint64_t)block);
+    } else {
+        take_down_free_otherwise(t, (uint64_t)block);
     }
     guard_leave(t);
 }
@@ -221,19 +254,31 @@ void record_deferred(void *context, const struct deferred_event *deferred)
     if (UNLIKELY(!still_ours(t))) {
         return;
     }
+    const bool may_sample = what_to_record(t) == SESSION_RECORD_SAMPLE;
     if (deferred->event.kind == EVENT_FREE) {
-        take_down_free(t, deferred->event.address);
+        if (may_sample) {
+            (void)record_sampled_free(t, deferred->event.address); // false: the next one is told so
+        } else {
+            take_down_free(t, deferred->event.address);
+        }
         return;
     }
     if (deferred->event.kind == EVENT_MAPPING && deferred->mapping.size_bytes == 0) {
         record_mapping_send(t, &deferred->mapping, 0);
         return;
     }
+    uint32_t shift = 0;
+    const bool is_block = deferred->event.kind != EVENT_MAPPING;
+    if (is_block && may_sample && !record_sampled_takes(t, &deferred->event, &shift)) {
+        return;
+    }
     const uint32_t slot = slot_of(t, &(struct stack_view){.frames = deferred->frames,
                                                           .count = deferred->count,
                                                           .flags = deferred->flags,
                                                           .name = deferred->name});
-    if (deferred->event.kind != EVENT_MAPPING) {
+    if (is_block && may_sample) {
+        record_sampled_send(t, &deferred->event, slot, shift);
+    } else if (is_block) {
         take_down(t, &deferred->event, slot);
     } else if (slot != STACK_SLOT_NONE) {
         record_mapping_send(t, &deferred->mapping, slot);

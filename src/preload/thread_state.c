@@ -85,6 +85,8 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     lane->self_address = (uint64_t)pthread_self(); // read when somebody looks, not by the drain
     lane_producer_init(&t->producer, session, lane);
     nursery_init(&t->producer);
+    sampler_init(&t->sampler, &t->producer,
+                 ((uint64_t)lane->thread_id << 32 ^ lane->start_ms) + (uint64_t)(uintptr_t)lane);
     stack_dictionary_init(&t->stacks,
                           &(struct stack_dictionary_memory){
                               .first_names = home->names,

@@ -28,6 +28,7 @@
 #include "preload/deferred.h"
 #include "preload/stack_dictionary.h"
 #include "session/lane_producer.h"
+#include "session/sampler.h"
 
 #define THREAD_NAME_BYTES 16u // of prctl(PR_GET_NAME)
 
@@ -43,6 +44,7 @@ struct thread_state {
     char name[THREAD_NAME_BYTES];
     struct unwind_thread *unwind;
     struct lane_producer producer;
+    struct sampler sampler;
     struct stack_dictionary stacks;
     struct deferred deferred;
 };

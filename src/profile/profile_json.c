@@ -3,6 +3,7 @@
 #include "profile/profile_json.h"
 
 #include "base/compiler.h"
+#include "profile/sampling.h"
 
 const char *profile_state_name(const struct profile *profile)
 {
@@ -53,6 +54,7 @@ void profile_json_run(struct json_writer *w, const struct profile *profile)
         }
     }
     json_end_array(w);
+    sampling_json(w, &profile->recording);
     json_end_object(w);
 }
 

@@ -18,10 +18,14 @@ enum err book_note_stop(struct book *book, struct book_stop stop)
 }
 
 // Frees whose block was never seen. A forked process inherits such blocks; in others they are those
-// that were allocated while nothing was recorded, if there was such a time.
+// that were allocated while nothing was recorded, if there was such a time, or left out.
 static void count_unknown(struct book *book, const struct book_process *process, uint64_t count)
 {
     const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
+    if (book->sampling.left_out_allocations != 0) {
+        book->sampling.unsampled_frees += count;
+        return;
+    }
     *(book->stops.len > 0 && !is_forked ? &book->unrecorded_frees : &book->unknown_frees) += count;
 }
 
@@ -42,14 +46,15 @@ enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, 
     return row_table_get(&book->rows, thread->entry, node, out_row);
 }
 
-// The sums of a new block, and the peaks that it may set.
-static inline void raise_sums(struct book *book, struct book_process *process, uint64_t size_bytes)
+// The sums of `count` new blocks of `bytes` in all, and the peaks that they may set.
+static inline void
+raise_sums(struct book *book, struct book_process *process, uint64_t count, uint64_t bytes)
 {
-    book->sums.allocations++;
-    book->sums.allocated_bytes += size_bytes;
-    book->sums.live_bytes += size_bytes;
-    book->live_blocks++;
-    process->live_bytes += size_bytes;
+    book->sums.allocations += count;
+    book->sums.allocated_bytes += bytes;
+    book->sums.live_bytes += bytes;
+    book->live_blocks += count;
+    process->live_bytes += bytes;
     if (book->sums.live_bytes > book->sums.slice_max_bytes) {
         book->sums.slice_max_bytes = book->sums.live_bytes;
     }
@@ -106,6 +111,30 @@ static NOINLINE enum err tell_freed(struct book *book,
                                                .row = REC_NONE});
 }
 
+static uint64_t weighted_bytes(const struct live_block *block)
+{
+    return block->size_bytes << block->shift;
+}
+
+// Closes those that a block stands for beside itself; the block itself is closed afterwards.
+static NOINLINE enum err close_stand_ins(struct book *book,
+                                         struct book_process *process,
+                                         const struct live_block *block,
+                                         uint64_t lifetime_ms,
+                                         uint32_t born_slice)
+{
+    const uint32_t more = ((uint32_t)1 << block->shift) - 1;
+    const uint64_t more_bytes = more * block->size_bytes;
+    book->sums.frees += more;
+    book->sums.freed_bytes += more_bytes;
+    book->sums.live_bytes -= more_bytes;
+    book->live_blocks -= more;
+    process->live_bytes -= more_bytes;
+    process->stand_ins -= more;
+    return row_table_freed_more(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice,
+                                more);
+}
+
 // Closes a block that was taken out of the live map, or never got there.
 static inline enum err close_block(struct book *book,
                                    struct book_process *process,
@@ -124,7 +153,10 @@ static inline enum err close_block(struct book *book,
     uint64_t lifetime_ms = now_ms > block->born_ms ? now_ms - block->born_ms : 0;
     const uint64_t born = block->born_ms >> book->series.slice_shift;
     const uint32_t born_slice = born < book->rows.slice ? (uint32_t)born : book->rows.slice;
-    return row_table_freed(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice);
+    TRY(row_table_freed(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice));
+    return LIKELY(block->shift == 0)
+               ? ERR_OK
+               : close_stand_ins(book, process, block, lifetime_ms, born_slice);
 }
 
 // A free that still waits at the end of its tick, while a block of that time is live at its
@@ -132,8 +164,8 @@ static inline enum err close_block(struct book *book,
 // (Not where the first free of an address may be of a block that we never saw.)
 static enum err settle(struct book *book, struct book_process *process, uint64_t now_tick)
 {
-    const bool has_foreign_blocks =
-        (process->record.flags & REC_PROCESS_FORKED) != 0 || book->stops.len > 0;
+    const bool has_foreign_blocks = (process->record.flags & REC_PROCESS_FORKED) != 0 ||
+                                    book->stops.len > 0 || book->sampling.forgotten != 0;
     if (process->thread_count < 2 || has_foreign_blocks) {
         return ERR_OK;
     }
@@ -208,18 +240,36 @@ void book_note_holds(struct book *book, uint64_t since_ms, uint64_t bytes)
     peak_bound_set_open(&book->bound, bytes);
 }
 
-enum err book_allocate(struct book *book,
-                       struct book_thread *thread,
-                       uint64_t address,
-                       uint32_t row,
-                       uint64_t size_bytes)
+// Those that a new block stands for beside itself.
+static NOINLINE enum err
+open_stand_ins(struct book *book, struct book_process *process, const struct live_block *block)
+{
+    const uint32_t weight = (uint32_t)1 << block->shift;
+    struct book_sampling *sampling = &book->sampling;
+    process->stand_ins += weight - 1;
+    sampling->sampled_allocations++;
+    sampling->stand_in_allocations += weight - 1;
+    sampling->stand_in_bytes += (weight - 1) * block->size_bytes;
+    sampling->coarsest_weight =
+        weight > sampling->coarsest_weight ? weight : sampling->coarsest_weight;
+    return row_table_allocated_more(&book->rows, block->row, block->size_bytes, weight - 1);
+}
+
+// Inline for the sake of the constant shift.
+ALWAYS_INLINE enum err allocate(struct book *book,
+                                struct book_thread *thread,
+                                uint64_t address,
+                                uint32_t row,
+                                uint64_t size_bytes,
+                                uint32_t shift)
 {
     struct book_process *process = thread->process;
     const struct live_block block = {
-        .size_bytes = size_bytes, .born_ms = thread->tick_ms, .row = row};
+        .size_bytes = size_bytes, .born_ms = thread->tick_ms, .row = row, .shift = shift};
     thread->last_address = address;
     thread->last_bytes = size_bytes;
     thread->last_row = row;
+    thread->last_shift = shift;
     thread->last_born_ms = thread->tick_ms;
     bool is_freed = process->waiting.waiting_count > 0 &&
                     waiting_frees_take(&process->waiting, address, thread->tick_ms, thread->lane);
@@ -227,12 +277,15 @@ enum err book_allocate(struct book *book,
         TRY(live_map_add(&process->live, address, &block));
     }
     TRY(row_table_allocated(&book->rows, row, size_bytes));
+    if (shift != 0) {
+        TRY(open_stand_ins(book, process, &block));
+    }
     const uint64_t peak_before = book->rows.peak_number;
-    raise_sums(book, process, size_bytes);
+    raise_sums(book, process, (uint64_t)1 << shift, weighted_bytes(&block));
     if (UNLIKELY(book->watch.is_there)) {
         TRY(tell_allocated(book, thread, peak_before, &block));
     }
-    peak_bound_change(&book->bound, &thread->swing, (int64_t)size_bytes);
+    peak_bound_change(&book->bound, &thread->swing, (int64_t)weighted_bytes(&block));
     if (UNLIKELY(is_freed)) {
         book->waiting_count--;
         book->watch.thread = REC_NONE;
@@ -240,6 +293,25 @@ enum err book_allocate(struct book *book,
         return close_block(book, process, address, &block, thread->tick_ms);
     }
     return ERR_OK;
+}
+
+enum err book_allocate(struct book *book,
+                       struct book_thread *thread,
+                       uint64_t address,
+                       uint32_t row,
+                       uint64_t size_bytes)
+{
+    return allocate(book, thread, address, row, size_bytes, 0);
+}
+
+enum err book_allocate_sampled(struct book *book,
+                               struct book_thread *thread,
+                               uint64_t address,
+                               uint32_t row,
+                               uint64_t size_bytes,
+                               uint32_t shift)
+{
+    return allocate(book, thread, address, row, size_bytes, shift);
 }
 
 static NOINLINE enum err
@@ -266,8 +338,10 @@ free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
 // somebody else freed the thread's block, and somebody else allocated there.
 static bool frees_latest(const struct book_thread *thread, const struct live_block *taken)
 {
-    const struct live_block latest = {
-        .size_bytes = thread->last_bytes, .born_ms = thread->last_born_ms, .row = thread->last_row};
+    const struct live_block latest = {.size_bytes = thread->last_bytes,
+                                      .born_ms = thread->last_born_ms,
+                                      .row = thread->last_row,
+                                      .shift = thread->last_shift};
     return taken == NULL || taken->born_ms >= thread->tick_ms ||
            live_block_is_same(taken, &latest) ||
            live_map_holds(&thread->process->live, thread->last_address, &latest);
@@ -286,9 +360,10 @@ static enum err count_temporary(struct book *book,
     }
     const uint32_t row = is_latest ? thread->last_row : taken->row;
     const uint64_t size_bytes = is_latest ? thread->last_bytes : taken->size_bytes;
-    book->sums.temporary++;
-    book->temporary_bytes += size_bytes;
-    TRY(row_table_was_temporary(&book->rows, row, size_bytes));
+    const uint64_t count = (uint64_t)1 << (is_latest ? thread->last_shift : taken->shift);
+    book->sums.temporary += count;
+    book->temporary_bytes += count * size_bytes;
+    TRY(row_table_was_temporary(&book->rows, row, size_bytes, (uint32_t)count));
     if (LIKELY(!book->watch.is_there)) {
         return ERR_OK;
     }
@@ -323,7 +398,7 @@ book_free(struct book *book, struct book_thread *thread, uint64_t address, bool 
     const bool is_sure =
         block.born_ms < thread->tick_ms || book->rows.rows.items[block.row].thread == thread->entry;
     if (LIKELY(is_sure)) {
-        peak_bound_change(&book->bound, &thread->swing, -(int64_t)block.size_bytes);
+        peak_bound_change(&book->bound, &thread->swing, -(int64_t)weighted_bytes(&block));
     }
     return close_block(book, thread->process, address, &block, thread->tick_ms);
 }

@@ -57,6 +57,20 @@ struct book_watch {
     enum rec_event_kind free_kind; // and how
 };
 
+// What --overflow=sample left out, and what stands for it. All are 0 where every event was
+// recorded.
+struct book_sampling {
+    uint64_t left_out_allocations; // exactly
+    uint64_t left_out_bytes;
+    uint64_t left_out_frees;       // that were not sent; those that were count in unsampled_frees
+    uint64_t forgotten;            // left out, and their frees come nevertheless
+    uint64_t unsampled_frees;      // of blocks that were left out
+    uint64_t sampled_allocations;  // events that stand for several
+    uint64_t stand_in_allocations; // for so many beside themselves
+    uint64_t stand_in_bytes;
+    uint64_t coarsest_weight; // the most that one stood for
+};
+
 struct book {
     struct string_table strings;
     struct stack_table stacks;
@@ -79,6 +93,7 @@ struct book {
     uint64_t unknown_frees;
     uint64_t unrecorded_frees; // of blocks that were allocated while recording was stopped
     struct book_stop_vec stops;
+    struct book_sampling sampling;
     struct book_watch watch; // what else is told of each event
     uint64_t waiting_count;  // over all processes
     uint64_t seed;           // of the live maps
@@ -99,6 +114,7 @@ struct book_thread {
     uint64_t last_bytes;
     uint64_t last_born_ms;
     uint32_t last_row;
+    uint32_t last_shift;
     struct lane_swing swing;
 };
 
@@ -165,6 +181,14 @@ enum err book_allocate(struct book *book,
 enum err
 book_free(struct book *book, struct book_thread *thread, uint64_t address, bool is_temporary)
     MUST_USE;
+
+// A block that was recorded with a probability of one in 1 << shift, and so stands for that many.
+enum err book_allocate_sampled(struct book *book,
+                               struct book_thread *thread,
+                               uint64_t address,
+                               uint32_t row,
+                               uint64_t size_bytes,
+                               uint32_t shift) MUST_USE;
 
 // A block that moved, or changed its size.
 struct book_move {

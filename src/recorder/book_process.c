@@ -110,7 +110,7 @@ enum err book_process_end(struct book *book,
     peak_bound_end_tick(&book->bound, book->sums.live_bytes);
     book->sums.live_bytes -= process->live_bytes;
     book->sums.dropped_bytes += process->live_bytes;
-    book->live_blocks -= process->live.live_count;
+    book->live_blocks -= process->live.live_count + process->stand_ins;
     peak_bound_restart(&book->bound, book->sums.live_bytes);
     if (ending->gone_ms > 0) {
         peak_bound_add_ghost(&book->bound, process->live_bytes, ending->gone_ms);

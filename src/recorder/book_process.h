@@ -27,6 +27,7 @@ struct book_process {
     uint64_t live_bytes;
     uint32_t thread_count;        // threads that ever were
     struct live_map live;         // of the living
+    uint64_t stand_ins;           // blocks that those stand for beside themselves
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
     struct waiting_frees waiting;
     struct mapping_map mapped;   // what it has mapped itself

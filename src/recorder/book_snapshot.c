@@ -82,6 +82,13 @@ static void fill_totals(const struct book *book, uint64_t events, struct rec_tot
         .peak_blocks = book->peak_blocks,
         .unknown_frees = book->unknown_frees,
         .events = events,
+        .left_out_allocations = book->sampling.left_out_allocations,
+        .left_out_bytes = book->sampling.left_out_bytes,
+        .left_out_frees = book->sampling.left_out_frees + book->sampling.unsampled_frees,
+        .sampled_allocations = book->sampling.sampled_allocations,
+        .stand_in_allocations = book->sampling.stand_in_allocations,
+        .stand_in_bytes = book->sampling.stand_in_bytes,
+        .coarsest_weight = book->sampling.coarsest_weight,
     };
 }
 

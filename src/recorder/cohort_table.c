@@ -98,6 +98,11 @@ enum err cohort_table_count(struct cohort_table *table)
     return ERR_OK;
 }
 
+enum err cohort_table_add_more(struct cohort_table *table, const struct rec_cohort *cohort)
+{
+    return add(table, cohort);
+}
+
 enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift)
 {
     CLEANUP(cohort_table_release) struct cohort_table merged = {0};

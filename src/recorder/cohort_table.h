@@ -57,6 +57,10 @@ static inline MUST_USE enum err cohort_table_add(struct cohort_table *table,
     return ERR_OK;
 }
 
+// The same of `blocks` more of them, counted at once: for what is rare.
+enum err cohort_table_add_more(struct cohort_table *table, const struct rec_cohort *cohort)
+    MUST_USE;
+
 // Slice s becomes s >> shift; cohorts that then were born and freed in one slice are none any more.
 enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift) MUST_USE;
 

@@ -149,7 +149,10 @@ static uint32_t snapshot_lanes(struct drain *drain)
     uint32_t unread = 0;
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
-        if (lane->is_corrupt || lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {
+        const bool is_sound =
+            !lane->is_corrupt && lane_consumer_refresh(&lane->reader.consumer) == ERR_OK;
+        lane_reader_note_left_out(&lane->reader, drain->book);
+        if (!is_sound) {
             lane_distrust(drain, lane);
         } else if (lane_reader_has_unread(&lane->reader)) {
             uint32_t index = drain->active[i];
@@ -281,6 +284,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     const uint32_t index = drain->active[i];
     struct drain_lane *lane = drain->lanes[index];
     drain->ended_events += lane->reader.events;
+    lane_reader_note_left_out(&lane->reader, drain->book);
     book_thread_end(drain->book, &lane->reader.thread);
     struct drain_process *process = drain->processes + lane->process;
     process->lane_count--;

@@ -328,6 +328,11 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
         TRY(row_of_record(reader, book, record, &row));
         reader->events++;
         return book_allocate(book, thread, record->address, row, record->size_bytes);
+    case WIRE_ALLOC_SAMPLED:
+        TRY(row_of_record(reader, book, record, &row));
+        reader->events++;
+        return book_allocate_sampled(book, thread, record->address, row, record->size_bytes,
+                                     record->shift);
     case WIRE_REALLOC:
     case WIRE_REALLOC_LARGE:
     case WIRE_REALLOC_TEMPORARY:
@@ -358,6 +363,29 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
         break;
     }
     return ERR_OK;
+}
+
+void lane_reader_note_left_out(struct lane_reader *reader, struct book *book)
+{
+    struct lane_header *lane = reader->consumer.lane;
+    struct book_sampling *sampling = &book->sampling;
+    const struct {
+        const _Atomic uint64_t *now;
+        uint64_t *known;
+        uint64_t *sum;
+    } counters[] = {
+        {&lane->left_out_allocations, &reader->left_out_allocations,
+         &sampling->left_out_allocations},
+        {&lane->left_out_bytes, &reader->left_out_bytes, &sampling->left_out_bytes},
+        {&lane->left_out_frees, &reader->left_out_frees, &sampling->left_out_frees},
+        {&lane->left_out_forgotten, &reader->left_out_forgotten, &sampling->forgotten},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+        // Relaxed: sums that stand for nothing but themselves.
+        const uint64_t now = atomic_load_explicit(counters[i].now, memory_order_relaxed);
+        *counters[i].sum += now - *counters[i].known;
+        *counters[i].known = now;
+    }
 }
 
 // Fetches what booking the record at words[at] will need. Returns where the next one begins; `end`

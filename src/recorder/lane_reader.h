@@ -59,7 +59,14 @@ struct lane_reader {
     uint64_t late_pos;
     uint64_t margin_serial; // of the lane's, halved
     struct lane_question question;
+    uint64_t left_out_allocations; // of the lane's, as far as the book knows
+    uint64_t left_out_bytes;
+    uint64_t left_out_frees;
+    uint64_t left_out_forgotten;
 };
+
+// Tells the book what the lane's thread has left out since.
+void lane_reader_note_left_out(struct lane_reader *reader, struct book *book);
 
 // Whether there is anything to read.
 static inline bool lane_reader_has_unread(const struct lane_reader *reader)

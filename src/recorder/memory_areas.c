@@ -12,9 +12,10 @@
 #include "base/compiler.h"
 #include "host/file.h"
 
-#define SMAPS_BYTES_MAX ((size_t)256 << 20) // some 350,000 mappings
-#define PAGES_AT_ONCE   2048u
-#define PAGE_PRESENT    ((uint64_t)1 << 63) // pagemap: the page is in memory
+#define SMAPS_BYTES_MAX   ((size_t)256 << 20) // some 350,000 mappings
+#define PAGES_AT_ONCE     2048u
+#define MEMORY_PAGE_BYTES 4096u               // the least that any kernel has
+#define PAGE_PRESENT      ((uint64_t)1 << 63) // pagemap: the page is in memory
 
 void memory_areas_release(struct memory_areas *areas)
 {
@@ -36,7 +37,8 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     uint64_t end = 0;
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %*u %n", &start, &end, permissions,
                &path_at) != 3 ||
-        path_at == 0 || start >= end) {
+        path_at == 0 || start >= end || start % MEMORY_PAGE_BYTES != 0 ||
+        end % MEMORY_PAGE_BYTES != 0) {
         return false;
     }
     *out = (struct memory_area){
@@ -49,11 +51,22 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     return true;
 }
 
-// "Key:     123 kB". 0 for another key.
-static uint64_t kib_of(const char *line, const char *key)
+// "Key:     123 kB", but at most `max`. 0 for another key.
+static uint64_t kib_of(const char *line, const char *key, uint64_t max)
 {
     const size_t length = strlen(key);
-    return strncmp(line, key, length) == 0 ? strtoull(line + length, NULL, 10) * 1024 : 0;
+    if (strncmp(line, key, length) != 0) {
+        return 0;
+    }
+    const uint64_t kib = strtoull(line + length, NULL, 10);
+    return kib < max / 1024 ? kib * 1024 : max;
+}
+
+static void take_figures(const char *line, struct memory_area *area)
+{
+    const uint64_t bytes = area->end - area->start;
+    area->rss_bytes += kib_of(line, "Rss:", bytes - area->rss_bytes);
+    area->swap_bytes += kib_of(line, "Swap:", bytes - area->swap_bytes);
 }
 
 enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
@@ -74,9 +87,8 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
             if (area == NULL) {
                 return ERR_CORRUPT;
             }
-            area->rss_bytes += kib_of(line, "Rss:");
-            area->swap_bytes += kib_of(line, "Swap:");
-        } else if (parse_head(line, begin, &head)) {
+            take_figures(line, area);
+        } else if (parse_head(line, begin, &head) && (area == NULL || area->end <= head.start)) {
             TRY(memory_area_vec_push(&areas.areas, head));
             area = areas.areas.items + areas.areas.len - 1;
         } else {

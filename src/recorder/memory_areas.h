@@ -34,6 +34,7 @@ struct memory_areas {
 };
 
 // Takes apart what smaps says; `text` becomes ours and is changed. ERR_CORRUPT: it is no smaps.
+// Then areas are whole pages, and in order; none has more in memory, or in swap, than its size.
 enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out) MUST_USE;
 
 // Reads those of a process. ERR_NOT_FOUND: it is gone; other errors: it may not be read.

@@ -3,7 +3,6 @@
 #include "recorder/proc_sampler.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/file.h"
+#include "recorder/proc_text.h"
 
 // One round may take this share of the time until the next.
 #define COST_DIVISOR 100u
@@ -55,20 +55,6 @@ static bool read_proc(pid_t pid, const char *name, char *buffer, size_t size)
     return used > 0;
 }
 
-// The number after "`key`:" at the beginning of a line, in bytes; 0 if the line is missing.
-static uint64_t kib_field(const char *text, const char *key)
-{
-    const size_t length = strlen(key);
-    for (const char *line = text; line != NULL && *line != '\0';) {
-        if (strncmp(line, key, length) == 0 && line[length] == ':') {
-            return strtoull(line + length + 1, NULL, 10) * 1024;
-        }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
-    }
-    return 0;
-}
-
 // proc(5): /proc/PID/status has the split by kind at the price of one short read.
 static bool read_status(pid_t pid,
                         struct rec_rss_sample *sample,
@@ -79,14 +65,15 @@ static bool read_status(pid_t pid,
     if (!read_proc(pid, "status", text, sizeof(text))) {
         return false;
     }
-    sample->anonymous_bytes = kib_field(text, "RssAnon");
-    sample->file_bytes = kib_field(text, "RssFile");
-    sample->shmem_bytes = kib_field(text, "RssShmem");
-    sample->swap_bytes = kib_field(text, "VmSwap");
-    sample->rss_bytes = kib_field(text, "VmRSS");
-    sample->data_bytes = kib_field(text, "VmData");
-    facts->is_confined = kib_field(text, "Seccomp") != 0;
-    const uint64_t highest_bytes = kib_field(text, "VmHWM"); // of this image: an execve resets it
+    sample->anonymous_bytes = proc_text_kib(text, "RssAnon");
+    sample->file_bytes = proc_text_kib(text, "RssFile");
+    sample->shmem_bytes = proc_text_kib(text, "RssShmem");
+    sample->swap_bytes = proc_text_kib(text, "VmSwap");
+    sample->rss_bytes = proc_text_kib(text, "VmRSS");
+    sample->data_bytes = proc_text_kib(text, "VmData");
+    facts->is_confined = proc_text_kib(text, "Seccomp") != 0;
+    const uint64_t highest_bytes =
+        proc_text_kib(text, "VmHWM"); // of this image: an execve resets it
     record->peak_rss_bytes =
         highest_bytes > record->peak_rss_bytes ? highest_bytes : record->peak_rss_bytes;
     return sample->rss_bytes > 0; // a zombie has none
@@ -98,44 +85,26 @@ static void read_rollup(pid_t pid, struct rec_rss_sample *sample)
 {
     char text[4096];
     if (read_proc(pid, "smaps_rollup", text, sizeof(text))) {
-        const uint64_t rss_bytes = kib_field(text, "Rss");
+        const uint64_t rss_bytes = proc_text_kib(text, "Rss");
         sample->rss_bytes = rss_bytes > 0 ? rss_bytes : sample->rss_bytes;
     }
 }
 
-// proc(5): in stat, minflt is field 10 and majflt field 12; the name in field 2 ends at the last
-// ')'.
 static void read_faults(pid_t pid, struct rec_rss_sample *sample)
 {
     char text[2048];
-    if (!read_proc(pid, "stat", text, sizeof(text))) {
-        return;
-    }
-    const char *after_name = strrchr(text, ')');
-    if (after_name != NULL) {
-        // Fields 3 to 12: state ppid pgrp session tty tpgid flags minflt cminflt majflt.
-        (void)sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64,
-                     &sample->minor_faults,
-                     &sample->major_faults); // stays 0 if the kernel says it differently
+    if (read_proc(pid, "stat", text, sizeof(text))) {
+        const struct proc_faults faults = proc_text_faults(text);
+        sample->minor_faults = faults.minor;
+        sample->major_faults = faults.major;
     }
 }
 
-// The area of brk is called [heap] and lies behind the program's own mappings, near the beginning.
 static void read_break(pid_t pid, struct rec_rss_sample *sample)
 {
     char text[8192];
-    if (!read_proc(pid, "maps", text, sizeof(text))) {
-        return;
-    }
-    const char *name = strstr(text, "[heap]");
-    const char *line = name;
-    while (line != NULL && line > text && line[-1] != '\n') {
-        line--;
-    }
-    uint64_t start = 0;
-    uint64_t end = 0;
-    if (line != NULL && sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && end > start) {
-        sample->break_bytes = end - start;
+    if (read_proc(pid, "maps", text, sizeof(text))) {
+        sample->break_bytes = proc_text_break(text);
     }
 }
 

@@ -72,6 +72,7 @@ struct recorder_options {
     bool allow_own_malloc; // record a program that has an allocator of its own, as far as possible
     bool check_unwind;     // SESSION_CHECK_UNWIND
     bool no_nursery;       // SESSION_NO_NURSERY
+    bool may_sample;       // SESSION_OVERFLOW_SAMPLE; not with logs_events
     struct recorder_callbacks callbacks;
 };
 

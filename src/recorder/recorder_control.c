@@ -123,7 +123,8 @@ answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struc
     (void)text;
     static const char *const states[] = {[SESSION_RECORD_ALL] = "recording",
                                          [SESSION_RECORD_FREES] = "stopped",
-                                         [SESSION_RECORD_NOTHING] = "not started"};
+                                         [SESSION_RECORD_NOTHING] = "not started",
+                                         [SESSION_RECORD_SAMPLE] = "recording"};
     const struct {
         const char *key;
         uint64_t value;

@@ -69,7 +69,8 @@ static inline void fold(struct rec_row *row, struct row_extra *extra, uint64_t p
 
 static struct bucket_set *histogram_of(struct row_extra *extra, const struct row_note *note)
 {
-    return note->change == ROW_FREED ? &extra->lifetimes : &extra->sizes;
+    const bool is_free = note->change == ROW_FREED || note->change == ROW_FREED_MORE;
+    return is_free ? &extra->lifetimes : &extra->sizes;
 }
 
 // Fetches the head of the histogram that counting `note` will change; its row is there.
@@ -135,8 +136,24 @@ static enum err count_temporary(struct row_table *table, const struct row_note *
     struct rec_row *r = table->rows.items + note->row;
     TRY(cell_table_touch(&table->cells, &table->extras.items[note->row].cells, r,
                          row_table_step(table)));
-    r->temporary++;
-    r->temporary_bytes += note->size_bytes;
+    r->temporary += note->count;
+    r->temporary_bytes += note->count * note->size_bytes;
+    return ERR_OK;
+}
+
+// Its bucket is that of the note before it.
+static NOINLINE enum err count_more(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *row = table->rows.items + note->row;
+    struct row_extra *extra = table->extras.items + note->row;
+    const bool is_free = note->change == ROW_FREED_MORE;
+    const uint64_t bytes = note->count * note->size_bytes;
+    TRY(cell_table_touch(&table->cells, &extra->cells, row, row_table_step(table)));
+    bucket_set_add_more(histogram_of(extra, note), note->bucket, note->count, bytes);
+    *(is_free ? &row->frees : &row->allocations) += note->count;
+    *(is_free ? &row->freed_bytes : &row->allocated_bytes) += bytes;
+    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
+    row->own_peak_bytes = live_bytes > row->own_peak_bytes ? live_bytes : row->own_peak_bytes;
     return ERR_OK;
 }
 
@@ -150,6 +167,9 @@ static inline enum err count_note(struct row_table *table, const struct row_note
         return count_pairs(table, note);
     case ROW_WAS_TEMPORARY:
         return count_temporary(table, note);
+    case ROW_ALLOCATED_MORE:
+    case ROW_FREED_MORE:
+        return count_more(table, note);
     }
     return count_block(table, note);
 }
@@ -173,6 +193,40 @@ enum err row_table_count(struct row_table *table)
         result = result == ERR_OK ? err : result; // the others count all the same
     }
     return result;
+}
+
+enum err
+row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
+{
+    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
+                                                   .peak_number = table->peak_number,
+                                                   .row = row,
+                                                   .count = more,
+                                                   .change = ROW_ALLOCATED_MORE,
+                                                   .bucket = (uint16_t)rec_bucket_of(size_bytes)});
+}
+
+enum err row_table_freed_more(struct row_table *table,
+                              uint32_t row,
+                              uint64_t size_bytes,
+                              uint64_t lifetime_ms,
+                              uint32_t born_slice,
+                              uint32_t more)
+{
+    const struct rec_cohort cohort = {.row = row,
+                                      .born_slice = born_slice >> table->cohort_shift,
+                                      .freed_slice = table->slice >> table->cohort_shift,
+                                      .blocks = more,
+                                      .bytes = more * size_bytes};
+    if (cohort.born_slice < cohort.freed_slice) {
+        TRY(cohort_table_add_more(&table->cohorts, &cohort));
+    }
+    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
+                                                   .peak_number = table->peak_number,
+                                                   .row = row,
+                                                   .count = more,
+                                                   .change = ROW_FREED_MORE,
+                                                   .bucket = (uint16_t)rec_bucket_of(lifetime_ms)});
 }
 
 static void merge_cells(struct row_table *table, uint32_t shift)

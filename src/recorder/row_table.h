@@ -43,6 +43,8 @@ enum row_change {
     ROW_FREED,
     ROW_PAIRED,
     ROW_WAS_TEMPORARY,
+    ROW_ALLOCATED_MORE, // what the note before it stands for, beside itself
+    ROW_FREED_MORE,
 };
 
 // Something that happened to a row and is not counted yet.
@@ -50,10 +52,10 @@ struct row_note {
     uint64_t size_bytes;
     uint64_t peak_number; // of then
     uint32_t row;
-    uint32_t count;     // ROW_PAIRED: how many
+    uint32_t count;     // how many; but for ROW_ALLOCATED and ROW_FREED, which are one
     uint32_t temporary; // ROW_PAIRED: how many of them
     uint16_t change;    // enum row_change
-    uint16_t bucket;    // of the size; ROW_FREED: of the lifetime
+    uint16_t bucket;    // of the size; ROW_FREED*: of the lifetime
 };
 _Static_assert(sizeof(struct row_note) == 32, "all notes together stay in the nearest cache");
 
@@ -147,13 +149,27 @@ static inline MUST_USE enum err row_table_paired(
                                                    .bucket = (uint16_t)rec_bucket_of(size_bytes)});
 }
 
-// An allocation of the row turned out to be temporary.
+// The block that was allocated last stands for `more` others, too.
+enum err
+row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
+    MUST_USE;
+
+// So does the one that was freed last, of this row and these times.
+enum err row_table_freed_more(struct row_table *table,
+                              uint32_t row,
+                              uint64_t size_bytes,
+                              uint64_t lifetime_ms,
+                              uint32_t born_slice,
+                              uint32_t more) MUST_USE;
+
+// `count` allocations of the row, of size_bytes each, turned out to be temporary.
 static inline MUST_USE enum err
-row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_bytes)
+row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t count)
 {
-    return row_table_note(
-        table,
-        (struct row_note){.size_bytes = size_bytes, .row = row, .change = ROW_WAS_TEMPORARY});
+    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
+                                                   .row = row,
+                                                   .count = count,
+                                                   .change = ROW_WAS_TEMPORARY});
 }
 
 // Time comes to `slice`, after slices have merged `shift` times: s became s >> shift. Makes cells

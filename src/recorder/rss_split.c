@@ -77,12 +77,13 @@ static struct address_range extent_of(uint64_t address, uint64_t size_bytes)
                                   .end = address - CHUNK_HEAD + chunk};
 }
 
-// Calls `visit` for each live block that lies in a piece.
+// Calls `visit` for each live block that lies in a piece. Where blocks were sampled, one counts for
+// all that it stands for, as if they lay beside it.
 static void each_block(struct splitting *s,
                        void (*visit)(struct splitting *s,
                                      struct rss_piece *piece,
                                      uint64_t address,
-                                     uint64_t size_bytes))
+                                     const struct live_block *block))
 {
     struct live_map_position position = {0};
     struct live_block block;
@@ -93,19 +94,22 @@ static void each_block(struct splitting *s,
             piece = piece_at(s, address);
         }
         if (piece != NULL) {
-            visit(s, piece, address, block.size_bytes);
+            visit(s, piece, address, &block);
         }
     }
 }
 
-static void
-count_block(struct splitting *s, struct rss_piece *piece, uint64_t address, uint64_t size_bytes)
+static void count_block(struct splitting *s,
+                        struct rss_piece *piece,
+                        uint64_t address,
+                        const struct live_block *block)
 {
-    const struct address_range extent = extent_of(address, size_bytes);
+    const struct address_range extent = extent_of(address, block->size_bytes);
     piece->live_count++;
-    piece->requested_bytes += size_bytes;
-    piece->extent_bytes += extent.end - extent.start;
-    s->requested_bytes += size_bytes;
+    piece->requested_bytes += block->size_bytes << block->shift;
+    piece->extent_bytes += (extent.end - extent.start) << block->shift;
+    s->requested_bytes += block->size_bytes << block->shift;
+    s->is_estimated = s->is_estimated || block->shift != 0;
 }
 
 // Where live blocks lie is heap, whatever it looks like.
@@ -175,15 +179,18 @@ resident_in_piece(const struct splitting *s, const struct rss_piece *piece, stru
     return resident_bytes(bits_of(s, piece), area_of(s, piece)->start, start, end);
 }
 
-static void
-measure_block(struct splitting *s, struct rss_piece *piece, uint64_t address, uint64_t size_bytes)
+static void measure_block(struct splitting *s,
+                          struct rss_piece *piece,
+                          uint64_t address,
+                          const struct live_block *block)
 {
     if (piece->kind != REC_PART_KEPT || bits_of(s, piece) == NULL) {
         return;
     }
-    const struct address_range block = {.start = address, .end = address + size_bytes};
-    piece->live_bytes += resident_in_piece(s, piece, block);
-    piece->occupied_bytes += resident_in_piece(s, piece, extent_of(address, size_bytes));
+    const struct address_range own = {.start = address, .end = address + block->size_bytes};
+    const struct address_range extent = extent_of(address, block->size_bytes);
+    piece->live_bytes += resident_in_piece(s, piece, own) << block->shift;
+    piece->occupied_bytes += resident_in_piece(s, piece, extent) << block->shift;
 }
 
 // Reads which pages of an area are there. Without an answer its pieces are estimated.

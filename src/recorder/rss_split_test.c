@@ -250,7 +250,14 @@ static void a_map_that_is_none_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "Rss: 4 kB\n", "hello\n", "5000-4000 rw-p 0 0:0 0\n", "\n", "5000- rw-p 0 0:0 0 x", "-\n",
+        "Rss: 4 kB\n",
+        "hello\n",
+        "5000-4000 rw-p 0 0:0 0\n",
+        "\n",
+        "5000- rw-p 0 0:0 0 x",
+        "-\n",
+        "5000-7000 rw-p 0 0:0 0\n6000-8000 rw-p 0 0:0 0\n",
+        "5000-5800 rw-p 0 0:0 0\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -260,13 +267,25 @@ static void a_map_that_is_none_is_refused(void **state)
     }
 }
 
+static void no_area_has_more_in_memory_than_it_is_large(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    strbuf_append_text(&text, "5000-7000 rw-p 0 0:0 0\nRss: 7 kB\nRss: 18014398509481984 kB\n"
+                              "Swap: 99999999999999999999999 kB\n");
+    assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
+    assert_int_equal(map.areas.items[0].rss_bytes, 0x2000);
+    assert_int_equal(map.areas.items[0].swap_bytes, 0x2000);
+}
+
 static void names_are_taken_as_they_are(void **state)
 {
     (void)state;
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(memory_areas_release) struct memory_areas map = {0};
-    strbuf_append_text(&text, "1000-2000 r--s 00000000 fe:00 12345   /tmp/a b  \\012c (deleted)\n"
-                              "Size: 4 kB\nRss:    8 kB\nSwap: 1 kB\nVmFlags: rd mr\n"
+    strbuf_append_text(&text, "1000-3000 r--s 00000000 fe:00 12345   /tmp/a b  \\012c (deleted)\n"
+                              "Size: 8 kB\nRss:    8 kB\nSwap: 1 kB\nVmFlags: rd mr\n"
                               "7fff00000000-7fff00001000 ---p 00000000 00:00 0 \nRss: 0 kB");
     assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
     assert_int_equal(map.areas.len, 2);
@@ -291,6 +310,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_not_called_free),
         cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
         cmocka_unit_test(a_map_that_is_none_is_refused),
+        cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),
         cmocka_unit_test(names_are_taken_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

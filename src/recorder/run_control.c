@@ -19,6 +19,13 @@ static enum err add_mark(struct run_control *control,
     return err == ERR_OK ? ERR_OK : err_set(info, err, "no memory for a mark");
 }
 
+// What hooks are to do while it records.
+static enum session_recording recording_word(const struct run_control *control)
+{
+    return (control->session->flags & SESSION_OVERFLOW_SAMPLE) != 0 ? SESSION_RECORD_SAMPLE
+                                                                    : SESSION_RECORD_ALL;
+}
+
 static void tell_hooks(struct run_control *control, enum session_recording recording)
 {
     control->recording = recording;
@@ -33,7 +40,7 @@ enum err run_control_init(struct run_control *control,
 {
     *control = (struct run_control){.session = session, .book = book, .options = *options};
     if (options->delay_ms == 0 && !options->is_paused) {
-        tell_hooks(control, SESSION_RECORD_ALL);
+        tell_hooks(control, recording_word(control));
         return ERR_OK;
     }
     tell_hooks(control, SESSION_RECORD_NOTHING);
@@ -54,14 +61,14 @@ bool run_control_is_whole(const struct run_control *control)
 
 enum err run_control_start(struct run_control *control, uint64_t now_ms, struct err_info *info)
 {
-    if (control->recording == SESSION_RECORD_ALL) {
+    if (control->recording == recording_word(control)) {
         return err_set(info, ERR_INVALID, "it is recording already");
     }
     TRY(add_mark(control, now_ms, REC_MARK_START, "", info));
     if (!run_control_has_started(control)) {
         control->started_ms = now_ms;
     }
-    tell_hooks(control, SESSION_RECORD_ALL);
+    tell_hooks(control, recording_word(control));
     return ERR_OK;
 }
 
@@ -70,7 +77,7 @@ enum err run_control_stop(struct run_control *control,
                           void *context,
                           struct err_info *info)
 {
-    if (control->recording != SESSION_RECORD_ALL) {
+    if (control->recording != recording_word(control)) {
         return err_set(info, ERR_INVALID, "recording is stopped already");
     }
     const uint64_t from_ms = clock(context);

@@ -2,8 +2,8 @@
 // run_control: when a recording records: from the start or later, with stops, for a while; and the
 // marks that people set on its time line.
 //
-//   NOTHING --start--> ALL <--start / stop--> FREES        --duration over--> the recording ends
-//   (--delay, --start-paused)
+//   NOTHING --start--> ALL * <--start / stop--> FREES        --duration over--> the recording ends
+//   (--delay, --start-paused)     * or SAMPLE, with --overflow=sample
 //
 // The word that hooks look at is session_header.recording. Before the first start there is nothing
 // to follow, so hooks pass everything through. After a stop they pass allocations through and go on

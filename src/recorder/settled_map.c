@@ -95,7 +95,7 @@ static inline bool fits_slot(uint64_t address)
 static inline bool block_fits_slot(const struct live_block *block)
 {
     return block->size_bytes < (1u << SIZE_BITS) && block->row < (1u << ROW_BITS) &&
-           block->born_ms < ((uint64_t)1 << BORN_BITS);
+           block->born_ms < ((uint64_t)1 << BORN_BITS) && block->shift == 0;
 }
 
 static inline struct live_slot slot_pack(uint64_t key, const struct live_block *block)

@@ -9,9 +9,10 @@
 // by the top bits of the hash. So growth never copies more than that at once.
 //
 // What a slot cannot say goes to a box: blocks of 1 MiB and more, rows and times beyond the bits
-// above, and second generations. An address may be live more than once, because lanes are read one
-// after the other: blocks of one address form a queue, first in first out. Addresses that are no
-// multiple of 8 or have more than 50 bits are found through a small map of their own.
+// above, blocks that stand for several, and second generations. An address may be live more than
+// once, because lanes are read one after the other: blocks of one address form a queue, first in
+// first out. Addresses that are no multiple of 8 or have more than 50 bits are found through a
+// small map of their own.
 //
 // Memory: 16 bytes / 0.68 to 0.84, so 19 to 23.5 bytes a block; boxes cost 40 more, and are rare by
 // nature. Invariants: settled_map_check. Context: H, one thread. The addresses come from the
@@ -30,11 +31,13 @@ struct live_block {
     uint64_t size_bytes;
     uint64_t born_ms;
     uint32_t row;
+    uint32_t shift; // it stands for 1 << shift blocks (session/sampler.h); 0 but where sampled
 };
 
 static inline bool live_block_is_same(const struct live_block *a, const struct live_block *b)
 {
-    return a->size_bytes == b->size_bytes && a->born_ms == b->born_ms && a->row == b->row;
+    return a->size_bytes == b->size_bytes && a->born_ms == b->born_ms && a->row == b->row &&
+           a->shift == b->shift;
 }
 
 struct live_slot {

@@ -156,7 +156,14 @@ void recording_builder_sum(struct recording_builder *b)
     struct rec_totals sum = {.peak_error_bytes = b->totals.peak_error_bytes,
                              .peak_time_ms = b->totals.peak_time_ms,
                              .unknown_frees = b->totals.unknown_frees,
-                             .events = b->totals.events};
+                             .events = b->totals.events,
+                             .left_out_allocations = b->totals.left_out_allocations,
+                             .left_out_bytes = b->totals.left_out_bytes,
+                             .left_out_frees = b->totals.left_out_frees,
+                             .sampled_allocations = b->totals.sampled_allocations,
+                             .stand_in_allocations = b->totals.stand_in_allocations,
+                             .stand_in_bytes = b->totals.stand_in_bytes,
+                             .coarsest_weight = b->totals.coarsest_weight};
     for (size_t i = 0; i < b->rows.len; i++) {
         const struct rec_row *row = &b->rows.items[i];
         sum.allocations += row->allocations;

@@ -56,6 +56,13 @@ static const struct rec_column totals_columns[] = {
     COLUMN(recording, 10, totals.peak_blocks),
     COLUMN(recording, 11, totals.unknown_frees),
     COLUMN(recording, 12, totals.events),
+    COLUMN(recording, 13, totals.left_out_allocations),
+    COLUMN(recording, 14, totals.left_out_bytes),
+    COLUMN(recording, 15, totals.left_out_frees),
+    COLUMN(recording, 16, totals.sampled_allocations),
+    COLUMN(recording, 17, totals.stand_in_allocations),
+    COLUMN(recording, 18, totals.stand_in_bytes),
+    COLUMN(recording, 19, totals.coarsest_weight),
 };
 
 static const struct rec_column process_columns[] = {

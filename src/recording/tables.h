@@ -79,7 +79,7 @@ struct rec_meta {
     uint32_t unknown;         // enum rec_unknown
 };
 
-// Exact unless peak_error_bytes says otherwise. See docs/accuracy.md.
+// Exact unless peak_error_bytes or left_out_allocations say otherwise. See docs/accuracy.md.
 struct rec_totals {
     uint64_t allocations;     // successful allocation calls; a realloc counts as one
     uint64_t allocated_bytes; // sum of the sizes asked for
@@ -93,6 +93,15 @@ struct rec_totals {
     uint64_t peak_blocks;   // live blocks at the peak
     uint64_t unknown_frees; // frees of blocks that were never seen (inherited over fork, foreign)
     uint64_t events;        // allocations and frees booked; a realloc is both
+    // --overflow=sample: 0 where every event was recorded, else all that is above and in rows is an
+    // estimate. Exact: allocations - stand_in_allocations + left_out_allocations; bytes likewise.
+    uint64_t left_out_allocations; // not recorded; others stand for them
+    uint64_t left_out_bytes;
+    uint64_t left_out_frees;       // of such blocks
+    uint64_t sampled_allocations;  // recorded ones that stand for several
+    uint64_t stand_in_allocations; // for so many beside themselves
+    uint64_t stand_in_bytes;
+    uint64_t coarsest_weight; // the most that one stands for; 0 or 1: none stands for others
 };
 
 enum rec_process_flags {

@@ -6,6 +6,7 @@
 #include "profile/coverage.h"
 #include "profile/marks.h"
 #include "profile/profile_json.h"
+#include "profile/sampling.h"
 #include "server/api.h"
 #include "server/columns.h"
 
@@ -179,6 +180,7 @@ enum err api_health(struct question *q, struct json_writer *w)
     CLEANUP(module_coverage_vec_release) struct module_coverage_vec coverage = {0};
     TRY(coverage_build(q->profile, &coverage));
     write_damage(q->profile, w);
+    sampling_json(w, recording);
     write_counters(q->profile, w);
     table_begin(w, "modules", recording->module_count);
     for (size_t c = 0; c < ARRAY_LEN(columns); c++) {

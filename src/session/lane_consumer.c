@@ -99,6 +99,7 @@ static uint64_t record_words(uint64_t head)
     case WIRE_PAD:
         return head >> 8;
     case WIRE_ALLOC_LARGE:
+    case WIRE_ALLOC_SAMPLED:
         return 3;
     case WIRE_REALLOC_LARGE:
     case WIRE_REALLOC_LARGE_TEMPORARY:
@@ -144,6 +145,7 @@ static bool is_sound(uint64_t head, uint64_t words)
         return words * sizeof(uint64_t) <= WIRE_RECORD_BYTES_MAX &&
                (head >> 8 & 0xffff) <= WIRE_MODULE_SLOTS;
     case WIRE_ALLOC_LARGE:
+    case WIRE_ALLOC_SAMPLED:
     case WIRE_REALLOC_LARGE:
     case WIRE_MAPPING:
     case WIRE_EVENT:
@@ -182,6 +184,13 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[2];
         out->old_address = 0;
+    } else if (out->tag == WIRE_ALLOC_SAMPLED) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->size_bytes = words[1] & WIRE_SIZE_MAX;
+        out->shift = (uint32_t)words[2];
+        const bool is_sound = words[2] >= 1 && words[2] <= WIRE_SHIFT_MAX &&
+                              out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
+        return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_PAIRS) {
         out->slot = wire_pair_slot(head);
         out->size_bytes = wire_pair_size(head);

@@ -29,7 +29,14 @@ void lane_producer_init(struct lane_producer *p,
         .soft_limit = LANE_RING_BYTES_MIN / 2,
         .ring_bytes = LANE_RING_BYTES_MIN,
         .clock_ms = UINT64_MAX, // so that the first event is preceded by a TICK
+        .is_sampling = (session->flags & SESSION_OVERFLOW_SAMPLE) != 0,
     };
+    if (p->is_sampling) {
+        p->ring_bytes = LANE_RING_BYTES_MAX;
+        p->soft_limit = LANE_RING_BYTES_MAX / 2;
+        // Relaxed: the recorder reads it after it acquires a write_pos that we publish later.
+        atomic_store_explicit(&lane->ring_bytes, LANE_RING_BYTES_MAX, memory_order_relaxed);
+    }
     set_limit(p);
 }
 
@@ -62,6 +69,37 @@ static void wake_recorder(struct session_header *session)
     (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // nobody asleep is fine
 }
 
+// How far the ring is beyond half full while `used_bytes` of it are unread.
+static uint32_t level_of(const struct lane_producer *p, uint64_t used_bytes)
+{
+    if (used_bytes < p->ring_bytes / 2) {
+        return 0;
+    }
+    const uint64_t level =
+        1 + (used_bytes - p->ring_bytes / 2) / (p->ring_bytes / LANE_LEVEL_STEPS);
+    return level < LANE_LEVEL_MAX ? (uint32_t)level : LANE_LEVEL_MAX;
+}
+
+// Where the next level begins, or the ring ends.
+static uint64_t level_end(const struct lane_producer *p, uint64_t read_pos)
+{
+    return p->level < LANE_LEVEL_MAX
+               ? read_pos + p->ring_bytes / 2 + p->level * (p->ring_bytes / LANE_LEVEL_STEPS)
+               : read_pos + p->ring_bytes;
+}
+
+void lane_producer_relax(struct lane_producer *p)
+{
+    // Acquire: as in look_at_recorder.
+    const uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_acquire);
+    const uint32_t level = level_of(p, p->pos - read_pos);
+    if (level < p->level) {
+        p->level = level;
+        p->soft_limit = level_end(p, read_pos);
+        set_limit(p);
+    }
+}
+
 // Takes the recorder's position in and sets the next position at which to look again. Everything
 // is published.
 static void look_at_recorder(struct lane_producer *p)
@@ -83,6 +121,10 @@ static void look_at_recorder(struct lane_producer *p)
         p->soft_limit = read_pos + p->ring_bytes;
     } else {
         p->soft_limit = read_pos + half;
+    }
+    if (p->is_sampling) {
+        p->level = level_of(p, p->pos - read_pos);
+        p->soft_limit = level_end(p, read_pos);
     }
 }
 

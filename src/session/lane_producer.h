@@ -22,6 +22,11 @@
 // for no mistake of its may hold the program for ever. A pid alone proves nothing, for it may be of
 // another pid namespace; time in which the target itself was stopped does not count.
 //
+// With SESSION_OVERFLOW_SAMPLE a ring is as large as can be from the beginning, and `level` says
+// how far it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it: what is recorded is
+// thinned accordingly (sampler.h). What of the ring lies behind the last level is for what cannot
+// be left out; only when that is full, too, the thread waits.
+//
 // Invariants: published <= pos <= read_pos + ring_bytes; all are multiples of 8; no record wraps.
 // A reserve may publish what was written before it, therefore records are complete when advanced.
 // Context: T, only the thread that owns the lane and not reentrant (guard.h sees to that);
@@ -42,6 +47,8 @@
 #define LANE_SUSPECT_MS   250u   // clock stood still so long: is there still a recorder process?
 #define LANE_PATIENCE_MS  3000u  // clock stood still so long: dead, whatever its process says
 #define LANE_FORGOTTEN_MS 30000u // our lane was not read for so long: dead, whatever its clock says
+#define LANE_LEVEL_STEPS  128u   // of a ring
+#define LANE_LEVEL_MAX    20u
 
 struct lane_producer {
     struct session_header *session; // borrowed
@@ -55,12 +62,17 @@ struct lane_producer {
     uint64_t clock_ms; // of the last TICK
     uint64_t tick_pos; // where that ends
     bool pressed;      // half full was seen since the last growth
+    bool is_sampling;  // SESSION_OVERFLOW_SAMPLE
+    uint32_t level;    // how full the ring was, see lane_producer_relax; 0: less than half
 };
 
 // Begins to write into a lane that was just claimed.
 void lane_producer_init(struct lane_producer *p,
                         struct session_header *session,
                         struct lane_header *lane);
+
+// Looks whether the recorder has made room since `level` was last set.
+void lane_producer_relax(struct lane_producer *p);
 
 // Forgets what was written and not published.
 void lane_producer_rewind(struct lane_producer *p);

@@ -83,17 +83,18 @@ enum session_state {
 
 enum session_flags {
     SESSION_FOLLOW_CHILDREN = 1 << 0, // forked and executed children join the session
-    SESSION_OVERFLOW_SAMPLE = 1 << 1, // reserved for --overflow=sample
+    SESSION_OVERFLOW_SAMPLE = 1 << 1, // a full ring thins what is recorded (sampler.h)
     SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
     SESSION_NO_NURSERY = 1 << 3,      // send every event
 };
 
 // What hooks are to record. Who has seen a block that was recorded has seen, or sees, a value that
-// records its free: the words are of one atomic, and never go from ALL or FREES back to NOTHING.
+// records its free: the words are of one atomic, and never go back to NOTHING.
 enum session_recording {
     SESSION_RECORD_ALL = 0,
     SESSION_RECORD_FREES = 1,   // stopped: what was recorded before is followed to its end
     SESSION_RECORD_NOTHING = 2, // not started yet: there is nothing to follow
+    SESSION_RECORD_SAMPLE = 3,  // as ALL, in a session with SESSION_OVERFLOW_SAMPLE
 };
 
 struct session_header {
@@ -200,6 +201,12 @@ struct lane_header {
     // Power of two. T changes it only while read_pos == write_pos, before its next release of
     // write_pos, so R reads it after that acquire.
     _Atomic uint32_t ring_bytes;
+    // T: what was left out for want of room so far (sampler.h), before its next release of
+    // write_pos. Frees: those of such blocks that were not sent.
+    _Atomic uint64_t left_out_allocations;
+    _Atomic uint64_t left_out_bytes;
+    _Atomic uint64_t left_out_frees;
+    _Atomic uint64_t left_out_forgotten;    // whose frees will be sent all the same
     _Alignas(64) _Atomic uint64_t read_pos; // R, release after it has copied; T acquires
     // T sets 1 and sleeps on it when the ring is full; R sets 0 and wakes it after reading.
     _Alignas(64) _Atomic uint32_t producer_waiting;

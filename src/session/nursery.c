@@ -273,6 +273,41 @@ bool nursery_allocate_slowly(struct lane_producer *p,
     return true;
 }
 
+static bool send_sampled(
+    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
+{
+    uint64_t *word = lane_producer_reserve(p, 3);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_ALLOC_SAMPLED, address);
+    word[1] = wire_slot_size(slot, size_bytes);
+    word[2] = shift;
+    lane_producer_advance(p, 3);
+    lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
+    return true;
+}
+
+// To the thread's sum it is what the recorder takes it for: all the blocks that it stands for.
+bool nursery_allocate_sampled(
+    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (n->is_holding == 0) {
+        return send_sampled(p, address, size_bytes, slot, shift);
+    }
+    const uint64_t bytes = size_bytes << shift;
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (!prepare_to_rise(p, bytes) || !make_place(p, block) ||
+        !send_sampled(p, address, size_bytes, slot, shift)) {
+        return false;
+    }
+    rise(n, bytes);
+    remember_sent(block, address, bytes);
+    return true;
+}
+
 // If the block at `address` was sent and its size is known, it is forgotten, and leaves the sum.
 static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t address)
 {

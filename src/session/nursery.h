@@ -50,6 +50,12 @@ bool nursery_allocate_slowly(struct lane_producer *p,
                              uint64_t address,
                              uint64_t size_bytes,
                              uint32_t slot) MUST_USE;
+// A block was allocated that stands for 1 << shift, shift > 0 (sampler.h): it is sent at once.
+bool nursery_allocate_sampled(struct lane_producer *p,
+                              uint64_t address,
+                              uint64_t size_bytes,
+                              uint32_t slot,
+                              uint32_t shift) MUST_USE;
 bool nursery_send_free(struct lane_producer *p,
                        struct nursery_block *block,
                        uint64_t address,

@@ -16,6 +16,7 @@
 //   PAIR*          slot 24, size 32           -
 //   PAIRS          slot 24, size 32           temporary 32 high | count 32
 //   RISE           bytes (56)                 bytes held at most
+//   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; shift
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
 //   MODULE         slot 16, id bytes 8,       bias ; start ; end ; build-id, then path, each padded
 //                  path bytes 16, flags 8     with zeros to whole words
@@ -50,6 +51,10 @@
 // Temporary. Those marked * have a twin, _TEMPORARY: the block that is freed is the one that the
 // thread's previous event allocated, as far as its address tells.
 //
+// Sampling (sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the probability of one in
+// 1 << shift, and so stands for that many; shift is 1 to WIRE_SHIFT_MAX, size below 1 <<
+// WIRE_SAMPLED_SIZE_BITS. It is freed as any other.
+//
 // Nursery (nursery.h). A pair is a block that was allocated and freed in the same tick, by its own
 // thread, and was never sent; PAIRS are `count` of them, `temporary` of which were so. Blocks that
 // are sent late are sent within the tick in which they were allocated, in any order. RISE ends such
@@ -81,6 +86,7 @@ enum wire_tag {
     WIRE_MAPPING = 16,
     WIRE_PAIRS = 17,
     WIRE_RISE = 18,
+    WIRE_ALLOC_SAMPLED = 19,
     WIRE_EVENT = 24,
     WIRE_QUESTION = 25,
 };
@@ -122,17 +128,19 @@ enum wire_text_flags {
 // has it, even under five-level paging.
 #define WIRE_CUSTOM_BLOCK ((uint64_t)1 << 55)
 
-#define WIRE_SLOT_BITS        24
-#define WIRE_SIZE_BITS        40
-#define WIRE_SIZE_MAX         (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
-#define WIRE_STACK_FRAMES_MAX 128u
-#define WIRE_TEXT_BYTES_MAX   4096u
-#define WIRE_MARK_BYTES_MAX   1024u
-#define WIRE_RECORD_BYTES_MAX 8192u // the largest MODULE; below half of the smallest ring
-#define WIRE_OFFSET_BITS      52
-#define WIRE_OFFSET_MASK      (((uint64_t)1 << WIRE_OFFSET_BITS) - 1)
-#define WIRE_MODULE_SLOTS     4094u // 1..4094; 0 is no module, 4095 marks WIRE_FRAME_CUT
-#define WIRE_FRAME_CUT        ((uint64_t)0xfff << WIRE_OFFSET_BITS)
+#define WIRE_SLOT_BITS         24
+#define WIRE_SIZE_BITS         40
+#define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
+#define WIRE_STACK_FRAMES_MAX  128u
+#define WIRE_SHIFT_MAX         20u
+#define WIRE_SAMPLED_SIZE_BITS 32
+#define WIRE_TEXT_BYTES_MAX    4096u
+#define WIRE_MARK_BYTES_MAX    1024u
+#define WIRE_RECORD_BYTES_MAX  8192u // the largest MODULE; below half of the smallest ring
+#define WIRE_OFFSET_BITS       52
+#define WIRE_OFFSET_MASK       (((uint64_t)1 << WIRE_OFFSET_BITS) - 1)
+#define WIRE_MODULE_SLOTS      4094u // 1..4094; 0 is no module, 4095 marks WIRE_FRAME_CUT
+#define WIRE_FRAME_CUT         ((uint64_t)0xfff << WIRE_OFFSET_BITS)
 
 static inline uint64_t wire_word(enum wire_tag tag, uint64_t rest)
 {

@@ -6,6 +6,8 @@
 // The drawing is that of src/recording/recording_text.h, with these lines besides, each of which
 // sets something that a drawing cannot say:
 //   !peak_time_ms N   !peak_error_bytes N   !runtime_ms N   !unknown_frees N   !start_unix_ms N
+//   !left_out_allocations N   !left_out_bytes N   !stand_in_allocations N   !stand_in_bytes N
+//   !coarsest_weight N
 //   !wait_status N    !state N              !program TEXT   !command_line TEXT !host TEXT
 //   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
 //   !suppressions RULES, a line feed being 03, as below
@@ -48,6 +50,11 @@ static bool set_number(struct recording_builder *b, const char *key, int64_t val
         {"peak_time_ms", &b->totals.peak_time_ms},
         {"peak_error_bytes", &b->totals.peak_error_bytes},
         {"unknown_frees", &b->totals.unknown_frees},
+        {"left_out_allocations", &b->totals.left_out_allocations},
+        {"left_out_bytes", &b->totals.left_out_bytes},
+        {"stand_in_allocations", &b->totals.stand_in_allocations},
+        {"stand_in_bytes", &b->totals.stand_in_bytes},
+        {"coarsest_weight", &b->totals.coarsest_weight},
         {"runtime_ms", &b->meta.runtime_ms},
     };
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {

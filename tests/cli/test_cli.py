@@ -57,7 +57,7 @@ def server(draw):
     (["record", "--checkpoint-interval", "5 parsecs", "true"], ["--checkpoint-interval", "500ms"]),
     (["record", "--checkpoint-interval", "99999999h", "true"], ["--checkpoint-interval"]),
     (["record", "--overflow", "panic", "true"], ["--overflow", "wait", "sample"]),
-    (["record", "--overflow=sample", "true"], ["not there yet"]),
+    (["record", "--overflow=sample", "--events", "true"], ["--events", "--overflow=sample"]),
     (["--pid", "1"], ["attaching", "not there yet"]),
     (["-p1"], ["attaching", "not there yet"]),
     (["--interpret", "x"], ["cairn report"]),

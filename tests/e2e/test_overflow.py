@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A program that outruns its recorder waits for it, and nothing is lost."""
+"""A program that outruns its recorder waits for it, and nothing is lost; or it does not wait, and what
+is recorded stands for the rest and says so."""
 import os
 import pathlib
 import platform
 import signal
+import subprocess
 
-from cairn_run import assert_totals
+from cairn_run import CAIRN, assert_totals, environment
 from conversation import Conversation
 from waiting import read_until, wait_until
 
@@ -35,3 +37,73 @@ def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
     assert_totals(recording, {"allocations": 100000, "allocated_bytes": 1000000, "frees": 60000,
                               "leaked_allocations": 40000, "peak_bytes": 1000000})
     assert recording.report["notes"]["producer_waits"] > 0
+
+
+def outrun(path, *options):
+    """300,000 allocations and 100,000 frees while the recorder stands still. Each `do` ends with the
+    program's answer: it has not waited."""
+    with Conversation(path, ["--overflow=sample", *options]) as c:
+        c.do("a 1000 5000")
+        os.kill(c.process.pid, signal.SIGSTOP)
+        try:
+            c.do("a 300000 10", "f 101000")
+        finally:
+            os.kill(c.process.pid, signal.SIGCONT)
+        return c.end()
+
+
+def words_of(*command, status=0):
+    run = subprocess.run([CAIRN, *command], capture_output=True, text=True, env=environment(),
+                         check=False, timeout=120)
+    assert run.returncode == status, (run.stdout, run.stderr)
+    return " ".join(run.stdout.split()), " ".join(run.stderr.split())
+
+
+def test_a_program_that_may_be_sampled_does_not_wait(scratch):
+    recording = outrun(scratch / "s.cairn")
+    recording.assert_whole()
+    sampling = recording.report["run"]["sampling"]
+    assert recording.report["notes"]["producer_waits"] == 0
+    assert (sampling["allocations"], sampling["allocated_bytes"]) == (301000, 8000000)
+    assert 16000 < sampling["recorded_allocations"] < 100000
+    assert sampling["rate"] == sampling["recorded_allocations"] / 301000
+    assert sampling["coarsest_weight"] > 1
+    # Standard deviations of some 4 %; seeds differ from run to run.
+    totals = recording.totals
+    assert abs(totals["allocations"] - 301000) < 120000
+    assert abs(totals["leaked_allocations"] - 200000) < 120000
+    assert abs(totals["leaked_bytes"] - 2000000) < 1200000
+    # What was recorded before it came to that stands for itself alone.
+    sizes = recording.report_json("--size", "4000..6000")["totals"]
+    assert sizes["allocations"] == 1000
+    assert words_of("verify", recording.path)
+
+
+def test_estimates_are_marked_wherever_they_are_shown(scratch):
+    sampled = outrun(scratch / "s.cairn")
+    with Conversation(scratch / "w.cairn") as c:
+        c.do("a 1000 10")
+        whole = c.end()
+    assert whole.report["run"]["sampling"] is None
+    warning = "all figures are estimates, for the program outran the recorder"
+    exactly = "Exactly 301,000 allocations of 8,000,000 bytes were made."
+    mark = "[estimates: 1 of "
+    text, _ = words_of("report", sampled.path)
+    assert warning in text and exactly in text
+    for title in ("PEAK MEMORY", "ALLOCATIONS", "TEMPORARY ALLOCATIONS", "LEAKED", "RESIDENT MEMORY"):
+        assert mark in text[text.index(title + ":"):][:100], title
+    text, _ = words_of("report", "--tree=top-down", "--functions", sampled.path)
+    assert text.count(mark) == 2
+    _, errors = words_of("report", "--json", sampled.path)
+    assert warning in errors
+    text, errors = words_of("diff", whole.path, sampled.path, status=1)
+    assert text.count(mark) == 1 and errors.count(warning) == 1
+    text, errors = words_of("check", "--max-peak", "1k", sampled.path, status=1)
+    assert mark in text and warning in errors
+    text, _ = words_of("report", whole.path)
+    assert "[estimates" not in text and "Estimates" not in text
+
+
+def test_every_event_and_a_sample_contradict_each_other():
+    _, errors = words_of("record", "--overflow=sample", "--events", "true", status=2)
+    assert "--events" in errors and "--overflow=sample" in errors

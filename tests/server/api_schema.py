@@ -34,10 +34,13 @@ def costs_of(keys=DEFAULT_COSTS):
 FUNCTION = ("code", "functions")
 LOCATION = ("code", "locations")
 
+SAMPLING = Nullable({"allocations": int, "allocated_bytes": int, "recorded_allocations": int,
+                     "rate": float, "coarsest_weight": int})
 RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": str, "libc": str,
        "memory_bytes": int, "cpu_count": int, "start_unix_ms": int,
        "state": OneOf("running", "finished", "stopped"), "wait_status": Nullable(int),
-       "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str]}
+       "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str],
+       "sampling": SAMPLING}
 TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_bytes": int,
           "peak_time_ms": int, "peak_rss_bytes": int, "runtime_ms": int, "processes": int,
           "threads": int, "stacks": int, "unknown_frees": int, "events": int}
@@ -78,7 +81,7 @@ META = {
 ROUTES = {
     "meta": META,
     "health": {
-        "damage": Nullable(str),
+        "damage": Nullable(str), "sampling": SAMPLING,
         "counters": Table(name=str, text=str, kind=OneOf("loss", "note"), value=int),
         "modules": Table(path=str, name=str, build_id=str, is_executable=bool, frames=int,
                          frames_with_function=int, frames_with_line=int, symbol_source=str,

@@ -61,6 +61,7 @@ const run = object({
   source_format: str,
   /** Costs that an imported file cannot know: their figures mean nothing. */
   unknown: texts,
+  sampling: orNull(object({ allocations: num, recorded_allocations: num })),
 });
 
 export const meta = object({

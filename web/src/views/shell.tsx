@@ -87,6 +87,11 @@ function Header(): JSX.Element {
           not whole
         </button>
       )}
+      {meta.run.sampling === null ? null : (
+        <span class="head-damage" title="The program outran the recorder: every number is an estimate from those that were recorded">
+          {`estimates: 1 of ${(meta.run.sampling.allocations / Math.max(meta.run.sampling.recorded_allocations, 1)).toPrecision(3)} recorded`}
+        </span>
+      )}
       <span class="head-end">
         {inReport() ? null : <Compare />}
         <ThemeButton />

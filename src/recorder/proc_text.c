@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// proc_text: see proc_text.h.
+#include "recorder/proc_text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t proc_text_kib(const char *text, const char *key)
+{
+    const size_t length = strlen(key);
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        if (strncmp(line, key, length) == 0 && line[length] == ':') {
+            return strtoull(line + length + 1, NULL, 10) * 1024;
+        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    return 0;
+}
+
+// minflt is field 10 and majflt field 12; the name in field 2 ends at the last ')'.
+struct proc_faults proc_text_faults(const char *text)
+{
+    struct proc_faults faults = {0};
+    const char *after_name = strrchr(text, ')');
+    if (after_name != NULL) {
+        // Fields 3 to 12: state ppid pgrp session tty tpgid flags minflt cminflt majflt.
+        (void)sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64,
+                     &faults.minor,
+                     &faults.major); // stays 0 if the kernel says it differently
+    }
+    return faults;
+}
+
+// It is called [heap] and lies behind the program's own mappings, near the beginning.
+uint64_t proc_text_break(const char *text)
+{
+    const char *name = strstr(text, "[heap]");
+    const char *line = name;
+    while (line != NULL && line > text && line[-1] != '\n') {
+        line--;
+    }
+    uint64_t start = 0;
+    uint64_t end = 0;
+    const bool is_found =
+        line != NULL && sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && end > start;
+    return is_found ? end - start : 0;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// proc_text: single figures in the texts of /proc/PID, as proc(5) describes them.
+//
+// The texts are the kernel's, but names in them are the program's. Context: H; pure. What is not
+// found, or said differently by another kernel, is 0.
+#pragma once
+
+#include <stdint.h>
+
+// status, smaps_rollup: the number after "`key`:" at the beginning of a line, in bytes if that line
+// counts kB.
+uint64_t proc_text_kib(const char *text, const char *key);
+
+struct proc_faults {
+    uint64_t minor;
+    uint64_t major;
+};
+
+// stat: page faults so far.
+struct proc_faults proc_text_faults(const char *text);
+
+// maps: bytes of the area of brk.
+uint64_t proc_text_break(const char *text);
