@@ -81,7 +81,7 @@ function(cairn_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 120)
     if(CMAKE_CROSSCOMPILING)
-        set_tests_properties(${name} PROPERTIES ENVIRONMENT CAIRN_TEST_SHORT=1)
+        set_tests_properties(${name} PROPERTIES ENVIRONMENT CAIRN_TEST_SHORT=1 TIMEOUT 1000)
     endif()
 endfunction()
 
