@@ -308,17 +308,46 @@ static uint64_t fill_unread(struct fixture *f)
     return now_ms();
 }
 
+enum death {
+    REAPED,
+    ZOMBIE,
+    SILENT,
+    ENDED
+};
+
+// How long a producer waits for a recorder that is dead in this way.
+static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
+{
+    struct fixture f = open_fixture();
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    siginfo_t info;
+    waitid(P_PID, (id_t)child, &info, WEXITED | (death == ZOMBIE ? WNOWAIT : 0));
+    if (death == REAPED || death == ZOMBIE) {
+        f.mapping.header->recorder_pid = (uint32_t)child;
+    } else if (death == ENDED) {
+        atomic_store(&f.mapping.header->state, SESSION_ENDED);
+    }
+    const uint64_t began = now_ms();
+    const uint64_t took = fill_unread(&f) - began;
+    assert_int_equal(atomic_load(&f.mapping.header->state), SESSION_ENDED);
+    assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]), lost);
+    if (death == ZOMBIE) {
+        waitpid(child, NULL, 0);
+    }
+    close_fixture(&f);
+    return took;
+}
+
+// Where something else keeps the processor from us, a short wait may look long: the shortest of
+// several counts.
 static void a_dead_recorder_ends_the_session_soon(void **state)
 {
     (void)state;
-    enum {
-        REAPED,
-        ZOMBIE,
-        SILENT,
-        ENDED
-    };
     static const struct {
-        int kind;
+        enum death death;
         const char *name;
         uint64_t least_ms;
         uint64_t most_ms;
@@ -330,31 +359,15 @@ static void a_dead_recorder_ends_the_session_soon(void **state)
         {ENDED, "it has said goodbye", 0, 1000, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct fixture f = open_fixture();
-        const pid_t child = fork();
-        if (child == 0) {
-            _exit(0);
+        uint64_t shortest = UINT64_MAX;
+        for (int attempt = 0; attempt < 20 && shortest > cases[i].most_ms; attempt++) {
+            const uint64_t took = wait_for_the_dead(cases[i].death, cases[i].lost);
+            assert_true(took >= cases[i].least_ms);
+            shortest = took < shortest ? took : shortest;
         }
-        siginfo_t info;
-        waitid(P_PID, (id_t)child, &info, WEXITED | (cases[i].kind == ZOMBIE ? WNOWAIT : 0));
-        if (cases[i].kind == REAPED || cases[i].kind == ZOMBIE) {
-            f.mapping.header->recorder_pid = (uint32_t)child;
-        } else if (cases[i].kind == ENDED) {
-            atomic_store(&f.mapping.header->state, SESSION_ENDED);
+        if (shortest > cases[i].most_ms) {
+            fail_msg("%s: took %lu ms", cases[i].name, (unsigned long)shortest);
         }
-        const uint64_t began = now_ms();
-        const uint64_t took = fill_unread(&f) - began;
-        if (took < cases[i].least_ms || took > cases[i].most_ms) {
-            print_error("%s: took %lu ms\n", cases[i].name, (unsigned long)took);
-        }
-        assert_in_range(took, cases[i].least_ms, cases[i].most_ms);
-        assert_int_equal(atomic_load(&f.mapping.header->state), SESSION_ENDED);
-        assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]),
-                         cases[i].lost);
-        if (cases[i].kind == ZOMBIE) {
-            waitpid(child, NULL, 0);
-        }
-        close_fixture(&f);
     }
 }
 
@@ -362,44 +375,62 @@ static void a_dead_recorder_ends_the_session_soon(void **state)
 struct late_reader {
     struct fixture *fixture;
     uint64_t for_ms;
+    uint64_t longest_pause_ms; // between two movements of the clock
 };
 
 static void *read_late(void *argument)
 {
-    const struct late_reader *r = argument;
+    struct late_reader *r = argument;
     const uint64_t began = now_ms();
-    while (now_ms() - began < r->for_ms) {
+    for (uint64_t last = began, now = began; now - began < r->for_ms; last = now) {
         atomic_fetch_add(&r->fixture->mapping.header->clock_ms, 1);
         const struct timespec nap = {.tv_nsec = 1000000};
         nanosleep(&nap, NULL);
+        now = now_ms();
+        r->longest_pause_ms = now - last > r->longest_pause_ms ? now - last : r->longest_pause_ms;
     }
     static uint64_t sink[LANE_RING_BYTES_MAX / 8];
     take(r->fixture->lane, sink, sizeof(sink));
     return NULL;
 }
 
-static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
+// False: the machine kept the recorder's clock from moving for so long that it looked dead.
+static bool waits_for_a_slow_recorder(pid_t nobody)
 {
-    (void)state;
     struct fixture f = open_fixture();
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    f.mapping.header->recorder_pid = (uint32_t)child;
+    f.mapping.header->recorder_pid = (uint32_t)nobody;
     for (size_t i = 0; i < LANE_RING_BYTES_MIN / 8; i++) {
         assert_non_null(one_word(&f.producer));
     }
     struct late_reader reader = {.fixture = &f, .for_ms = (uint64_t)4 * LANE_SUSPECT_MS};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
-    assert_non_null(one_word(&f.producer));
+    const bool has_room = one_word(&f.producer) != NULL;
     pthread_join(thread, NULL);
-    assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_producer_waits]), 1);
-    assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]), 0);
-    assert_int_equal(atomic_load(&f.lane->ring_bytes), 2 * LANE_RING_BYTES_MIN);
+    const bool is_fair = reader.longest_pause_ms < LANE_SUSPECT_MS / 2;
+    if (is_fair) {
+        assert_true(has_room);
+        assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_producer_waits]), 1);
+        assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]), 0);
+        assert_int_equal(atomic_load(&f.lane->ring_bytes), 2 * LANE_RING_BYTES_MIN);
+    }
     close_fixture(&f);
+    return is_fair;
+}
+
+static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    bool is_shown = false;
+    for (int attempt = 0; attempt < 50 && !is_shown; attempt++) {
+        is_shown = waits_for_a_slow_recorder(child);
+    }
+    assert_true(is_shown);
 }
 
 int main(void)
