@@ -24,13 +24,13 @@ enum {
     CODE_BYTES = 64, // of the function that are looked at
 };
 
-// The bytes of the file that are mapped at `addr`, up to the end of their segment.
+// The bytes of the file that are mapped at `addr`, up to the end of their segment, but no more than
+// are looked at. Read as a chunk and not with elf_rawfile: once that has read a whole file, libelf
+// forgets to free the parts that it had read before.
 static bool find_bytes(const struct elf_file *file, uint64_t addr, struct bytes *out)
 {
-    size_t image_bytes;
-    const char *image = elf_rawfile(file->elf, &image_bytes);
     size_t count;
-    if (image == NULL || elf_getphdrnum(file->elf, &count) != 0) {
+    if (elf_getphdrnum(file->elf, &count) != 0) {
         return false;
     }
     for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
@@ -39,14 +39,20 @@ static bool find_bytes(const struct elf_file *file, uint64_t addr, struct bytes 
             addr < segment.p_vaddr || addr - segment.p_vaddr >= segment.p_filesz) {
             continue;
         }
-        uint64_t inside = addr - segment.p_vaddr;
-        if (segment.p_offset > image_bytes || inside > image_bytes - segment.p_offset) {
+        const uint64_t inside = addr - segment.p_vaddr;
+        if (segment.p_offset > file->size_bytes || inside >= file->size_bytes - segment.p_offset) {
             return false;
         }
-        uint64_t rest = image_bytes - segment.p_offset - inside;
-        uint64_t mapped = segment.p_filesz - inside;
-        *out = (struct bytes){.data = (const uint8_t *)image + segment.p_offset + inside,
-                              .len = (size_t)(rest < mapped ? rest : mapped)};
+        const uint64_t in_file = file->size_bytes - segment.p_offset - inside;
+        const uint64_t mapped = segment.p_filesz - inside;
+        const uint64_t rest = in_file < mapped ? in_file : mapped;
+        const Elf_Data *data = elf_getdata_rawchunk(
+            file->elf, (int64_t)(segment.p_offset + inside),
+            rest < LSAN_RULES_MAX_BYTES + 1 ? rest : LSAN_RULES_MAX_BYTES + 1, ELF_T_BYTE);
+        if (data == NULL || data->d_buf == NULL) {
+            return false;
+        }
+        *out = (struct bytes){.data = data->d_buf, .len = data->d_size};
         return true;
     }
     return false;
