@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -28,9 +29,13 @@ static int connect_to(const char *name, size_t name_bytes)
     memcpy(address.sun_path + 1, name, name_bytes);
     const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name_bytes);
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    // Connecting waits where many others do already, at a recorder that is stopped.
+    const struct timeval patience = {.tv_sec = WHO_PATIENCE_MS / 1000,
+                                     .tv_usec = WHO_PATIENCE_MS % 1000 * 1000L};
     struct ucred peer_is = {0};
     socklen_t peer_bytes = sizeof(peer_is);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, bytes) != 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0 ||
+        connect(fd, (struct sockaddr *)&address, bytes) != 0 ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_is, &peer_bytes) != 0 ||
         peer_is.uid != geteuid()) {
         if (fd >= 0) {
@@ -68,12 +73,26 @@ static bool talk(int fd, const char *word, const char *text, int patience_ms, st
     return strbuf_result(reply) == ERR_OK;
 }
 
+// Of one line of /proc/net/unix, "Num: RefCount Protocol Flags ...", in hexadecimal. Who waits to
+// be accepted has a line with the same name, but without the flag.
+static bool is_listening(const char *line)
+{
+    enum {
+        ACCEPTS_CONNECTIONS = 0x10000 // __SO_ACCEPTCON of linux/net.h
+    };
+    for (int field = 0; field < 3; field++) {
+        line += strcspn(line, " ");
+        line += strspn(line, " ");
+    }
+    return (strtoul(line, NULL, 16) & ACCEPTS_CONNECTIONS) != 0;
+}
+
 // One line of /proc/net/unix: the name of a recorder's socket in it, NULL if it has none.
 static const char *name_in_line(const char *line, size_t line_bytes, size_t *out_bytes)
 {
     static const char prefix[] = "@" CONTROL_NAME_PREFIX; // '@' stands for the zero byte
     const char *at = memmem(line, line_bytes, prefix, sizeof(prefix) - 1);
-    if (at == NULL) {
+    if (at == NULL || !is_listening(line)) {
         return NULL;
     }
     *out_bytes = (size_t)(line + line_bytes - at) - 1;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/file.h"
 #include "recorder/late_joiners.h"
 #include "recorder/recorder_look.h"
 #include "recorder/recorder_state.h"
@@ -70,6 +71,9 @@ static void hear_signals(struct recorder_state *s)
 static enum err write_checkpoint(void *context, const char *path, struct err_info *info)
 {
     struct recorder_state *s = context;
+    // Should the recorder die meanwhile, nobody is to wait at a socket that none answers.
+    control_socket_close(&s->socket);
+    fd_closep(&s->session.socket);
     CLEANUP(book_snapshot_release) struct book_snapshot snapshot = {0};
     if (recorder_snapshot(s, REC_STATE_RUNNING, &snapshot) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for a checkpoint");

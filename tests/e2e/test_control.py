@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Control: recording a part of a run, by the clock and by `cairn ctl`."""
+import errno
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -158,3 +161,24 @@ def test_children_are_controlled_with_their_parent(scratch):
         recording = c.end()
     child = [p for p in recording.report["processes"] if p["executable"].endswith("/obedient")]
     assert [p["costs"]["allocations"] for p in child] == [2]
+
+
+def test_a_recorder_that_does_not_answer_keeps_nobody_from_another(scratch):
+    """Not even when so many wait at its socket that there is no room for one more."""
+    with Conversation(scratch / "stopped.cairn") as stopped, Conversation(scratch / "c.cairn") as c:
+        os.kill(stopped.process.pid, signal.SIGSTOP)
+        try:
+            with open("/proc/net/unix", encoding="utf-8", errors="replace") as sockets:
+                name, = re.findall(rf"@(cairn-control-{stopped.process.pid}-\S+)", sockets.read())
+            waiting = []
+            for _ in range(100):
+                waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                waiting[-1].setblocking(False)
+                if waiting[-1].connect_ex("\0" + name) != 0:
+                    break
+            assert waiting[-1].connect_ex("\0" + name) == errno.EAGAIN
+            assert c.status()["state"] == "recording"
+            for end in waiting:
+                end.close()
+        finally:
+            os.kill(stopped.process.pid, signal.SIGCONT)
