@@ -18,24 +18,10 @@
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
 #include "formats/gzip_stream.h"
+#include "formats/pprof_fields.h"
 #include "formats/protobuf.h"
 #include "host/map_u64.h"
 #include "host/string_table.h"
-
-enum profile_field {
-    PROFILE_SAMPLE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_MAPPING = 3,
-    PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5,
-    PROFILE_STRING = 6,
-    PROFILE_TIME_NS = 9,
-    PROFILE_DURATION_NS = 10,
-    PROFILE_PERIOD_TYPE = 11,
-    PROFILE_PERIOD = 12,
-    PROFILE_COMMENT = 13,
-    PROFILE_DEFAULT_TYPE = 14,
-};
 
 enum {
     MAPPING_ALIGNMENT = 0x1000,

@@ -17,6 +17,7 @@
 #include "base/compiler.h"
 #include "formats/import_formats.h"
 #include "formats/mapped_files.h"
+#include "formats/pprof_fields.h"
 #include "formats/protobuf.h"
 
 enum {
@@ -25,20 +26,6 @@ enum {
     STACK_MAX = 1 << 16,
     CHECK_INTERVAL = 1024, // messages between two looks at the memory
     NS_PER_MS = 1000000,
-};
-
-enum profile_field {
-    PROFILE_SAMPLE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_MAPPING = 3,
-    PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5,
-    PROFILE_STRING = 6,
-    PROFILE_DURATION_NS = 10,
-    PROFILE_PERIOD_TYPE = 11,
-    PROFILE_PERIOD = 12,
-    PROFILE_COMMENT = 13,
-    PROFILE_FIELD_MAX = 15,
 };
 
 enum role {

@@ -7,6 +7,7 @@ versions of the format, and damaged files, are derived from what came out, mecha
 import gzip
 import os
 import pathlib
+import random
 import re
 import resource
 import subprocess
@@ -103,6 +104,18 @@ def refused(path):
     assert re.search(r"line \d+|offset \d+|entry \d+|not a recording|empty|file format|version|ftbl|is cut before",
                      sentence), sentence
     return sentence
+
+
+def assert_flipped_bits_are_shown_or_refused(whole, path, seed, rounds):
+    """Some damage is noticed and refused with its place, some is not and opens; nothing else happens."""
+    chance = random.Random(seed)
+    results = set()
+    for _ in range(rounds):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        results.add(refused(path) is None)
+    assert results == {True, False}
 
 
 UNITS = {"B": 1, "K": 1e3, "M": 1e6, "G": 1e9}

@@ -13,7 +13,8 @@ import subprocess
 
 import pytest
 
-from foreign_files import FOREIGN_PROGRAM, cairn, limit_to, only_match, refused, run_tool
+from foreign_files import (FOREIGN_PROGRAM, assert_flipped_bits_are_shown_or_refused, cairn, limit_to,
+                           only_match, refused, run_tool)
 from test_formats import Pprof, export
 
 KEYS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
@@ -250,16 +251,7 @@ def test_cut_files_are_shown_or_refused_with_their_place(files, name, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_flipped_bits_are_shown_or_refused_with_their_place(files, name, tmp_path):
-    whole = files[name].read_bytes()
-    path = tmp_path / "flipped"
-    chance = random.Random(9)
-    results = set()
-    for _ in range(40):
-        damaged = bytearray(whole)
-        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
-        path.write_bytes(damaged)
-        results.add(refused(path) is None)
-    assert results == {True, False}
+    assert_flipped_bits_are_shown_or_refused(files[name].read_bytes(), tmp_path / "flipped", seed=9, rounds=40)
 
 
 @pytest.mark.parametrize("name, pattern, by, words", [

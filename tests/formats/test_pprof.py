@@ -9,7 +9,8 @@ import re
 import subprocess
 
 import pytest
-from foreign_files import FOREIGN_PROGRAM, ROOT, cairn, limit_to, only_match, refused, run_tool
+from foreign_files import (FOREIGN_PROGRAM, ROOT, assert_flipped_bits_are_shown_or_refused, cairn, limit_to,
+                           only_match, refused, run_tool)
 from test_formats import (FILTERS, Pprof, draw, export, fixture_real, fixture_server, report,  # noqa: F401
                           totals)
 
@@ -236,16 +237,7 @@ def test_cut_files_are_refused(files, tmp_path):
 
 
 def test_flipped_bits_are_shown_or_refused_with_their_place(files, tmp_path):
-    whole = files["plain"].read_bytes()
-    path = tmp_path / "flipped"
-    chance = random.Random(4)
-    results = set()
-    for _ in range(60):
-        damaged = bytearray(whole)
-        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
-        path.write_bytes(damaged)
-        results.add(refused(path) is None)
-    assert results == {True, False}
+    assert_flipped_bits_are_shown_or_refused(files["plain"].read_bytes(), tmp_path / "flipped", seed=4, rounds=60)
 
 
 def field(number, content):
