@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "recorder/test_session.h"
 #include "session/inquiry.h"
 #include "session/lane_producer.h"
 #include "session/session_join.h"
@@ -27,43 +28,31 @@ enum {
 };
 
 struct fixture {
-    struct session session;
-    struct session_mapping mapping; // as a recorded process has it
-    struct book book;
-    struct drain drain;
+    struct test_session on;
     uint64_t clock_ms;
 };
 
 static void open_fixture(struct fixture *f)
 {
     *f = (struct fixture){.clock_ms = 1};
-    const struct session_options options = {.flags = SESSION_FOLLOW_CHILDREN, .max_frames = 64};
-    assert_int_equal(session_create(&options, &f->session, NULL), ERR_OK);
-    atomic_store(&f->session.header->state, SESSION_RUNNING);
-    atomic_store(&f->session.header->clock_ms, 1);
-    assert_int_equal(session_join(f->session.environment, &f->mapping), ERR_OK);
-    assert_int_equal(book_init(&f->book, 1), ERR_OK);
-    assert_int_equal(drain_init(&f->drain, &f->session, &f->book, NULL), ERR_OK);
+    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
 }
 
 static void close_fixture(struct fixture *f)
 {
-    drain_release(&f->drain);
-    book_release(&f->book);
-    assert_int_equal(munmap(f->mapping.header, SESSION_BYTES), 0);
-    session_release(&f->session);
+    test_session_close(&f->on);
 }
 
 static uint32_t join(struct fixture *f, uint32_t pid, uint32_t flags)
 {
     uint32_t index;
-    assert_int_equal(session_claim_process(f->mapping.header, &index), ERR_OK);
-    struct process_slot *slot = session_process(f->mapping.header, index);
+    assert_int_equal(session_claim_process(f->on.mapping.header, &index), ERR_OK);
+    struct process_slot *slot = session_process(f->on.mapping.header, index);
     slot->pid = pid;
     slot->parent_pid = 1;
     slot->flags = flags;
     slot->start_ms = 1;
-    slot->join_number = atomic_fetch_add(&f->mapping.header->join_count, 1);
+    slot->join_number = atomic_fetch_add(&f->on.mapping.header->join_count, 1);
     atomic_store(&slot->state, PROCESS_ACTIVE);
     return index;
 }
@@ -80,8 +69,9 @@ static void define_stack(struct lane_producer *p)
 static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
 {
     struct lane_header *lane;
-    assert_int_equal(session_claim_lane(&f->mapping, process, (uint32_t)getpid(), &lane), ERR_OK);
-    lane_producer_init(p, f->mapping.header, lane);
+    assert_int_equal(session_claim_lane(&f->on.mapping, process, (uint32_t)getpid(), &lane),
+                     ERR_OK);
+    lane_producer_init(p, f->on.mapping.header, lane);
     assert_true(lane_producer_tick(p));
     define_stack(p);
     lane_producer_publish(p);
@@ -113,11 +103,11 @@ static void pass(struct fixture *f)
 {
     bool was_busy;
     f->clock_ms++;
-    atomic_store(&f->session.header->clock_ms, f->clock_ms);
+    atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
     for (uint64_t i = 0; i < 2; i++) { // it was so late a while ago too
-        drain_note_time(&f->drain, f->clock_ms, (2 * f->clock_ms + i) * 1000000);
+        drain_note_time(&f->on.drain, f->clock_ms, (2 * f->clock_ms + i) * 1000000);
     }
-    assert_int_equal(drain_pass(&f->drain, f->clock_ms, false, &was_busy), ERR_OK);
+    assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, false, &was_busy), ERR_OK);
 }
 
 static uint64_t now_s(void)
@@ -170,22 +160,22 @@ static void everything_that_threads_write_is_booked(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     const uint64_t deadline = now_s() + DEADLINE_S;
-    while (f.book.sums.allocations < THREADS * THREAD_PAIRS || f.drain.active_count > 0) {
+    while (f.on.book.sums.allocations < THREADS * THREAD_PAIRS || f.on.drain.active_count > 0) {
         pass(&f);
         assert_true(now_s() < deadline);
     }
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    assert_int_equal(f.book.sums.allocations, THREADS * THREAD_PAIRS);
-    assert_int_equal(f.book.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
-    assert_int_equal(f.book.sums.temporary, THREADS * THREAD_PAIRS / 10 * 9);
-    assert_int_equal(f.book.unknown_frees, 0);
-    assert_int_equal(f.drain.corrupt_lanes, 0);
-    assert_int_equal(f.book.threads.threads.len, THREADS);
-    assert_int_equal(drain_events(&f.drain), THREADS * (THREAD_PAIRS + THREAD_PAIRS / 10 * 9));
-    assert_int_equal(atomic_load(&f.session.header->lane_bitmap[0]), 0);
-    const struct lane_header *lane = session_lane(f.session.memory, 0);
+    assert_int_equal(f.on.book.sums.allocations, THREADS * THREAD_PAIRS);
+    assert_int_equal(f.on.book.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
+    assert_int_equal(f.on.book.sums.temporary, THREADS * THREAD_PAIRS / 10 * 9);
+    assert_int_equal(f.on.book.unknown_frees, 0);
+    assert_int_equal(f.on.drain.corrupt_lanes, 0);
+    assert_int_equal(f.on.book.threads.threads.len, THREADS);
+    assert_int_equal(drain_events(&f.on.drain), THREADS * (THREAD_PAIRS + THREAD_PAIRS / 10 * 9));
+    assert_int_equal(atomic_load(&f.on.session.header->lane_bitmap[0]), 0);
+    const struct lane_header *lane = session_lane(f.on.session.memory, 0);
     assert_int_equal(atomic_load(&lane->write_pos), 0); // the memory was given back
     close_fixture(&f);
 }
@@ -259,11 +249,11 @@ static void blocks_freed_by_another_thread_are_paired(void **state)
         (void)lane_producer_tick(&lanes[1]);
     }
     pass(&f);
-    assert_int_equal(f.book.sums.allocations, 10000);
-    assert_int_equal(f.book.sums.frees, 10000);
-    assert_int_equal(f.book.sums.live_bytes, 0);
-    assert_int_equal(f.book.unknown_frees, 0);
-    assert_int_equal(f.book.waiting_count, 0);
+    assert_int_equal(f.on.book.sums.allocations, 10000);
+    assert_int_equal(f.on.book.sums.frees, 10000);
+    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    assert_int_equal(f.on.book.unknown_frees, 0);
+    assert_int_equal(f.on.book.waiting_count, 0);
     close_fixture(&f);
 }
 
@@ -283,18 +273,18 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
     }
     const uint64_t deadline = now_s() + DEADLINE_S;
     bool is_reaped = false;
-    while (!is_reaped || f.drain.process_count > 0 || f.book.processes.len == 0) {
+    while (!is_reaped || f.on.drain.process_count > 0 || f.on.book.processes.len == 0) {
         pass(&f);
         is_reaped = is_reaped || waitpid(child, NULL, WNOHANG) == child;
         assert_true(now_s() < deadline);
     }
-    assert_int_equal(f.book.sums.allocations, 100);
-    assert_int_equal(row_table_count(&f.book.rows), ERR_OK);
-    assert_int_equal(f.book.rows.rows.items[0].allocated_bytes, 5050);
-    assert_true(f.book.processes.items[0]->is_ended);
-    assert_int_equal(f.book.sums.live_bytes, 0);
-    assert_int_equal(f.drain.active_count, 0);
-    const struct process_slot *slot = session_process(f.session.memory, 0);
+    assert_int_equal(f.on.book.sums.allocations, 100);
+    assert_int_equal(row_table_count(&f.on.book.rows), ERR_OK);
+    assert_int_equal(f.on.book.rows.rows.items[0].allocated_bytes, 5050);
+    assert_true(f.on.book.processes.items[0]->is_ended);
+    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    assert_int_equal(f.on.drain.active_count, 0);
+    const struct process_slot *slot = session_process(f.on.session.memory, 0);
     assert_int_equal(atomic_load(&slot->state), PROCESS_FREE);
     assert_int_equal(slot->generation, 1);
     close_fixture(&f);
@@ -315,13 +305,13 @@ static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
     send_free(&after, 0x1000); // an address of the old image means nothing in the new one
     pass(&f);
     pass(&f);
-    assert_int_equal(f.book.processes.len, 2);
-    assert_true((f.book.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
-    assert_int_equal(f.book.processes.items[1]->record.epoch, 1);
-    assert_int_equal(f.book.sums.allocations, 2);
-    assert_int_equal(f.book.sums.frees, 0);
-    assert_int_equal(f.drain.process_count, 1);
-    assert_int_equal(f.drain.active_count, 1);
+    assert_int_equal(f.on.book.processes.len, 2);
+    assert_true((f.on.book.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
+    assert_int_equal(f.on.book.processes.items[1]->record.epoch, 1);
+    assert_int_equal(f.on.book.sums.allocations, 2);
+    assert_int_equal(f.on.book.sums.frees, 0);
+    assert_int_equal(f.on.drain.process_count, 1);
+    assert_int_equal(f.on.drain.active_count, 1);
     close_fixture(&f);
 }
 
@@ -420,11 +410,11 @@ static void a_lane_that_breaks_the_rules_is_closed_and_no_other(void **state)
         send_allocation(&good, 0x5000, 1);
         cases[i].scribble(&bad);
         pass(&f);
-        assert_int_equal(f.drain.corrupt_lanes, 1);
+        assert_int_equal(f.on.drain.corrupt_lanes, 1);
         send_allocation(&good, 0x6000, 1);
         pass(&f);
-        assert_int_equal(f.drain.corrupt_lanes, 1);
-        assert_int_equal(f.book.sums.allocations, 2);
+        assert_int_equal(f.on.drain.corrupt_lanes, 1);
+        assert_int_equal(f.on.book.sums.allocations, 2);
         // Its producer must not wait for room that nobody makes.
         assert_int_equal(atomic_load(&bad.lane->read_pos), atomic_load(&bad.lane->write_pos));
         close_fixture(&f);
@@ -446,8 +436,8 @@ static void slots_that_lie_harm_nobody(void **state)
     for (int i = 0; i < 20; i++) {
         pass(&f);
     }
-    assert_int_equal(f.drain.process_count, 0);
-    assert_int_equal(f.drain.active_count, 0);
+    assert_int_equal(f.on.drain.process_count, 0);
+    assert_int_equal(f.on.drain.active_count, 0);
     close_fixture(&f);
 }
 
@@ -542,10 +532,10 @@ static void no_garbage_in_a_lane_gets_the_recorder_down(void **state)
         }
         pass(&f);
         pass(&f);
-        corrupt += f.drain.corrupt_lanes;
-        assert_true(round % 2 == 0 || round % 3 != 0 || f.drain.corrupt_lanes == 0);
-        assert_true(live_map_check(&f.book.processes.items[0]->live));
-        assert_true(f.book.sums.frees <= f.book.sums.allocations);
+        corrupt += f.on.drain.corrupt_lanes;
+        assert_true(round % 2 == 0 || round % 3 != 0 || f.on.drain.corrupt_lanes == 0);
+        assert_true(live_map_check(&f.on.book.processes.items[0]->live));
+        assert_true(f.on.book.sums.frees <= f.on.book.sums.allocations);
         close_fixture(&f);
     }
     assert_in_range(corrupt, ROUNDS / 3, ROUNDS);

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "recorder/drain.h"
+#include "recorder/test_session.h"
 #include "session/session_join.h"
 
 enum {
@@ -77,10 +78,7 @@ struct stream {
 };
 
 struct fixture {
-    struct session session;
-    struct session_mapping mapping;
-    struct book book;
-    struct drain drain;
+    struct test_session on;
     struct lane_producer lanes[LANES_MAX];
     uint32_t lane_count;
     bool is_stubborn; // lanes never give up holding
@@ -103,37 +101,18 @@ static uint64_t address_of(uint32_t index)
 
 static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
 {
-    struct lane_header *lane;
-    assert_int_equal(session_claim_lane(&f->mapping, process, (uint32_t)getpid(), &lane), ERR_OK);
-    lane_producer_init(p, f->mapping.header, lane);
+    test_session_add_lane(&f->on, process, p);
     nursery_init(p);
     p->lane->nursery.trial_ticks = f->is_stubborn ? UINT32_MAX : 0;
     assert_true(nursery_begin(p));
-    for (uint32_t slot = 0; slot < STACKS; slot++) {
-        uint64_t *frames = lane_producer_begin_stack(p, slot, WIRE_STACK_HAS_SLOT, 0, 1);
-        assert_non_null(frames);
-        frames[0] = 0x1000 + slot;
-        lane_producer_advance(p, lane_stack_words(1));
-    }
-    lane_producer_publish(p);
+    test_session_define_stacks(p, STACKS);
 }
 
 static void open_fixture(struct fixture *f, uint32_t lane_count, uint32_t flags, bool is_stubborn)
 {
     *f = (struct fixture){.clock_ms = 1, .lane_count = lane_count, .is_stubborn = is_stubborn};
-    const struct session_options options = {.flags = flags, .max_frames = 64};
-    assert_int_equal(session_create(&options, &f->session, NULL), ERR_OK);
-    atomic_store(&f->session.header->state, SESSION_RUNNING);
-    atomic_store(&f->session.header->clock_ms, 1);
-    assert_int_equal(session_join(f->session.environment, &f->mapping), ERR_OK);
-    assert_int_equal(book_init(&f->book, 1), ERR_OK);
-    assert_int_equal(drain_init(&f->drain, &f->session, &f->book, NULL), ERR_OK);
-    uint32_t process;
-    assert_int_equal(session_claim_process(f->mapping.header, &process), ERR_OK);
-    struct process_slot *slot = session_process(f->mapping.header, process);
-    slot->pid = (uint32_t)getpid();
-    slot->start_ms = 1;
-    atomic_store(&slot->state, PROCESS_ACTIVE);
+    test_session_open(&f->on, flags);
+    const uint32_t process = test_session_add_process(&f->on);
     for (uint32_t i = 0; i < lane_count; i++) {
         open_lane(f, process, f->lanes + i);
     }
@@ -141,18 +120,15 @@ static void open_fixture(struct fixture *f, uint32_t lane_count, uint32_t flags,
 
 static void close_fixture(struct fixture *f)
 {
-    drain_release(&f->drain);
-    book_release(&f->book);
-    assert_int_equal(munmap(f->mapping.header, SESSION_BYTES), 0);
-    session_release(&f->session);
+    test_session_close(&f->on);
 }
 
 static void pass(struct fixture *f, bool is_last)
 {
     bool was_busy;
     f->monotonic_ns += 700000;
-    drain_note_time(&f->drain, f->clock_ms, f->monotonic_ns);
-    assert_int_equal(drain_pass(&f->drain, f->clock_ms, is_last, &was_busy), ERR_OK);
+    drain_note_time(&f->on.drain, f->clock_ms, f->monotonic_ns);
+    assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, is_last, &was_busy), ERR_OK);
 }
 
 // The index of a live block, or ADDRESSES if the next event is no free.
@@ -258,7 +234,7 @@ static void run_stream(struct fixture *f, struct stream *s)
     for (uint32_t i = 0; i < EVENTS; i++) {
         if (next_random(&schedule) % TICK_EVENTS == 0) {
             f->clock_ms += next_random(&schedule) % 8 == 0 ? 5 : 1;
-            atomic_store(&f->session.header->clock_ms, f->clock_ms);
+            atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
             pause = next_random(&schedule) % 4; // how many passes before the threads go on
         }
         for (; pause > 0; pause--) {
@@ -270,7 +246,7 @@ static void run_stream(struct fixture *f, struct stream *s)
         step(f, s);
     }
     pass(f, true);
-    assert_int_equal(book_settle(&f->book, f->book.processes.items[0], UINT64_MAX), ERR_OK);
+    assert_int_equal(book_settle(&f->on.book, f->on.book.processes.items[0], UINT64_MAX), ERR_OK);
 }
 
 static void compare_row(const struct rec_row *a, const struct rec_row *b)
@@ -338,12 +314,13 @@ static void compare_books(struct book *held, struct book *sent)
 
 static void check_against_truth(const struct fixture *f, const struct stream *s)
 {
-    const struct running_sums *sums = &f->book.sums;
-    const uint64_t error = peak_bound_error(&f->book.bound, f->book.peak_bytes, sums->live_bytes);
-    const uint64_t peak = f->book.peak_bytes;
+    const struct running_sums *sums = &f->on.book.sums;
+    const uint64_t error =
+        peak_bound_error(&f->on.book.bound, f->on.book.peak_bytes, sums->live_bytes);
+    const uint64_t peak = f->on.book.peak_bytes;
     const uint64_t off = peak > s->peak_bytes ? peak - s->peak_bytes : s->peak_bytes - peak;
-    assert_int_equal(f->drain.corrupt_lanes, 0);
-    assert_int_equal(f->book.unknown_frees, 0);
+    assert_int_equal(f->on.drain.corrupt_lanes, 0);
+    assert_int_equal(f->on.book.unknown_frees, 0);
     assert_int_equal(sums->allocations, s->allocations);
     assert_int_equal(sums->allocated_bytes, s->allocated_bytes);
     assert_int_equal(sums->frees, s->frees);
@@ -370,7 +347,7 @@ static void run_taste(const struct taste *taste, uint64_t seed)
     check_against_truth(&held, streams);
     check_against_truth(&sent, streams + 1);
     if (taste->lanes == 1) {
-        compare_books(&held.book, &sent.book);
+        compare_books(&held.on.book, &sent.on.book);
     }
     close_fixture(&held);
     close_fixture(&sent);
@@ -510,7 +487,7 @@ static bool play_event(struct lane_producer *p, const struct script_event *e, ui
 static void play(struct fixture *f, struct script *script)
 {
     for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
-        atomic_fetch_add(&f->session.header->clock_ms, script->events[i].is_tick);
+        atomic_fetch_add(&f->on.session.header->clock_ms, script->events[i].is_tick);
         if (!play_event(f->lanes, script->events + i, i % STACKS)) {
             _exit(1);
         }

@@ -21,6 +21,7 @@
 
 #include "base/compiler.h"
 #include "recorder/drain.h"
+#include "recorder/test_session.h"
 #include "session/nursery.h"
 #include "session/session_join.h"
 
@@ -66,10 +67,7 @@ struct block {
 };
 
 struct fixture {
-    struct session session;
-    struct session_mapping mapping;
-    struct book book;
-    struct drain drain;
+    struct test_session on;
     struct lane_producer lanes[LANES];
     struct sampler samplers[LANES];
     struct left_out *left_out;
@@ -103,39 +101,19 @@ static uint64_t address_of(uint32_t lane, uint32_t index)
 
 static void open_lane(struct fixture *f, uint32_t process, uint32_t number, uint64_t seed)
 {
-    struct lane_header *lane;
     struct lane_producer *p = f->lanes + number;
-    assert_int_equal(session_claim_lane(&f->mapping, process, (uint32_t)getpid(), &lane), ERR_OK);
-    lane_producer_init(p, f->mapping.header, lane);
+    test_session_add_lane(&f->on, process, p);
     nursery_init(p);
     sampler_init(f->samplers + number, p, seed * LANES + number);
     assert_true(nursery_begin(p));
-    for (uint32_t slot = 0; slot < KINDS; slot++) {
-        uint64_t *frames = lane_producer_begin_stack(p, slot, WIRE_STACK_HAS_SLOT, 0, 1);
-        assert_non_null(frames);
-        frames[0] = 0x1000 + slot;
-        lane_producer_advance(p, lane_stack_words(1));
-    }
-    lane_producer_publish(p);
+    test_session_define_stacks(p, KINDS);
 }
 
 static void open_fixture(struct fixture *f, uint64_t seed, uint32_t flags)
 {
     *f = (struct fixture){.clock_ms = 1, .random = 0x9e3779b97f4a7c15ULL};
-    const struct session_options options = {.flags = flags | SESSION_OVERFLOW_SAMPLE,
-                                            .max_frames = 64};
-    assert_int_equal(session_create(&options, &f->session, NULL), ERR_OK);
-    atomic_store(&f->session.header->state, SESSION_RUNNING);
-    atomic_store(&f->session.header->clock_ms, 1);
-    assert_int_equal(session_join(f->session.environment, &f->mapping), ERR_OK);
-    assert_int_equal(book_init(&f->book, 1), ERR_OK);
-    assert_int_equal(drain_init(&f->drain, &f->session, &f->book, NULL), ERR_OK);
-    uint32_t process;
-    assert_int_equal(session_claim_process(f->mapping.header, &process), ERR_OK);
-    struct process_slot *slot = session_process(f->mapping.header, process);
-    slot->pid = (uint32_t)getpid();
-    slot->start_ms = 1;
-    atomic_store(&slot->state, PROCESS_ACTIVE);
+    test_session_open(&f->on, flags | SESSION_OVERFLOW_SAMPLE);
+    const uint32_t process = test_session_add_process(&f->on);
     for (uint32_t i = 0; i < LANES; i++) {
         open_lane(f, process, i, seed);
         for (uint32_t address = 0; address < ADDRESSES; address++) {
@@ -153,10 +131,7 @@ static void open_fixture(struct fixture *f, uint64_t seed, uint32_t flags)
 
 static void close_fixture(struct fixture *f)
 {
-    drain_release(&f->drain);
-    book_release(&f->book);
-    assert_int_equal(munmap(f->mapping.header, SESSION_BYTES), 0);
-    session_release(&f->session);
+    test_session_close(&f->on);
     free(f->left_out);
     free(f->blocks);
     free(f->deaths);
@@ -165,14 +140,14 @@ static void close_fixture(struct fixture *f)
 static void pass(struct fixture *f, bool is_last)
 {
     bool was_busy;
-    drain_note_time(&f->drain, f->clock_ms, f->clock_ms * 1000000);
-    assert_int_equal(drain_pass(&f->drain, f->clock_ms, is_last, &was_busy), ERR_OK);
-    assert_int_equal(row_table_count(&f->book.rows), ERR_OK);
+    drain_note_time(&f->on.drain, f->clock_ms, f->clock_ms * 1000000);
+    assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, is_last, &was_busy), ERR_OK);
+    assert_int_equal(row_table_count(&f->on.book.rows), ERR_OK);
 }
 
 static void tick(struct fixture *f)
 {
-    atomic_store(&f->session.header->clock_ms, ++f->clock_ms);
+    atomic_store(&f->on.session.header->clock_ms, ++f->clock_ms);
     while (f->resting_count > 0) {
         const uint32_t address = f->resting[--f->resting_count];
         const uint32_t lane = address / ADDRESSES;
@@ -299,8 +274,8 @@ static void run_stream(struct fixture *f, uint32_t look_events)
     }
     tick(f);
     pass(f, true);
-    assert_int_equal(book_settle(&f->book, f->book.processes.items[0], UINT64_MAX), ERR_OK);
-    assert_int_equal(row_table_count(&f->book.rows), ERR_OK);
+    assert_int_equal(book_settle(&f->on.book, f->on.book.processes.items[0], UINT64_MAX), ERR_OK);
+    assert_int_equal(row_table_count(&f->on.book.rows), ERR_OK);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         f->truth[kind].live_bytes = f->truth[kind].bytes - f->truth[kind].freed_bytes;
     }
@@ -310,10 +285,10 @@ static void run_stream(struct fixture *f, uint32_t look_events)
 static struct figures estimate_of(const struct fixture *f, uint32_t kind)
 {
     struct figures sum = {0};
-    for (size_t i = 0; i < f->book.rows.rows.len; i++) {
-        const struct rec_row *row = f->book.rows.rows.items + i;
-        const struct rec_node *node = f->book.stacks.nodes.items + row->node;
-        if (f->book.stacks.frames.items[node->frame].offset != 0x1000 + kind) {
+    for (size_t i = 0; i < f->on.book.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.book.rows.rows.items + i;
+        const struct rec_node *node = f->on.book.stacks.nodes.items + row->node;
+        if (f->on.book.stacks.frames.items[node->frame].offset != 0x1000 + kind) {
             continue;
         }
         sum.allocations += (double)row->allocations;
@@ -331,18 +306,19 @@ static void check_exact(const struct fixture *f)
 {
     uint64_t allocations = 0;
     uint64_t bytes = 0;
-    const struct book_sampling *sampling = &f->book.sampling;
+    const struct book_sampling *sampling = &f->on.book.sampling;
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         allocations += (uint64_t)f->truth[kind].allocations;
         bytes += (uint64_t)f->truth[kind].bytes;
     }
-    assert_int_equal(f->book.sums.allocations - sampling->stand_in_allocations +
+    assert_int_equal(f->on.book.sums.allocations - sampling->stand_in_allocations +
                          sampling->left_out_allocations,
                      allocations);
-    assert_int_equal(
-        f->book.sums.allocated_bytes - sampling->stand_in_bytes + sampling->left_out_bytes, bytes);
-    assert_int_equal(f->book.unknown_frees, 0);
-    assert_int_equal(atomic_load(&f->session.header->counters[NOTE_producer_waits]), 0);
+    assert_int_equal(f->on.book.sums.allocated_bytes - sampling->stand_in_bytes +
+                         sampling->left_out_bytes,
+                     bytes);
+    assert_int_equal(f->on.book.unknown_frees, 0);
+    assert_int_equal(atomic_load(&f->on.session.header->counters[NOTE_producer_waits]), 0);
 }
 
 // The sums over rows, the book's own, and the live map say the same.
@@ -350,8 +326,8 @@ static void check_consistent(struct fixture *f)
 {
     uint64_t live_bytes = 0;
     uint64_t live_blocks = 0;
-    for (size_t i = 0; i < f->book.rows.rows.len; i++) {
-        const struct rec_row *row = f->book.rows.rows.items + i;
+    for (size_t i = 0; i < f->on.book.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.book.rows.rows.items + i;
         assert_true(row->frees <= row->allocations && row->freed_bytes <= row->allocated_bytes);
         live_bytes += row->allocated_bytes - row->freed_bytes;
         live_blocks += row->allocations - row->frees;
@@ -361,14 +337,14 @@ static void check_consistent(struct fixture *f)
     uint64_t address;
     uint64_t mapped_bytes = 0;
     uint64_t mapped_blocks = 0;
-    struct live_map *live = &f->book.processes.items[0]->live;
+    struct live_map *live = &f->on.book.processes.items[0]->live;
     while (live_map_next(live, &position, &address, &block)) {
         mapped_bytes += block.size_bytes << block.shift;
         mapped_blocks += (uint64_t)1 << block.shift;
     }
     assert_true(live_map_check(live));
-    assert_int_equal(live_bytes, f->book.sums.live_bytes);
-    assert_int_equal(live_blocks, f->book.live_blocks);
+    assert_int_equal(live_bytes, f->on.book.sums.live_bytes);
+    assert_int_equal(live_blocks, f->on.book.live_blocks);
     assert_int_equal(live_bytes, mapped_bytes);
     assert_int_equal(live_blocks, mapped_blocks);
 }
@@ -431,7 +407,7 @@ static void estimates_are_unbiased(uint32_t flags, uint32_t look_events)
             const struct figures estimate = estimate_of(&f, kind);
             add_errors(errors[kind], &estimate, f.truth + kind);
         }
-        left_out += f.book.sampling.left_out_allocations;
+        left_out += f.on.book.sampling.left_out_allocations;
         close_fixture(&f);
     }
     assert_true(left_out > (uint64_t)EVENTS * REPETITIONS / 10);
@@ -463,7 +439,7 @@ static void a_recorder_that_keeps_up_gets_everything(void **state)
     check_exact(&f);
     check_consistent(&f);
     assert_int_equal(f.coarsest, 0);
-    assert_int_equal(f.book.sampling.left_out_allocations, 0);
+    assert_int_equal(f.on.book.sampling.left_out_allocations, 0);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         const struct figures estimate = estimate_of(&f, kind);
         assert_memory_equal(&estimate, f.truth + kind, sizeof(estimate));
@@ -508,14 +484,14 @@ static void a_recorder_that_stands_still_is_not_waited_for(void **state)
         const struct block block = plain_block(KEPT + i, 1);
         record_end(&f, &block, 0);
     }
-    assert_int_equal(atomic_load(&f.session.header->counters[NOTE_producer_waits]), 0);
+    assert_int_equal(atomic_load(&f.on.session.header->counters[NOTE_producer_waits]), 0);
     pass(&f, true);
-    assert_int_equal(f.book.sums.live_bytes, 0);
-    assert_int_equal(f.book.live_blocks, 0);
+    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    assert_int_equal(f.on.book.live_blocks, 0);
     const struct figures kept = estimate_of(&f, 0);
     assert_true(kept.allocations == KEPT && kept.frees == KEPT);
-    const struct book_sampling *sampling = &f.book.sampling;
-    assert_int_equal(f.book.sums.allocations - sampling->stand_in_allocations +
+    const struct book_sampling *sampling = &f.on.book.sampling;
+    assert_int_equal(f.on.book.sums.allocations - sampling->stand_in_allocations +
                          sampling->left_out_allocations,
                      KEPT + MADE);
     close_fixture(&f);
