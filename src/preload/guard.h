@@ -10,7 +10,7 @@
 //
 // A hook can be left without guard_leave: by siglongjmp out of a handler that interrupted it, or by
 // asynchronous cancellation. The guard would then stay set for ever. So each hook notes the address
-// of its frame, and an event whose frame lies at the same address or further out, on the ordinary
+// of its frame, and an event whose frame lies near that address or further out, on the ordinary
 // stack, proves that the noted frame is gone; the state is then renewed.
 //
 // Context: T, any thread; errno kept; no lock.

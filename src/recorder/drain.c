@@ -405,7 +405,7 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 
 enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
 {
-    drain_process_notice_deaths(drain, clock_ms);
+    drain_process_date_dead(drain, clock_ms);
     TRY(drain_process_begin_new(drain, clock_ms));
     TRY(find_lanes(drain, ANY_SLOT, clock_ms));
     if (clock_ms >= drain->next_thread_check_ms) {

@@ -3,7 +3,9 @@
 // end.
 //
 // One pass:
-//   1. which processes have died            (before 3, so that their last records are seen)
+//   1. which processes have died            (before the time is read, so that all they did is in
+//   the
+//      past, and before 3, so that their last records are seen)
 //   2. which lanes and processes are new
 //   3. what threads hold that stand still or are gone (nursery_reader)
 //   4. how far each lane has been written   (one snapshot)
@@ -46,12 +48,13 @@ struct drain_lane {
 struct drain_process {
     struct book_process *book; // NULL: the slot is not in use
     pid_t pid;
-    int pidfd; // -1 if there is none: then it is asked by kill(2)
+    int pidfd;          // -1 if there is none: then it is asked by kill(2)
+    bool is_found_dead; // but not yet dated
     bool is_dead;
     bool is_our_namespace; // its thread ids mean to us what they mean to it
     uint32_t lane_count;
     uint64_t end_ms;  // last sign of life so far: its events, and the exit that it noted
-    uint64_t gone_ms; // when it was found dead
+    uint64_t gone_ms; // a time at which it had been found dead
 };
 
 struct drain {
@@ -66,7 +69,8 @@ struct drain {
     uint32_t active_count;
     struct drain_process processes[SESSION_MAX_PROCESSES];
     uint32_t process_count;
-    bool has_dead; // some of them are marked as dead
+    bool has_found_dead; // some of them are found dead and not dated
+    bool has_dead;       // some of them are dead
     uint64_t corrupt_lanes;
     uint64_t ended_events; // of lanes that have been recycled
     uint64_t seen_joins;   // session_header.join_count at the latest look at the slots
@@ -88,6 +92,9 @@ void drain_release(struct drain *drain);
 // thread that has done nothing since before `settled_ms`, a session time that was true a
 // millisecond ago at least, is taken to stand still.
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns);
+
+// Looks which processes have died. Before the time of the next pass is read.
+void drain_find_dead(struct drain *drain);
 
 // One pass at time clock_ms, which must have been read before. `is_last`: nothing is left for a
 // next one. Returns in *out_was_busy whether there was anything to do.

@@ -39,12 +39,18 @@ bool drain_process_has_thread(const struct drain_process *process, pid_t thread_
     return access(path, F_OK) != 0;
 }
 
+// It is dead. When it died is for a time that is read afterwards: see drain_process_date_dead.
+static void find_dead(struct drain *drain, uint32_t slot)
+{
+    if (!drain->processes[slot].is_dead) {
+        drain->processes[slot].is_found_dead = true;
+        drain->has_found_dead = true;
+    }
+}
+
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
-    if (process->is_dead) {
-        return;
-    }
     // Relaxed: whoever wrote it is gone. A time in the future is a lie.
     const uint64_t exit_ms = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
@@ -56,17 +62,31 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     drain->has_dead = true;
 }
 
-static void watch(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+void drain_process_date_dead(struct drain *drain, uint64_t clock_ms)
+{
+    if (!drain->has_found_dead) {
+        return;
+    }
+    drain->has_found_dead = false;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        if (drain->processes[slot].is_found_dead) {
+            drain->processes[slot].is_found_dead = false;
+            mark_dead(drain, slot, clock_ms);
+        }
+    }
+}
+
+static void watch(struct drain *drain, uint32_t slot)
 {
     struct drain_process *process = drain->processes + slot;
     if (process->pid <= 0) { // no process: the slot was scribbled over
-        mark_dead(drain, slot, clock_ms);
+        find_dead(drain, slot);
         return;
     }
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (process->pidfd < 0) {
         if (errno == ESRCH) {
-            mark_dead(drain, slot, clock_ms);
+            find_dead(drain, slot);
         }
         return;
     }
@@ -158,7 +178,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     drain->processes[slot] = (struct drain_process){
         .book = book, .pid = pid, .pidfd = -1, .is_our_namespace = is_our_namespace(pid)};
     drain->process_count++;
-    watch(drain, slot, clock_ms);
+    watch(drain, slot);
     return ERR_OK;
 }
 
@@ -182,10 +202,10 @@ static uint32_t first_new_slot(const struct drain *drain)
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 {
     // Relaxed: only says that a look is worth while. A slot that is counted and not filled in yet
-    // is found by the next regular look.
+    // is found by the next regular look; or when somebody has died, beside whom it may have lived.
     const uint64_t joined =
         atomic_load_explicit(&drain->session->header->join_count, memory_order_relaxed);
-    const bool is_due = clock_ms >= drain->next_slot_scan_ms;
+    const bool is_due = clock_ms >= drain->next_slot_scan_ms || drain->has_dead;
     if (joined == drain->seen_joins && !is_due) {
         return ERR_OK;
     }
@@ -198,18 +218,18 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
         const struct drain_process *process = drain->processes + slot;
         if (process->book != NULL && process->pidfd < 0 && kill(process->pid, 0) != 0 &&
             errno == ESRCH) {
-            mark_dead(drain, slot, clock_ms);
+            find_dead(drain, slot);
         }
     }
     return ERR_OK;
 }
 
-void drain_process_notice_deaths(struct drain *drain, uint64_t clock_ms)
+void drain_find_dead(struct drain *drain)
 {
     struct epoll_event events[DEATHS_AT_ONCE];
     int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        mark_dead(drain, events[i].data.u32, clock_ms);
+        find_dead(drain, events[i].data.u32);
     }
 }
 

@@ -12,8 +12,9 @@
 // the earlier image of a process that executed another program.
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms) MUST_USE;
 
-// Marks those that have died since.
-void drain_process_notice_deaths(struct drain *drain, uint64_t clock_ms);
+// Those that were found dead before clock_ms was read are dead from now on: whatever they and
+// others did beside them happened up to then.
+void drain_process_date_dead(struct drain *drain, uint64_t clock_ms);
 
 // Ends the dead ones whose lanes are all recycled and whose last sign of life lies before
 // `before_ms`, and gives their slots back.

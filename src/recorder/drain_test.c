@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,6 +103,7 @@ static void send_free(struct lane_producer *p, uint64_t address)
 static void pass(struct fixture *f)
 {
     bool was_busy;
+    drain_find_dead(&f->on.drain);
     f->clock_ms++;
     atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
     for (uint64_t i = 0; i < 2; i++) { // it was so late a while ago too
@@ -287,6 +289,55 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
     const struct process_slot *slot = session_process(f.on.session.memory, 0);
     assert_int_equal(atomic_load(&slot->state), PROCESS_FREE);
     assert_int_equal(slot->generation, 1);
+    close_fixture(&f);
+}
+
+// A child that waits to be killed.
+static pid_t sleeping_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        for (;;) {
+            (void)pause();
+        }
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+// Its slot was counted and not filled in when it was looked for; then it did all that it did, and
+// the one that had waited for it ended.
+static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t parent = sleeping_child();
+    struct lane_producer outer;
+    struct lane_producer inner;
+    const uint32_t slot = join(&f, (uint32_t)parent, 0);
+    open_lane(&f, slot, &outer);
+    send_allocation(&outer, 0x1000, 200);
+    pass(&f);
+    const uint32_t late = join(&f, (uint32_t)getpid(), PROCESS_FORKED);
+    atomic_store(&session_process(f.on.mapping.header, late)->state, PROCESS_CLAIMED);
+    pass(&f);
+    atomic_store(&session_process(f.on.mapping.header, late)->state, PROCESS_ACTIVE);
+    open_lane(&f, late, &inner);
+    send_allocation(&inner, 0x1000, 100);
+    send_free(&inner, 0x1000);
+    atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, f.clock_ms);
+    assert_int_equal(kill(parent, SIGKILL), 0);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    for (bool is_reaped = false; !is_reaped || f.on.drain.process_count > 1;) {
+        assert_true(now_s() < deadline);
+        is_reaped = is_reaped || waitpid(parent, NULL, WNOHANG) == parent;
+        if (is_reaped) {
+            pass(&f);
+        }
+    }
+    assert_int_equal(f.on.book.sums.allocations, 2);
+    assert_int_equal(f.on.book.peak_bytes, 300);
     close_fixture(&f);
 }
 
@@ -548,6 +599,7 @@ int main(void)
         cmocka_unit_test(questions_are_answered_when_all_before_them_is_booked),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(a_process_that_is_gone_is_read_to_its_last_record),
+        cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
         cmocka_unit_test(a_lane_that_breaks_the_rules_is_closed_and_no_other),
         cmocka_unit_test(slots_that_lie_harm_nobody),

@@ -101,6 +101,7 @@ static void step_scribble(struct victim *v, struct cursor *input)
 static MUST_USE enum err pass(struct victim *v, uint64_t milliseconds, bool is_last)
 {
     bool was_busy;
+    drain_find_dead(&v->drain);
     v->clock_ms += milliseconds;
     atomic_store(&v->session.header->clock_ms, v->clock_ms);
     return drain_pass(&v->drain, v->clock_ms, is_last, &was_busy);

@@ -159,6 +159,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
 static enum err
 drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_info *info)
 {
+    drain_find_dead(&s->drain);
     const uint64_t clock_ms = session_clock_now(&s->clock);
     drain_note_time(&s->drain, clock_ms, monotonic_ns());
     enum err err = drain_pass(&s->drain, clock_ms, is_last, was_busy);
