@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "preload/guard.h"
 #include "preload/record.h"
+#include "preload/record_sampled.h"
 #include "session/nursery.h"
 #include "session/wire.h"
 
@@ -15,12 +16,21 @@ enum {
 
 #define OUR_FRAME ((uint64_t)__builtin_frame_address(0)) // guard.h compares these addresses
 
-// The guard, if everything is to be recorded; else NULL.
+// Relaxed: see layout.h.
+ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
+{
+    return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
+}
+
+// The guard, if anything new is recorded, be it in part; else NULL.
 ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
 {
     struct thread_state *t = guard_enter(frame);
-    if (t != NULL && atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed) !=
-                         SESSION_RECORD_ALL) {
+    if (t == NULL) {
+        return NULL;
+    }
+    const uint32_t recording = what_to_record(t);
+    if (recording != SESSION_RECORD_ALL && recording != SESSION_RECORD_SAMPLE) {
         guard_leave(t);
         return NULL;
     }
@@ -56,6 +66,37 @@ slot_of_named(struct thread_state *t, const struct unwind_regs *caller, uint64_t
     return slot;
 }
 
+static bool send_block(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    struct lane_producer *p = &t->producer;
+    return nursery_begin(p) &&
+           (event->kind == EVENT_REALLOC
+                ? nursery_reallocate(p, event->old_address, event->address, event->size_bytes, slot)
+                : nursery_allocate(p, event->address, event->size_bytes, slot));
+}
+
+// Takes down a block; gives the guard back.
+static void take_down(struct thread_state *t,
+                      const struct unwind_regs *caller,
+                      uint64_t name_pc,
+                      const struct event *event)
+{
+    uint32_t shift;
+    if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
+        if (record_sampled_takes(t, event, &shift)) {
+            record_sampled_send(t, event, slot_of_named(t, caller, name_pc), shift);
+        }
+    } else {
+        const uint32_t slot = slot_of_named(t, caller, name_pc);
+        if (slot != STACK_SLOT_NONE && send_block(t, event, slot)) {
+            t->last_allocated = event->address;
+        } else if (slot != STACK_SLOT_NONE) {
+            process_leave();
+        }
+    }
+    guard_leave(t);
+}
+
 void record_named_alloc(const struct unwind_regs *caller,
                         uint64_t name_pc,
                         const void *block,
@@ -66,16 +107,9 @@ void record_named_alloc(const struct unwind_regs *caller,
         record_alloc(caller, block, size_bytes);
         return;
     }
-    const uint32_t slot = slot_of_named(t, caller, name_pc);
-    if (slot != STACK_SLOT_NONE) {
-        if (nursery_begin(&t->producer) &&
-            nursery_allocate(&t->producer, (uint64_t)block, size_bytes, slot)) {
-            t->last_allocated = (uint64_t)block;
-        } else {
-            process_leave();
-        }
-    }
-    guard_leave(t);
+    take_down(
+        t, caller, name_pc,
+        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes});
 }
 
 void record_named_realloc(const struct unwind_regs *caller,
@@ -89,16 +123,11 @@ void record_named_realloc(const struct unwind_regs *caller,
         record_realloc(caller, old_block, block, size_bytes);
         return;
     }
-    const uint32_t slot = slot_of_named(t, caller, name_pc);
-    if (slot != STACK_SLOT_NONE) {
-        if (nursery_begin(&t->producer) && nursery_reallocate(&t->producer, (uint64_t)old_block,
-                                                              (uint64_t)block, size_bytes, slot)) {
-            t->last_allocated = (uint64_t)block;
-        } else {
-            process_leave();
-        }
-    }
-    guard_leave(t);
+    take_down(t, caller, name_pc,
+              &(struct event){.kind = EVENT_REALLOC,
+                              .address = (uint64_t)block,
+                              .old_address = (uint64_t)old_block,
+                              .size_bytes = size_bytes});
 }
 
 void record_named_event(const struct unwind_regs *caller, uint64_t name_pc, uint64_t weight)

@@ -3,6 +3,8 @@
 import json
 import subprocess
 
+import pytest
+
 from cairn_run import CAIRN, PROGRAMS, ROOT, assert_totals, environment
 from test_program_api import API, sum_within, truth_of
 
@@ -26,8 +28,9 @@ def callers_of(event):
     return [frame["function"] for frame in event["frames"] if not frame["inlined"]]
 
 
-def test_pools_have_their_blocks(record):
-    recording = record(PROGRAMS / "api_named")
+@pytest.mark.parametrize("overflow", ["wait", "sample"])
+def test_pools_have_their_blocks(record, overflow):
+    recording = record(PROGRAMS / "api_named", options=[f"--overflow={overflow}"])
     assert_totals(recording, truth_of(API / "named.c"))
     pools = pools_of(recording)
     assert pools.pop("[pool nodes]") == (2, 30), "names are compared as texts"
@@ -57,9 +60,10 @@ def test_folded_stacks_end_with_the_pool(record):
                for line in folded.splitlines()), folded[:2000]
 
 
-def test_events_are_summed_by_name_and_stack(record):
+@pytest.mark.parametrize("overflow", ["wait", "sample"])
+def test_events_are_summed_by_name_and_stack(record, overflow):
     """Apart from the heap: the totals above are the pools' alone."""
-    recording = record(PROGRAMS / "api_named")
+    recording = record(PROGRAMS / "api_named", options=[f"--overflow={overflow}"])
     events = [(event["name"], callers_of(event)[0], event["events"], event["weight"])
               for event in recording.report["adhoc"]]
     # The names' table is full of pools by then, so that all events share the one that is left.

@@ -39,14 +39,14 @@ def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
     assert recording.report["notes"]["producer_waits"] > 0
 
 
-def outrun(path, *options):
-    """300,000 allocations and 100,000 frees while the recorder stands still. Each `do` ends with the
-    program's answer: it has not waited."""
-    with Conversation(path, ["--overflow=sample", *options]) as c:
-        c.do("a 1000 5000")
+def outrun(path, before="a 1000 5000", meanwhile=("a 300000 10", "f 101000")):
+    """By default 300,000 allocations and 100,000 frees while the recorder stands still. Each `do` ends
+    with the program's answer: it has not waited."""
+    with Conversation(path, ["--overflow=sample"]) as c:
+        c.do(before)
         os.kill(c.process.pid, signal.SIGSTOP)
         try:
-            c.do("a 300000 10", "f 101000")
+            c.do(*meanwhile)
         finally:
             os.kill(c.process.pid, signal.SIGCONT)
         return c.end()
@@ -77,6 +77,26 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
     sizes = recording.report_json("--size", "4000..6000")["totals"]
     assert sizes["allocations"] == 1000
     assert words_of("verify", recording.path)
+
+
+def test_pools_and_events_of_a_sampled_program(scratch):
+    """Blocks of a pool are sampled as others are, and keep its name; events are all there."""
+    recording = outrun(scratch / "p.cairn", "n 1000 5000",
+                       ["e 500 3", "n 300000 10", "e 1000 7", "g 101000"])
+    recording.assert_whole()
+    sampling = recording.report["run"]["sampling"]
+    assert recording.report["notes"]["producer_waits"] == 0
+    assert (sampling["allocations"], sampling["allocated_bytes"]) == (301000, 8000000)
+    assert 16000 < sampling["recorded_allocations"] < 100000
+    named = [(costs, frames) for costs, frames in recording.stacks()
+             if frames[0]["function"] == "[pool numbers]"]
+    assert sum(costs["allocations"] for costs, _ in named) == recording.totals["allocations"]
+    assert all(frames[-1]["function"] == "_start" for _, frames in named)
+    # Standard deviations of some 4 %, as above.
+    assert abs(recording.totals["allocations"] - 301000) < 120000
+    assert abs(recording.totals["leaked_allocations"] - 200000) < 120000
+    assert [(event["name"], event["events"], event["weight"])
+            for event in recording.report["adhoc"]] == [("[event said]", 1500, 8500)]
 
 
 def test_estimates_are_marked_wherever_they_are_shown(scratch):

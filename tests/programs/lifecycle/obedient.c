@@ -7,8 +7,12 @@
 //   f COUNT        frees the COUNT oldest
 //   r COUNT SIZE   reallocates the COUNT oldest to SIZE bytes; they stay the oldest
 //   t COUNT SIZE   allocates and frees a block, COUNT times
+//   n COUNT SIZE   reports COUNT blocks of SIZE bytes, of the pool "numbers" (include/cairn.h)
+//   g COUNT        reports the COUNT oldest of them as taken back
+//   e COUNT WEIGHT reports COUNT events "said", each of WEIGHT
 //   p              nothing
 //   q              returns from main
+#include <cairn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,6 +54,31 @@ static void churn(size_t count, size_t size)
     }
 }
 
+// Nothing lies where the pool's blocks are said to be; cairn does not look.
+static uintptr_t first_number = 16;
+static uintptr_t end_number = 16;
+
+static void number(size_t count, size_t size)
+{
+    for (size_t i = 0; i < count; i++, end_number += 16) {
+        cairn_pool_alloc("numbers", (void *)end_number, size);
+    }
+}
+
+static void give_numbers_back(size_t count)
+{
+    for (size_t i = 0; i < count; i++, first_number += 16) {
+        cairn_report_free((void *)first_number);
+    }
+}
+
+static void say(size_t count, size_t weight)
+{
+    for (size_t i = 0; i < count; i++) {
+        cairn_event("said", weight);
+    }
+}
+
 static void obey(char *line)
 {
     char *rest = line + 1;
@@ -67,6 +96,15 @@ static void obey(char *line)
         break;
     case 't':
         churn(count, size);
+        break;
+    case 'n':
+        number(count, size);
+        break;
+    case 'g':
+        give_numbers_back(count);
+        break;
+    case 'e':
+        say(count, size);
         break;
     case 'q':
         exit(0);
