@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -155,9 +156,34 @@ enum err file_write_all(int fd, struct bytes data, const char *path, struct err_
     return ERR_OK;
 }
 
-// Creates a file beside `path` under a name that nobody has; names it in *out_name, the caller's.
-// open() rather than mkstemp(), so that the mode follows the umask as for any other file.
-static enum err create_beside(const char *path, char **out_name, int *out_fd, struct err_info *info)
+// The address of an open file among our own.
+struct descriptor_path {
+    char text[40];
+};
+
+static struct descriptor_path path_of_descriptor(int fd)
+{
+    struct descriptor_path path;
+    (void)snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd); // fits
+    return path;
+}
+
+// Makes one under a new name: creates a file (`fd` -1, returns its descriptor), or names the one
+// that is open without any. -1 with errno.
+static int create_or_name(int fd, const char *name)
+{
+    if (fd < 0) {
+        return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+    }
+    const struct descriptor_path path = path_of_descriptor(fd);
+    return linkat(AT_FDCWD, path.text, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? fd : -1;
+}
+
+// Gives *fd, or the file that it creates there if that is -1, a name beside `path` that nobody has;
+// in *out_name, the caller's. open() rather than mkstemp(), so that the mode follows the umask as
+// for any other file.
+static MUST_USE enum err
+name_beside(const char *path, char **out_name, int *fd, struct err_info *info)
 {
     for (unsigned attempt = 0;; attempt++) {
         CLEANUP(text_freep) char *name = NULL;
@@ -165,18 +191,33 @@ static enum err create_beside(const char *path, char **out_name, int *out_fd, st
             name = NULL;
             return err_set(info, ERR_NO_MEMORY, "no memory");
         }
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-        if (fd < 0 && errno == EEXIST && attempt < MAX_NAME_ATTEMPTS) {
+        const int made = create_or_name(*fd, name);
+        if (made < 0 && errno == EEXIST && attempt < MAX_NAME_ATTEMPTS) {
             continue;
         }
-        if (fd < 0) {
+        if (made < 0) {
             return err_set_errno(info, errno, "cannot create '%s'", path);
         }
         *out_name = name;
         name = NULL;
-        *out_fd = fd;
+        *fd = made;
         return ERR_OK;
     }
+}
+
+// A file without a name in the folder of `path`, so that nothing is left of it whoever is killed;
+// -1 where the file system has none, or nothing by which it could be named later.
+static int open_nameless(const char *path)
+{
+    CLEANUP(text_freep) char *copy = strdup(path);
+    if (copy == NULL) {
+        return -1;
+    }
+    int fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (fd >= 0 && access(path_of_descriptor(fd).text, F_OK) != 0) {
+        fd_closep(&fd);
+    }
+    return fd;
 }
 
 // Whether something is there that a renamed file must not take the place of.
@@ -210,8 +251,14 @@ enum err replacement_begin(struct replacement *r, const char *path, struct err_i
         return err_set(info, ERR_NO_MEMORY, "no memory");
     }
     CLEANUP(fd_closep) int fd = -1;
-    TRY(is_kept ? open_special(path, &fd, info)
-                : create_beside(fresh.path, &fresh.temporary, &fd, info));
+    if (is_kept) {
+        TRY(open_special(path, &fd, info));
+    } else {
+        fresh.is_nameless = (fd = open_nameless(fresh.path)) >= 0;
+    }
+    if (fd < 0) {
+        TRY(name_beside(fresh.path, &fresh.temporary, &fd, info));
+    }
     fresh.stream = fdopen(fd, "w");
     if (fresh.stream == NULL) {
         return err_set_errno(info, errno, "cannot write '%s'", path);
@@ -242,9 +289,13 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
     if (fflush(done.stream) != 0 || failed_before) {
         return err_set_errno(info, failed_before ? ENOSPC : errno, "cannot write '%s'", done.path);
     }
-    bool is_regular = done.temporary != NULL;
+    bool is_regular = done.temporary != NULL || done.is_nameless;
     if (durable && is_regular && fsync(fileno(done.stream)) != 0) {
         return err_set_errno(info, errno, "cannot write '%s' to the disk", done.path);
+    }
+    if (done.is_nameless) {
+        int fd = fileno(done.stream);
+        TRY(name_beside(done.path, &done.temporary, &fd, info));
     }
     FILE *stream = done.stream;
     done.stream = NULL;

@@ -3,7 +3,8 @@
 //
 // Everything is opened close-on-exec. A file is replaced by writing a temporary one beside it and
 // renaming: readers see the old or the new one, never a part; a failure leaves the old one and no
-// litter. Errors carry the path. Context: H.
+// litter. Nor does a death: the temporary one has no name until it is whole (O_TMPFILE), where the
+// file system can do that. Errors carry the path. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -52,9 +53,10 @@ enum err file_write_all(int fd, struct bytes data, const char *path, struct err_
 //   replacement_begin -> write to .stream -> replacement_commit
 // and `CLEANUP(replacement_abandon)` for every other way out.
 struct replacement {
-    FILE *stream;    // owned until commit or abandon
-    char *path;      // owned; the name it will have
-    char *temporary; // owned; the name that it has now, NULL for what is no regular file
+    FILE *stream;     // owned until commit or abandon
+    char *path;       // owned; the name it will have
+    char *temporary;  // owned; the name that it has now, NULL for none
+    bool is_nameless; // a regular file that is named when it is whole
 };
 
 // A pipe, a terminal or a device at `path` is written to as it is, and what a symbolic link points

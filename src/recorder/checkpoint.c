@@ -2,8 +2,10 @@
 // checkpoint: see the header.
 #include "recorder/checkpoint.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,8 +51,15 @@ bool checkpoint_is_due(const struct checkpoint *checkpoint, uint64_t now_ms)
 }
 
 static _Noreturn void run_writer(const struct checkpoint *checkpoint,
-                                 const struct checkpoint_source *source)
+                                 const struct checkpoint_source *source,
+                                 pid_t recorder)
 {
+    // The last whole checkpoint stays. An older state must not take the place of what another
+    // recording may write there by then, nor a slow disk keep a copy of the recorder for long.
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); // cannot fail for a signal
+    if (getppid() != recorder) {
+        _exit(EXIT_FAILURE);
+    }
     (void)!nice(WRITER_NICE); // the program goes first
     enum err err = source->write(source->context, checkpoint->path, checkpoint->report);
     _exit(err == ERR_OK ? EXIT_SUCCESS : EXIT_FAILURE);
@@ -63,9 +72,10 @@ void checkpoint_start(struct checkpoint *checkpoint,
     checkpoint->started_ms = now_ms;
     checkpoint->next_ms = now_ms + checkpoint->interval_ms;
     *checkpoint->report = (struct err_info){0};
+    const pid_t recorder = getpid();
     const pid_t writer = fork();
     if (writer == 0) {
-        run_writer(checkpoint, source);
+        run_writer(checkpoint, source, recorder);
     }
     if (writer > 0) {
         checkpoint->writer = writer;

@@ -10,6 +10,8 @@
 // that took counts for the next one. Hence what is found is at most two intervals old, of those
 // that it states: one until the next checkpoint begins, and what that one takes, if it takes no
 // longer than an interval (a disk that stalls).
+// Death of the recorder: the copy dies with it, in the middle of whatever it writes, and leaves
+// nothing behind; the last whole checkpoint stays.
 // Failure (disk full): said once, the last good file stays, the next interval tries again.
 // Context: H, the recorder's main thread.
 #pragma once
