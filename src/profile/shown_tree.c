@@ -180,6 +180,27 @@ static MUST_USE enum err lay(struct shown_tree *out,
     return take_row_nodes(out, &new, &sides[SIDE_NEW]->tree.row_nodes);
 }
 
+// A bottom-up tree of one recording is shown as it was built: its functions are those of the union,
+// and it was collapsed already.
+static MUST_USE enum err
+adopt(struct shown_tree *out, struct side_tree *side, const struct profile *profile)
+{
+    struct call_tree *tree = &side->tree;
+    TRY(u32_vec_resize(&out->functions, tree->nodes.len));
+    out->functions.items[0] = REC_NONE;
+    for (size_t i = 1; i < tree->nodes.len; i++) {
+        uint32_t location = tree->nodes.items[i].location;
+        out->functions.items[i] = profile->code.locations.items[location].function;
+    }
+    out->nodes = tree->nodes;
+    out->self[SIDE_NEW] = tree->self;
+    out->total[SIDE_NEW] = tree->total;
+    out->row_nodes = tree->row_nodes;
+    out->pruned = side->pruned;
+    *side = (struct side_tree){0};
+    return ERR_OK;
+}
+
 enum err shown_tree_build(const struct code_union *code,
                           const struct selection *new,
                           const struct selection *old,
@@ -194,7 +215,11 @@ enum err shown_tree_build(const struct code_union *code,
     if (old != NULL) {
         TRY(side_tree_build(old, spec, &old_side));
     }
-    TRY(lay(&tree, sides, old != NULL ? 2 : 1, spec, new->cancel));
+    if (old == NULL && spec.direction == CALL_TREE_BOTTOM_UP) {
+        TRY(adopt(&tree, &new_side, new->profile));
+    } else {
+        TRY(lay(&tree, sides, old != NULL ? 2 : 1, spec, new->cancel));
+    }
     if (old != NULL) {
         TRY(shown_tree_cut(&tree));
     }
