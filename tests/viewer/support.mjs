@@ -226,13 +226,15 @@ export class Viewer {
   /** Opens a view by its address, as a copied link would. */
   async open(fragment) {
     this.url.hash = fragment;
+    await this.page.bringToFront();
     await this.page.goto('about:blank');
     await this.page.goto(this.url.href);
     await this.idle();
   }
 
-  /** Waits until every answer is there and painted. */
+  /** Waits until every answer is there and painted; in front, since a page behind another one paints once a second. */
   async idle() {
+    await this.page.bringToFront();
     await this.page.waitForSelector('main[data-view]');
     await this.page.evaluate(() => new Promise((resolve) => {
       let still = 0;
