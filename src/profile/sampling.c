@@ -17,6 +17,7 @@ struct sampling sampling_of(const struct recording *recording)
             totals->allocated_bytes - totals->stand_in_bytes + totals->left_out_bytes,
         .recorded_allocations = recorded,
         .coarsest_weight = totals->coarsest_weight > 1 ? totals->coarsest_weight : 1,
+        .peak_standard_error_bytes = totals->peak_standard_error_bytes,
     };
 }
 
@@ -65,5 +66,6 @@ void sampling_json(struct json_writer *w, const struct recording *recording)
                         ? (double)sampling.recorded_allocations / (double)sampling.allocations
                         : 0);
     json_key_u64(w, "coarsest_weight", sampling.coarsest_weight);
+    json_key_u64(w, "peak_standard_error_bytes", sampling.peak_standard_error_bytes);
     json_end_object(w);
 }

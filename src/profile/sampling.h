@@ -19,6 +19,7 @@ struct sampling {
     uint64_t allocated_bytes;
     uint64_t recorded_allocations; // of them; one in allocations / recorded_allocations
     uint64_t coarsest_weight;      // the most that a recorded one stands for
+    uint64_t peak_standard_error_bytes;
 };
 
 struct sampling sampling_of(const struct recording *recording);

@@ -18,7 +18,7 @@ struct summary {
     struct costs costs;
     uint64_t unknown_frees;    // of the whole recording
     uint64_t events;           // of the whole recording
-    uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this
+    uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this; see rec_totals
     uint64_t peak_time_ms;
     uint64_t peak_rss_bytes; // of the whole process tree; 0 if it was never sampled
     uint64_t runtime_ms;

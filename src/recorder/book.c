@@ -65,6 +65,7 @@ raise_sums(struct book *book, struct book_process *process, uint64_t count, uint
         book->peak_bytes = book->sums.live_bytes;
         book->peak_blocks = book->live_blocks;
         book->peak_time_ms = book->now_ms;
+        book->spread.at_peak = book->spread.variance;
         book->rows.peak_number++;
     }
 }
@@ -131,6 +132,9 @@ static NOINLINE enum err close_stand_ins(struct book *book,
     book->live_blocks -= more;
     process->live_bytes -= more_bytes;
     process->stand_ins -= more;
+    const double spread = peak_spread_of(block->size_bytes, more + 1);
+    process->spread -= spread;
+    peak_spread_remove(&book->spread, spread);
     return row_table_freed_more(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice,
                                 more);
 }
@@ -220,6 +224,9 @@ enum err book_tick(struct book *book, uint64_t tick_ms)
     if (UNLIKELY(book->waiting_count > 0)) {
         TRY(look_at_waiting(book, tick_ms));
     }
+    if (UNLIKELY(book->spread.variance > 0)) {
+        peak_spread_look(&book->spread, book->sums.live_bytes);
+    }
     peak_bound_end_tick(&book->bound, book->sums.live_bytes);
     peak_bound_begin_tick(&book->bound, tick_ms);
     book->now_ms = tick_ms;
@@ -247,6 +254,9 @@ open_stand_ins(struct book *book, struct book_process *process, const struct liv
     const uint32_t weight = (uint32_t)1 << block->shift;
     struct book_sampling *sampling = &book->sampling;
     process->stand_ins += weight - 1;
+    const double spread = peak_spread_of(block->size_bytes, weight);
+    process->spread += spread;
+    peak_spread_add(&book->spread, spread);
     sampling->sampled_allocations++;
     sampling->stand_in_allocations += weight - 1;
     sampling->stand_in_bytes += (weight - 1) * block->size_bytes;

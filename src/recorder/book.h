@@ -28,6 +28,7 @@
 #include "recorder/event_log.h"
 #include "recorder/mark_list.h"
 #include "recorder/peak_bound.h"
+#include "recorder/peak_spread.h"
 #include "recorder/row_table.h"
 #include "recorder/series.h"
 #include "recorder/stack_table.h"
@@ -94,10 +95,11 @@ struct book {
     uint64_t unrecorded_frees; // of blocks that were allocated while recording was stopped
     struct book_stop_vec stops;
     struct book_sampling sampling;
-    struct book_watch watch; // what else is told of each event
-    uint64_t waiting_count;  // over all processes
-    uint64_t seed;           // of the live maps
-    uint64_t held_since_ms;  // allocations of this tick and later ones may be missing
+    struct peak_spread spread; // what sampling does to the peak
+    struct book_watch watch;   // what else is told of each event
+    uint64_t waiting_count;    // over all processes
+    uint64_t seed;             // of the live maps
+    uint64_t held_since_ms;    // allocations of this tick and later ones may be missing
     rec_string libc;
 };
 

@@ -110,6 +110,8 @@ enum err book_process_end(struct book *book,
     peak_bound_end_tick(&book->bound, book->sums.live_bytes);
     book->sums.live_bytes -= process->live_bytes;
     book->sums.dropped_bytes += process->live_bytes;
+    peak_spread_look(&book->spread, book->sums.live_bytes + process->live_bytes);
+    peak_spread_remove(&book->spread, process->spread);
     book->live_blocks -= process->live.live_count + process->stand_ins;
     peak_bound_restart(&book->bound, book->sums.live_bytes);
     if (ending->gone_ms > 0) {

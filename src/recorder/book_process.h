@@ -28,6 +28,7 @@ struct book_process {
     uint32_t thread_count;        // threads that ever were
     struct live_map live;         // of the living
     uint64_t stand_ins;           // blocks that those stand for beside themselves
+    double spread;                // of their sum, as in peak_spread
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
     struct waiting_frees waiting;
     struct mapping_map mapped;   // what it has mapped itself

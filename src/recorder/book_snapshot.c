@@ -77,7 +77,10 @@ static void fill_totals(const struct book *book, uint64_t events, struct rec_tot
         .temporary = book->sums.temporary,
         .temporary_bytes = book->temporary_bytes,
         .peak_bytes = book->peak_bytes,
-        .peak_error_bytes = peak_bound_error(&book->bound, book->peak_bytes, book->sums.live_bytes),
+        .peak_error_bytes =
+            peak_bound_error(&book->bound, book->peak_bytes, book->sums.live_bytes) +
+            peak_spread_error(&book->spread, book->peak_bytes),
+        .peak_standard_error_bytes = peak_spread_standard_error(&book->spread),
         .peak_time_ms = book->peak_time_ms,
         .peak_blocks = book->peak_blocks,
         .unknown_frees = book->unknown_frees,

@@ -82,6 +82,8 @@ struct fixture {
     uint32_t resting[ADDRESSES]; // freed by another lane: not used again in this tick
     uint32_t resting_count;
     struct figures truth[KINDS];
+    uint64_t live_bytes; // and its peak, exactly
+    uint64_t peak_bytes;
     const struct block *latest[LANES]; // that the lane's latest event allocated
     uint32_t coarsest;                 // level
 };
@@ -201,6 +203,7 @@ static void kill_block(struct fixture *f, struct block *block, uint32_t lane)
     struct figures *truth = f->truth + block->kind;
     truth->frees++;
     truth->freed_bytes += (double)block->size_bytes;
+    f->live_bytes -= block->size_bytes;
     truth->temporary += f->latest[lane] == block;
     f->latest[lane] = NULL;
     record_end(f, block, lane);
@@ -214,6 +217,8 @@ static void make_block(struct fixture *f, struct block *block, uint32_t event)
     block->address = f->free_addresses[block->lane][--f->free_count[block->lane]];
     f->truth[block->kind].allocations++;
     f->truth[block->kind].bytes += (double)block->size_bytes;
+    f->live_bytes += block->size_bytes;
+    f->peak_bytes = f->live_bytes > f->peak_bytes ? f->live_bytes : f->peak_bytes;
     f->latest[block->lane] = block;
     (void)record_block(f, block);
     if (kind->life_events == 0) {
@@ -393,10 +398,48 @@ static void check_unbiased(const struct errors *errors, uint32_t kind, size_t fi
     }
 }
 
+// How well the book knows its own error, over all repetitions.
+struct self_knowledge {
+    double squares;  // of the live bytes' errors at the end
+    double variance; // as estimated
+    double peak_squares;
+    double stated_squares; // of what was stated of the peak
+    uint32_t covered;
+};
+
+static void add_knowledge(struct self_knowledge *known, const struct fixture *f)
+{
+    const struct book *book = &f->on.book;
+    const double error = (double)book->sums.live_bytes - (double)f->live_bytes;
+    known->squares += error * error;
+    known->variance += book->spread.variance;
+    const uint64_t stated = peak_spread_error(&book->spread, book->peak_bytes) +
+                            peak_bound_error(&book->bound, book->peak_bytes, book->sums.live_bytes);
+    const double peak_error = (double)book->peak_bytes - (double)f->peak_bytes;
+    known->peak_squares += peak_error * peak_error;
+    known->stated_squares += (double)stated * (double)stated;
+    known->covered +=
+        book->peak_bytes <= f->peak_bytes + stated && f->peak_bytes <= book->peak_bytes + stated;
+}
+
+static void check_knowledge(const struct self_knowledge *known)
+{
+    // A variance that is estimated from so many repetitions has a standard error of 26 % itself.
+    const double ratio = known->variance / known->squares;
+    if (ratio < 0.5 || ratio > 2) {
+        fail_msg("the variance is estimated as %g times what it is", ratio);
+    }
+    assert_true(known->covered >= REPETITIONS * 95 / 100);
+    // What is exceeded once in twenty is twice the usual error, and the highest of many more.
+    const double looseness = sqrt(known->stated_squares / known->peak_squares);
+    assert_true(looseness > 1.5 && looseness < 5);
+}
+
 static void estimates_are_unbiased(uint32_t flags, uint32_t look_events)
 {
     static struct errors errors[KINDS][FIGURES];
     memset(errors, 0, sizeof(errors));
+    struct self_knowledge known = {0};
     uint64_t left_out = 0;
     for (uint64_t seed = 1; seed <= REPETITIONS; seed++) {
         static struct fixture f;
@@ -409,9 +452,11 @@ static void estimates_are_unbiased(uint32_t flags, uint32_t look_events)
             add_errors(errors[kind], &estimate, f.truth + kind);
         }
         left_out += f.on.book.sampling.left_out_allocations;
+        add_knowledge(&known, &f);
         close_fixture(&f);
     }
     assert_true(left_out > (uint64_t)EVENTS * REPETITIONS / 10);
+    check_knowledge(&known);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         for (size_t figure = 0; figure < FIGURES; figure++) {
             check_unbiased(&errors[kind][figure], kind, figure);
@@ -441,6 +486,7 @@ static void a_recorder_that_keeps_up_gets_everything(void **state)
     check_consistent(&f);
     assert_int_equal(f.coarsest, 0);
     assert_int_equal(f.on.book.sampling.left_out_allocations, 0);
+    assert_int_equal(peak_spread_error(&f.on.book.spread, f.on.book.peak_bytes), 0);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         const struct figures estimate = estimate_of(&f, kind);
         assert_memory_equal(&estimate, f.truth + kind, sizeof(estimate));
@@ -489,6 +535,7 @@ static void a_recorder_that_stands_still_is_not_waited_for(void **state)
     pass(&f, true);
     assert_int_equal(f.on.book.sums.live_bytes, 0);
     assert_int_equal(f.on.book.live_blocks, 0);
+    assert_true(f.on.book.spread.variance < 1 && f.on.book.spread.renewed > 1e6);
     const struct figures kept = estimate_of(&f, 0);
     assert_true(kept.allocations == KEPT && kept.frees == KEPT);
     const struct book_sampling *sampling = &f.on.book.sampling;

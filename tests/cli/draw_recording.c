@@ -7,7 +7,7 @@
 // sets something that a drawing cannot say:
 //   !peak_time_ms N   !peak_error_bytes N   !runtime_ms N   !unknown_frees N   !start_unix_ms N
 //   !left_out_allocations N   !left_out_bytes N   !stand_in_allocations N   !stand_in_bytes N
-//   !coarsest_weight N
+//   !coarsest_weight N   !peak_standard_error_bytes N
 //   !wait_status N    !state N              !program TEXT   !command_line TEXT !host TEXT
 //   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
 //   !suppressions RULES, a line feed being 03, as below
@@ -55,6 +55,7 @@ static bool set_number(struct recording_builder *b, const char *key, int64_t val
         {"stand_in_allocations", &b->totals.stand_in_allocations},
         {"stand_in_bytes", &b->totals.stand_in_bytes},
         {"coarsest_weight", &b->totals.coarsest_weight},
+        {"peak_standard_error_bytes", &b->totals.peak_standard_error_bytes},
         {"runtime_ms", &b->meta.runtime_ms},
     };
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {

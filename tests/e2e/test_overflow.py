@@ -68,6 +68,8 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
     assert 16000 < sampling["recorded_allocations"] < 100000
     assert sampling["rate"] == sampling["recorded_allocations"] / 301000
     assert sampling["coarsest_weight"] > 1
+    # 300,000 blocks of 10 bytes, some of them freed, beside 5 million bytes that were recorded.
+    assert 0 < sampling["peak_standard_error_bytes"] < recording.totals["peak_error_bytes"] < 3000000
     # Standard deviations of some 4 %; seeds differ from run to run.
     totals = recording.totals
     assert abs(totals["allocations"] - 301000) < 120000
