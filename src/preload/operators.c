@@ -78,37 +78,47 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
     return block;
 }
 
-// Each operator is two functions of the same type, so that the common one may jump, and leave no
-// frame in the stacks that the next definition's malloc records; the other one has the same caller.
-#define X(name, parameters, arguments, align, throws)                         \
- static NOINLINE void *new_##name parameters                                  \
- {                                                                            \
-  const struct unwind_regs caller = unwind_caller_regs();                     \
-  if (g_real.name != NULL) {                                                  \
-   record_forget_last();                                                      \
-   return record_unless_recorded(&caller, g_real.name arguments, size);       \
-  }                                                                           \
-  void *block = replace_new(&caller, size, align);                            \
-  if (block == NULL) {                                                        \
-   void *found = find_next(#name, __builtin_return_address(0));               \
-   if (found != NULL) {                                                       \
-    void *(*next)parameters;                                                  \
-    memcpy(&next, &found, sizeof(found));                                     \
-    return next arguments;                                                    \
-   }                                                                          \
-   if (throws) {                                                              \
-    abort(); /* as after an exception that nobody catches */                  \
-   }                                                                          \
-  }                                                                           \
-  return block;                                                               \
- }                                                                            \
-                                                                              \
- EXPORT void *name parameters                                                 \
- {                                                                            \
-  if (LIKELY(g_real.operators == OPERATORS_FORWARD && g_real.name != NULL)) { \
-   return g_real.name arguments;                                              \
-  }                                                                           \
-  return new_##name arguments;                                                \
+// Each operator is three functions of the same type, so that the first may jump, and leave no frame
+// in the stacks that the next definition's malloc records; the others have the same caller. Where
+// it jumps to is decided, and as long as that is not known, asked each time, by the second.
+#define X(name, parameters, arguments, align, throws)                        \
+ static NOINLINE void *new_##name parameters                                 \
+ {                                                                           \
+  const struct unwind_regs caller = unwind_caller_regs();                    \
+  if (g_real.name != NULL) {                                                 \
+   record_forget_last();                                                     \
+   return record_unless_recorded(&caller, g_real.name arguments, size);      \
+  }                                                                          \
+  void *block = replace_new(&caller, size, align);                           \
+  if (block == NULL) {                                                       \
+   void *found = find_next(#name, __builtin_return_address(0));              \
+   if (found != NULL) {                                                      \
+    void *(*next)parameters;                                                 \
+    memcpy(&next, &found, sizeof(found));                                    \
+    return next arguments;                                                   \
+   }                                                                         \
+   if (throws) {                                                             \
+    abort(); /* as after an exception that nobody catches */                 \
+   }                                                                         \
+  }                                                                          \
+  return block;                                                              \
+ }                                                                           \
+                                                                             \
+ static void *choose_##name parameters;                                      \
+ static void *(*_Atomic jump_##name)parameters = choose_##name;              \
+                                                                             \
+ static NOINLINE void *choose_##name parameters                              \
+ {                                                                           \
+  if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {        \
+   atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);   \
+   return g_real.name arguments;                                             \
+  }                                                                          \
+  return new_##name arguments;                                               \
+ }                                                                           \
+                                                                             \
+ EXPORT void *name parameters                                                \
+ {                                                                           \
+  return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments; \
  }
 NEW_OPERATORS(X)
 #undef X
@@ -150,13 +160,22 @@ static void learn_route(_Atomic enum delete_route *route, void *block)
   }                                                                                         \
  }                                                                                          \
                                                                                             \
- EXPORT void name parameters                                                                \
+ static void choose_##name parameters;                                                      \
+ static void(*_Atomic jump_##name) parameters = choose_##name;                              \
+                                                                                            \
+ static NOINLINE void choose_##name parameters                                              \
  {                                                                                          \
-  if (LIKELY(g_real.operators == OPERATORS_FORWARD && g_real.name != NULL)) {               \
+  if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {                       \
+   atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);                  \
    g_real.name arguments;                                                                   \
   } else {                                                                                  \
    delete_##name arguments;                                                                 \
   }                                                                                         \
+ }                                                                                          \
+                                                                                            \
+ EXPORT void name parameters                                                                \
+ {                                                                                          \
+  atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;                       \
  }
 DELETE_OPERATORS(X)
 #undef X

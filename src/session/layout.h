@@ -34,7 +34,8 @@
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
 #define SESSION_PROCESS_OFFSET SESSION_PAGE_BYTES
-#define LANE_STRIDE            ((1u << 20) + LANE_NURSERY_BYTES)
+// The first MiB and the nursery; 64 KiB are the walks' shortcuts, a part of the state.
+#define LANE_STRIDE            ((1u << 20) + (64u << 10) + LANE_NURSERY_BYTES)
 #define LANE_HEADER_BYTES      4096u
 #define LANE_RING_BYTES_MIN    (16u << 10)
 #define LANE_RING_BYTES_MAX    (512u << 10)

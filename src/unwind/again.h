@@ -13,6 +13,7 @@
 #include "unwind/frame_sink.h"
 #include "unwind/remembered.h"
 #include "unwind/rule_cache.h"
+#include "unwind/shortcut.h"
 #include "unwind/stack_bounds.h"
 #include "unwind/unwind.h"
 
@@ -23,18 +24,19 @@ struct unwind_thread {
     struct stack_bounds bounds;
     uint64_t generation; // of the rule cache, when `remembered` was filled
     uint32_t max_frames;
-    uint32_t cut_from; // inner_from of the last result that was a cut remembered stack, else 0
+    uint32_t cut_from;     // inner_from of the last result that was a cut remembered stack, else 0
+    uint32_t changed_from; // of the remembered frames, since the last result; UINT32_MAX: none
     struct remembered remembered;
+    struct shortcuts shortcuts;
     struct fresh_frame *fresh;       // as many as can be remembered
     struct unwind_frame *cut_frames; // the result, while a remembered stack is being cut
     struct frame_sink sink;          // the result of full walks
 };
 
 // The rest of unwind_again: the first frame is not the remembered one.
-uint64_t unwind_again_by_steps(const struct unwind_thread *thread, const struct unwind_regs *start);
+uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start);
 
-ALWAYS_INLINE uint64_t unwind_again(const struct unwind_thread *thread,
-                                    const struct unwind_regs *start)
+ALWAYS_INLINE uint64_t unwind_again(struct unwind_thread *thread, const struct unwind_regs *start)
 {
     const struct remembered *r = &thread->remembered;
     const uint32_t known = r->count;
@@ -43,9 +45,9 @@ ALWAYS_INLINE uint64_t unwind_again(const struct unwind_thread *thread,
         return 0;
     }
     const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    if (!remembered_is_at(r, known - 1, &regs)) {
-        return unwind_again_by_steps(thread, start);
+    if (remembered_is_at(r, known - 1, &regs) &&
+        LIKELY(remembered_read_back(r, known) == r->states[known].first_word)) {
+        return r->frames[known - 1].name;
     }
-    const uint32_t words = r->states[known].first_word;
-    return LIKELY(remembered_read_back(r, known) == words) ? r->frames[known - 1].name : 0;
+    return unwind_again_by_steps(thread, start);
 }

@@ -64,6 +64,55 @@ struct fresh_frame {
     uint64_t rule;
 };
 
+// Where the step by `rule` from `regs` to a frame at `cfa` finds things.
+ALWAYS_INLINE uint64_t remembered_fp_slot(uint64_t rule,
+                                          const struct frame_regs *regs,
+                                          uint64_t cfa)
+{
+    uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
+    return ((rule & RULE_FP_FROM_BASE) != 0 ? base : cfa) + (uint64_t)rule_fp_offset(rule);
+}
+
+ALWAYS_INLINE uint64_t remembered_return_slot(uint64_t rule,
+                                              const struct frame_regs *regs,
+                                              uint64_t cfa)
+{
+    uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
+    return ((rule & RULE_RET_FROM_BASE) != 0 ? base : cfa) + (uint64_t)rule_ret_offset(rule);
+}
+
+// Appends what the step from `frame` to the outer frame depended on. The return address is loaded
+// again, since it may carry more than the pc.
+ALWAYS_INLINE uint32_t remembered_append_words(struct remembered_word *words,
+                                               uint32_t at,
+                                               const struct fresh_frame *frame,
+                                               const struct remembered_state *outer)
+{
+    uint64_t rule = frame->rule;
+    const struct frame_regs *regs = &frame->regs;
+    uint64_t slot = remembered_return_slot(rule, regs, outer->sp);
+    words[at++] = (struct remembered_word){.addr = slot, .value = memory_word(slot)};
+    if (UNLIKELY((rule & RULE_CFA_DEREF) != 0)) {
+        uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
+        words[at++] = (struct remembered_word){.addr = base + (uint64_t)rule_cfa_offset(rule),
+                                               .value = outer->sp};
+    }
+    if ((rule & RULE_FP_SAVED) != 0 && (outer->flags & REMEMBERED_NEEDS_FP) != 0) {
+        words[at++] = (struct remembered_word){.addr = remembered_fp_slot(rule, regs, outer->sp),
+                                               .value = outer->fp};
+    }
+    return at;
+}
+
+ALWAYS_INLINE uint32_t remembered_flags_of(uint64_t rule, uint32_t outer_flags)
+{
+    bool passes_fp_on = (rule & RULE_FP_SAVED) == 0;
+    bool needs_fp =
+        rule_uses_fp(rule) || (passes_fp_on && (outer_flags & REMEMBERED_NEEDS_FP) != 0);
+    return (outer_flags & ~(uint32_t)REMEMBERED_NEEDS_FP) | (needs_fp ? REMEMBERED_NEEDS_FP : 0) |
+           ((rule & RULE_GUESSED) != 0 ? REMEMBERED_GUESSED : 0);
+}
+
 // The bits in which `count` words, read back, differ from what they were.
 ALWAYS_INLINE uint64_t remembered_difference(const struct remembered_word *word, uint32_t count)
 {

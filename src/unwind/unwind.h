@@ -80,8 +80,8 @@ void unwind_thread_walk(struct unwind_thread *thread,
 
 // The name of the stack that begins with `start`, if no more than its innermost few frames differ
 // from the one that was walked last; 0 if more do, or that cannot be proved by known rules: then
-// walk. Changes nothing.
-uint64_t unwind_thread_again(const struct unwind_thread *thread, const struct unwind_regs *start);
+// walk. What is remembered of that walk stays as it is.
+uint64_t unwind_thread_again(struct unwind_thread *thread, const struct unwind_regs *start);
 
 // Walks again from `start` without looking at anything remembered, and compares with `walk`, which
 // unwind_thread_walk() just returned for the same start. Returns the index of the first frame that

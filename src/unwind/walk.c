@@ -21,13 +21,16 @@ size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames)
                        REMEMBERED_WORDS_PER_FRAME * sizeof(struct remembered_word) +
                        sizeof(struct fresh_frame);
     return sizeof(struct unwind_thread) + capacity * per_frame + sizeof(struct remembered_state) +
-           max_frames * sizeof(struct unwind_frame) + frame_sink_bytes(max_frames);
+           max_frames * sizeof(struct unwind_frame) + SHORTCUT_COUNT * sizeof(struct shortcut) +
+           frame_sink_bytes(max_frames);
 }
 
 struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32_t max_frames)
 {
     struct unwind_thread *t = memory;
-    *t = (struct unwind_thread){.generation = rule_cache_generation(), .max_frames = max_frames};
+    *t = (struct unwind_thread){.generation = rule_cache_generation(),
+                                .max_frames = max_frames,
+                                .changed_from = UINT32_MAX};
     struct remembered *r = &t->remembered;
     r->capacity = capacity;
     r->frames = (struct unwind_frame *)(t + 1);
@@ -35,7 +38,8 @@ struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32
     r->words = (struct remembered_word *)(r->states + capacity + 1);
     t->fresh = (struct fresh_frame *)(r->words + (size_t)capacity * REMEMBERED_WORDS_PER_FRAME);
     t->cut_frames = (struct unwind_frame *)(t->fresh + capacity);
-    frame_sink_init(&t->sink, t->cut_frames + max_frames, max_frames);
+    t->shortcuts.table = (struct shortcut *)(t->cut_frames + max_frames);
+    frame_sink_init(&t->sink, t->shortcuts.table + SHORTCUT_COUNT, max_frames);
     r->states[0].first_word = 0;
     return t;
 }
@@ -191,9 +195,12 @@ publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
                                  .name = frames[count - 1].name};
 }
 
-ALWAYS_INLINE void publish(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
+// Makes the result of what is remembered.
+ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
 {
     const struct remembered *r = &t->remembered;
+    uint32_t changed = t->changed_from < r->count ? t->changed_from : r->count;
+    t->changed_from = UINT32_MAX;
     if (UNLIKELY(r->count > t->max_frames)) {
         publish_cut(t, changed, walk);
     } else {
@@ -212,22 +219,32 @@ ALWAYS_INLINE void publish(struct unwind_thread *t, uint32_t changed, struct unw
                    ((flags & REMEMBERED_UNFINISHED) != 0 ? UNWIND_UNFINISHED : 0);
 }
 
-// Walks inside the thread's known stack. False if this kind of walk cannot do it; the remembered
-// walk is then as it was.
-ALWAYS_INLINE bool
-walk_own_stack(struct unwind_thread *t, const struct unwind_regs *start, struct unwind_walk *walk)
+// Walks inside the thread's known stack, and remembers what it found unless that took but a `few`
+// steps (0: in any case). STEP_OK: a remembered frame was met. STEP_UNREADABLE: this kind of walk
+// cannot do it; the remembered walk is then as it was.
+ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
+                                              const struct unwind_regs *start,
+                                              uint32_t few,
+                                              struct progress *p)
 {
     struct remembered *r = &t->remembered;
-    struct progress p;
-    enum step_result result = walk_fresh(t, start, &p);
+    const enum step_result result = walk_fresh(t, start, p);
     if (UNLIKELY(result == STEP_UNREADABLE || result == STEP_COMPLEX ||
-                 p.known + p.fresh_count > r->capacity)) {
-        return false;
+                 p->known + p->fresh_count > r->capacity)) {
+        return STEP_UNREADABLE;
     }
-    uint32_t changed =
-        remembered_replace(r, p.known, t->fresh, p.fresh_count, result == STEP_UNFINISHED);
-    publish(t, changed, walk);
-    return true;
+    if (result != STEP_OK || p->fresh_count > few || few == 0) {
+        const uint32_t changed =
+            remembered_replace(r, p->known, t->fresh, p->fresh_count, result == STEP_UNFINISHED);
+        t->changed_from = changed < t->changed_from ? changed : t->changed_from;
+    }
+    return result;
+}
+
+static void forget(struct unwind_thread *t)
+{
+    t->remembered.count = 0;
+    shortcut_forget_all(&t->shortcuts);
 }
 
 static enum walk_end
@@ -249,10 +266,12 @@ walk_elsewhere(struct unwind_thread *t, const struct unwind_regs *start, struct 
     enum walk_end end = walk_in_full(t, start, &full);
     if (!is_own && end != WALK_COMPLEX && full.rising &&
         stack_bounds_learn(&t->bounds, start->sp, full.last_sp)) {
-        t->remembered.count = 0;
+        forget(t);
         is_own = true;
-        if (walk_own_stack(t, start, walk)) {
-            walk->changed_from = 0;
+        struct progress progress;
+        if (walk_own_stack(t, start, 0, &progress) != STEP_UNREADABLE) {
+            t->changed_from = 0;
+            publish(t, walk);
             return;
         }
     }
@@ -273,62 +292,51 @@ void unwind_thread_walk(struct unwind_thread *thread,
     uint64_t generation = rule_cache_generation();
     if (UNLIKELY(thread->generation != generation)) {
         thread->generation = generation;
-        thread->remembered.count = 0;
+        forget(thread);
     }
     bool is_own = stack_bounds_hold(&thread->bounds, start->sp) ||
                   stack_bounds_extend(&thread->bounds, start->sp);
-    if (UNLIKELY(!is_own || !walk_own_stack(thread, start, walk))) {
+    struct progress progress;
+    if (UNLIKELY(!is_own || walk_own_stack(thread, start, 0, &progress) == STEP_UNREADABLE)) {
         walk_elsewhere(thread, start, walk);
+        return;
     }
+    publish(thread, walk);
 }
 
-// The same steps as in walk_fresh, but few, and nothing is written: the remembered walk stays. The
-// words are read back first, while the first rule is on its way from memory.
-uint64_t unwind_again_by_steps(const struct unwind_thread *thread, const struct unwind_regs *start)
+// As a walk, but what is asked is the name: few steps leave the remembered walk as it is, and so
+// does a shortcut.
+uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start)
 {
     const struct remembered *r = &thread->remembered;
-    const struct rule_view rules = rule_cache_view();
-    struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    rule_cache_prefetch(rules, regs.pc);
-    uint32_t known = r->count;
-    while (known > 0 && r->states[known - 1].sp < regs.sp) {
-        known--;
-    }
+    const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
     if (UNLIKELY(!stack_bounds_hold(&thread->bounds, regs.sp))) {
         return 0;
     }
-    const uint32_t intact_words = remembered_read_back(r, known);
-    uint64_t fresh[UNWIND_AGAIN_STEPS];
-    uint32_t steps = 0;
-    for (;; steps++) {
-        while (known > 0 && r->states[known - 1].sp < regs.sp) {
-            known--;
-        }
-        if (UNLIKELY(known == 0)) {
-            return 0;
-        }
-        if (remembered_proves(r, known - 1, &regs, intact_words)) {
-            break;
-        }
-        const uint64_t sp = regs.sp;
-        const uint64_t rule =
-            steps < UNWIND_AGAIN_STEPS && regs.pc != 0 ? rule_cache_find(rules, regs.pc) : 0;
-        if (rule == 0 || (rule & RULE_RARE) != 0) {
-            return 0;
-        }
-        fresh[steps] = regs.pc;
-        if (UNLIKELY(step_common(rule, &regs, thread->bounds.top) != STEP_OK || regs.sp <= sp)) {
-            return 0;
-        }
+    uint64_t name = shortcut_take(&thread->shortcuts, r, &regs);
+    if (LIKELY(name != 0)) {
+        return name;
     }
-    uint64_t name = r->frames[known - 1].name;
-    while (steps > 0) {
-        name = stack_name(name, fresh[--steps]);
+    struct progress p;
+    if (UNLIKELY(walk_own_stack(thread, start, UNWIND_AGAIN_STEPS, &p) != STEP_OK ||
+                 p.known + p.fresh_count > thread->max_frames)) {
+        return 0;
+    }
+    name = r->frames[p.known - 1].name;
+    if (p.fresh_count <= UNWIND_AGAIN_STEPS) {
+        for (uint32_t i = p.fresh_count; i > 0; i--) {
+            name = stack_name(name, thread->fresh[i - 1].regs.pc);
+        }
+    } else {
+        name = r->frames[r->count - 1].name;
+    }
+    if (p.fresh_count > 0) {
+        shortcut_learn(&thread->shortcuts, r, p.known - 1, thread->fresh, p.fresh_count, name);
     }
     return name;
 }
 
-uint64_t unwind_thread_again(const struct unwind_thread *thread, const struct unwind_regs *start)
+uint64_t unwind_thread_again(struct unwind_thread *thread, const struct unwind_regs *start)
 {
     return unwind_again(thread, start);
 }

@@ -22,7 +22,7 @@ PROGRAMS = os.path.join(BUILD, "tests/preload/programs")
 EMULATOR = os.environ.get("CAIRN_EMULATOR", "").split()  # what programs of another machine run under
 
 PROCESSES, LANES = 1024, 4096
-PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (128 << 10)
+PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (192 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
 MAGIC, VERSION = 0x6E7269616373, 3
