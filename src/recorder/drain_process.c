@@ -104,7 +104,11 @@ void drain_process_forget(struct drain *drain, uint32_t slot)
         return;
     }
     if (process->pidfd >= 0) {
-        (void)close(process->pidfd); // leaves the epoll set by itself
+        // By name: closing alone leaves it in the set while a checkpoint's writer has a copy, and
+        // the slot's next process would be taken for dead (epoll(7)). It is there, so this cannot
+        // fail.
+        (void)epoll_ctl(drain->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
+        (void)close(process->pidfd);
     }
     *process = (struct drain_process){.pidfd = -1};
     drain->process_count--;

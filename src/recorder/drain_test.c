@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -292,11 +293,12 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
     close_fixture(&f);
 }
 
-// A child that waits to be killed.
+// A child that waits to be killed; by a test that fails, too.
 static pid_t sleeping_child(void)
 {
     const pid_t child = fork();
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (;;) {
             (void)pause();
         }
@@ -338,6 +340,37 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
     }
     assert_int_equal(f.on.book.sums.allocations, 2);
     assert_int_equal(f.on.book.peak_bytes, 300);
+    close_fixture(&f);
+}
+
+// The writer of a checkpoint is a copy of the recorder, with all that it had open.
+static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t first = sleeping_child();
+    struct lane_producer p;
+    const uint32_t slot = join(&f, (uint32_t)first, 0);
+    open_lane(&f, slot, &p);
+    pass(&f);
+    const pid_t writer = sleeping_child();
+    assert_int_equal(kill(first, SIGKILL), 0);
+    assert_int_equal(waitpid(first, NULL, 0), first);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f.on.drain.process_count > 0) {
+        assert_true(now_s() < deadline);
+        pass(&f);
+    }
+    assert_int_equal(join(&f, (uint32_t)getpid(), 0), slot);
+    open_lane(&f, slot, &p);
+    for (int i = 0; i < 20; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.drain.process_count, 1);
+    assert_int_equal(f.on.drain.active_count, 1);
+    assert_int_equal(kill(writer, SIGKILL), 0);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
     close_fixture(&f);
 }
 
@@ -600,6 +633,7 @@ int main(void)
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(a_process_that_is_gone_is_read_to_its_last_record),
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
+        cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
         cmocka_unit_test(a_lane_that_breaks_the_rules_is_closed_and_no_other),
         cmocka_unit_test(slots_that_lie_harm_nobody),
