@@ -138,6 +138,13 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
                        "cut",
                        exporter->name);
     }
+    if (filter_words_cut(&fields->filter) && (exporter->uses & EXPORT_USES_EVENTS) != 0) {
+        return err_set(
+            info, ERR_INVALID,
+            "--to %s: the program's own events are of the whole run; filters are for the "
+            "heap",
+            exporter->name);
+    }
     return filter_words_check(&fields->filter, info);
 }
 

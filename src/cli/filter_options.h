@@ -59,6 +59,9 @@ enum err filter_words_check(const struct filter_words *words, struct err_info *i
 // Whether any of them restricts which blocks of a stack count, rather than which stacks.
 bool filter_words_cut_blocks(const struct filter_words *words);
 
+// Whether any of them restricts what is counted.
+bool filter_words_cut(const struct filter_words *words);
+
 // The filter for one recording. Texts stay borrowed. ERR_UNSUPPORTED with a sentence for what was
 // not recorded; what reading the file of suppressions says. applied_filter_release() in either
 // case.

@@ -10,7 +10,6 @@
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
 #include "profile/adhoc.h"
-#include "profile/ledger.h"
 
 enum {
     ADHOC_LINES = 20,
@@ -19,49 +18,52 @@ enum {
     PLACE_COLUMNS = 14,
 };
 
-static MUST_USE enum err
-print_one(const struct report *report, FILE *out, const struct rec_adhoc *adhoc)
+static MUST_USE enum err print_one(const struct report *report,
+                                   FILE *out,
+                                   const struct adhoc_list *list,
+                                   const struct adhoc_event *event)
 {
-    CLEANUP(u32_vec_release) struct u32_vec locations = {0};
-    CLEANUP(u32_vec_release) struct u32_vec inlined = {0};
+    const uint32_t *locations = list->locations.items + event->first;
+    const uint32_t *inlined = list->inlined.items + event->first;
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf place = {0};
     CLEANUP(strbuf_release) struct strbuf cut = {0};
-    TRY(ledger_stack(report->profile, adhoc->node, &locations, &inlined));
-    if (locations.len > 0) {
-        report_append_function(report, &text, locations.items[0], false, NAME_COLUMNS);
+    if (event->count > 0) {
+        report_append_function(report, &text, locations[0], false, NAME_COLUMNS);
     }
     size_t caller = 1;
-    while (caller + 1 < locations.len && inlined.items[caller] != 0) { // cairn.h's own
+    while (caller + 1 < event->count && inlined[caller] != 0) { // cairn.h's own
         caller++;
     }
-    if (caller < locations.len) {
+    if (caller < event->count) {
         const size_t columns = report_width(report) - NUMBER_COLUMNS - NAME_COLUMNS - PLACE_COLUMNS;
         strbuf_append_text(&text, "  ");
-        report_append_function(report, &text, locations.items[caller], false, columns);
-        report_append_line(report, &place, locations.items[caller]);
+        report_append_function(report, &text, locations[caller], false, columns);
+        report_append_line(report, &place, locations[caller]);
         screen_append_cut(&cut, strbuf_text(&place), PLACE_COLUMNS, SCREEN_CUT_START);
     }
-    (void)fprintf(out, "  %11" PRIu64 " %11" PRIu64 "  %s  %s\n", adhoc->weight, adhoc->events,
+    TRY(strbuf_result(&text));
+    (void)fprintf(out, "  %11" PRIu64 " %11" PRIu64 "  %s  %s\n", event->weight, event->events,
                   strbuf_text(&text), strbuf_text(&cut));
     return ERR_OK;
 }
 
 enum err report_print_adhoc(const struct report *report, FILE *out)
 {
-    CLEANUP(u32_vec_release) struct u32_vec ranked = {0};
-    TRY(adhoc_ranked(report->profile, &ranked));
-    if (ranked.len == 0) {
+    CLEANUP(adhoc_release) struct adhoc_list list = {0};
+    TRY(adhoc_collect(report->profile, ADHOC_BY_PROCESS, &list));
+    const size_t count = list.events.len;
+    if (count == 0) {
         return ERR_OK;
     }
     (void)fprintf(out, "\n%sEVENTS: what the program reported%s\n  %11s %11s\n",
                   report_paint(report, PAINT_TITLE), report_unpaint(report), "weight", "events");
-    for (size_t i = 0; i < ranked.len && i < ADHOC_LINES; i++) {
-        TRY(print_one(report, out, report->profile->recording.adhoc + ranked.items[i]));
+    for (size_t i = 0; i < count && i < ADHOC_LINES; i++) {
+        TRY(print_one(report, out, &list, list.events.items + i));
     }
-    if (ranked.len > ADHOC_LINES) {
+    if (count > ADHOC_LINES) {
         (void)fprintf(out, "  and ");
-        report_print_counted(out, ranked.len - ADHOC_LINES, "more", "more", "\n");
+        report_print_counted(out, count - ADHOC_LINES, "more", "more", "\n");
     }
     return ERR_OK;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // export_csv: a table of stacks for spreadsheets and scripts, as RFC 4180 has it.
 //
-//   function,file,line,module,peak_bytes,...,stack
-//   grow,/src/vec.h,31,/opt/bin/app,4096,...,main;load;grow
+//   function,file,line,module,peak_bytes,...,stack,events,weight
+//   grow,/src/vec.h,31,/opt/bin/app,4096,...,main;load;grow,,
+//   [event sent],,0,[event sent],,...,main;send;[event sent],3,1536
 //
 // One line for each stack over all threads: its innermost location, all costs under their names in
-// JSON (none where it is not known), and its functions, outermost first. A semicolon in a
+// JSON (none where it is not known), and its functions, outermost first. Below them one line for
+// each name and stack that the program reported by itself (cairn_event), which has a number of
+// events and their weight, and no costs: no column adds both up. A semicolon in a
 // function's name is a colon in `stack`. Control characters are spaces, so that a line of the file
 // is a row. Text that a spreadsheet would take for a formula (it begins with = + - or @) has an
 // apostrophe before it. Context: H.
@@ -15,6 +18,7 @@
 #include "base/compiler.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
+#include "profile/adhoc.h"
 
 static const struct clean_rule stack_rule = {.reserved = ';', .stand_in = ':'};
 
@@ -60,6 +64,21 @@ write_place(const struct profile *profile, uint32_t location, struct strbuf *scr
     return write_cell(out, scratch, is_known ? profile_location_module(profile, location) : "");
 }
 
+// The functions of a stack, outermost first. `locations` are innermost first.
+static MUST_USE enum err write_stack(const struct profile *profile,
+                                     const uint32_t *locations,
+                                     size_t count,
+                                     struct strbuf *scratch,
+                                     FILE *out)
+{
+    strbuf_clear(scratch);
+    for (size_t i = count; i-- > 0;) {
+        clean_append_function(scratch, profile, locations[i], stack_rule);
+        strbuf_append_text(scratch, i > 0 ? ";" : "");
+    }
+    return write_text(out, scratch);
+}
+
 static MUST_USE enum err
 write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch, FILE *out)
 {
@@ -75,13 +94,26 @@ write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch,
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
         TRY(u32_vec_push(&path, tree->nodes.items[at].location));
     }
-    strbuf_clear(scratch);
-    for (size_t i = path.len; i-- > 0;) {
-        clean_append_function(scratch, view->profile, path.items[i], stack_rule);
-        strbuf_append_text(scratch, i > 0 ? ";" : "");
+    TRY(write_stack(view->profile, path.items, path.len, scratch, out));
+    (void)fputs(",,\r\n", out);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_adhoc(const struct profile *profile, struct strbuf *scratch, FILE *out)
+{
+    CLEANUP(adhoc_release) struct adhoc_list list = {0};
+    TRY(adhoc_collect(profile, ADHOC_BY_STACK, &list));
+    for (size_t i = 0; i < list.events.len; i++) {
+        const struct adhoc_event *event = &list.events.items[i];
+        const uint32_t *locations = list.locations.items + event->first;
+        TRY(write_place(profile, event->count > 0 ? locations[0] : REC_NONE, scratch, out));
+        for (int cost = 0; cost < COST_COUNT; cost++) {
+            (void)fputc(',', out);
+        }
+        TRY(write_stack(profile, locations, event->count, scratch, out));
+        (void)fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", event->events, event->weight);
     }
-    TRY(write_text(out, scratch));
-    (void)fputs("\r\n", out);
     return ERR_OK;
 }
 
@@ -92,13 +124,13 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     for (int cost = 0; cost < COST_COUNT; cost++) {
         (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->key);
     }
-    (void)fputs("stack\r\n", out);
+    (void)fputs("stack,events,weight\r\n", out);
     for (uint32_t node = 0; node < view->tree.nodes.len; node++) {
         if (costs_any(&view->tree.self.items[node])) {
             TRY(write_row(view, node, &scratch, out));
         }
     }
-    return ERR_OK;
+    return write_adhoc(view->profile, &scratch, out);
 }
 
 const struct exporter exporter_csv = {

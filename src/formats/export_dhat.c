@@ -13,7 +13,7 @@
 // Everything else is exact. Accesses are not known: bkacc is false. Times are microseconds, so that
 // the viewer's "million units" is a second. Context: H.
 #include "base/compiler.h"
-#include "formats/clean_text.h"
+#include "formats/dhat_frames.h"
 #include "formats/export_formats.h"
 #include "host/json_writer.h"
 
@@ -27,16 +27,14 @@ struct dhat {
     const struct export_view *view; // borrowed
     struct json_writer *w;          // borrowed
     struct u64_vec lifetimes_us;    // owned; by node of the tree
-    struct u32_vec frame_ids;       // owned; by location; 0: not in the table of frames
-    struct u32_vec frames;          // owned; locations in the order of their ids, from 1 on
+    struct dhat_frames frames;      // owned
     bool has_lives;                 // what was live at the peak and at the end is known
 };
 
 static void dhat_release(struct dhat *d)
 {
     u64_vec_release(&d->lifetimes_us);
-    u32_vec_release(&d->frame_ids);
-    u32_vec_release(&d->frames);
+    dhat_frames_release(&d->frames);
 }
 
 static uint64_t bucket_middle(uint32_t bucket)
@@ -64,17 +62,6 @@ static MUST_USE enum err sum_lifetimes(struct dhat *d)
                 bucket_middle(bucket->bucket) * bucket->count * US_PER_MS;
         }
     }
-    return ERR_OK;
-}
-
-static MUST_USE enum err frame_id(struct dhat *d, uint32_t location, uint32_t *out)
-{
-    uint32_t *id = &d->frame_ids.items[location];
-    if (*id == 0) {
-        TRY(u32_vec_push(&d->frames, location));
-        *id = (uint32_t)d->frames.len;
-    }
-    *out = *id;
     return ERR_OK;
 }
 
@@ -116,12 +103,13 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
     json_begin_array(d->w);
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
         uint32_t id;
-        TRY(frame_id(d, tree->nodes.items[at].location, &id));
+        TRY(dhat_frames_id(&d->frames, tree->nodes.items[at].location, &id));
         json_u64(d->w, id);
     }
-    if (node == 0) {
-        TRY(u32_vec_push(&d->frames, REC_NONE)); // the viewer wants a frame
-        json_u64(d->w, d->frames.len);
+    if (node == 0) { // the viewer wants a frame
+        uint32_t id;
+        TRY(dhat_frames_id(&d->frames, REC_NONE, &id));
+        json_u64(d->w, id);
     }
     json_end_array(d->w);
     json_end_object(d->w);
@@ -142,31 +130,6 @@ static MUST_USE enum err write_points(struct dhat *d)
     return ERR_OK;
 }
 
-static MUST_USE enum err write_frame(struct dhat *d, uint32_t location)
-{
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    if (location == REC_NONE) {
-        clean_append_function(&text, d->view->profile, location, (struct clean_rule){0});
-    } else {
-        clean_append_place(&text, d->view->profile, location, (struct clean_rule){0});
-    }
-    TRY(strbuf_result(&text));
-    json_string(d->w, strbuf_text(&text));
-    return ERR_OK;
-}
-
-static MUST_USE enum err write_frame_table(struct dhat *d)
-{
-    json_key(d->w, "ftbl");
-    json_begin_array(d->w);
-    json_string(d->w, "[root]");
-    for (size_t i = 0; i < d->frames.len; i++) {
-        TRY(write_frame(d, d->frames.items[i]));
-    }
-    json_end_array(d->w);
-    return ERR_OK;
-}
-
 static enum err write_dhat(const struct export_view *view, FILE *out)
 {
     const struct recording *recording = &view->profile->recording;
@@ -174,7 +137,7 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     json_to_stream(&w, out, JSON_COMPACT);
     CLEANUP(dhat_release) struct dhat d = {.view = view, .w = &w};
     d.has_lives = knows_lives(&view->selection);
-    TRY(u32_vec_resize(&d.frame_ids, view->profile->code.locations.len));
+    TRY(dhat_frames_init(&d.frames, view->profile));
     TRY(sum_lifetimes(&d));
     uint64_t end_ms = larger(recording->meta.runtime_ms, recording->totals.peak_time_ms);
     json_begin_object(&w);
@@ -191,7 +154,7 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     json_key_u64(&w, "te", end_ms * US_PER_MS);
     json_key_u64(&w, "tg", recording->totals.peak_time_ms * US_PER_MS);
     TRY(write_points(&d));
-    TRY(write_frame_table(&d));
+    TRY(dhat_frames_write(&d.frames, &w));
     json_end_object(&w);
     return json_finish(&w);
 }

@@ -11,6 +11,7 @@ extern const struct exporter exporter_pprof;
 extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_massif;
 extern const struct exporter exporter_dhat;
+extern const struct exporter exporter_dhat_adhoc;
 extern const struct exporter exporter_callgrind;
 extern const struct exporter exporter_csv;
 extern const struct exporter exporter_json;

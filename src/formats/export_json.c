@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "formats/export_formats.h"
 #include "host/json_writer.h"
+#include "profile/adhoc.h"
 #include "profile/profile_json.h"
 #include "profile/summary.h"
 #include "profile/timeline.h"
@@ -195,6 +196,32 @@ static MUST_USE enum err write_timeline(struct json_writer *w, const struct sele
     return ERR_OK;
 }
 
+// What the program reported; `stack` is of positions in `locations`, innermost first.
+static MUST_USE enum err write_adhoc(struct json_writer *w, const struct profile *profile)
+{
+    CLEANUP(adhoc_release) struct adhoc_list list = {0};
+    TRY(adhoc_collect(profile, ADHOC_BY_PROCESS, &list));
+    json_key(w, "adhoc");
+    json_begin_array(w);
+    for (size_t i = 0; i < list.events.len; i++) {
+        const struct adhoc_event *event = &list.events.items[i];
+        json_begin_object(w);
+        json_key_string(w, "name", event->name);
+        json_key_u64(w, "process", event->process);
+        json_key_u64(w, "events", event->events);
+        json_key_u64(w, "weight", event->weight);
+        json_key(w, "stack");
+        json_begin_array(w);
+        for (size_t at = 1; at < event->count; at++) {
+            json_u64(w, list.locations.items[event->first + at]);
+        }
+        json_end_array(w);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
+
 static enum err write_json(const struct export_view *view, FILE *out)
 {
     struct summary summary;
@@ -213,6 +240,7 @@ static enum err write_json(const struct export_view *view, FILE *out)
     write_nodes(&w, &view->tree);
     write_rows(&w, view);
     TRY(write_timeline(&w, &view->selection));
+    TRY(write_adhoc(&w, view->profile));
     json_end_object(&w);
     return json_finish(&w);
 }

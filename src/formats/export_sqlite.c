@@ -14,6 +14,7 @@
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
 #include "formats/sqlite_schema.h"
+#include "profile/adhoc.h"
 #include "profile/profile_json.h"
 #include "profile/summary.h"
 #include "profile/timeline.h"
@@ -36,6 +37,8 @@ struct source {
     const struct recording *recording;
     struct run_entry run[RUN_ENTRIES];
     struct timeline timeline; // owned
+    struct adhoc_list adhoc;  // owned
+    struct u32_vec framed;    // owned; by frame of `adhoc`: whose it is
     struct u32_vec row_marks; // owned; by row of the recording: 1 if it was selected
     struct strbuf scratch;    // owned
 };
@@ -314,6 +317,31 @@ static bool fill_memory(struct values *values, size_t i)
     return true;
 }
 
+static bool fill_adhoc(struct values *values, size_t i)
+{
+    const struct adhoc_event *event = &values->source->adhoc.events.items[i];
+    put(values, i);
+    put(values, event->process);
+    put_text(values, event->name);
+    put(values, event->events);
+    put(values, event->weight);
+    return true;
+}
+
+static bool fill_adhoc_frame(struct values *values, size_t i)
+{
+    const struct source *source = values->source;
+    const uint32_t owner = source->framed.items[i];
+    if (owner == REC_NONE) {
+        return false; // of one that was added to another
+    }
+    put(values, owner);
+    put(values, i - source->adhoc.events.items[owner].first);
+    put(values, source->adhoc.locations.items[i]);
+    put(values, source->adhoc.inlined.items[i] != 0);
+    return true;
+}
+
 // --- writing -----------------------------------------------------------------------------------
 
 struct table {
@@ -365,6 +393,8 @@ static MUST_USE enum err write_tables(struct source *source, sqlite3 *database)
         {"INSERT INTO cohorts VALUES(?,?,?,?,?)", fill_cohort, from->cohort_count},
         {"INSERT INTO blocks VALUES(?,?,?,?,?,?,?,?)", fill_block, from->block_count},
         {"INSERT INTO memory VALUES(?,?,?,?,?,?,?,?,?)", fill_memory, from->rss_sample_count},
+        {"INSERT INTO adhoc VALUES(?,?,?,?,?)", fill_adhoc, source->adhoc.events.len},
+        {"INSERT INTO adhoc_frames VALUES(?,?,?,?)", fill_adhoc_frame, source->framed.len},
     };
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         TRY(fill_table(source, database, &tables[i]));
@@ -398,8 +428,26 @@ static MUST_USE enum err collect_run(struct source *source)
     return ERR_OK;
 }
 
+static MUST_USE enum err collect_adhoc(struct source *source)
+{
+    struct adhoc_list *list = &source->adhoc;
+    TRY(adhoc_collect(source->profile, ADHOC_BY_PROCESS, list));
+    TRY(u32_vec_resize(&source->framed, list->locations.len));
+    for (size_t i = 0; i < source->framed.len; i++) {
+        source->framed.items[i] = REC_NONE;
+    }
+    for (size_t i = 0; i < list->events.len; i++) {
+        const struct adhoc_event *event = &list->events.items[i];
+        for (size_t at = 0; at < event->count; at++) {
+            source->framed.items[event->first + at] = (uint32_t)i;
+        }
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err source_collect(struct source *source)
 {
+    TRY(collect_adhoc(source));
     TRY(timeline_build(&source->view->selection, &source->timeline));
     TRY(collect_run(source));
     TRY(u32_vec_resize(&source->row_marks, source->recording->row_count));
@@ -413,6 +461,8 @@ static MUST_USE enum err source_collect(struct source *source)
 static void source_release(struct source *source)
 {
     timeline_release(&source->timeline);
+    adhoc_release(&source->adhoc);
+    u32_vec_release(&source->framed);
     u32_vec_release(&source->row_marks);
     strbuf_release(&source->scratch);
 }

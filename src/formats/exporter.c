@@ -8,19 +8,13 @@
 #include "formats/export_formats.h"
 
 const struct exporter *const exporters[] = {
-    &exporter_folded,
-    &exporter_pprof,
-    &exporter_speedscope,
-    &exporter_massif,
-    &exporter_dhat,
-    &exporter_heaptrack,
-    &exporter_callgrind,
-    &exporter_csv,
-    &exporter_json,
-    &exporter_svg,
-    &exporter_sqlite,
-    &exporter_perfetto,
-    NULL,
+    &exporter_folded,     &exporter_pprof,
+    &exporter_speedscope, &exporter_massif,
+    &exporter_dhat,       &exporter_dhat_adhoc,
+    &exporter_heaptrack,  &exporter_callgrind,
+    &exporter_csv,        &exporter_json,
+    &exporter_svg,        &exporter_sqlite,
+    &exporter_perfetto,   NULL,
 };
 
 const struct exporter *exporter_find(const char *name)
@@ -59,6 +53,10 @@ settle(struct export_view *view, const struct export_request *request, struct er
     }
     if ((exporter->uses & EXPORT_USES_SLICES) != 0 && view->profile->recording.slice_ms == 0) {
         return err_set(info, ERR_UNSUPPORTED, "%s: the recording does not know what was when",
+                       exporter->name);
+    }
+    if ((exporter->uses & EXPORT_USES_EVENTS) != 0 && view->profile->recording.adhoc_count == 0) {
+        return err_set(info, ERR_UNSUPPORTED, "%s: the program reported no events (cairn_event)",
                        exporter->name);
     }
     view->usual_cost = view->cost;

@@ -4,6 +4,10 @@
 // A "program point" is a stack with its totals, what it held at the global maximum and what is left
 // at the end. The most that a point ever held is as DHAT has it: Valgrind looks at it only while
 // the whole heap is at a maximum. There is no time line, and no histogram.
+//
+// In the ad-hoc mode the points are events that the program reported: their "bytes" are units of
+// the program's own, and the file says nothing of the heap. An event's name is the innermost frame
+// if it looks like one of ours; else a frame is added that says what the file calls its units.
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -23,7 +27,9 @@ struct dhat {
     struct valgrind_places places;
     struct u32_vec frames; // owned; by index in "ftbl"
     uint32_t thread;
+    uint32_t unit_frame; // REC_NONE: not needed so far
     bool has_lifetimes;
+    bool is_adhoc;
 };
 
 static void dhat_release(struct dhat *d)
@@ -103,6 +109,51 @@ read_stack(struct dhat *d, const json_t *point, size_t number, uint32_t *out)
     return json_is_array(stack) ? ERR_OK : refuse(d, "pps entry", number);
 }
 
+static bool is_event_name(const struct dhat *d, uint32_t node)
+{
+    const struct recording_builder *b = d->import->b;
+    if (node == 0) {
+        return false;
+    }
+    const struct rec_frame *frame = &b->frames.items[b->nodes.items[node].frame];
+    const char *name =
+        frame->symbol_count > 0
+            ? string_table_get(&b->strings, b->symbols.items[frame->symbol_first].function)
+            : "";
+    return strncmp(name, "[event ", 7) == 0;
+}
+
+static MUST_USE enum err find_unit_frame(struct dhat *d, uint32_t *out)
+{
+    if (d->unit_frame == REC_NONE) {
+        CLEANUP(strbuf_release) struct strbuf name = {0};
+        const char *units = json_string_value(json_object_get(d->root, "bsu"));
+        units = units != NULL ? units : "units";
+        // Its module is called so too, as that of an event of ours.
+        strbuf_printf(&name, "[event %.47s] (in [event %.47s])", units, units);
+        TRY(strbuf_result(&name));
+        TRY(valgrind_place_frame(&d->places, d->import, strbuf_bytes(&name), &d->unit_frame));
+    }
+    *out = d->unit_frame;
+    return ERR_OK;
+}
+
+static MUST_USE enum err read_event(struct dhat *d, size_t number)
+{
+    const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
+    struct rec_adhoc event = {0};
+    if (!get_number(point, "tb", &event.weight) || !get_number(point, "tbk", &event.events)) {
+        return refuse(d, "pps entry", number);
+    }
+    TRY(read_stack(d, point, number, &event.node));
+    if (!is_event_name(d, event.node)) {
+        uint32_t frame;
+        TRY(find_unit_frame(d, &frame));
+        TRY(recording_builder_node(d->import->b, event.node, frame, &event.node));
+    }
+    return adhoc_vec_push(&d->import->b->adhoc, event);
+}
+
 static MUST_USE enum err read_point(struct dhat *d, size_t number)
 {
     const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
@@ -154,6 +205,11 @@ static MUST_USE enum err read_head(struct dhat *d)
                        d->import->in->path);
     }
     d->has_lifetimes = json_is_true(json_object_get(d->root, "bklt"));
+    const char *mode = json_string_value(json_object_get(d->root, "mode"));
+    d->is_adhoc = mode != NULL && (strcmp(mode, "ad-hoc") == 0 || strcmp(mode, "rust-ad-hoc") == 0);
+    if (d->is_adhoc) {
+        meta->unknown |= REC_UNKNOWN_ALLOCATIONS | REC_UNKNOWN_BLOCKS;
+    }
     if (!d->has_lifetimes) {
         meta->unknown |= REC_UNKNOWN_PEAK | REC_UNKNOWN_LEAKED | REC_UNKNOWN_OWN_PEAK;
     }
@@ -170,14 +226,14 @@ static MUST_USE enum err read_head(struct dhat *d)
 
 static enum err read_dhat(struct import *import)
 {
-    CLEANUP(dhat_release) struct dhat d = {.import = import};
+    CLEANUP(dhat_release) struct dhat d = {.import = import, .unit_frame = REC_NONE};
     TRY(parse(&d));
     TRY(read_head(&d));
     TRY(recording_builder_thread(import->b, 0, 0, "all threads", &d.thread));
     TRY(read_frames(&d));
     size_t count = json_array_size(json_object_get(d.root, "pps"));
     for (size_t i = 0; i < count; i++) {
-        TRY(read_point(&d, i));
+        TRY(d.is_adhoc ? read_event(&d, i) : read_point(&d, i));
         TRY(import_check_memory(import, 0));
     }
     recording_builder_sum(import->b);

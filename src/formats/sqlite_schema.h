@@ -46,7 +46,11 @@ static const char sqlite_tables[] =
     " size_bytes INT, born_ms INT, freed_ms INT, is_at_peak INT, is_at_end INT);"
     "CREATE TABLE memory(time_ms INT, process_id INT REFERENCES processes, rss_bytes INT,"
     " anonymous_bytes INT, file_bytes INT, shmem_bytes INT, swap_bytes INT, minor_faults INT,"
-    " major_faults INT);";
+    " major_faults INT);"
+    "CREATE TABLE adhoc(id INTEGER PRIMARY KEY, process_id INT REFERENCES processes, name TEXT,"
+    " events INT, weight INT);"
+    "CREATE TABLE adhoc_frames(adhoc_id INT REFERENCES adhoc, level INT,"
+    " frame_id INT REFERENCES frames, is_inlined INT, PRIMARY KEY(adhoc_id, level)) WITHOUT ROWID;";
 
 // Sums of all costs, for views.
 #define SQLITE_COST_SUMS                                                      \
@@ -104,6 +108,13 @@ static const char sqlite_views[] =
     "  JOIN rows ON rows.stack_id = passed.stack_id GROUP BY passed.function_id) AS sums"
     " JOIN functions ON functions.id = sums.function_id"
     " LEFT JOIN modules ON modules.id = functions.module_id;"
+    "CREATE VIEW adhoc_texts AS"
+    " SELECT adhoc_id, group_concat(name, ';') AS text FROM"
+    "  (SELECT adhoc_frames.adhoc_id, functions.name FROM adhoc_frames"
+    "   JOIN frames ON frames.id = adhoc_frames.frame_id"
+    "   JOIN functions ON functions.id = frames.function_id"
+    "   ORDER BY adhoc_frames.adhoc_id, adhoc_frames.level DESC)"
+    " GROUP BY adhoc_id;"
     "CREATE VIEW thread_costs AS"
     " SELECT processes.pid, threads.tid, threads.name, sums.*"
     " FROM (SELECT thread_id," SQLITE_COST_SUMS " FROM rows GROUP BY thread_id) AS sums"

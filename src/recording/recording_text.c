@@ -136,16 +136,16 @@ static enum err ensure_thread(struct drawing *d)
     return ERR_OK;
 }
 
-static enum err draw_stack(struct drawing *d, const char *line)
+// The node of a stack, and the numbers at the end of its line: function names may hold spaces.
+static enum err
+take_stack(struct drawing *d, const char *line, size_t most, uint64_t *numbers, uint32_t *out_node)
 {
     TRY(ensure_thread(d));
-    // The costs are the numbers at the end: function names may hold spaces.
     size_t end = strlen(line);
     while (end > 0 && strchr("0123456789 ", line[end - 1]) != NULL) {
         end--;
     }
-    uint64_t numbers[MAX_NUMBERS];
-    if (!take_numbers(line + end, 2, MAX_NUMBERS, numbers) || line[end] != ' ') {
+    if (!take_numbers(line + end, 2, most, numbers) || line[end] != ' ') {
         return ERR_INVALID;
     }
     uint32_t node = 0;
@@ -157,6 +157,26 @@ static enum err draw_stack(struct drawing *d, const char *line)
         TRY(recording_builder_node(d->b, node, frame, &node));
         at += len + 1;
     }
+    *out_node = node;
+    return ERR_OK;
+}
+
+static enum err draw_event(struct drawing *d, const char *line)
+{
+    uint64_t numbers[2];
+    struct rec_adhoc event = {0};
+    TRY(take_stack(d, line, 2, numbers, &event.node));
+    event.process = d->process;
+    event.events = numbers[0];
+    event.weight = numbers[1];
+    return adhoc_vec_push(&d->b->adhoc, event);
+}
+
+static enum err draw_stack(struct drawing *d, const char *line)
+{
+    uint64_t numbers[MAX_NUMBERS];
+    uint32_t node = 0;
+    TRY(take_stack(d, line, MAX_NUMBERS, numbers, &node));
     TRY(recording_builder_row(d->b, d->thread, node, &d->row));
     struct rec_row *row = &d->b->rows.items[d->row];
     uint64_t *const costs[MAX_NUMBERS] = {
@@ -257,6 +277,7 @@ static enum err draw_line(struct drawing *d, const char *line)
     } kinds[] = {
         {"process ", draw_process},  {"thread ", draw_thread},        {"@", draw_cell},
         {"size ", draw_size_bucket}, {"life ", draw_lifetime_bucket}, {"cohort ", draw_cohort},
+        {"event ", draw_event},
     };
     line += strspn(line, " \t");
     if (*line == '\0' || *line == '#') {

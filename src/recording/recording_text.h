@@ -14,6 +14,7 @@
 //   life 2 4 40                         the same for its lifetimes
 //   cohort 0 5 3 96                     born in slice 0, freed in slice 5 ("-": never): blocks
 //   bytes
+//   event main;send;[event sent] 3 512  no stack of the heap: events of this name, and their weight
 //
 // A frame is [MODULE!]FUNCTION[(FILE:LINE)]; `outer=>inner` is one frame in which inner was inlined
 // into outer. Equal texts are one frame. Without `process` or `thread` lines there is one process

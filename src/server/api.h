@@ -25,6 +25,7 @@ enum err api_lifetimes(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_size_lifetime(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_leaks(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_ledger(struct question *q, struct json_writer *w) MUST_USE;
+enum err api_adhoc(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_processes(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_threads(struct question *q, struct json_writer *w) MUST_USE;
 enum err api_modules(struct question *q, struct json_writer *w) MUST_USE;

@@ -202,6 +202,7 @@ const char *capability_name(enum capability capability)
         [CAPABILITY_MAPPINGS] = "mappings",
         [CAPABILITY_GROWTH] = "growth",
         [CAPABILITY_SOURCE] = "source",
+        [CAPABILITY_ADHOC] = "adhoc",
     };
     return names[capability];
 }
@@ -226,6 +227,8 @@ bool question_can(const struct question *question, enum capability capability)
         return !question->settings->hides_sources;
     case CAPABILITY_MAPPINGS:
         return recording->part_count > 0;
+    case CAPABILITY_ADHOC:
+        return recording->adhoc_count > 0;
     case CAPABILITY_COUNT:
         break;
     }

@@ -45,8 +45,8 @@ struct wanted {
 #define COSTS "&costs=all"
 #define TREE  "&costs=all&any_cost=1"
 
-static const struct wanted once[] = {{"meta?", "", CUT_NONE, true},
-                                     {"health?", "", CUT_NONE, true}};
+static const struct wanted once[] = {
+    {"meta?", "", CUT_NONE, true}, {"health?", "", CUT_NONE, true}, {"adhoc?", "", CUT_ROWS, true}};
 
 static const struct wanted each[] = {
     {"summary?", "&limit=20", CUT_NONE, false},

@@ -57,6 +57,7 @@ static const struct route routes[] = {
      true, false, api_leaks},
     {"/api/v1/ledger", SIDE | PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_MOMENT_MS), false, false,
      api_ledger},
+    {"/api/v1/adhoc", SIDE | LIMIT, false, false, api_adhoc},
     {"/api/v1/processes", FILTER | COSTS, true, false, api_processes},
     {"/api/v1/threads", FILTER | COSTS, true, false, api_threads},
     {"/api/v1/modules", FILTER | COSTS, true, false, api_modules},

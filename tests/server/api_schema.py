@@ -71,11 +71,12 @@ AMOUNTS = {"blocks": [int], "bytes": [int]}
 META = {
     "tool_version": str, "file": FILE, "state": OneOf("running", "finished", "stopped"),
     "damage": Nullable(str), "run": RUN, "runtime_ms": int, "slice_ms": int, "slice_count": int,
-    "marks": [{"time_ms": int, "kind": OneOf("mark", "start", "stop"), "text": str}],
+    "marks": [{"time_ms": int, "kind": OneOf("mark", "phase", "start", "stop"),
+               "text": str}],
     "processes": int, "threads": int,
     "baseline": Nullable({"file": FILE, "run": RUN, "runtime_ms": int, "damage": Nullable(str)}),
     "capabilities": {key: bool for key in ("time_range", "slices", "sizes", "lifetimes", "rss",
-                                           "mappings", "growth", "source")},
+                                           "mappings", "growth", "source", "adhoc")},
     "costs": Table(key=str, unit=OneOf("bytes", "calls"), phrase=str), "editor": Nullable(str)}
 
 # Route -> the answer's fields beyond the envelope. `selection` is there unless in NO_SELECTION.
@@ -168,6 +169,11 @@ ROUTES = {
                           is_estimate=bool, rss_bytes=int, virtual_bytes=int, swap_bytes=int,
                           location=Nullable(int), frame_first=int, frame_count=int),
         "frames": FRAMES, "code": CODE},
+    "adhoc": {
+        "total_count": int,
+        "entries": Table(name=str, pid=int, events=int, weight=int, frame_first=int,
+                         frame_count=int),
+        "frames": FRAMES, "code": CODE},
     "processes": {"processes": Table(
         pid=int, parent_pid=int, epoch=int, executable=str, command_line=str, allocator=str,
         forked=bool, execed=bool, own_allocator=bool, start_ms=int, end_ms=int,
@@ -182,7 +188,7 @@ WORK = {"version": OneOf(1), "begun": int, "finished": int, "abandoned": int, "a
     {"target": str, "phase": OneOf("waiting", "counting", "packing"), "elapsed_ms": int,
      "stage": int, "done": int, "total": int}]}
 ROUTES["lifetimes"] = {**ROUTES["sizes"], "unit": OneOf("milliseconds")}
-NO_SELECTION = ("meta", "health", "ledger")
+NO_SELECTION = ("meta", "health", "ledger", "adhoc")
 
 ERROR = {"version": OneOf(1), "status": int,
          "error": {"code": str, "parameter": Nullable(str), "message": str}}

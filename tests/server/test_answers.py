@@ -393,6 +393,42 @@ def test_the_ledger_adds_processes_up(server):
     assert alone["samples"]["live_bytes"] == [None]
 
 
+EVENTS = """\
+process server
+thread main
+app!main(app.c:1) 1 1
+event app!main(app.c:1);app!send(net.c:7)=>cairn_event(cairn.h:186);[event sent]![event sent] 3 512
+process helper
+thread main
+event app!main(app.c:1);app!send(net.c:7)=>cairn_event(cairn.h:186);[event sent]![event sent] 2 5000
+event app!main(app.c:2);[event polls]![event polls] 1000 600
+"""
+
+
+def test_events_of_the_program(serve, tmp_path):
+    file = draw(tmp_path / "events.cairn", EVENTS)
+    server = serve(file)
+    assert server.get("meta")["capabilities"]["adhoc"]
+    answer = server.get("adhoc")
+    check_answer("adhoc", answer)
+    assert answer["total_count"] == 3
+    assert rows(answer["entries"], "name", "pid", "events", "weight", "frame_count") == [
+        ("[event sent]", 1001, 2, 5000, 3), ("[event polls]", 1001, 1000, 600, 1), ("[event sent]", 1000, 3, 512, 3)]
+    first = answer["entries"]["frame_first"][0]
+    assert [(*spot_of(answer, answer["frames"]["location"][first + i])[:3], answer["frames"]["inlined"][first + i])
+            for i in range(3)] == [("cairn_event", "cairn.h", 186, True), ("send", "net.c", 7, False),
+                                   ("main", "app.c", 1, False)]
+    assert [(event["name"], event["pid"], event["events"], event["weight"]) for event in report(file)["adhoc"]] == \
+        rows(answer["entries"], "name", "pid", "events", "weight")
+    cut = server.get("adhoc", limit=1)
+    assert (cut["total_count"], cut["entries"]["weight"]) == (3, [5000])
+
+
+def test_a_program_without_events_has_none(server):
+    assert not server.get("meta")["capabilities"]["adhoc"]
+    assert server.get("adhoc")["entries"]["count"] == 0
+
+
 KINDS = ["live", "rounding", "kept", "mapped", "stack", "file", "shared", "own", "rest"]
 
 

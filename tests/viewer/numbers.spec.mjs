@@ -60,6 +60,16 @@ describe('summary', () => {
     assert.equal(await viewer.page.locator('main').getAttribute('data-view'), 'ledger');
   });
 
+  it('lists the events that the program reported, and who did', async () => {
+    await viewer.open('#/summary');
+    assert.deepEqual(told.adhoc.map((event) => [event.name, event.events, event.weight]), [['[event receipts]', 50, 50_000]]);
+    const cells = await viewer.page.getByTestId('events').locator('tbody td').evaluateAll((items) => items.map((item) => [
+      item.querySelector('.code')?.getAttribute('title')?.split('\n')[0] ?? item.textContent, item.title]));
+    assert.deepEqual(cells.slice(0, 3).map(([text]) => text), [humanCount(50_000), humanCount(50), '[event receipts]']);
+    assert.equal(cells[0][1].replace(/[^\d]/g, ''), '50000');
+    assert.equal(plain(cells[3][0]), 'leak_receipt');
+  });
+
   it('says what ran', async () => {
     await viewer.open('#/summary');
     const facts = await viewer.page.locator('.facts').innerText();

@@ -42,7 +42,7 @@ function run(program, args, options = {}) {
 export function recordWorkload(folder, name, programArguments = [], options = []) {
   const program = path.join(folder, 'workload');
   if (!fs.existsSync(program)) {
-    run('c++', ['-O1', '-g', '-pthread', '-o', program, path.join(here, 'workload.cpp')]);
+    run('c++', ['-O1', '-g', '-pthread', `-I${path.resolve(here, '../../include')}`, '-o', program, path.join(here, 'workload.cpp')]);
   }
   return record(folder, name, [program, ...programArguments], options);
 }

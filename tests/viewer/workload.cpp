@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // workload: what the viewer's tests record. Known amounts, by functions of their own:
 //   keep_cache    1000 blocks of 4000 bytes, alive until the peak and freed after it
-//   leak_receipt  50 blocks of 1000 bytes, never freed, one after the other over the whole run
+//   leak_receipt  50 blocks of 1000 bytes, never freed, one after the other over the whole run;
+//   each
+//                 is an event "receipts" of weight 1000, too
 //   churn         20000 temporary blocks of 64 bytes
 //   helper        on a thread called "helper", 100 blocks of 2000 bytes, freed at once together
 //   fibonacci     calls itself; 1 block of 333 bytes in each of 8 levels, freed with the cache
 // With the argument "wait" it does none of this: each byte that it reads leaks 5 receipts, until
 // its input ends. The run takes about a second, so that there are several time slices.
+#include <cairn.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +35,7 @@ KEEP void keep_cache()
 KEEP void leak_receipt()
 {
     sink = malloc(1000);
+    cairn_event("receipts", 1000);
     asm volatile("" ::: "memory");
 }
 

@@ -319,6 +319,14 @@ export const ledger = object({
   peak_rss_ms: num,
 });
 
+/** What the program reported by itself: no heap, and of the whole run. */
+export const adhoc = object({
+  total_count: num,
+  entries: object({ count: num, name: texts, pid: nums, events: nums, weight: nums, frame_first: nums, frame_count: nums }),
+  frames: frameTable,
+  code,
+});
+
 export const threads = object({
   selection,
   threads: object({
@@ -373,3 +381,4 @@ export type Series = Decoded<typeof series>;
 export type Histogram = Decoded<typeof histogram>;
 export type Leaks = Decoded<typeof leaks>;
 export type Ledger = Decoded<typeof ledger>;
+export type Adhoc = Decoded<typeof adhoc>;

@@ -57,6 +57,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
   size_lifetime: whole('size_lifetime'),
   leaks: narrowed((params) => [`leaks?${oneOf(params, 'by', 'call_site')}`], narrowLeaks),
   ledger: whole('ledger'),
+  adhoc: whole('adhoc'),
   processes: whole('processes'),
   threads: whole('threads'),
   modules: whole('modules'),

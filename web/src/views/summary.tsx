@@ -12,6 +12,7 @@ import { CodeLink } from './parts/code-label';
 import { useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { useTells } from './parts/unknown-costs';
+import { Events } from './events';
 import { MiniTimeline } from './mini-timeline';
 import { RssBar } from './rss-bar';
 import './summary.css';
@@ -237,6 +238,7 @@ export function SummaryView(): JSX.Element {
               {['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'].filter(tells).map((cost) => (
                 <TopList key={cost} summary={summary} cost={cost} />
               ))}
+              <Events />
               <Health summary={summary} />
             </div>
             <Facts />
