@@ -88,23 +88,32 @@ static void event(const char *name, uint64_t weight)
     record_named_event(&caller, name_pc(NAME_EVENT, name), weight);
 }
 
-static int stats(uint32_t whose, struct cairn_stats *out)
+// Asks once, and waits.
+static enum inquiry_end ask(enum inquiry_whose whose, uint64_t values[static ANSWER_VALUES])
 {
     struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
     if (t == NULL) {
-        return 0;
+        return INQUIRY_OVER;
     }
     uint32_t number = 0;
     struct session_header *session = t->producer.session;
     struct lane_header *lane = t->producer.lane;
-    const bool is_asked = inquiry_ask(
-        &t->producer, whose == CAIRN_THREAD ? INQUIRY_THREAD : INQUIRY_PROCESS, &number);
+    const bool is_asked = inquiry_ask(&t->producer, whose, &number);
     if (!is_asked) {
         process_leave();
     }
     guard_leave(t);
+    return is_asked ? inquiry_await(session, lane, number, values) : INQUIRY_OVER;
+}
+
+static int stats(uint32_t whose, struct cairn_stats *out)
+{
     uint64_t values[ANSWER_VALUES];
-    if (!is_asked || !inquiry_await(session, lane, number, values)) {
+    enum inquiry_end end;
+    do { // again if a handler of this thread asked meanwhile
+        end = ask(whose == CAIRN_THREAD ? INQUIRY_THREAD : INQUIRY_PROCESS, values);
+    } while (end == INQUIRY_SUPERSEDED);
+    if (end == INQUIRY_OVER) {
         return 0;
     }
     *out = (struct cairn_stats){

@@ -37,10 +37,30 @@ static bool is_over(const struct session_header *session)
     return atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ENDED;
 }
 
-bool inquiry_await(struct session_header *session,
-                   struct lane_header *lane,
-                   uint32_t number,
-                   uint64_t values[static ANSWER_VALUES])
+// Whether the answer to `number`, or to a later question of this thread, was given.
+static bool is_answered(uint32_t answered, uint32_t number)
+{
+    return (int32_t)(answered - number) >= 0;
+}
+
+// Copies the answer, if it is still that of `number`.
+static enum inquiry_end
+take_answer(struct lane_answer *answer, uint32_t number, uint64_t values[static ANSWER_VALUES])
+{
+    for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
+        values[i] = atomic_load_explicit(&answer->values[i], memory_order_relaxed);
+    }
+    // Only a handler on this very thread makes the recorder write another one.
+    atomic_signal_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&answer->answered, memory_order_relaxed) == number
+               ? INQUIRY_ANSWERED
+               : INQUIRY_SUPERSEDED;
+}
+
+enum inquiry_end inquiry_await(struct session_header *session,
+                               struct lane_header *lane,
+                               uint32_t number,
+                               uint64_t values[static ANSWER_VALUES])
 {
     const struct timespec nap = {.tv_nsec = LANE_WAIT_MS * 1000000L};
     struct lane_answer *answer = &lane->answer;
@@ -52,20 +72,16 @@ bool inquiry_await(struct session_header *session,
     for (;;) {
         // Acquire: pairs with the recorder's release; the values are those of this number.
         const uint32_t answered = atomic_load_explicit(&answer->answered, memory_order_acquire);
-        if (answered == number) {
-            break;
+        if (is_answered(answered, number)) {
+            return take_answer(answer, number, values);
         }
         if (is_over(session)) {
-            return false;
+            return INQUIRY_OVER;
         }
         (void)sys_futex_wait(futex_word(&answer->answered), answered,
                              &nap); // why it ended does not matter: we look
         if (patience_is_over(&patience, session, lane)) {
-            return false;
+            return INQUIRY_OVER;
         }
     }
-    for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
-        values[i] = atomic_load_explicit(&answer->values[i], memory_order_relaxed);
-    }
-    return true;
 }

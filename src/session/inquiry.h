@@ -7,7 +7,9 @@
 // The recorder answers when it has booked everything of the question's tick and before, of all
 // threads, so that what happened before the question is in the answer, whoever did it. It goes on
 // with its work meanwhile; the thread has nothing else to do. A number tells which question was
-// answered: one that was given up may be answered late, over which nobody stumbles.
+// answered: one that was given up may be answered late, over which nobody stumbles. A lane has one
+// question at a time: a signal handler that asks while its thread waits puts its own in the place
+// of that one, which then has to be asked anew.
 //
 // Waiting has an end as that for room in a lane has (lane_producer.h). Context: T; ask: under the
 // guard, await: not. errno is kept.
@@ -38,8 +40,14 @@ _Static_assert(ANSWER_VALUES <= LANE_ANSWER_VALUES, "it has room");
 // Asks, and gives the question's number. False: recording is over.
 bool inquiry_ask(struct lane_producer *p, enum inquiry_whose whose, uint32_t *number) MUST_USE;
 
-// Waits for the answer. False: there will be none.
-bool inquiry_await(struct session_header *session,
-                   struct lane_header *lane,
-                   uint32_t number,
-                   uint64_t values[static ANSWER_VALUES]) MUST_USE;
+enum inquiry_end {
+    INQUIRY_ANSWERED,
+    INQUIRY_SUPERSEDED, // by a later question: ask again
+    INQUIRY_OVER,       // there is nobody to answer
+};
+
+// Waits for the answer.
+enum inquiry_end inquiry_await(struct session_header *session,
+                               struct lane_header *lane,
+                               uint32_t number,
+                               uint64_t values[static ANSWER_VALUES]) MUST_USE;

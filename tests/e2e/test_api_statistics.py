@@ -96,6 +96,12 @@ def test_link_time_optimization_keeps_the_note(record, scratch):
     assert record(program, is_compared=False).finished.returncode == 7
 
 
+def test_a_question_within_a_question(record):
+    """A handler asks while its thread waits for an answer: both get theirs."""
+    recording = record(PROGRAMS / "api_interrupted", is_compared=False)
+    assert recording.finished.returncode == 0
+
+
 def test_a_killed_recorder_answers_nobody(scratch):
     """The program kills its recorder and asks: it is told so, and goes on."""
     source = scratch / "asks.c"
