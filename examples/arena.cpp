@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory_resource>
 
 class Arena final : public std::pmr::memory_resource
@@ -49,9 +50,15 @@ int main()
 {
     Arena arena(1 << 20);
     std::pmr::memory_resource &resource = arena;
+    cairn_peak peak;
+    cairn_peak_begin(&peak);
     void *first = resource.allocate(100, 1);
     void *second = resource.allocate(200, 1); // stays
     cairn_mark("two blocks");
     resource.deallocate(first, 100, 1);
+    std::uint64_t bytes;
+    if (cairn_peak_end(&peak, &bytes) != 0 && bytes != 300) {
+        return 1;
+    }
     return second == nullptr;
 }

@@ -3,9 +3,10 @@
 //
 //   cc -I/usr/include examples/budget.c -o budget && cairn ./budget
 //
-// Without cairn it runs as well, and counts nothing. `budget over` breaks its budget and aborts.
-// TRUTH: allocations=3 frees=2 allocated_bytes=29 freed_bytes=18 leaked_bytes=11
-// TRUTH: leaked_allocations=1 temporary=1
+// Without cairn it runs as well, and counts nothing. `budget over` and `budget high` break a budget
+// and abort.
+// TRUTH: allocations=5 frees=4 allocated_bytes=69 freed_bytes=58 leaked_bytes=11
+// TRUTH: leaked_allocations=1 temporary=3
 #define CAIRN_ASSERTS
 #include <cairn.h>
 #include <stdlib.h>
@@ -23,12 +24,21 @@ static char *join(const char *left, const char *right)
     return text;
 }
 
+// Holds 16 bytes, and then 24.
+static void grow(void)
+{
+    char *text = malloc(16);
+    free(realloc(text, 24));
+}
+
 int main(int count, char **arguments)
 {
     const int is_over = count == 2 && strcmp(arguments[1], "over") == 0;
+    const int is_high = count == 2 && strcmp(arguments[1], "high") == 0;
     char *kept = NULL;
     CAIRN_ASSERT_AT_MOST(allocations, is_over ? 0 : 1, kept = join("peak", " bytes"));
     CAIRN_ASSERT_AT_MOST(live_bytes, 0, free(join("leaked", "")));
+    CAIRN_ASSERT_PEAK_AT_MOST(is_high ? 23 : 24, grow());
 
     struct cairn_scope scope;
     struct cairn_stats spent;

@@ -20,6 +20,14 @@ struct CairnStats {
     live_bytes: i64,
 }
 
+/// cairn.h's `struct cairn_peak`.
+#[repr(C)]
+#[derive(Default)]
+struct CairnPeak {
+    scope: u32,
+    reserved: u32,
+}
+
 /// cairn.h's `struct cairn_api`, version 1.
 #[repr(C)]
 struct CairnApi {
@@ -33,6 +41,8 @@ struct CairnApi {
     pool_realloc: extern "C" fn(*const c_char, *const c_void, *const c_void, usize),
     event: extern "C" fn(*const c_char, u64),
     stats: extern "C" fn(u32, *mut CairnStats) -> i32,
+    peak_begin: extern "C" fn(*mut CairnPeak) -> i32,
+    peak_end: extern "C" fn(*mut CairnPeak, *mut u64) -> i32,
 }
 
 const THREAD: u32 = 1;
@@ -81,6 +91,15 @@ fn allocations_in(work: impl FnOnce()) -> Option<(u64, u64)> {
     Some((after.allocations - before.allocations, after.allocated_bytes - before.allocated_bytes))
 }
 
+/// The most bytes that the calling thread holds in `work`; None if nobody records.
+fn peak_in(work: impl FnOnce()) -> Option<u64> {
+    let api = cairn()?;
+    let (mut peak, mut bytes) = (CairnPeak::default(), 0);
+    let was_recorded = (api.peak_begin)(&mut peak) != 0;
+    work();
+    (was_recorded && (api.peak_end)(&mut peak, &mut bytes) != 0).then_some(bytes)
+}
+
 #[inline(never)]
 fn make_buffer(bytes: usize) -> Vec<u8> {
     Vec::with_capacity(bytes)
@@ -95,4 +114,9 @@ fn main() {
     }
     let counted = allocations_in(|| drop(make_buffer(1000)));
     assert!(matches!(counted, None | Some((1, 1000))), "{:?}", counted);
+    let held = peak_in(|| {
+        drop(make_buffer(1000));
+        drop(make_buffer(1500));
+    });
+    assert!(matches!(held, None | Some(1500)), "{:?}", held);
 }

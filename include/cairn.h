@@ -12,7 +12,9 @@
  *   cairn_is_recording()                        whether anybody listens
  *   cairn_stats(CAIRN_PROCESS, &stats)          what was allocated and freed so far
  *   cairn_scope_begin, cairn_scope_end          ... and between two points
+ *   cairn_peak_begin, cairn_peak_end            how much a thread held at most between them
  *   CAIRN_ASSERT_AT_MOST(allocations, 2, parse(line));    for tests
+ *   CAIRN_ASSERT_PEAK_AT_MOST(1 << 20, parse(file));
  *
  * Header only, for C99 and C++11 with gcc or clang: nothing to link, nothing to install where the
  * program runs. Without a recorder each call is one load and a branch that is not taken. It works
@@ -62,6 +64,12 @@ struct cairn_stats {
     int64_t live_bytes;
 };
 
+/* A piece of the calling thread's work whose peak is wanted. All of it is cairn's. */
+struct cairn_peak {
+    uint32_t scope; /* 0: none */
+    uint32_t reserved;
+};
+
 /* The recorder's side. Found by name: the object cairn_api_v1, which the library that cairn loads
  * into the program exports. Later versions only add members; `bytes` is the size of what there is.
  */
@@ -80,6 +88,8 @@ struct cairn_api {
     void (*event)(const char *name, uint64_t weight);
     /* Fills `stats` and returns 1; or returns 0. */
     int (*stats)(uint32_t whose, struct cairn_stats *stats);
+    int (*peak_begin)(struct cairn_peak *peak); /* 1 or 0 */
+    int (*peak_end)(struct cairn_peak *peak, uint64_t *bytes);
 };
 
 /* cairn itself defines CAIRN_RECORDER_SIDE: it needs only what is above. */
@@ -254,12 +264,41 @@ CAIRN_INLINE int cairn_scope_end(const struct cairn_scope *scope, struct cairn_s
     return 1;
 }
 
+/* From here on it is followed how much the calling thread holds: what it allocated less what of
+ * that was freed, the blocks of pools included. 1: it is. 0: as cairn_stats, or 8 such pieces of
+ * work are open on this thread. They may nest and overlap. Each that was begun should be ended, on
+ * the thread that began it: until then every event of the thread is sent by itself, which costs
+ * more. */
+CAIRN_INLINE int cairn_peak_begin(struct cairn_peak *peak)
+{
+    const struct cairn_api *api = CAIRN_API(peak_begin);
+    __builtin_memset(peak, 0, sizeof(*peak));
+    return api != 0 ? api->peak_begin(peak) : 0;
+}
+
+/* `*bytes`: by how much more the thread held than at the beginning, when that was most; 0 if it
+ * never held more. A realloc holds one of its two blocks at a time. Exact as long as no other
+ * thread frees, or is given the address of, what this one allocated; with such threads at work
+ * never too low, and too high by no more than they freed of it within some milliseconds. 0: as
+ * cairn_stats, now or at the beginning; `*bytes` is 0. Waits as cairn_stats does, and so does
+ * cairn_peak_begin. */
+CAIRN_INLINE int cairn_peak_end(struct cairn_peak *peak, uint64_t *bytes)
+{
+    const struct cairn_api *api = CAIRN_API(peak_end);
+    *bytes = 0;
+    return api != 0 ? api->peak_end(peak, bytes) : 0;
+}
+
 /* CAIRN_ASSERT_AT_MOST(field, most, statement): runs the statement, and aborts with a message on
  * stderr if `field` of struct cairn_stats, over what the calling thread did in it, is more than
  * `most`. Where nothing records, the statement just runs. Define CAIRN_ASSERTS before the include.
  *
  *   CAIRN_ASSERT_AT_MOST(allocations, 0, step(&world));
  *   CAIRN_ASSERT_AT_MOST(live_bytes, 0, reply = answer(request); release(reply));
+ *
+ * CAIRN_ASSERT_PEAK_AT_MOST(most, statement): the same for what cairn_peak_end tells.
+ *
+ *   CAIRN_ASSERT_PEAK_AT_MOST(1 << 20, parse(file));
  */
 # ifdef CAIRN_ASSERTS
 #  ifdef __cplusplus
@@ -290,6 +329,18 @@ static inline void cairn_assert_at_most(
     if (cairn_scope_end(&cairn_scope_, &cairn_spent_)) {                                      \
      cairn_assert_at_most(__FILE__, __LINE__, #field, (long long)cairn_spent_.field, (most)); \
     }                                                                                         \
+   } while (0)
+
+#  define CAIRN_ASSERT_PEAK_AT_MOST(most, ...)                                               \
+   do {                                                                                      \
+    struct cairn_peak cairn_peak_;                                                           \
+    uint64_t cairn_bytes_;                                                                   \
+    (void)cairn_peak_begin(&cairn_peak_);                                                    \
+    __VA_ARGS__;                                                                             \
+    if (cairn_peak_end(&cairn_peak_, &cairn_bytes_)) {                                       \
+     cairn_assert_at_most(__FILE__, __LINE__, "bytes held at once", (long long)cairn_bytes_, \
+                          (most));                                                           \
+    }                                                                                        \
    } while (0)
 # endif /* CAIRN_ASSERTS */
 

@@ -89,7 +89,8 @@ static void event(const char *name, uint64_t weight)
 }
 
 // Asks once, and waits.
-static enum inquiry_end ask(enum inquiry_whose whose, uint64_t values[static ANSWER_VALUES])
+static enum inquiry_end
+ask_once(enum inquiry_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
 {
     struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
     if (t == NULL) {
@@ -98,7 +99,7 @@ static enum inquiry_end ask(enum inquiry_whose whose, uint64_t values[static ANS
     uint32_t number = 0;
     struct session_header *session = t->producer.session;
     struct lane_header *lane = t->producer.lane;
-    const bool is_asked = inquiry_ask(&t->producer, whose, &number);
+    const bool is_asked = inquiry_ask(&t->producer, what, scope, &number);
     if (!is_asked) {
         process_leave();
     }
@@ -106,14 +107,20 @@ static enum inquiry_end ask(enum inquiry_whose whose, uint64_t values[static ANS
     return is_asked ? inquiry_await(session, lane, number, values) : INQUIRY_OVER;
 }
 
+// False: there is no answer.
+static bool ask(enum inquiry_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
+{
+    enum inquiry_end end;
+    do { // again if a handler of this thread asked meanwhile
+        end = ask_once(what, scope, values);
+    } while (end == INQUIRY_SUPERSEDED);
+    return end == INQUIRY_ANSWERED;
+}
+
 static int stats(uint32_t whose, struct cairn_stats *out)
 {
     uint64_t values[ANSWER_VALUES];
-    enum inquiry_end end;
-    do { // again if a handler of this thread asked meanwhile
-        end = ask(whose == CAIRN_THREAD ? INQUIRY_THREAD : INQUIRY_PROCESS, values);
-    } while (end == INQUIRY_SUPERSEDED);
-    if (end == INQUIRY_OVER) {
+    if (!ask(whose == CAIRN_THREAD ? INQUIRY_THREAD : INQUIRY_PROCESS, 0, values)) {
         return 0;
     }
     *out = (struct cairn_stats){
@@ -126,6 +133,71 @@ static int stats(uint32_t whose, struct cairn_stats *out)
         .live_bytes = (int64_t)(values[ANSWER_ALLOCATED_BYTES] - values[ANSWER_FREED_BYTES]),
     };
     return 1;
+}
+
+static bool open_scope(uint32_t *scope)
+{
+    struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
+    if (t == NULL) {
+        return false;
+    }
+    const bool is_open = inquiry_open_scope(&t->producer, scope);
+    guard_leave(t);
+    return is_open;
+}
+
+// False: it is not open, or not on this thread.
+static bool is_open(uint32_t scope)
+{
+    struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
+    if (t == NULL) {
+        return false;
+    }
+    const bool found = scope < LANE_SCOPES_MAX && (t->producer.open_scopes >> scope & 1) != 0;
+    guard_leave(t);
+    return found;
+}
+
+static void close_scope(uint32_t scope)
+{
+    struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
+    if (t != NULL) {
+        inquiry_close_scope(&t->producer, scope);
+        guard_leave(t);
+    }
+}
+
+static int peak_begin(struct cairn_peak *peak)
+{
+    uint64_t values[ANSWER_VALUES];
+    uint32_t scope = 0;
+    *peak = (struct cairn_peak){0};
+    if (!open_scope(&scope)) {
+        return 0;
+    }
+    if (!ask(INQUIRY_PEAK_BEGIN, scope, values)) {
+        close_scope(scope);
+        return 0;
+    }
+    peak->scope = scope + 1;
+    return 1;
+}
+
+static int peak_end(struct cairn_peak *peak, uint64_t *bytes)
+{
+    uint64_t values[ANSWER_VALUES];
+    const uint32_t scope = peak->scope - 1; // beyond all scopes if it is 0
+    *peak = (struct cairn_peak){0};
+    if (!is_open(scope)) {
+        return 0;
+    }
+    const bool is_told =
+        ask(INQUIRY_PEAK, scope, values) && values[ANSWER_PEAK_BYTES] != UINT64_MAX;
+    close_scope(scope);
+    if (is_told) {
+        *bytes = values[ANSWER_PEAK_BYTES];
+    }
+    return is_told;
 }
 
 static void mark(const char *text, uint32_t kind)
@@ -155,4 +227,6 @@ const struct cairn_api cairn_api_v1 = {
     .pool_realloc = pool_realloc,
     .event = event,
     .stats = stats,
+    .peak_begin = peak_begin,
+    .peak_end = peak_end,
 };

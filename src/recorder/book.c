@@ -37,13 +37,37 @@ void book_seal(struct book *book)
     id_index_release(&book->rows.index);
 }
 
+static MUST_USE enum err ensure_entry(struct book *book, struct book_thread *thread)
+{
+    return LIKELY(thread->entry != REC_NONE)
+               ? ERR_OK
+               : thread_table_begin(&book->threads, thread->process->index, thread->thread_id,
+                                    thread->name, thread->start_ms, &thread->entry);
+}
+
 enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, uint32_t *out_row)
 {
-    if (thread->entry == REC_NONE) {
-        TRY(thread_table_begin(&book->threads, thread->process->index, thread->thread_id,
-                               thread->name, thread->start_ms, &thread->entry));
-    }
+    TRY(ensure_entry(book, thread));
     return row_table_get(&book->rows, thread->entry, node, out_row);
+}
+
+enum err book_begin_scope(struct book *book, struct book_thread *thread, uint32_t scope)
+{
+    TRY(ensure_entry(book, thread));
+    TRY(peak_scopes_begin(&book->watch.scopes, thread->entry, thread->lane, scope));
+    book_watch_changed(&book->watch);
+    return ERR_OK;
+}
+
+uint64_t book_scope_peak(struct book *book, const struct book_thread *thread, uint32_t scope)
+{
+    return peak_scopes_most(&book->watch.scopes, thread->entry, thread->lane, scope);
+}
+
+void book_end_scope(struct book *book, const struct book_thread *thread, uint32_t scope)
+{
+    peak_scopes_end(&book->watch.scopes, thread->entry, thread->lane, scope);
+    book_watch_changed(&book->watch);
 }
 
 // The sums of `count` new blocks of `bytes` in all, and the peaks that they may set.
@@ -70,6 +94,11 @@ raise_sums(struct book *book, struct book_process *process, uint64_t count, uint
     }
 }
 
+static uint64_t weighted_bytes(const struct live_block *block)
+{
+    return block->size_bytes << block->shift;
+}
+
 // Logs an event of a book that is watched. Those of no block have none of row, size and address.
 static NOINLINE enum err log_event(struct book *book, const struct rec_event *event)
 {
@@ -82,6 +111,8 @@ static NOINLINE enum err tell_allocated(struct book *book,
                                         const struct live_block *block)
 {
     const uint64_t address = thread->last_address;
+    peak_scopes_allocated(&book->watch.scopes, thread->entry, block->born_ms,
+                          weighted_bytes(block));
     if (book->watch.blocks != NULL) {
         TRY(block_list_allocated(book->watch.blocks, book->rows.peak_number, peak_before, address,
                                  block));
@@ -101,6 +132,8 @@ static NOINLINE enum err tell_freed(struct book *book,
                                     const struct live_block *block,
                                     uint64_t now_ms)
 {
+    peak_scopes_freed(&book->watch.scopes, book->rows.rows.items[block->row].thread,
+                      book->watch.thread, now_ms, weighted_bytes(block));
     if (book->watch.blocks != NULL) {
         TRY(block_list_freed(book->watch.blocks, book->rows.peak_number, address, block, now_ms));
     }
@@ -110,11 +143,6 @@ static NOINLINE enum err tell_freed(struct book *book,
                                                .process = process->index,
                                                .thread = book->watch.thread,
                                                .row = REC_NONE});
-}
-
-static uint64_t weighted_bytes(const struct live_block *block)
-{
-    return block->size_bytes << block->shift;
 }
 
 // Closes those that a block stands for beside itself; the block itself is closed afterwards.

@@ -28,6 +28,7 @@
 #include "recorder/event_log.h"
 #include "recorder/mark_list.h"
 #include "recorder/peak_bound.h"
+#include "recorder/peak_scopes.h"
 #include "recorder/peak_spread.h"
 #include "recorder/row_table.h"
 #include "recorder/series.h"
@@ -49,14 +50,21 @@ struct book_stop {
 
 DEFINE_VEC(book_stop_vec, struct book_stop);
 
-// Who wants to hear of single blocks. Both NULL in most recordings.
+// Who wants to hear of single blocks: nobody in most recordings.
 struct book_watch {
     struct block_list *blocks;     // borrowed
     struct event_log *events;      // borrowed
-    bool is_there;                 // one of them is not NULL
+    struct peak_scopes scopes;     // owned
+    bool is_there;                 // one of them is not NULL, or a thread is followed in scopes
     uint32_t thread;               // who frees, while a block is closed
     enum rec_event_kind free_kind; // and how
 };
+
+static inline void book_watch_changed(struct book_watch *watch)
+{
+    watch->is_there =
+        watch->blocks != NULL || watch->events != NULL || watch->scopes.threads.len > 0;
+}
 
 // What --overflow=sample left out, and what stands for it. All are 0 where every event was
 // recorded.
@@ -163,6 +171,11 @@ enum err book_thread_name(struct book *book, struct book_thread *thread, struct 
 // The row of this thread and stack.
 enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, uint32_t *out_row)
     MUST_USE;
+
+// A scope in which the thread's peak is followed begins, and ends (peak_scopes.h).
+enum err book_begin_scope(struct book *book, struct book_thread *thread, uint32_t scope) MUST_USE;
+uint64_t book_scope_peak(struct book *book, const struct book_thread *thread, uint32_t scope);
+void book_end_scope(struct book *book, const struct book_thread *thread, uint32_t scope);
 
 // Time has come to tick_ms: all events of earlier ticks have been booked. Going back does nothing.
 enum err book_tick(struct book *book, uint64_t tick_ms) MUST_USE;

@@ -30,6 +30,7 @@ void book_release(struct book *book)
     rec_mapping_vec_release(&book->mappings);
     rec_adhoc_vec_release(&book->adhoc);
     mark_list_release(&book->marks);
+    peak_scopes_release(&book->watch.scopes);
     thread_table_release(&book->threads);
     row_table_release(&book->rows);
     stack_table_release(&book->stacks);
@@ -139,6 +140,8 @@ void book_thread_begin(struct book_thread *thread,
 void book_thread_end(struct book *book, struct book_thread *thread)
 {
     if (thread->entry != REC_NONE) {
+        peak_scopes_end_thread(&book->watch.scopes, thread->entry, thread->lane);
+        book_watch_changed(&book->watch);
         thread_table_end(&book->threads, thread->entry, book->now_ms);
         thread->entry = REC_NONE;
     }

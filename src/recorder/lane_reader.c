@@ -3,6 +3,7 @@
 #include "recorder/lane_reader.h"
 
 #include "base/hash.h"
+#include "session/inquiry.h"
 
 enum {
     PREFETCH_WORDS =
@@ -244,10 +245,19 @@ book_event(struct lane_reader *reader, struct book *book, const struct wire_reco
                             : ERR_CORRUPT;
 }
 
-static void note_question(struct lane_reader *reader, const struct wire_record *record)
+static void
+note_question(struct lane_reader *reader, struct book *book, const struct wire_record *record)
 {
-    reader->question = (struct lane_question){
-        .number = record->count, .whose = record->slot, .tick_ms = reader->thread.tick_ms};
+    if (record->count == 0) { // nobody waits
+        if (record->slot == INQUIRY_PEAK_END) {
+            book_end_scope(book, &reader->thread, record->shift);
+        }
+        return;
+    }
+    reader->question = (struct lane_question){.number = record->count,
+                                              .what = record->slot,
+                                              .scope = record->shift,
+                                              .tick_ms = reader->thread.tick_ms};
 }
 
 // A stack's first heap event: only now it has a row. ERR_CORRUPT: the slot was never defined.
@@ -356,7 +366,7 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
     case WIRE_EVENT:
         return book_event(reader, book, record);
     case WIRE_QUESTION:
-        note_question(reader, record);
+        note_question(reader, book, record);
         return ERR_OK;
     case WIRE_PAD:
     case WIRE_TICK:

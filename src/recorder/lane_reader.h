@@ -38,7 +38,8 @@ DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 // What the thread asked last; number 0: nothing, or it was answered.
 struct lane_question {
     uint32_t number;
-    uint32_t whose;  // as sent: not necessarily an enum inquiry_whose
+    uint32_t what;   // as sent: not necessarily an enum inquiry_what
+    uint32_t scope;  // as sent
     uint32_t passes; // that have ended since it was read
     uint64_t tick_ms;
 };

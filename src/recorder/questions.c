@@ -35,14 +35,30 @@ static void add_up(const struct book *book,
     }
 }
 
+static MUST_USE enum err
+find_values(struct book *book, struct lane_reader *reader, uint64_t values[static ANSWER_VALUES])
+{
+    const struct lane_question *question = &reader->question;
+    if (question->what == INQUIRY_PEAK) {
+        values[ANSWER_PEAK_BYTES] = book_scope_peak(book, &reader->thread, question->scope);
+        return ERR_OK;
+    }
+    if (question->what == INQUIRY_PEAK_BEGIN && question->scope < LANE_SCOPES_MAX) {
+        TRY(book_begin_scope(book, &reader->thread, question->scope));
+        return ERR_OK;
+    }
+    TRY(row_table_count(&book->rows));
+    add_up(book, &reader->thread, question->what != INQUIRY_THREAD, values);
+    return ERR_OK;
+}
+
 static enum err answer(struct book *book, struct lane_reader *reader)
 {
     struct lane_answer *out = &reader->consumer.lane->answer;
-    uint64_t sums[ANSWER_VALUES] = {0};
-    TRY(row_table_count(&book->rows));
-    add_up(book, &reader->thread, reader->question.whose != INQUIRY_THREAD, sums);
+    uint64_t values[ANSWER_VALUES] = {0};
+    TRY(find_values(book, reader, values));
     for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
-        atomic_store_explicit(&out->values[i], sums[i], memory_order_relaxed);
+        atomic_store_explicit(&out->values[i], values[i], memory_order_relaxed);
     }
     // Release: pairs with the thread's acquire; the values come first.
     atomic_store_explicit(&out->answered, reader->question.number, memory_order_release);

@@ -285,7 +285,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     if (s->options->logs_events) {
         TRY(event_log_open(&s->events, strbuf_text(&s->output), info));
         s->book.watch.events = &s->events;
-        s->book.watch.is_there = true;
+        book_watch_changed(&s->book.watch);
     }
     enum err err = recorder_loop(s, &trouble);
     control_socket_close(&s->socket);

@@ -9,22 +9,48 @@
 #include "session/recorder_life.h"
 
 enum {
-    WHOSE_SHIFT = 32, // behind the number
+    WHAT_SHIFT = 32, // behind the number
+    SCOPE_SHIFT = 40,
 };
 
-bool inquiry_ask(struct lane_producer *p, enum inquiry_whose whose, uint32_t *number)
+// Behind all of the thread's events. Number 0: not to be answered.
+static bool
+send_question(struct lane_producer *p, enum inquiry_what what, uint32_t scope, uint32_t number)
 {
     uint64_t *word = nursery_begin(p) && nursery_flush(p) ? lane_producer_reserve(p, 1) : NULL;
     if (word == NULL) {
         return false;
     }
-    p->lane->answer.asked++;
-    p->lane->answer.asked += p->lane->answer.asked == 0; // 0 is no number
-    *number = p->lane->answer.asked;
-    *word = wire_word(WIRE_QUESTION, *number | (uint64_t)whose << WHOSE_SHIFT);
+    *word = wire_word(WIRE_QUESTION,
+                      number | (uint64_t)what << WHAT_SHIFT | (uint64_t)scope << SCOPE_SHIFT);
     lane_producer_advance(p, 1);
     lane_producer_publish(p);
     return true;
+}
+
+bool inquiry_ask(struct lane_producer *p, enum inquiry_what what, uint32_t scope, uint32_t *number)
+{
+    p->lane->answer.asked++;
+    p->lane->answer.asked += p->lane->answer.asked == 0; // 0 is no number
+    *number = p->lane->answer.asked;
+    return send_question(p, what, scope, *number);
+}
+
+bool inquiry_open_scope(struct lane_producer *p, uint32_t *scope)
+{
+    const uint32_t closed = ~p->open_scopes & ((1u << LANE_SCOPES_MAX) - 1);
+    if (closed == 0 || !nursery_begin(p) || !nursery_suspend(p)) {
+        return false;
+    }
+    *scope = (uint32_t)__builtin_ctz(closed);
+    p->open_scopes |= 1u << *scope;
+    return true;
+}
+
+void inquiry_close_scope(struct lane_producer *p, uint32_t scope)
+{
+    p->open_scopes &= ~(1u << scope);
+    (void)send_question(p, INQUIRY_PEAK_END, scope, 0); // over: nobody follows it either
 }
 
 static const uint32_t *futex_word(const void *atomic_u32)

@@ -21,9 +21,12 @@
 #include "base/compiler.h"
 #include "session/lane_producer.h"
 
-enum inquiry_whose {
-    INQUIRY_PROCESS = 0,
-    INQUIRY_THREAD = 1,
+enum inquiry_what {
+    INQUIRY_PROCESS = 0,    // sums
+    INQUIRY_THREAD = 1,     // sums
+    INQUIRY_PEAK_BEGIN = 2, // sums of the thread; from here on its peak is followed in that scope
+    INQUIRY_PEAK = 3,       // the peak in that scope so far
+    INQUIRY_PEAK_END = 4,   // it is followed no more; not answered
 };
 
 // The values of an answer.
@@ -33,12 +36,19 @@ enum inquiry_value {
     ANSWER_FREES,
     ANSWER_FREED_BYTES,
     ANSWER_TEMPORARY,
+    ANSWER_PEAK_BYTES, // of INQUIRY_PEAK; else 0
     ANSWER_VALUES
 };
 _Static_assert(ANSWER_VALUES <= LANE_ANSWER_VALUES, "it has room");
 
-// Asks, and gives the question's number. False: recording is over.
-bool inquiry_ask(struct lane_producer *p, enum inquiry_whose whose, uint32_t *number) MUST_USE;
+// Asks, and gives the question's number; `scope`, if it is of one. False: recording is over.
+bool inquiry_ask(struct lane_producer *p, enum inquiry_what what, uint32_t scope, uint32_t *number)
+    MUST_USE;
+
+// The recorder sees a thread's own peak only if it sees each event in its turn: from the first of
+// these to the last of those nothing is held (nursery.h).
+bool inquiry_open_scope(struct lane_producer *p, uint32_t *scope) MUST_USE;
+void inquiry_close_scope(struct lane_producer *p, uint32_t scope);
 
 enum inquiry_end {
     INQUIRY_ANSWERED,

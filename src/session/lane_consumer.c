@@ -210,6 +210,7 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     } else if (out->tag == WIRE_QUESTION) {
         out->count = (uint32_t)(head >> 8);
         out->slot = (uint32_t)(head >> 40) & 0xff;
+        out->shift = (uint32_t)(head >> 48) & 0xff;
     }
     return WIRE_DECODED;
 }

@@ -58,8 +58,8 @@ struct wire_record {
     uint64_t address;
     uint64_t old_address;     // REALLOC*
     uint64_t size_bytes;      // ALLOC*, REALLOC*, PAIR*; RISE: held at most; EVENT: weight
-    uint32_t slot;            // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: whose
-    uint32_t shift;           // ALLOC_SAMPLED: it stands for 1 << shift blocks
+    uint32_t slot;            // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
+    uint32_t shift;           // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
     uint32_t count;           // PAIR*: how many; QUESTION: its number
     uint32_t temporary_count; // PAIR*: how many of them
     const uint64_t *payload;  // STACK, MODULE, TEXT, MAPPING: the words after the first

@@ -139,11 +139,12 @@ static void records_are_decoded_as_wire_h_says(void **state)
           .old_address = 0x2000}},
         {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
          {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
-        {{WIRE_QUESTION | (uint64_t)77 << 8 | (uint64_t)1 << 40},
+        {{WIRE_QUESTION | (uint64_t)77 << 8 | (uint64_t)1 << 40 | (uint64_t)6 << 48},
          {.tag = WIRE_QUESTION,
           .words = 1,
-          .address = 77 | (uint64_t)1 << 32,
+          .address = 77 | (uint64_t)1 << 32 | (uint64_t)6 << 40,
           .slot = 1,
+          .shift = 6,
           .count = 77}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -156,6 +157,7 @@ static void records_are_decoded_as_wire_h_says(void **state)
         assert_int_equal(got.size_bytes, cases[i].want.size_bytes);
         assert_int_equal(got.old_address, cases[i].want.old_address);
         assert_int_equal(got.count, cases[i].want.count);
+        assert_int_equal(got.shift, cases[i].want.shift);
         for (size_t given = 1; given < got.words; given++) {
             assert_int_equal(wire_decode(cases[i].words, given, &got), WIRE_INCOMPLETE);
         }

@@ -59,11 +59,12 @@ struct lane_producer {
     uintptr_t window; // + pos = the address of pos
     uint64_t soft_limit;
     uint64_t ring_bytes;
-    uint64_t clock_ms; // of the last TICK
-    uint64_t tick_pos; // where that ends
-    bool pressed;      // half full was seen since the last growth
-    bool is_sampling;  // SESSION_OVERFLOW_SAMPLE
-    uint32_t level;    // how full the ring was, see lane_producer_relax; 0: less than half
+    uint64_t clock_ms;    // of the last TICK
+    uint64_t tick_pos;    // where that ends
+    bool pressed;         // half full was seen since the last growth
+    bool is_sampling;     // SESSION_OVERFLOW_SAMPLE
+    uint32_t level;       // how full the ring was, see lane_producer_relax; 0: less than half
+    uint32_t open_scopes; // bit n: the thread's peak is followed in scope n (inquiry.h)
 };
 
 // Begins to write into a lane that was just claimed.

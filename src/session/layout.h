@@ -182,6 +182,7 @@ enum lane_state {
 
 // What the recorder says to a thread that asked (inquiry.h).
 #define LANE_ANSWER_VALUES 8u
+#define LANE_SCOPES_MAX    8u // in which a thread's peak is followed at one time
 struct lane_answer {
     uint32_t asked;            // T: questions so far
     _Atomic uint32_t answered; // R, release after the values: the number of the question

@@ -66,6 +66,9 @@ bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block
 // Sends all that is held: before a stack's slot gets another meaning, and at the end.
 bool nursery_flush(struct lane_producer *p);
 
+// As nursery_flush, and nothing is held while lane_producer.open_scopes is not 0, which it becomes.
+bool nursery_suspend(struct lane_producer *p);
+
 // As nursery_flush, after a hook was left half way.
 bool nursery_recover(struct lane_producer *p);
 

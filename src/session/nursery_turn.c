@@ -139,7 +139,7 @@ static void judge_holding(struct lane_producer *p)
 static void adapt_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    if ((p->session->flags & SESSION_NO_NURSERY) != 0) {
+    if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0) {
         return;
     }
     if (n->is_holding == 0) {
@@ -249,6 +249,20 @@ bool nursery_flush(struct lane_producer *p)
     const bool is_sent = nursery_send_all(p);
     give_back(&p->lane->nursery);
     return is_sent;
+}
+
+bool nursery_suspend(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (!nursery_flush(p)) {
+        return false;
+    }
+    if (n->is_holding != 0) {
+        clear_blocks(p);
+        n->is_holding = 0;
+        n->off_ticks = 1; // one tick after the last scope was closed
+    }
+    return true;
 }
 
 // Decides what was under way: see nursery_layout.h.

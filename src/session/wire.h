@@ -24,7 +24,7 @@
 //   MAPPING        address (56)               slot 24 | kind 40 ; size ; number ; old address ;
 //                                             old size ; old number
 //   EVENT          slot 24                    weight
-//   QUESTION       number 32, whose 8         -
+//   QUESTION       number 32, what 8, scope 8 -
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
 //
@@ -46,7 +46,7 @@
 //
 // Events. EVENT says that something of that weight happened, which is no allocation; the leaf of
 // its stack names it. QUESTION asks for the sums of all that was recorded before it, answered in
-// the lane's header (inquiry.h).
+// the lane's header (inquiry.h); what: enum inquiry_what. Number 0 asks for no answer.
 //
 // Temporary. Those marked * have a twin, _TEMPORARY: the block that is freed is the one that the
 // thread's previous event allocated, as far as its address tells.

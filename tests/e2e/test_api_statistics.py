@@ -54,19 +54,60 @@ def test_nobody_counts_without_a_recorder(scratch):
     assert {value for values in found.values() for value in values} == {(0,) * len(FIELDS)}
 
 
+# What peaks.c does in each piece of its work.
+PEAKS = {"nothing": [0], "pairs": [48], "mixed": [3000], "lower": [0], "resized": [1100], "inner": [500],
+         "outer": [600], "early": [150], "late": [50], "begun": [8], "own": [10000, 11000, 12000, 13000],
+         "child": [40], "parent": [60]}
+
+
+def peaks_said(output):
+    """{label: sorted bytes} of what was told, and the labels of what was not."""
+    found, untold = {}, []
+    for line in output.decode().splitlines():
+        label, is_told, value = line.split()
+        if is_told == "1":
+            found.setdefault(label, []).append(int(value))
+        else:
+            untold.append((label, int(value)))
+    return {label: sorted(values) for label, values in found.items()}, untold
+
+
+@pytest.mark.parametrize("options, nursery", [([], "1"), ([], "0"), (["--events"], "1")])
+def test_peaks_within_pieces_of_work(record, options, nursery):
+    recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options,
+                       env={"CAIRN_NURSERY": nursery} if nursery == "0" else None)
+    found, untold = peaks_said(recording.finished.stdout)
+    # Never too low; what another thread freed may count for some milliseconds.
+    elsewhere, = found.pop("freed_elsewhere")
+    assert 1000000 <= elsewhere < 1610000
+    assert found == PEAKS
+    assert untold == [("ended", 0), ("left", 0), ("inherited", 0)]
+
+
+def test_nobody_tells_a_peak_without_a_recorder(scratch):
+    done = subprocess.run([PROGRAMS / "api_peaks"], check=True, capture_output=True, cwd=scratch,
+                          env=environment(), timeout=60)
+    found, untold = peaks_said(done.stdout)
+    assert found == {} and {value for _, value in untold} == {0}
+
+
 def test_asserts_hold_and_the_recording_agrees(record):
     assert_totals(record(PROGRAMS / "api_budget"), truth_of(EXAMPLES / "budget.c"))
 
 
-def test_an_assert_that_fails_says_how_much_it_was(record):
-    recording = record(PROGRAMS / "api_budget", "over", is_compared=False)
+@pytest.mark.parametrize("word, said", [
+    ("over", b": 1 allocations, and at most 0 were to be\n"),
+    ("high", b": 24 bytes held at once, and at most 23 were to be\n")])
+def test_an_assert_that_fails_says_how_much_it_was(record, word, said):
+    recording = record(PROGRAMS / "api_budget", word, is_compared=False)
     assert recording.finished.returncode == -signal.SIGABRT
     assert b"budget.c:" in recording.finished.stderr
-    assert b": 1 allocations, and at most 0 were to be\n" in recording.finished.stderr
+    assert said in recording.finished.stderr
 
 
-def test_an_assert_does_not_fail_without_a_recorder(scratch):
-    done = subprocess.run([PROGRAMS / "api_budget", "over"], check=False, capture_output=True,
+@pytest.mark.parametrize("word", ["over", "high"])
+def test_an_assert_does_not_fail_without_a_recorder(scratch, word):
+    done = subprocess.run([PROGRAMS / "api_budget", word], check=False, capture_output=True,
                           cwd=scratch, env=environment(), timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -78,7 +119,8 @@ def test_the_asserts_compile_without_a_warning(scratch, compiler, language, stan
     source.write_text("#define CAIRN_ASSERTS\n#include <cairn.h>\n#include <stdlib.h>\n"
                       "void probe(void *block);\nvoid probe(void *block)\n{\n"
                       "    cairn_pool_alloc(\"a\", block, 1);\n    cairn_event(\"b\", 2);\n"
-                      "    CAIRN_ASSERT_AT_MOST(live_bytes, 0, free(block));\n}\n")
+                      "    CAIRN_ASSERT_AT_MOST(live_bytes, 0, free(block));\n"
+                      "    CAIRN_ASSERT_PEAK_AT_MOST(1 << 20, free(malloc(1)));\n}\n")
     done = subprocess.run([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
                            "-pedantic", f"-I{ROOT / 'include'}", "-c", "-o", scratch / "probe.o",
                            source], capture_output=True, check=False)
