@@ -11,7 +11,8 @@
 
 enum {
     CHECK_JSON_VERSION = 1,
-    NAME_COLUMNS = 28,
+    NAME_COLUMNS_MIN = 28,
+    NAME_COLUMNS_MAX = 48,
     LINE_COLUMNS = 80,
 };
 
@@ -33,15 +34,27 @@ static void write_details(const char *details, FILE *out)
     (void)fputc('\n', out);
 }
 
-static void write_result(const struct check_result *result, bool use_color, FILE *out)
+// So that the longest name fits, within bounds.
+static size_t name_columns(const struct check_results *results)
+{
+    size_t most = NAME_COLUMNS_MIN;
+    for (size_t i = 0; i < results->items.len; i++) {
+        const size_t columns = screen_columns(strbuf_text(&results->items.items[i].name));
+        most = columns > most ? columns : most;
+    }
+    return most < NAME_COLUMNS_MAX ? most : NAME_COLUMNS_MAX;
+}
+
+static void
+write_result(const struct check_result *result, size_t columns, bool use_color, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    screen_append_cut(&name, strbuf_text(&result->name), NAME_COLUMNS, SCREEN_CUT_MIDDLE);
+    screen_append_cut(&name, strbuf_text(&result->name), columns, SCREEN_CUT_MIDDLE);
     size_t width = screen_columns(strbuf_text(&name));
     (void)fprintf(out, "  %s%-6s%s  %s%*s  %s\n",
                   paint_begin(use_color, result->is_broken ? PAINT_WARNING : PAINT_GOOD),
                   verdict_of(result), paint_end(use_color), strbuf_text(&name),
-                  (int)(NAME_COLUMNS - width), "", strbuf_text(&result->message));
+                  (int)(columns - width), "", strbuf_text(&result->message));
     if (result->details.len > 0) {
         (void)fputc('\n', out);
         write_details(strbuf_text(&result->details), out);
@@ -54,6 +67,7 @@ void check_write_text(const struct check_results *results, bool use_color, FILE 
     screen_append_cut(&title, strbuf_text(&results->title), LINE_COLUMNS, SCREEN_CUT_MIDDLE);
     (void)fprintf(out, "%s%s%s\n", paint_begin(use_color, PAINT_TITLE), strbuf_text(&title),
                   paint_end(use_color));
+    const size_t columns = name_columns(results);
     size_t checks = 0;
     size_t broken = 0;
     bool has_failed = false;
@@ -63,7 +77,7 @@ void check_write_text(const struct check_results *results, bool use_color, FILE 
         checks += !is_program && !result->is_unknown;
         broken += !is_program && result->is_broken;
         has_failed = has_failed || (is_program && result->is_broken);
-        write_result(result, use_color, out);
+        write_result(result, columns, use_color, out);
     }
     const char *paint =
         paint_begin(use_color, broken > 0 || has_failed ? PAINT_WARNING : PAINT_GOOD);

@@ -168,6 +168,10 @@ static MUST_USE enum err check_budget(struct check_results *results,
         strbuf_printf(&result.message, ", +- %s", format_bytes(summary->peak_error_bytes).text);
     }
     sampling_append_mark(&report->profile->recording, &result.message);
+    // A budget of a function that was renamed or inlined away would be kept for ever.
+    if (budget->function != NULL && report->selection.rows.len == 0) {
+        strbuf_append_text(&result.message, "; no stack has such a function");
+    }
     if (result.is_broken && info->has_stacks) {
         TRY(collect(print_report_section, report, info->cost, &result.details));
         TRY(find_place(report, info->cost, &result));

@@ -84,6 +84,25 @@ def test_each_function_has_its_own_budgets(run):
     assert heap.blocks
 
 
+def test_a_budget_of_a_function_that_is_not_there_says_so(run):
+    """It is kept, and may have been misspelt, or the function renamed."""
+    _, path = run
+    said = "; no stack has such a function"
+    done = check("--function", "^prase$", "--max-allocations", "1", "--max-leaked", "0", path)
+    assert done.returncode == 0 and done.stdout.decode().count(said) == 2
+    done = check("--function", "^parse$", "--max-allocations", "1000000", path)
+    assert done.returncode == 0 and said not in done.stdout.decode()
+
+
+def test_names_of_budgets_are_whole(run):
+    _, path = run
+    lines = check("--max-peak", "1GiB", "--function", "^(parse|walk)$", "--max-temporary-share", "100%",
+                  path).stdout.decode().splitlines()
+    name = "max-temporary-share of ^(parse|walk)$"
+    assert f"  ok      {name}  " in lines[2] and lines[1].startswith(f"  ok      {'max-peak':{len(name)}}  ")
+    assert max(map(len, lines)) <= 80
+
+
 def test_those_responsible_are_named(run):
     heap, path = run
     sites = heap.by(lambda b: b.site)
