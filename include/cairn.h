@@ -33,6 +33,11 @@
 #ifndef CAIRN_H
 #define CAIRN_H
 
+/* Whatever warnings a program asks for are about the program. */
+#ifndef CAIRN_SHOW_WARNINGS
+# pragma GCC system_header
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -310,9 +315,12 @@ CAIRN_INLINE int cairn_peak_end(struct cairn_peak *peak, uint64_t *bytes)
 extern "C" {
 #  endif
 
+/* `value` points to 8 bytes, so that no cast stands in the macros below. */
 static inline void cairn_assert_at_most(
-    const char *where, int line, const char *field, long long found, long long most)
+    const char *where, int line, const char *field, const void *value, long long most)
 {
+    long long found;
+    __builtin_memcpy(&found, value, sizeof(found));
     if (found > most) {
         (void)fprintf(stderr, "%s:%d: %lld %s, and at most %lld were to be\n", where, line, found,
                       field, most);
@@ -320,27 +328,26 @@ static inline void cairn_assert_at_most(
     }
 }
 
-#  define CAIRN_ASSERT_AT_MOST(field, most, ...)                                              \
-   do {                                                                                       \
-    struct cairn_scope cairn_scope_;                                                          \
-    struct cairn_stats cairn_spent_;                                                          \
-    (void)cairn_scope_begin(&cairn_scope_, CAIRN_THREAD);                                     \
-    __VA_ARGS__;                                                                              \
-    if (cairn_scope_end(&cairn_scope_, &cairn_spent_)) {                                      \
-     cairn_assert_at_most(__FILE__, __LINE__, #field, (long long)cairn_spent_.field, (most)); \
-    }                                                                                         \
+#  define CAIRN_ASSERT_AT_MOST(field, most, ...)                                    \
+   do {                                                                             \
+    struct cairn_scope cairn_scope_;                                                \
+    struct cairn_stats cairn_spent_;                                                \
+    (void)cairn_scope_begin(&cairn_scope_, CAIRN_THREAD);                           \
+    __VA_ARGS__;                                                                    \
+    if (cairn_scope_end(&cairn_scope_, &cairn_spent_)) {                            \
+     cairn_assert_at_most(__FILE__, __LINE__, #field, &cairn_spent_.field, (most)); \
+    }                                                                               \
    } while (0)
 
-#  define CAIRN_ASSERT_PEAK_AT_MOST(most, ...)                                               \
-   do {                                                                                      \
-    struct cairn_peak cairn_peak_;                                                           \
-    uint64_t cairn_bytes_;                                                                   \
-    (void)cairn_peak_begin(&cairn_peak_);                                                    \
-    __VA_ARGS__;                                                                             \
-    if (cairn_peak_end(&cairn_peak_, &cairn_bytes_)) {                                       \
-     cairn_assert_at_most(__FILE__, __LINE__, "bytes held at once", (long long)cairn_bytes_, \
-                          (most));                                                           \
-    }                                                                                        \
+#  define CAIRN_ASSERT_PEAK_AT_MOST(most, ...)                                              \
+   do {                                                                                     \
+    struct cairn_peak cairn_peak_;                                                          \
+    uint64_t cairn_bytes_;                                                                  \
+    (void)cairn_peak_begin(&cairn_peak_);                                                   \
+    __VA_ARGS__;                                                                            \
+    if (cairn_peak_end(&cairn_peak_, &cairn_bytes_)) {                                      \
+     cairn_assert_at_most(__FILE__, __LINE__, "bytes held at once", &cairn_bytes_, (most)); \
+    }                                                                                       \
    } while (0)
 # endif /* CAIRN_ASSERTS */
 

@@ -112,9 +112,17 @@ def test_an_assert_does_not_fail_without_a_recorder(scratch, word):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+STRICT = {"c": ["-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wcast-qual", "-Wundef"],
+          "c++": ["-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wold-style-cast", "-Wundef"]}
+
+
 @pytest.mark.parametrize("compiler, language, standard", [
     ("gcc", "c", "c99"), ("clang", "c", "c11"), ("g++", "c++", "c++11"), ("clang++", "c++", "c++20")])
-def test_the_asserts_compile_without_a_warning(scratch, compiler, language, standard):
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_the_asserts_compile_without_a_warning(scratch, compiler, language, standard, is_strict):
+    """The usual warnings, of the header itself; or those of a program that asks for many, where what is
+    wrong with the header is none of its business."""
+    options = STRICT[language] if is_strict else ["-DCAIRN_SHOW_WARNINGS"]
     source = scratch / "probe.c"
     source.write_text("#define CAIRN_ASSERTS\n#include <cairn.h>\n#include <stdlib.h>\n"
                       "void probe(void *block);\nvoid probe(void *block)\n{\n"
@@ -122,8 +130,8 @@ def test_the_asserts_compile_without_a_warning(scratch, compiler, language, stan
                       "    CAIRN_ASSERT_AT_MOST(live_bytes, 0, free(block));\n"
                       "    CAIRN_ASSERT_PEAK_AT_MOST(1 << 20, free(malloc(1)));\n}\n")
     done = subprocess.run([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
-                           "-pedantic", f"-I{ROOT / 'include'}", "-c", "-o", scratch / "probe.o",
-                           source], capture_output=True, check=False)
+                           "-pedantic", *options, f"-I{ROOT / 'include'}", "-c", "-o",
+                           scratch / "probe.o", source], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
 
 
