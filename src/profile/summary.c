@@ -3,6 +3,7 @@
 #include "profile/summary.h"
 
 #include "base/compiler.h"
+#include "host/map_u64.h"
 #include "profile/ledger.h"
 
 DEFINE_VEC(flag_vec, uint8_t);
@@ -13,12 +14,19 @@ static bool begins_process(const struct recording *recording, size_t process)
     return recording->processes[process].epoch == 0;
 }
 
-// The thread that an exec went on with is counted in the image where it began.
-static bool begins_thread(const struct recording *recording, size_t thread)
+// The thread that an exec went on with is counted in the first of its images that knows it: an
+// image that never allocated knows none. `known` holds the pids of those counted.
+static MUST_USE enum err
+begins_thread(const struct recording *recording, size_t thread, struct map_u64 *known, bool *out)
 {
     const struct rec_thread *entry = &recording->threads[thread];
     const struct rec_process *process = &recording->processes[entry->process];
-    return process->epoch == 0 || entry->thread_id != process->pid;
+    *out = true;
+    if (entry->thread_id != process->pid) {
+        return ERR_OK;
+    }
+    *out = process->epoch == 0 || map_u64_find(known, process->pid) == NULL;
+    return map_u64_put(known, process->pid, 1);
 }
 
 static uint64_t threads_of(const struct rec_thread *thread)
@@ -26,14 +34,19 @@ static uint64_t threads_of(const struct rec_thread *thread)
     return thread->merged_count > 0 ? thread->merged_count : 1;
 }
 
-static void count_everything(const struct recording *recording, struct summary *summary)
+static MUST_USE enum err count_everything(const struct recording *recording,
+                                          struct summary *summary)
 {
+    CLEANUP(map_u64_release) struct map_u64 known = {0};
     for (size_t i = 0; i < recording->process_count; i++) {
         summary->processes += begins_process(recording, i);
     }
     for (size_t i = 0; i < recording->thread_count; i++) {
-        summary->threads += begins_thread(recording, i) ? threads_of(&recording->threads[i]) : 0;
+        bool begins;
+        TRY(begins_thread(recording, i, &known, &begins));
+        summary->threads += begins ? threads_of(&recording->threads[i]) : 0;
     }
+    return ERR_OK;
 }
 
 static MUST_USE enum err count_selected(const struct selection *selection, struct summary *summary)
@@ -119,7 +132,7 @@ enum err summary_build(const struct selection *selection, struct summary *out)
     if (selection->is_everything) {
         take_recorded_totals(&recording->totals, &summary.costs);
         take_suppressed(selection, &summary.costs);
-        count_everything(recording, &summary);
+        TRY(count_everything(recording, &summary));
     } else {
         TRY(count_selected(selection, &summary));
     }

@@ -163,6 +163,19 @@ def test_children_are_controlled_with_their_parent(scratch):
     assert [p["costs"]["allocations"] for p in child] == [2]
 
 
+def test_the_thread_that_was_first_recorded_after_an_exec_is_one_thread(scratch):
+    """The shell's image has no thread in the recording; the program that it becomes has its."""
+    shell = ["/bin/sh", "-c", f"exec {PROGRAMS / 'obedient'}"]
+    with Conversation(scratch / "c.cairn", ["--start-paused"], shell) as c:
+        c.do("a 10 100")
+        c.ctl("start")
+        c.do("a 2 100")
+        recording = c.end()
+    assert len(recording.report["threads"]) == 1
+    said = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^ +1 process, 1 thread, ", said, re.MULTILINE), said
+
+
 def test_a_recorder_that_does_not_answer_keeps_nobody_from_another(scratch):
     """Not even when so many wait at its socket that there is no room for one more."""
     with Conversation(scratch / "stopped.cairn") as stopped, Conversation(scratch / "c.cairn") as c:
