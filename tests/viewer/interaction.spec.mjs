@@ -195,6 +195,19 @@ describe('keys', () => {
     assert.ok((await viewer.rows('Top-down tree')).some((row) => row.name === 'keep_cache()'));
   });
 
+  it('h opens the heaviest row when nothing is selected, wherever the focus is', async () => {
+    await viewer.open('#/bottom-up?cost=leaked_bytes');
+    const [heaviest] = await viewer.rows('Bottom-up tree');
+    await page.evaluate(() => document.activeElement?.blur?.());
+    await page.keyboard.press('h');
+    await page.waitForFunction(() => document.querySelectorAll('[role=treegrid] [role=row][aria-level="2"]').length > 0);
+    await viewer.idle();
+    const rows = await viewer.rows('Bottom-up tree');
+    assert.deepEqual([rows[0].name, rows[1].level], [heaviest.name, 2]);
+    await page.locator('#filter-text').press('h');
+    assert.equal(await page.locator('#filter-text').inputValue(), 'h');
+  });
+
   it('Enter leads from a tree to caller and callee', async () => {
     await viewer.open('#/bottom-up?function=churn&cost=temporary');
     const table = await viewer.table('Bottom-up tree');

@@ -207,7 +207,7 @@ export function FunctionsView(): JSX.Element {
           {(answer) => <AllFunctions answer={answer} address={address} />}
         </Pane>
       </div>
-      <div class="functions-one">
+      <div class={address.fn === '' ? 'functions-none' : 'functions-one'}>
         <Detail address={address} />
       </div>
     </div>

@@ -6,6 +6,7 @@ import { inReport } from '../api/report-file';
 import type { ViewId } from '../state/address';
 import { go, resetFilter, setHelp } from '../state/app-state';
 import { useAppState, useAsk } from '../state/hooks';
+import { onKeyOutsideFields } from '../state/keys';
 import { followRecording } from '../state/live';
 import { applyTheme, readTheme, type Theme } from '../state/theme';
 import { ChartsView } from './charts';
@@ -123,38 +124,26 @@ function Tabs(props: { readonly view: ViewId }): JSX.Element {
   );
 }
 
-/** Keys that hold everywhere but in text fields. */
-function useKeys(): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const { target } = event;
-      const isTyping = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
-      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) {
-        return;
-      }
-      const entry = ENTRIES[Number(event.key) - 1];
-      if (event.key === '?') {
-        setHelp(true);
-      } else if (event.key === '/') {
-        document.getElementById('filter-text')?.focus();
-      } else if (event.key === 'x') {
-        resetFilter();
-      } else if (entry !== undefined) {
-        go({ view: entry.id });
-      } else {
-        return;
-      }
-      event.preventDefault();
-    };
-    window.addEventListener('keydown', onKey);
-    return () => window.removeEventListener('keydown', onKey);
-  }, []);
+function takeKey(key: string): boolean {
+  const entry = ENTRIES[Number(key) - 1];
+  if (key === '?') {
+    setHelp(true);
+  } else if (key === '/') {
+    document.getElementById('filter-text')?.focus();
+  } else if (key === 'x') {
+    resetFilter();
+  } else if (entry !== undefined) {
+    go({ view: entry.id });
+  } else {
+    return false;
+  }
+  return true;
 }
 
 export function Shell(): JSX.Element {
   const { address, help, notice } = useAppState();
   const asked = useAsk('meta', {}, metaAnswer);
-  useKeys();
+  useEffect(() => onKeyOutsideFields(takeKey), []);
   const isRunning = asked.value?.state === 'running' && !inReport();
   useEffect(() => (isRunning ? followRecording() : undefined), [isRunning]);
   const entry = ENTRIES.find((candidate) => candidate.id === address.view) ?? ENTRIES[0];

@@ -13,7 +13,7 @@ export interface LoadedTree {
   readonly error: AppError | null;
   readonly busy: boolean;
   readonly toggle: (id: number, open: boolean) => void;
-  /** Opens the heaviest child of the heaviest child, down to where it branches for good; gives the last. */
+  /** Opens the heaviest child of the heaviest child, down to where it branches; of all, the heaviest in any case. */
   readonly openHotPath: (id: number, cost: string) => void;
   readonly question: string;
   /** What the server was asked for last. */
@@ -25,6 +25,8 @@ export interface LoadedTree {
 /** A path is hot while its heaviest child holds this part of it. */
 const HOT_SHARE = 0.5;
 const MAX_HOT_STEPS = 200;
+/** The node whose children are the rows of the first level. */
+const ROOT = 0;
 
 function hang(tree: PartialTree, answer: Tree): PartialTree {
   return hangIn(
@@ -76,7 +78,7 @@ class TreeLoader {
     if (this.state.tree.children.has(id)) {
       return true;
     }
-    const asked = { ...this.params, root: id === 0 ? '' : String(id), depth: '1', limit: '0' };
+    const asked = { ...this.params, root: id === ROOT ? '' : String(id), depth: '1', limit: '0' };
     this.set({ target: targetOf('tree', asked) });
     countWaiting(1);
     const result = await ask('tree', asked, treeAnswer, this.abort.signal);
@@ -106,7 +108,8 @@ class TreeLoader {
       const heaviest = tree.children.get(id)?.[0];
       const total = tree.nodes.get(id)?.total[cost] ?? this.state.selection?.totals[cost] ?? 0;
       const next = heaviest === undefined ? undefined : tree.nodes.get(heaviest);
-      if (next === undefined || (next.total[cost] ?? 0) < total * HOT_SHARE || total === 0) {
+      const isHot = id === ROOT || (next?.total[cost] ?? 0) >= total * HOT_SHARE;
+      if (next === undefined || !isHot || total === 0) {
         return;
       }
       id = next.id;
@@ -125,7 +128,7 @@ export function useTree(params: Readonly<Record<string, string>>): LoadedTree {
     const own = new TreeLoader(params, question, setState);
     loader.current = own;
     setBusy(true);
-    void own.load(0).then(() => {
+    void own.load(ROOT).then(() => {
       if (loader.current === own) {
         setBusy(false);
       }

@@ -6,6 +6,7 @@ import { visibleRows, type TreeNode } from '../model/tree-rows';
 import { filterParams, isMoment, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
+import { onKeyOutsideFields } from '../state/keys';
 import { CodeText, openFunction } from './parts/code-label';
 import { CostSelect } from './parts/controls';
 import { CostCell } from './parts/cost-cell';
@@ -76,6 +77,7 @@ function TreeTable(props: {
       onToggle={(row, open) => loaded.toggle(idAt(row), open)}
       parentOf={(row) => rows.findIndex((candidate) => candidate.id === node(row)?.parent)}
       {...(loaded.busy ? { empty: 'One moment…' } : {})}
+      {...(loaded.error === null ? {} : { empty: 'No answer.' })}
     />
   );
 }
@@ -95,18 +97,12 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
   const [selected, setSelected] = useState(-1);
   useEffect(() => setSelected(-1), [loaded.question]);
   const hot = (): void => loaded.openHotPath(Math.max(selected, 0), address.cost);
+  useEffect(() => onKeyOutsideFields((key) => (key === 'h' ? (hot(), true) : false)));
   return (
-    <div
-      class="view"
-      onKeyDown={(event) => {
-        if (event.key === 'h' && !(event.target instanceof HTMLInputElement)) {
-          hot();
-        }
-      }}
-    >
+    <div class="view">
       <div class="toolbar" role="toolbar" aria-label="Tree">
         <CostSelect value={address.cost} costs={ALL_COSTS} onChange={(cost) => go({ cost })} />
-        <button type="button" onClick={hot} title="Follow the heaviest child as long as it holds half (h)">
+        <button type="button" onClick={hot} title="Open the heaviest child, and its heaviest as long as it holds half (h)">
           Open hot path
         </button>
         <button

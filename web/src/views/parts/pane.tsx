@@ -18,7 +18,7 @@ export function Failure(props: { readonly label: string; readonly error: AppErro
   const { error } = props;
   return (
     <Notice bad={error.code !== 'cancelled'}>
-      {`${props.label}: ${error.message}. `}
+      {`${props.label}: ${error.message}${/[.?!]$/.test(error.message) ? '' : '.'} `}
       {error.code === 'invalid' ? null : (
         <button type="button" onClick={props.onAgain}>
           Ask again
