@@ -48,7 +48,22 @@ gate_check(struct http *http, struct MHD_Connection *connection, const char *tar
     return verdict;
 }
 
-enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict)
+// For a person who opened an old address, or one without its token.
+static enum MHD_Result send_no_token_page(struct MHD_Connection *connection)
+{
+    static const char page[] =
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>cairn</title>"
+        "<h1>This address has no valid access token</h1>"
+        "<p>Open the address that <code>cairn analyze</code> printed. "
+        "Its token is new each time it starts.</p></html>\n";
+    static const struct reply reply = {
+        .status = MHD_HTTP_UNAUTHORIZED, .type = "text/html; charset=utf-8", .cache = "no-store"};
+    return reply_send_static(connection, &reply,
+                             (struct bytes){(const uint8_t *)page, sizeof(page) - 1});
+}
+
+enum MHD_Result
+gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict, const char *target)
 {
     enum {
         MISDIRECTED = 421 // newer than the library's names
@@ -61,6 +76,9 @@ enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdi
         return reply_refuse(connection, MHD_HTTP_FORBIDDEN, ERR_PERMISSION,
                             "requests of other sites are not answered");
     case ACCESS_NO_TOKEN:
+        if (target_has_path(target, "/")) {
+            return send_no_token_page(connection);
+        }
         return reply_refuse(connection, MHD_HTTP_UNAUTHORIZED, ERR_PERMISSION,
                             "open the address that cairn printed: it holds the access token");
     case ACCESS_GRANTED:

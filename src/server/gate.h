@@ -14,5 +14,7 @@ void gate_find_token(const char *target, struct access_token *out);
 enum access_verdict
 gate_check(struct http *http, struct MHD_Connection *connection, const char *target, bool is_write);
 
-// Says why not. `verdict` is not ACCESS_GRANTED.
-enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict);
+// Says why not; to who opened the page without its token, as a page. `verdict` is not
+// ACCESS_GRANTED.
+enum MHD_Result
+gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict, const char *target);

@@ -171,7 +171,7 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     }
     enum access_verdict verdict = gate_check(http, connection, target, method != METHOD_READ);
     if (verdict != ACCESS_GRANTED) {
-        return gate_refuse(connection, verdict);
+        return gate_refuse(connection, verdict, target);
     }
     bool is_baseline = target_has_path(target, baseline_path);
     if (is_baseline && method != METHOD_PUT && method != METHOD_DELETE) {

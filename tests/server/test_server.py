@@ -37,6 +37,16 @@ def test_nothing_is_answered_without_the_token(server):
     assert server.ask(f"/api/v1/meta?token={server.token}", with_token=False).status == 200
 
 
+def test_an_old_address_leads_to_a_page_that_says_so(server):
+    for target in ("/", "/?token=" + "0" * 32):
+        answer = server.ask(target, with_token=False)
+        assert answer.headers["content-type"] == "text/html; charset=utf-8", target
+        assert b"<code>cairn analyze</code>" in answer.raw and b"<script" not in answer.raw
+        assert "set-cookie" not in answer.headers
+    scripts = server.ask("/api/v1/meta", with_token=False)
+    assert scripts.headers["content-type"] == "application/json"
+
+
 @pytest.mark.parametrize("host, status", [
     ("127.0.0.1:{port}", 200), ("localhost:{port}", 200), ("localhost:9", 200), ("[::1]", 200),
     ("evil.example:{port}", 421), ("127.0.0.1.evil.example", 421), ("", 421),
