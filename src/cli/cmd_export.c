@@ -132,10 +132,10 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
     if (fields->moment != NULL && (exporter->uses & EXPORT_USES_MOMENT) == 0) {
         return err_set(info, ERR_INVALID, "--at: %s does not ask for a moment", exporter->name);
     }
-    if (filter_words_cut_blocks(&fields->filter) && (exporter->uses & EXPORT_USES_SERIES) != 0) {
+    if (fields->filter.lifetimes.is_set && (exporter->uses & EXPORT_USES_SERIES) != 0) {
         return err_set(info, ERR_INVALID,
-                       "--to %s is a series over time, which --time, --size and --lifetime cannot "
-                       "cut",
+                       "--lifetime: %s is a series over time, and a recording does not say when "
+                       "blocks of one lifetime were allocated",
                        exporter->name);
     }
     if (filter_words_cut(&fields->filter) && (exporter->uses & EXPORT_USES_EVENTS) != 0) {

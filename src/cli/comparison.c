@@ -92,8 +92,9 @@ static MUST_USE enum err compare(struct comparison *comparison,
     TRY(per->is_second ? check_run_lengths(profiles, info) : ERR_OK);
     struct diff_units units = {.sides = {1, 1}};
     if (per->is_set) {
-        units =
-            per->is_second ? diff_run_lengths(profiles[SIDE_NEW], profiles[SIDE_OLD]) : per->units;
+        units = per->is_second ? diff_run_lengths(&comparison->selections[SIDE_NEW],
+                                                  &comparison->selections[SIDE_OLD])
+                               : per->units;
     }
     enum err problem = code_union_build(profiles[SIDE_NEW], profiles[SIDE_OLD], &comparison->code);
     if (problem == ERR_OK) {

@@ -128,16 +128,11 @@ enum err filter_words_check(const struct filter_words *words, struct err_info *i
     return ERR_OK;
 }
 
-bool filter_words_cut_blocks(const struct filter_words *words)
-{
-    return words->time.is_set || words->sizes.is_set || words->lifetimes.is_set;
-}
-
 bool filter_words_cut(const struct filter_words *words)
 {
-    return filter_words_cut_blocks(words) || words->function != NULL || words->file != NULL ||
-           words->module != NULL || words->thread != NULL || words->classes != NULL ||
-           words->pid != 0;
+    return words->time.is_set || words->sizes.is_set || words->lifetimes.is_set ||
+           words->function != NULL || words->file != NULL || words->module != NULL ||
+           words->thread != NULL || words->classes != NULL || words->pid != 0;
 }
 
 static MUST_USE enum err

@@ -56,9 +56,6 @@ extern const struct option_spec filter_option_specs[FILTER_OPTION_COUNT];
 // What can be said without a recording: ERR_INVALID with a sentence.
 enum err filter_words_check(const struct filter_words *words, struct err_info *info) MUST_USE;
 
-// Whether any of them restricts which blocks of a stack count, rather than which stacks.
-bool filter_words_cut_blocks(const struct filter_words *words);
-
 // Whether any of them restricts what is counted.
 bool filter_words_cut(const struct filter_words *words);
 

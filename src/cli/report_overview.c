@@ -92,9 +92,9 @@ print_bytes_total(const struct report *report, FILE *out, const char *name, uint
     (void)fprintf(out, "  %s bytes", format_count(bytes).text);
 }
 
-static struct human format_rate(uint64_t count, uint64_t runtime_ms)
+static struct human format_rate(uint64_t count, uint64_t length_ms)
 {
-    return format_count(runtime_ms > 0 ? (uint64_t)((double)count * 1000 / (double)runtime_ms) : 0);
+    return format_count(length_ms > 0 ? (uint64_t)((double)count * 1000 / (double)length_ms) : 0);
 }
 
 // A line that says so where a figure would be; returns whether there is none.
@@ -134,9 +134,9 @@ static void print_allocation_totals(const struct report *report, FILE *out)
     const uint64_t *values = summary->costs.values;
     if (!print_unknown(report, out, "allocations", COST_ALLOCATIONS)) {
         print_total(report, out, "allocations", format_count(values[COST_ALLOCATIONS]));
-        if (summary->runtime_ms > 0) {
+        if (summary->counted_ms > 0) {
             (void)fprintf(out, "  %s a second",
-                          format_rate(values[COST_ALLOCATIONS], summary->runtime_ms).text);
+                          format_rate(values[COST_ALLOCATIONS], summary->counted_ms).text);
         }
         (void)fprintf(out, "\n");
     }

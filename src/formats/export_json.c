@@ -8,9 +8,9 @@
 #include "formats/export_formats.h"
 #include "host/json_writer.h"
 #include "profile/adhoc.h"
+#include "profile/cut_timeline.h"
 #include "profile/profile_json.h"
 #include "profile/summary.h"
-#include "profile/timeline.h"
 
 enum {
     EXPORT_JSON_VERSION = 1
@@ -163,21 +163,27 @@ static void write_rows(struct json_writer *w, const struct export_view *view)
 }
 
 // A cost of a slice under its name, null if it is not known.
-static void
-key_cost(struct json_writer *w, const struct selection *selection, enum cost cost, uint64_t value)
+static void u64_or_null(struct json_writer *w, bool is_known, uint64_t value)
 {
-    json_key(w, cost_get_info(cost)->key);
-    if (profile_knows(selection->profile, cost)) {
+    if (is_known) {
         json_u64(w, value);
     } else {
         json_null(w);
     }
 }
 
+static void
+key_cost(struct json_writer *w, const struct selection *selection, enum cost cost, uint64_t value)
+{
+    bool is_known = profile_knows(selection->profile, cost) && cut_timeline_is_known(selection);
+    json_key(w, cost_get_info(cost)->key);
+    u64_or_null(w, is_known, value);
+}
+
 static MUST_USE enum err write_timeline(struct json_writer *w, const struct selection *selection)
 {
-    CLEANUP(timeline_release) struct timeline timeline = {0};
-    TRY(timeline_build(selection, &timeline));
+    CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
+    TRY(cut_timeline_build(selection, &timeline));
     json_key_u64(w, "slice_ms", timeline.slice_ms);
     json_key(w, "slices");
     json_begin_array(w);
@@ -189,7 +195,8 @@ static MUST_USE enum err write_timeline(struct json_writer *w, const struct sele
         key_cost(w, selection, COST_FREES, point->frees);
         key_cost(w, selection, COST_FREED_BYTES, point->freed_bytes);
         key_cost(w, selection, COST_TEMPORARY, point->temporary);
-        json_key_u64(w, "live_bytes", point->live_bytes);
+        json_key(w, "live_bytes");
+        u64_or_null(w, cut_timeline_is_known(selection), point->live_bytes);
         json_end_object(w);
     }
     json_end_array(w);

@@ -19,7 +19,7 @@
 #include "base/compiler.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
-#include "profile/timeline.h"
+#include "profile/cut_timeline.h"
 
 enum {
     THRESHOLD_DIVISOR = 100, // a line for what holds at least 1 %
@@ -167,28 +167,44 @@ static void print_plain(struct massif *m, size_t number, uint64_t time_ms, uint6
     (void)fprintf(m->out, "heap_tree=empty\n");
 }
 
-static MUST_USE enum err print_snapshots(struct massif *m, const struct timeline *timeline)
+// When a part of the run had its peak, and when it ended.
+struct moments {
+    uint64_t peak_ms;
+    uint64_t end_ms;
+};
+
+static struct moments moments_of(const struct export_view *view)
 {
-    const struct recording *recording = &m->profile->recording;
+    const struct recording *recording = &view->profile->recording;
     uint64_t peak_ms = recording->totals.peak_time_ms;
     uint64_t end_ms = recording->meta.runtime_ms > peak_ms ? recording->meta.runtime_ms : peak_ms;
+    if (!view->filter->has_range) {
+        return (struct moments){.peak_ms = peak_ms, .end_ms = end_ms};
+    }
+    return (struct moments){.peak_ms = time_range_peak_ms(recording, view->selection.range),
+                            .end_ms = time_range_end_ms(recording, view->selection.range)};
+}
+
+static MUST_USE enum err
+print_snapshots(struct massif *m, const struct cut_timeline *timeline, struct moments moments)
+{
     size_t number = 0;
     bool is_peak_printed = false;
-    print_plain(m, number++, 0, 0);
-    for (size_t i = 0; i < timeline->points.len; i++) {
+    print_plain(m, number++, timeline->first * timeline->slice_ms, timeline->before_bytes);
+    for (size_t i = timeline->first; i < timeline->end; i++) {
         uint64_t time_ms = (i + 1) * timeline->slice_ms;
-        if (!is_peak_printed && time_ms > peak_ms) {
-            TRY(print_detailed(m, number++, peak_ms, COST_PEAK_BYTES, "peak"));
+        if (!is_peak_printed && time_ms > moments.peak_ms) {
+            TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
             is_peak_printed = true;
         }
-        if (time_ms < end_ms) {
+        if (time_ms < moments.end_ms) {
             print_plain(m, number++, time_ms, timeline->points.items[i].live_bytes);
         }
     }
     if (!is_peak_printed) {
-        TRY(print_detailed(m, number++, peak_ms, COST_PEAK_BYTES, "peak"));
+        TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
     }
-    return print_detailed(m, number, end_ms, COST_LEAKED_BYTES, "detailed");
+    return print_detailed(m, number, moments.end_ms, COST_LEAKED_BYTES, "detailed");
 }
 
 static enum err write_massif(const struct export_view *view, FILE *out)
@@ -197,17 +213,18 @@ static enum err write_massif(const struct export_view *view, FILE *out)
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     TRY(call_tree_build(&view->selection, CALL_TREE_BOTTOM_UP, CALL_TREE_BY_LOCATION, &tree));
     TRY(call_tree_add_up(&tree));
-    CLEANUP(timeline_release) struct timeline timeline = {0};
-    TRY(timeline_build(&view->selection, &timeline));
+    CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
+    TRY(cut_timeline_build(&view->selection, &timeline));
     CLEANUP(massif_release)
     struct massif m = {.profile = profile, .tree = &tree, .out = out};
-    strbuf_append_text(&m.line, "desc: recorded by cairn\ncmd: ");
+    strbuf_printf(&m.line, "desc: recorded by cairn%s\ncmd: ",
+                  costs_any(&view->selection.estimated) ? "; in part an estimate" : "");
     clean_append(&m.line, profile_string(profile, profile->recording.meta.command_line), rule);
     strbuf_append_text(&m.line, "\ntime_unit: ms\n");
     TRY(strbuf_result(&m.line));
     (void)fputs(strbuf_text(&m.line), out);
     strbuf_clear(&m.line);
-    return print_snapshots(&m, &timeline);
+    return print_snapshots(&m, &timeline, moments_of(view));
 }
 
 const struct exporter exporter_massif = {

@@ -13,34 +13,25 @@
 #include "base/compiler.h"
 #include "formats/export_formats.h"
 #include "host/json_writer.h"
-#include "host/map_u64.h"
 #include "profile/code_union.h"
+#include "profile/cut_timeline.h"
 #include "profile/marks.h"
-#include "profile/timeline.h"
 
 enum {
     US_PER_MS = 1000,
     MS_PER_SECOND = 1000,
 };
 
-// What one process did in one slice.
-struct step {
-    uint64_t key; // process << 32 | slice
-    struct timeline_point point;
-};
-
-DEFINE_VEC(step_vec, struct step);
-
 struct perfetto {
     const struct export_view *view;    // borrowed
     const struct recording *recording; // borrowed
     struct json_writer w;
-    struct step_vec steps; // owned
+    struct u32_vec rows; // owned; of the selection, by process
 };
 
 static void perfetto_release(struct perfetto *p)
 {
-    step_vec_release(&p->steps);
+    u32_vec_release(&p->rows);
 }
 
 static void begin_event(struct perfetto *p, const char *phase, uint32_t process, uint64_t time_ms)
@@ -67,72 +58,91 @@ static void write_counter(struct perfetto *p,
     json_end_object(&p->w);
 }
 
-static int compare_steps(const void *left, const void *right)
+static uint32_t process_of(const struct recording *recording, uint32_t row)
 {
-    const struct step *a = left;
-    const struct step *b = right;
-    return (a->key > b->key) - (a->key < b->key);
+    return recording->threads[recording->rows[row].thread].process;
 }
 
-// The cells of the selected rows, added up by process and slice, in this order.
-static MUST_USE enum err collect_steps(struct perfetto *p)
+static int by_process(const void *left, const void *right, void *context)
 {
-    CLEANUP(map_u64_release) struct map_u64 index = {0};
+    const struct recording *recording = ((const struct perfetto *)context)->recording;
+    uint32_t one = *(const uint32_t *)left;
+    uint32_t other = *(const uint32_t *)right;
+    uint32_t one_process = process_of(recording, one);
+    uint32_t other_process = process_of(recording, other);
+    return one_process != other_process
+               ? (one_process > other_process) - (one_process < other_process)
+               : (one > other) - (one < other);
+}
+
+static MUST_USE enum err sort_rows(struct perfetto *p)
+{
     const struct u32_vec *rows = &p->view->selection.rows;
-    size_t at = 0; // rows and cells are both sorted by row
-    for (size_t i = 0; i < p->recording->cell_count; i++) {
-        const struct rec_cell *cell = &p->recording->cells[i];
-        while (at < rows->len && rows->items[at] < cell->row) {
-            at++;
-        }
-        if (at == rows->len || rows->items[at] != cell->row) {
-            continue;
-        }
-        uint32_t thread = p->recording->rows[cell->row].thread;
-        struct step step = {.key = (uint64_t)p->recording->threads[thread].process << 32 |
-                                   cell->slice};
-        uint32_t *known = map_u64_find(&index, step.key);
-        uint32_t place = known != NULL ? *known : (uint32_t)p->steps.len;
-        if (known == NULL) {
-            TRY(map_u64_put(&index, step.key, place));
-            TRY(step_vec_push(&p->steps, step));
-        }
-        timeline_point_add(&p->steps.items[place].point, cell);
+    TRY(u32_vec_reserve(&p->rows, rows->len));
+    for (size_t i = 0; i < rows->len; i++) {
+        TRY(u32_vec_push(&p->rows, rows->items[i]));
     }
-    if (p->steps.len > 0) {
-        qsort(p->steps.items, p->steps.len, sizeof(struct step), compare_steps);
+    if (rows->len > 0) {
+        qsort_r(p->rows.items, p->rows.len, sizeof(p->rows.items[0]), by_process, p);
     }
     return ERR_OK;
 }
 
-static void write_step(struct perfetto *p, const struct step *step, bool is_alone)
+static bool is_empty(const struct timeline_point *point)
 {
-    uint32_t process = (uint32_t)(step->key >> 32);
-    uint64_t slice_ms = p->recording->slice_ms;
-    uint64_t start_ms = (uint32_t)step->key * slice_ms;
-    if (selection_knows(&p->view->selection, COST_ALLOCATIONS)) {
-        double rate = (double)step->point.allocations * MS_PER_SECOND / (double)slice_ms;
-        write_counter(p, process, start_ms, "allocations", "per second", rate);
-        if (is_alone) {
-            write_counter(p, process, start_ms + slice_ms, "allocations", "per second", 0);
-        }
-    }
-    write_counter(p, process, start_ms + slice_ms, "heap", "bytes", (double)step->point.live_bytes);
+    return point->allocations == 0 && point->allocated_bytes == 0 && point->frees == 0 &&
+           point->freed_bytes == 0;
 }
 
-static void write_steps(struct perfetto *p)
+// What a process did in a slice. A rate of nothing is written once, behind the last that was not.
+static void write_slice(struct perfetto *p,
+                        uint32_t process,
+                        const struct cut_timeline *timeline,
+                        uint32_t slice)
 {
-    struct step *steps = p->steps.items;
-    uint64_t live_bytes = 0;
-    for (size_t i = 0; i < p->steps.len; i++) {
-        struct timeline_point *point = &steps[i].point;
-        bool is_first = i == 0 || steps[i - 1].key >> 32 != steps[i].key >> 32;
-        bool is_alone = i + 1 == p->steps.len || steps[i + 1].key != steps[i].key + 1;
-        live_bytes = (is_first ? 0 : live_bytes) + point->allocated_bytes;
-        live_bytes -= point->freed_bytes < live_bytes ? point->freed_bytes : live_bytes;
-        point->live_bytes = live_bytes;
-        write_step(p, &steps[i], is_alone);
+    const struct timeline_point *point = &timeline->points.items[slice];
+    uint64_t slice_ms = timeline->slice_ms;
+    uint64_t end_ms = (slice + UINT64_C(1)) * slice_ms;
+    if (is_empty(point)) {
+        return;
     }
+    if (selection_knows(&p->view->selection, COST_ALLOCATIONS)) {
+        double rate = (double)point->allocations * MS_PER_SECOND / (double)slice_ms;
+        write_counter(p, process, slice * slice_ms, "allocations", "per second", rate);
+        if (slice + 1 == timeline->end || is_empty(point + 1)) {
+            write_counter(p, process, end_ms, "allocations", "per second", 0);
+        }
+    }
+    write_counter(p, process, end_ms, "heap", "bytes", (double)point->live_bytes);
+}
+
+static MUST_USE enum err
+write_process(struct perfetto *p, uint32_t process, const uint32_t *rows, size_t count)
+{
+    CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
+    TRY(cut_timeline_of_rows(&p->view->selection, rows, count, &timeline));
+    if (timeline.before_bytes > 0) {
+        write_counter(p, process, timeline.first * timeline.slice_ms, "heap", "bytes",
+                      (double)timeline.before_bytes);
+    }
+    for (uint32_t slice = timeline.first; slice < timeline.end; slice++) {
+        write_slice(p, process, &timeline, slice);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_processes(struct perfetto *p)
+{
+    const uint32_t *rows = p->rows.items;
+    size_t first = 0;
+    for (size_t i = 1; i <= p->rows.len; i++) {
+        uint32_t process = process_of(p->recording, rows[first]);
+        if (i == p->rows.len || process_of(p->recording, rows[i]) != process) {
+            TRY(write_process(p, process, rows + first, i - first));
+            first = i;
+        }
+    }
+    return ERR_OK;
 }
 
 static void write_names(struct perfetto *p)
@@ -157,18 +167,30 @@ static void write_ends(struct perfetto *p)
     for (uint32_t i = 0; i < p->recording->process_count; i++) {
         uint64_t end_ms = p->recording->processes[i].end_ms; // 0: not known
         uint64_t slice = end_ms / p->recording->slice_ms;
-        if (end_ms > 0 && slice + 1 < p->recording->slice_count) {
+        bool is_inside =
+            slice >= p->view->selection.range.first && slice + 1 < p->view->selection.range.end;
+        if (end_ms > 0 && is_inside) {
             write_counter(p, i, (slice + 1) * p->recording->slice_ms, "heap", "bytes", 0);
         }
     }
+}
+
+// Whether a moment is within the range that was asked for. The run may be longer than its slices.
+static bool is_shown(const struct perfetto *p, uint64_t time_ms)
+{
+    struct time_range range = p->view->selection.range;
+    uint64_t slice = time_ms / p->recording->slice_ms;
+    return slice >= range.first && (slice < range.end || range.end == p->recording->slice_count);
 }
 
 static void write_resident(struct perfetto *p)
 {
     for (size_t i = 0; i < p->recording->rss_sample_count; i++) {
         const struct rec_rss_sample *sample = &p->recording->rss_samples[i];
-        write_counter(p, sample->process, sample->time_ms, "resident", "bytes",
-                      (double)sample->rss_bytes);
+        if (is_shown(p, sample->time_ms)) {
+            write_counter(p, sample->process, sample->time_ms, "resident", "bytes",
+                          (double)sample->rss_bytes);
+        }
     }
 }
 
@@ -177,6 +199,9 @@ static void write_marks(struct perfetto *p)
     for (size_t i = 0; i < p->recording->mark_count; i++) {
         const struct rec_mark *mark = &p->recording->marks[i];
         const char *text = profile_string(p->view->profile, mark->text);
+        if (!is_shown(p, mark->time_ms)) {
+            continue;
+        }
         json_begin_object(&p->w);
         json_key_string(&p->w, "ph", "i");
         json_key_string(&p->w, "s", "g"); // across all processes
@@ -192,14 +217,14 @@ static enum err write_perfetto(const struct export_view *view, FILE *out)
 {
     CLEANUP(perfetto_release)
     struct perfetto p = {.view = view, .recording = &view->profile->recording};
-    TRY(collect_steps(&p));
+    TRY(sort_rows(&p));
     json_to_stream(&p.w, out, JSON_COMPACT);
     json_begin_object(&p.w);
     json_key_string(&p.w, "displayTimeUnit", "ms");
     json_key(&p.w, "traceEvents");
     json_begin_array(&p.w);
     write_names(&p);
-    write_steps(&p);
+    TRY(write_processes(&p));
     write_ends(&p);
     write_resident(&p);
     write_marks(&p);

@@ -15,9 +15,9 @@
 #include "formats/export_formats.h"
 #include "formats/sqlite_schema.h"
 #include "profile/adhoc.h"
+#include "profile/cut_timeline.h"
 #include "profile/profile_json.h"
 #include "profile/summary.h"
-#include "profile/timeline.h"
 
 enum {
     RUN_ENTRIES = 14
@@ -36,11 +36,11 @@ struct source {
     const struct profile *profile;  // borrowed
     const struct recording *recording;
     struct run_entry run[RUN_ENTRIES];
-    struct timeline timeline; // owned
-    struct adhoc_list adhoc;  // owned
-    struct u32_vec framed;    // owned; by frame of `adhoc`: whose it is
-    struct u32_vec row_marks; // owned; by row of the recording: 1 if it was selected
-    struct strbuf scratch;    // owned
+    struct cut_timeline timeline; // owned
+    struct adhoc_list adhoc;      // owned
+    struct u32_vec framed;        // owned; by frame of `adhoc`: whose it is
+    struct u32_vec row_marks;     // owned; by row of the recording: 1 if it was selected
+    struct strbuf scratch;        // owned
 };
 
 // One INSERT being filled: values are given from left to right.
@@ -219,17 +219,32 @@ static bool fill_row(struct values *values, size_t i)
 
 static bool fill_slice(struct values *values, size_t i)
 {
-    const struct timeline *timeline = &values->source->timeline;
+    const struct cut_timeline *timeline = &values->source->timeline;
     const struct timeline_point *point = &timeline->points.items[i];
     put(values, i);
     put(values, i * timeline->slice_ms);
     put(values, (i + 1) * timeline->slice_ms);
-    put_cost(values, COST_ALLOCATIONS, point->allocations);
-    put_cost(values, COST_ALLOCATED_BYTES, point->allocated_bytes);
-    put_cost(values, COST_FREES, point->frees);
-    put_cost(values, COST_FREED_BYTES, point->freed_bytes);
-    put_cost(values, COST_TEMPORARY, point->temporary);
-    put(values, point->live_bytes);
+    const struct {
+        enum cost cost;
+        uint64_t value;
+    } columns[] = {{COST_ALLOCATIONS, point->allocations},
+                   {COST_ALLOCATED_BYTES, point->allocated_bytes},
+                   {COST_FREES, point->frees},
+                   {COST_FREED_BYTES, point->freed_bytes},
+                   {COST_TEMPORARY, point->temporary}};
+    bool is_known = cut_timeline_is_known(&values->source->view->selection);
+    for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
+        if (is_known) {
+            put_cost(values, columns[c].cost, columns[c].value);
+        } else {
+            put_null(values);
+        }
+    }
+    if (is_known) {
+        put(values, point->live_bytes);
+    } else {
+        put_null(values);
+    }
     return true;
 }
 
@@ -448,7 +463,7 @@ static MUST_USE enum err collect_adhoc(struct source *source)
 static MUST_USE enum err source_collect(struct source *source)
 {
     TRY(collect_adhoc(source));
-    TRY(timeline_build(&source->view->selection, &source->timeline));
+    TRY(cut_timeline_build(&source->view->selection, &source->timeline));
     TRY(collect_run(source));
     TRY(u32_vec_resize(&source->row_marks, source->recording->row_count));
     memset(source->row_marks.items, 0, source->row_marks.len * sizeof(source->row_marks.items[0]));
@@ -460,7 +475,7 @@ static MUST_USE enum err source_collect(struct source *source)
 
 static void source_release(struct source *source)
 {
-    timeline_release(&source->timeline);
+    cut_timeline_release(&source->timeline);
     adhoc_release(&source->adhoc);
     u32_vec_release(&source->framed);
     u32_vec_release(&source->row_marks);

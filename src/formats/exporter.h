@@ -52,7 +52,7 @@ struct export_view {
 enum export_uses {
     EXPORT_USES_COST = 1 << 0,   // --cost means something to it
     EXPORT_USES_MOMENT = 1 << 1, // --at does
-    EXPORT_USES_SERIES = 1 << 2, // it is a series over time, of whole stacks
+    EXPORT_USES_SERIES = 1 << 2, // it is a series over time
     EXPORT_USES_SLICES = 1 << 3, // and nothing without one
     EXPORT_USES_EVENTS = 1 << 4, // it is of the events that the program reported, and nothing else
 };

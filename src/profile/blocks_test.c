@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "host/strbuf.h"
+#include "profile/cut_timeline.h"
 #include "profile/growth.h"
 #include "profile/histogram.h"
 #include "profile/time_range.h"
@@ -304,6 +305,101 @@ static void a_time_range_counts_blocks_by_birth_and_death(void **state)
                 expect_equal(cost_get_info((enum cost)cost)->key, from * 100 + to, got.values[cost],
                              wanted.values[cost]);
             }
+        }
+    }
+}
+
+// What the blocks of a range did in one slice of it, and what they held at its end.
+static struct timeline_point
+count_slice(const struct model *model, struct time_range range, unsigned slice)
+{
+    struct timeline_point point = {0};
+    for (size_t i = 0; i < model->count; i++) {
+        const struct block *block = &model->blocks[i];
+        if ((class_of(block, range.first, range.end) & range.classes) == 0) {
+            continue;
+        }
+        bool is_born = block->born == slice;
+        bool is_freed = block->freed == slice;
+        point.allocations += is_born;
+        point.allocated_bytes += is_born ? block->bytes : 0;
+        point.frees += is_freed;
+        point.freed_bytes += is_freed ? block->bytes : 0;
+        point.temporary += is_born && block->is_temporary;
+        point.live_bytes += is_live(block, slice) ? block->bytes : 0;
+    }
+    return point;
+}
+
+static void
+build_cut(const struct fixture *fixture, const struct filter *filter, struct cut_timeline *out)
+{
+    CLEANUP(selection_release) struct selection selection = {0};
+    assert_int_equal(profile_select(fixture->profile, filter, &selection, NULL), ERR_OK);
+    assert_true(cut_timeline_is_known(&selection));
+    assert_int_equal(cut_timeline_build(&selection, out), ERR_OK);
+    assert_int_equal(out->points.len, SLICES);
+}
+
+static void a_timeline_counts_the_blocks_of_its_range(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct model model;
+        g_random = seed;
+        make_model(&model);
+        CLEANUP(fixture_release) struct fixture fixture = {0};
+        draw(&model, &fixture);
+        for (int i = 0; i < 40; i++) {
+            uint32_t first = below(SLICES);
+            uint32_t end = first + 1 + below(SLICES - first);
+            struct filter filter = {.has_range = true, .range = {first, end, 1 + below(15)}};
+            CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
+            build_cut(&fixture, &filter, &timeline);
+            assert_int_equal(timeline.first, first);
+            assert_int_equal(timeline.end, end);
+            for (uint32_t slice = 0; slice < SLICES; slice++) {
+                bool is_inside = slice >= first && slice < end;
+                struct timeline_point wanted = {0};
+                if (is_inside) {
+                    wanted = count_slice(&model, filter.range, slice);
+                }
+                assert_memory_equal(&timeline.points.items[slice], &wanted, sizeof(wanted));
+            }
+        }
+    }
+}
+
+// Where a stack has blocks of both kinds its timeline is an estimate, but what small ones are not,
+// large ones are: the two add up to the whole but for rounding, a byte for each stack.
+static void timelines_of_all_sizes_add_up_to_the_whole(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct model model;
+        g_random = seed;
+        make_model(&model);
+        CLEANUP(fixture_release) struct fixture fixture = {0};
+        draw(&model, &fixture);
+        const uint32_t cut = rec_bucket_of(1 + below(300));
+        const struct filter filters[] = {
+            {0},
+            {.has_sizes = true, .sizes = {0, cut}},
+            {.has_sizes = true, .sizes = {cut, REC_BUCKET_COUNT}},
+        };
+        struct cut_timeline timelines[ARRAY_LEN(filters)];
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+            build_cut(&fixture, &filters[i], &timelines[i]);
+        }
+        for (unsigned slice = 0; slice < SLICES; slice++) {
+            uint64_t whole = timelines[0].points.items[slice].live_bytes;
+            uint64_t parts = timelines[1].points.items[slice].live_bytes +
+                             timelines[2].points.items[slice].live_bytes;
+            assert_int_equal(whole, live_bytes(&model, slice));
+            assert_in_range(parts, whole > STACKS ? whole - STACKS : 0, whole + STACKS);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+            cut_timeline_release(&timelines[i]);
         }
     }
 }
@@ -637,6 +733,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_time_range_counts_blocks_by_birth_and_death),
+        cmocka_unit_test(a_timeline_counts_the_blocks_of_its_range),
+        cmocka_unit_test(timelines_of_all_sizes_add_up_to_the_whole),
         cmocka_unit_test(rows_without_blocks_in_the_range_do_not_pass),
         cmocka_unit_test(charts_hold_the_highest_groups_and_the_rest),
         cmocka_unit_test(histograms_count_every_block_once),

@@ -24,20 +24,12 @@ uint64_t bucket_range_high(struct bucket_range range)
     return range.end >= REC_BUCKET_COUNT ? UINT64_MAX : rec_bucket_low(range.end) - 1;
 }
 
-// Blocks of one row: those wanted, and all.
-struct share {
-    uint64_t wanted_count;
-    uint64_t wanted_bytes;
-    uint64_t count;
-    uint64_t bytes;
-};
-
-static struct share share_of(const struct rec_bucket *buckets,
-                             size_t bucket_count,
-                             uint32_t row,
-                             struct bucket_range range)
+static struct bucket_share share_of(const struct rec_bucket *buckets,
+                                    size_t bucket_count,
+                                    uint32_t row,
+                                    struct bucket_range range)
 {
-    struct share share = {0};
+    struct bucket_share share = {0};
     size_t at = first_entry_of_row(buckets, bucket_count, sizeof(buckets[0]), row);
     for (; at < bucket_count && buckets[at].row == row; at++) {
         bool is_wanted = bucket_range_has(range, buckets[at].bucket);
@@ -60,8 +52,29 @@ static uint64_t scaled(uint64_t value, uint64_t part, uint64_t whole)
     return (uint64_t)(((unsigned __int128)value * part + whole / 2) / whole);
 }
 
+struct bucket_share
+bucket_share_of_sizes(const struct recording *recording, uint32_t row, struct bucket_range range)
+{
+    return share_of(recording->size_buckets, recording->size_bucket_count, row, range);
+}
+
+bool bucket_share_is_all(const struct bucket_share *share)
+{
+    return share->wanted_count == share->count;
+}
+
+uint64_t bucket_share_blocks(const struct bucket_share *share, uint64_t blocks)
+{
+    return scaled(blocks, share->wanted_count, share->count);
+}
+
+uint64_t bucket_share_bytes(const struct bucket_share *share, uint64_t bytes)
+{
+    return scaled(bytes, share->wanted_bytes, share->bytes);
+}
+
 // One cost of the row becomes that of the wanted blocks.
-static void cut_cost(struct bucket_cut *cut, enum cost cost, const struct share *share)
+static void cut_cost(struct bucket_cut *cut, enum cost cost, const struct bucket_share *share)
 {
     bool is_bytes = cost_get_info(cost)->unit == COST_UNIT_BYTES;
     uint64_t part = is_bytes ? share->wanted_bytes : share->wanted_count;
@@ -102,9 +115,8 @@ void bucket_cut_sizes(const struct recording *recording,
                       struct bucket_range range,
                       struct bucket_cut *cut)
 {
-    struct share share =
-        share_of(recording->size_buckets, recording->size_bucket_count, row, range);
-    if (share.wanted_count == share.count && share.count > 0) {
+    struct bucket_share share = bucket_share_of_sizes(recording, row, range);
+    if (bucket_share_is_all(&share) && share.count > 0) {
         return;
     }
     if (share.wanted_count == 0) {
@@ -122,7 +134,7 @@ void bucket_cut_lifetimes(const struct recording *recording,
                           struct bucket_range range,
                           struct bucket_cut *cut)
 {
-    struct share share =
+    struct bucket_share share =
         share_of(recording->lifetime_buckets, recording->lifetime_bucket_count, row, range);
     if (share.wanted_count == 0) {
         *cut = (struct bucket_cut){0};

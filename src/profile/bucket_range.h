@@ -56,5 +56,23 @@ void bucket_cut_lifetimes(const struct recording *recording,
                           struct bucket_range range,
                           struct bucket_cut *cut);
 
+// How many blocks a row has, in all and of wanted sizes.
+struct bucket_share {
+    uint64_t wanted_count;
+    uint64_t wanted_bytes;
+    uint64_t count;
+    uint64_t bytes;
+};
+
+struct bucket_share
+bucket_share_of_sizes(const struct recording *recording, uint32_t row, struct bucket_range range);
+
+// Whether nothing of the row is unwanted; so it is where no sizes are known.
+bool bucket_share_is_all(const struct bucket_share *share);
+
+// What of `blocks` or of `bytes` of the row falls to the wanted, to the nearest.
+uint64_t bucket_share_blocks(const struct bucket_share *share, uint64_t blocks);
+uint64_t bucket_share_bytes(const struct bucket_share *share, uint64_t bytes);
+
 // Costs that are not known, and 0, under a range of lifetimes: bits as above.
 extern const uint32_t bucket_lifetime_unknown;

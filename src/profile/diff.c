@@ -9,13 +9,13 @@
 
 #define ROUNDING 1e-12
 
-struct diff_units diff_run_lengths(const struct profile *new, const struct profile *old)
+struct diff_units diff_run_lengths(const struct selection *new, const struct selection *old)
 {
-    const struct profile *profiles[SIDE_COUNT] = {[SIDE_NEW] = new, [SIDE_OLD] = old};
+    const struct selection *selections[SIDE_COUNT] = {[SIDE_NEW] = new, [SIDE_OLD] = old};
     struct diff_units units;
     for (size_t side = 0; side < SIDE_COUNT; side++) {
-        uint64_t runtime_ms = profiles[side]->recording.meta.runtime_ms;
-        units.sides[side] = (double)(runtime_ms > 0 ? runtime_ms : 1) / 1000;
+        uint64_t length_ms = selection_length_ms(selections[side]);
+        units.sides[side] = (double)(length_ms > 0 ? length_ms : 1) / 1000;
     }
     return units;
 }

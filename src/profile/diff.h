@@ -48,8 +48,9 @@ struct diff_units {
     double sides[SIDE_COUNT];
 };
 
-// The seconds that each run took, as units; a run without a length counts as a millisecond.
-struct diff_units diff_run_lengths(const struct profile *new, const struct profile *old);
+// The seconds that each run, or the part of it that is counted, took, as units; one without a
+// length counts as a millisecond.
+struct diff_units diff_run_lengths(const struct selection *new, const struct selection *old);
 
 // `code` must be of the selections' profiles. ERR_NO_MEMORY, ERR_LIMIT.
 enum err diff_build(const struct code_union *code,

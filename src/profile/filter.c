@@ -338,10 +338,14 @@ enum err profile_select(const struct profile *profile,
     TRY(check_ranges(&profile->recording, filter, info));
     TRY(find_passes(profile, filter, &passes, info));
 
+    const struct time_range whole_run = {0, (uint32_t)profile->recording.slice_count,
+                                         BLOCKS_IN_IN | BLOCKS_IN_OUT};
     CLEANUP(selection_release)
     struct selection selection = {.profile = profile, .cancel = filter->cancel};
     selection.is_everything = !restricts(filter);
     selection.unknown = unknown_costs(filter);
+    selection.has_range = filter->has_range;
+    selection.range = filter->has_range ? filter->range : whole_run;
     selection.sizes = filter->has_sizes ? filter->sizes : all_buckets;
     selection.lifetimes = filter->has_lifetimes ? filter->lifetimes : all_buckets;
     if (filter->suppressions != NULL) {
@@ -369,6 +373,17 @@ void selection_release(struct selection *selection)
 bool selection_knows(const struct selection *selection, enum cost cost)
 {
     return profile_knows(selection->profile, cost) && (selection->unknown >> cost & 1) == 0;
+}
+
+uint64_t selection_length_ms(const struct selection *selection)
+{
+    const struct recording *recording = &selection->profile->recording;
+    if (!selection->has_range) {
+        return recording->meta.runtime_ms;
+    }
+    uint64_t start_ms = selection->range.first * recording->slice_ms;
+    uint64_t end_ms = time_range_end_ms(recording, selection->range);
+    return end_ms > start_ms ? end_ms - start_ms : 0;
 }
 
 struct costs selection_costs(const struct selection *selection, size_t index)

@@ -51,7 +51,9 @@ struct selection {
     struct costs_vec costs;        // owned; by index in rows; without items: of whole rows
     struct costs estimated;        // what of the sum of each cost is an estimate
     uint32_t unknown;              // bit n: enum cost n cannot be known under this filter and is 0
-    struct bucket_range sizes;     // of the blocks that pass; all buckets if not restricted
+    bool has_range;                // of time
+    struct time_range range;       // of the blocks that pass; the whole run if not restricted
+    struct bucket_range sizes;     // all buckets if not restricted
     struct bucket_range lifetimes;
     struct u32_vec rules; // owned; by index in rows: the rule that suppresses its leaks, + 1;
                           // without items: none does
@@ -75,6 +77,9 @@ void selection_release(struct selection *selection);
 // Whether the costs of the selection are known: its source tells them (profile_knows), and the
 // filter leaves them so. If not they are 0, or follow from what is known, and are no figures.
 bool selection_knows(const struct selection *selection, enum cost cost);
+
+// The length of the part of the run that is counted.
+uint64_t selection_length_ms(const struct selection *selection);
 
 // What the selected row at `index` (below rows.len) contributes.
 struct costs selection_costs(const struct selection *selection, size_t index);

@@ -360,6 +360,33 @@ static void the_highest_rss_is_that_of_all_living_processes(void **state)
     assert_int_equal(summary.peak_rss_bytes, 150);
 }
 
+static void an_exec_makes_no_other_process_under_a_filter_either(void **state)
+{
+    (void)state;
+    CLEANUP(fixture_release) struct fixture fixture = {0};
+    draw(server, &fixture);
+    struct recording *recording = &fixture.profile->recording;
+    const struct {
+        uint32_t epoch; // of the second image; 0: the pid was used again
+        const char *module;
+        uint64_t processes;
+        uint64_t threads;
+    } cases[] = {{1, "app|lib", 1, 3}, {0, "app|lib", 2, 4}, {1, "^lib$", 1, 1}, {1, "app", 1, 3}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        recording->processes[1].pid = recording->processes[0].pid;
+        recording->processes[1].epoch = cases[i].epoch;
+        recording->threads[0].thread_id = recording->processes[0].pid;
+        recording->threads[3].thread_id = recording->processes[0].pid;
+        const struct filter filter = {.module = cases[i].module};
+        CLEANUP(selection_release) struct selection selection = {0};
+        select_rows(fixture.profile, &filter, &selection);
+        struct summary summary;
+        assert_int_equal(summary_build(&selection, &summary), ERR_OK);
+        assert_int_equal(summary.processes, cases[i].processes);
+        assert_int_equal(summary.threads, cases[i].threads);
+    }
+}
+
 static void an_empty_recording_answers_every_question(void **state)
 {
     (void)state;
@@ -390,6 +417,7 @@ int main(void)
         cmocka_unit_test(stacks_that_read_the_same_are_one),
         cmocka_unit_test(a_series_follows_the_filter),
         cmocka_unit_test(the_highest_rss_is_that_of_all_living_processes),
+        cmocka_unit_test(an_exec_makes_no_other_process_under_a_filter_either),
         cmocka_unit_test(an_empty_recording_answers_every_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,20 +49,50 @@ static MUST_USE enum err count_everything(const struct recording *recording,
     return ERR_OK;
 }
 
+// For each image of a process the one in which it began: execs, which come behind it, make new
+// ones.
+static MUST_USE enum err find_beginnings(const struct recording *recording, struct u32_vec *out)
+{
+    CLEANUP(map_u64_release) struct map_u64 latest = {0}; // by pid, which may be used again
+    TRY(u32_vec_resize(out, recording->process_count));
+    for (uint32_t i = 0; i < recording->process_count; i++) {
+        uint32_t pid = recording->processes[i].pid;
+        const uint32_t *known = begins_process(recording, i) ? NULL : map_u64_find(&latest, pid);
+        out->items[i] = known != NULL ? *known : i;
+        if (known == NULL) {
+            TRY(map_u64_put(&latest, pid, i));
+        }
+    }
+    return ERR_OK;
+}
+
+// The thread that calls exec goes on as the first of the new image: it is one of the process.
 static MUST_USE enum err count_selected(const struct selection *selection, struct summary *summary)
 {
     const struct recording *recording = &selection->profile->recording;
     CLEANUP(flag_vec_release) struct flag_vec processes = {0};
     CLEANUP(flag_vec_release) struct flag_vec threads = {0};
+    CLEANUP(flag_vec_release) struct flag_vec main_threads = {0}; // by process
+    CLEANUP(u32_vec_release) struct u32_vec beginnings = {0};
+    TRY(find_beginnings(recording, &beginnings));
     TRY(flag_vec_resize(&processes, recording->process_count));
+    TRY(flag_vec_resize(&main_threads, recording->process_count));
     TRY(flag_vec_resize(&threads, recording->thread_count));
     for (size_t i = 0; i < selection->rows.len; i++) {
         uint32_t thread = recording->rows[selection->rows.items[i]].thread;
-        threads.items[thread] = 1;
-        processes.items[recording->threads[thread].process] = 1;
+        uint32_t process = recording->threads[thread].process;
+        uint32_t beginning = beginnings.items[process];
+        bool is_main = recording->threads[thread].thread_id == recording->processes[process].pid;
+        if (is_main) {
+            main_threads.items[beginning] = 1;
+        } else {
+            threads.items[thread] = 1;
+        }
+        processes.items[beginning] = 1;
     }
     for (size_t i = 0; i < recording->process_count; i++) {
         summary->processes += processes.items[i];
+        summary->threads += main_threads.items[i];
     }
     for (size_t i = 0; i < recording->thread_count; i++) {
         summary->threads += threads.items[i] != 0 ? threads_of(&recording->threads[i]) : 0;
@@ -120,8 +150,10 @@ enum err summary_build(const struct selection *selection, struct summary *out)
         .unknown_frees = recording->totals.unknown_frees,
         .events = recording->totals.events,
         .peak_error_bytes = recording->totals.peak_error_bytes,
-        .peak_time_ms = recording->totals.peak_time_ms,
+        .peak_time_ms = selection->has_range ? time_range_peak_ms(recording, selection->range)
+                                             : recording->totals.peak_time_ms,
         .runtime_ms = recording->meta.runtime_ms,
+        .counted_ms = selection_length_ms(selection),
     };
     cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {

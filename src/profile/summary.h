@@ -3,7 +3,8 @@
 //
 // Unfiltered totals are the recording's own, which also count what no row can (unknown frees). With
 // a filter they are sums over the selected rows; then `peak_bytes` is the selection's part of the
-// global peak, and time and error of the peak remain those of the global one. Context: H.
+// global peak, and time and error of the peak remain those of the global one; under a time range it
+// is that of the range (time_range.h), at a moment of its own. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -21,10 +22,11 @@ struct summary {
     uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this; see rec_totals
     uint64_t peak_time_ms;
     uint64_t peak_rss_bytes; // of the whole process tree; 0 if it was never sampled
-    uint64_t runtime_ms;
-    uint64_t processes; // with a filter: that have a selected row
-    uint64_t threads;   // the same
-    uint64_t stacks;    // distinct call stacks that allocated
+    uint64_t runtime_ms;     // of the whole recording
+    uint64_t counted_ms;     // of the part of it that is counted
+    uint64_t processes;      // with a filter: that have a selected row
+    uint64_t threads;        // the same
+    uint64_t stacks;         // distinct call stacks that allocated
 };
 
 enum err summary_build(const struct selection *selection, struct summary *out) MUST_USE;

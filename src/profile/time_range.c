@@ -69,6 +69,24 @@ static uint32_t find_moment(const struct recording *recording, struct time_range
     return moment;
 }
 
+// The end of a slice, or of the run if that comes first.
+static uint64_t end_of_slice(const struct recording *recording, uint32_t slice)
+{
+    uint64_t end_ms = (slice + UINT64_C(1)) * recording->slice_ms;
+    uint64_t run_ms = recording->meta.runtime_ms;
+    return slice + UINT64_C(1) == recording->slice_count && run_ms < end_ms ? run_ms : end_ms;
+}
+
+uint64_t time_range_peak_ms(const struct recording *recording, struct time_range range)
+{
+    return end_of_slice(recording, find_moment(recording, range));
+}
+
+uint64_t time_range_end_ms(const struct recording *recording, struct time_range range)
+{
+    return end_of_slice(recording, range.end - 1);
+}
+
 static void
 add_cells(const struct recording *recording, struct time_range range, struct row_part_vec *parts)
 {

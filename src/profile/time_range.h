@@ -48,6 +48,12 @@ struct time_range time_range_covering(const struct recording *recording,
                                       uint64_t to_ms,
                                       uint32_t classes);
 
+// When the range has its peak: at the end of its slice in which the whole heap was largest then.
+uint64_t time_range_peak_ms(const struct recording *recording, struct time_range range);
+
+// When the range ends; the last slice may be longer than the run.
+uint64_t time_range_end_ms(const struct recording *recording, struct time_range range);
+
 // The costs of every row of the recording within the range. Those of COST_TEMPORARY_BYTES and
 // COST_OWN_PEAK_BYTES are not known and 0. ERR_NO_MEMORY.
 enum err time_range_costs(const struct recording *recording,

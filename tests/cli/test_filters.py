@@ -197,7 +197,10 @@ def test_what_was_not_recorded_is_no_zero(draw):
         assert word in run_of.stderr.decode() and run_of.stderr.count(b"\n") == 1
 
 
-def test_a_series_over_time_cannot_be_cut(run):
+@pytest.mark.parametrize("form", ["massif", "perfetto"])
+def test_a_series_over_time_has_no_lifetimes(run, form):
     _, path = run
-    run_of = cairn("export", "--to", "massif", "--size", "64", path)
-    assert run_of.returncode == 2 and b"series over time" in run_of.stderr
+    run_of = cairn("export", "--to", form, "--lifetime", "1s..", path)
+    said = run_of.stderr.decode()
+    assert (run_of.returncode, run_of.stdout, said.count("\n")) == (2, b"", 1)
+    assert f"--lifetime: {form} is a series over time" in said
