@@ -6,30 +6,22 @@
 #include "base/compiler.h"
 #include "cli/command.h"
 #include "cli/diff_report.h"
+#include "cli/output_words.h"
 
 struct diff_fields {
-    uint32_t site_limit;
-    uint32_t stack_limit;
-    uint32_t depth_limit;
+    struct output_words output;
     enum cost sort;
     uint64_t threshold;
     const char *per;
     struct filter_words filter;
-    bool use_full_names;
-    bool use_json;
-    bool no_color;
 };
 
 enum {
+    SITES_BY_DEFAULT = 10,
     STACKS_IN_TEXT = 1,
-    STACKS_IN_JSON = 100, // a function may have a million
 };
 
-#define STACKS_UNSET UINT32_MAX
-
-static const struct diff_fields defaults = {.site_limit = 10,
-                                            .stack_limit = STACKS_UNSET,
-                                            .depth_limit = 24,
+static const struct diff_fields defaults = {.output = OUTPUT_DEFAULTS,
                                             .sort = COST_COUNT,
                                             .threshold = 100,
                                             .filter = {.suppresses = true}};
@@ -37,23 +29,10 @@ static const struct diff_fields defaults = {.site_limit = 10,
 #define FIELD(field) offsetof(struct diff_fields, field)
 
 static const struct option_spec specs[] = {
-    {.letter = 'n',
-     .name = "limit",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "functions shown for each cost, 0 for all (10)",
-     .offset = FIELD(site_limit)},
-    {.letter = 's',
-     .name = "stacks",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "changed call stacks of each function, 0 for all (1; with --json 100)",
-     .offset = FIELD(stack_limit)},
-    {.name = "max-depth",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "frames of each stack in the text, 0 for all (24)",
-     .offset = FIELD(depth_limit)},
+    OUTPUT_OPTION_LIMIT(diff_fields, "functions shown for each cost, 0 for all (10)"),
+    OUTPUT_OPTION_STACKS(diff_fields,
+                         "changed call stacks of each function, 0 for all (1; with --json 100)"),
+    OUTPUT_OPTION_MAX_DEPTH(diff_fields),
     {.name = "sort",
      .kind = OPTION_COST,
      .value = "COST",
@@ -70,35 +49,23 @@ static const struct option_spec specs[] = {
      .help = "divide amounts, but not peaks, by the length of each run, or by the work that it "
              "did: N requests both, or OLD and NEW requests",
      .offset = FIELD(per)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "write JSON, as docs/format/diff-json.md says",
-     .offset = FIELD(use_json)},
-    {.name = "full-names",
-     .kind = OPTION_FLAG,
-     .help = "shorten neither functions nor paths, however long the lines get",
-     .offset = FIELD(use_full_names)},
-    {.name = "no-color",
-     .kind = OPTION_FLAG,
-     .help = "no colours on a terminal either; so does the variable NO_COLOR",
-     .offset = FIELD(no_color)},
+    OUTPUT_OPTION_JSON(diff_fields, "diff-json.md"),
+    OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
+    OUTPUT_OPTION_NO_COLOR(diff_fields),
 };
 
 static struct diff_options options_of(const struct diff_fields *fields, const struct per *per)
 {
-    uint32_t stack_limit = fields->stack_limit;
-    if (stack_limit == STACKS_UNSET) {
-        stack_limit = fields->use_json ? STACKS_IN_JSON : STACKS_IN_TEXT;
-    }
+    uint32_t site_limit = fields->output.site_limit;
     return (struct diff_options){
         .sort = fields->sort,
-        .site_limit = fields->site_limit,
-        .stack_limit = stack_limit,
-        .depth_limit = fields->depth_limit,
+        .site_limit = site_limit != OUTPUT_UNSET ? site_limit : SITES_BY_DEFAULT,
+        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
+        .depth_limit = fields->output.depth_limit,
         .threshold = fields->threshold,
         .per = *per,
-        .use_full_names = fields->use_full_names,
-        .use_color = !fields->no_color && command_use_color(STDOUT_FILENO),
+        .use_full_names = fields->output.use_full_names,
+        .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
         .width_columns = command_width(STDOUT_FILENO),
     };
 }
@@ -133,7 +100,7 @@ static int diff_files(const char *old,
     if (diff_report_build(&comparison, &options, &report, &info) != ERR_OK) {
         return command_error(&info);
     }
-    return write_diff(&report, fields->use_json);
+    return write_diff(&report, fields->output.use_json);
 }
 
 static int run(int argc, char **argv)

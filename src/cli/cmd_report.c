@@ -11,14 +11,13 @@
 #include "cli/comparison.h"
 #include "cli/diff_report.h"
 #include "cli/filter_options.h"
+#include "cli/output_words.h"
 #include "cli/report.h"
 #include "formats/input_file.h"
 #include "profile/name_regex.h"
 
 struct report_fields {
-    uint32_t site_limit;
-    uint32_t stack_limit;
-    uint32_t depth_limit;
+    struct output_words output;
     enum cost sort;
     struct filter_words filter;
     bool lists_blocks;
@@ -28,27 +27,18 @@ struct report_fields {
     const char *baseline; // the older recording of --diff
     bool use_functions;
     bool use_histogram;
-    bool use_full_names;
-    bool use_json;
-    bool no_color;
     const char *remark; // for stderr once the recording is open; NULL: none
 };
 
 enum {
     STACKS_IN_TEXT = 5,
-    STACKS_IN_JSON = 100, // a site may have a million, and each is long
     STACKS_IN_DIFF = 1,
     SITES_BY_DEFAULT = 10,
     THRESHOLD_OF_DIFF = 100, // hundredths of a percent
 };
 
-#define UNSET UINT32_MAX
-
-static const struct report_fields defaults = {.site_limit = UNSET,
-                                              .stack_limit = UNSET,
-                                              .depth_limit = 24,
-                                              .sort = COST_COUNT,
-                                              .filter = {.suppresses = true}};
+static const struct report_fields defaults = {
+    .output = OUTPUT_DEFAULTS, .sort = COST_COUNT, .filter = {.suppresses = true}};
 
 static const char *const tree_choices[] = {"top-down", "bottom-up", NULL};
 static const char *const group_choices[] = {"function", "file", "module", "thread",
@@ -57,24 +47,13 @@ static const char *const group_choices[] = {"function", "file", "module", "threa
 #define FIELD(field) offsetof(struct report_fields, field)
 
 static const struct option_spec specs[] = {
-    {.letter = 'n',
-     .name = "limit",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "call sites in each section, lines of other views, 0 for all (10; 60 nodes of a "
-             "tree, 20 of others)",
-     .offset = FIELD(site_limit)},
-    {.letter = 's',
-     .name = "stacks",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "call stacks of each call site, 0 for all (5; with --json 100)",
-     .offset = FIELD(stack_limit)},
-    {.name = "max-depth",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "frames of each stack in the text, 0 for all (24)",
-     .offset = FIELD(depth_limit)},
+    OUTPUT_OPTION_LIMIT(
+        report_fields,
+        "call sites in each section, lines of other views, 0 for all (10; 60 nodes of a "
+        "tree, 20 of others)"),
+    OUTPUT_OPTION_STACKS(report_fields,
+                         "call stacks of each call site, 0 for all (5; with --json 100)"),
+    OUTPUT_OPTION_MAX_DEPTH(report_fields),
     {.name = "sort",
      .kind = OPTION_COST,
      .value = "COST",
@@ -117,19 +96,9 @@ static const struct option_spec specs[] = {
      .help = "what changed from the recording OLD, as cairn diff has it; with --tree, --functions "
              "and --callers, their change",
      .offset = FIELD(baseline)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "write JSON, as docs/format/report-json.md says",
-     .offset = FIELD(use_json)},
-    {.name = "full-names",
-     .kind = OPTION_FLAG,
-     .help = "shorten neither functions nor paths, however long the lines get, and show what "
-             "lies outside main, too",
-     .offset = FIELD(use_full_names)},
-    {.name = "no-color",
-     .kind = OPTION_FLAG,
-     .help = "no colours on a terminal either; so does the variable NO_COLOR",
-     .offset = FIELD(no_color)},
+    OUTPUT_OPTION_JSON(report_fields, "report-json.md"),
+    OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show what lies outside main, too"),
+    OUTPUT_OPTION_NO_COLOR(report_fields),
 };
 
 static uint32_t views_of(const struct report_fields *fields)
@@ -154,25 +123,22 @@ static enum cost_group_by group_by_of(const char *name)
 static struct report_options options_of(const struct report_fields *fields,
                                         const struct filter *filter)
 {
-    uint32_t stack_limit = fields->stack_limit;
-    if (stack_limit == UNSET) {
-        stack_limit = fields->use_json ? STACKS_IN_JSON : STACKS_IN_TEXT;
-    }
+    const uint32_t site_limit = fields->output.site_limit;
     return (struct report_options){
         .filter = *filter,
         .sort = fields->sort,
-        .site_limit = fields->site_limit != UNSET ? fields->site_limit : SITES_BY_DEFAULT,
-        .has_limit = fields->site_limit != UNSET,
-        .stack_limit = stack_limit,
-        .depth_limit = fields->depth_limit,
+        .site_limit = site_limit != OUTPUT_UNSET ? site_limit : SITES_BY_DEFAULT,
+        .has_limit = site_limit != OUTPUT_UNSET,
+        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
+        .depth_limit = fields->output.depth_limit,
         .views = views_of(fields),
         .tree = fields->tree != NULL && strcmp(fields->tree, "bottom-up") == 0 ? CALL_TREE_BOTTOM_UP
                                                                                : CALL_TREE_TOP_DOWN,
         .group_by = group_by_of(fields->group_by),
         .callers = fields->callers,
-        .use_full_names = fields->use_full_names,
+        .use_full_names = fields->output.use_full_names,
         .lists_blocks = fields->lists_blocks,
-        .use_color = !fields->no_color && command_use_color(STDOUT_FILENO),
+        .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
         .width_columns = command_width(STDOUT_FILENO),
     };
 }
@@ -212,8 +178,7 @@ static int write_diff(const struct report_options *options, const struct report_
     const struct diff_options diff_options = {
         .sort = options->sort,
         .site_limit = options->site_limit,
-        .stack_limit = fields->stack_limit == UNSET && !fields->use_json ? STACKS_IN_DIFF
-                                                                         : options->stack_limit,
+        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_DIFF),
         .depth_limit = options->depth_limit,
         .threshold = THRESHOLD_OF_DIFF,
         .use_full_names = options->use_full_names,
@@ -222,7 +187,7 @@ static int write_diff(const struct report_options *options, const struct report_
     };
     CLEANUP(diff_report_release) struct diff_report report = {0};
     enum err problem = diff_report_build(options->comparison, &diff_options, &report, &info);
-    if (problem == ERR_OK && fields->use_json) {
+    if (problem == ERR_OK && fields->output.use_json) {
         bool is_for_people = isatty(STDOUT_FILENO) == 1;
         problem =
             diff_report_write_json(&report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
@@ -271,7 +236,7 @@ static int report_with(const char *path, const struct report_fields *fields)
     if (report_build(profile, &report_options, &report, &info) != ERR_OK) {
         return command_error(&info);
     }
-    return write_report(&report, fields->use_json);
+    return write_report(&report, fields->output.use_json);
 }
 
 int report_file(const char *path, const char *remark)

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/hex.h"
 #include "formats/import_formats.h"
 #include "formats/mapped_files.h"
 
@@ -95,9 +96,10 @@ static bool take_text(struct bytes *text, const char *word)
     return is_there;
 }
 
-static int digit_of(uint8_t c)
+// The digit's value; no base has one as large as that of what is none.
+static unsigned digit_of(uint8_t c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+    return (unsigned)hex_digit((char)c);
 }
 
 // Takes a number of at most 62 bits (of base 10) or 64 (of base 16).
@@ -106,11 +108,11 @@ static bool take_number(struct bytes *text, unsigned base, uint64_t *out)
     uint64_t value = 0;
     size_t at = 0;
     skip_spaces(text);
-    for (; at < text->len && digit_of(text->data[at]) < (int)base; at++) {
+    for (; at < text->len && digit_of(text->data[at]) < base; at++) {
         if (at >= (base == 10 ? 18 : 16)) {
             return false;
         }
-        value = value * base + (uint64_t)digit_of(text->data[at]);
+        value = value * base + digit_of(text->data[at]);
     }
     *text = (struct bytes){.data = text->data + at, .len = text->len - at};
     *out = value;

@@ -183,7 +183,8 @@ static enum err read_function(struct pprof *p, struct bytes message)
 }
 
 // A function that is at a location.
-static MUST_USE enum err read_line(struct pprof *p, struct bytes message, struct rec_frame *frame)
+static MUST_USE enum err
+read_line(struct pprof *p, struct bytes message, struct rec_frame *frame, bool *has_name)
 {
     struct symbols_vec *symbols = &p->import->b->symbols;
     struct numbers numbers = {0};
@@ -197,6 +198,7 @@ static MUST_USE enum err read_line(struct pprof *p, struct bytes message, struct
     }
     const struct function *function = &p->functions.items[*known];
     frame->symbol_count++;
+    *has_name |= function->name != 0;
     return symbols_vec_push(
         symbols,
         (struct rec_symbol){.function = function->name,
@@ -212,11 +214,17 @@ static enum err read_location(struct pprof *p, struct bytes message)
     struct protobuf_field field;
     struct numbers numbers = {0};
     struct rec_frame frame = {.module = REC_NONE, .symbol_first = (uint32_t)b->symbols.len};
+    bool has_name = false;
     TRY(take_numbers(p, message, &numbers));
     while (protobuf_next(&c, &field)) {
         if (field.number == 4 && field.is_bytes) {
-            TRY(read_line(p, field.bytes, &frame));
+            TRY(read_line(p, field.bytes, &frame, &has_name));
         }
+    }
+    // A tool that could not read it all leaves lines without functions: they are looked up.
+    if (!has_name) {
+        b->symbols.len = frame.symbol_first;
+        frame.symbol_count = 0;
     }
     const uint32_t *mapping = map_u64_find(&p->mapping_of, numbers.of[2]);
     frame.offset = numbers.of[3] + 1; // as a return address, which a recording has
@@ -505,7 +513,7 @@ const struct importer importer_pprof = {
     .name = "pprof",
     .phrase = "reading the profile",
     .unknown = REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_PEAK | REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME |
-               REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS,
+               REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS | REC_UNKNOWN_NAMES,
     .recognizes = recognizes,
     .read = read_pprof,
 };

@@ -3,6 +3,7 @@
 #include "formats/valgrind_place.h"
 
 #include "base/compiler.h"
+#include "base/hex.h"
 
 void valgrind_places_release(struct valgrind_places *places)
 {
@@ -30,12 +31,11 @@ static uint64_t take_address(struct bytes *text)
         return 0;
     }
     for (; at < text->len && at < 2 + 16; at++) {
-        uint8_t c = text->data[at] | 0x20;
-        bool is_letter = c >= 'a' && c <= 'f';
-        if (!is_letter && (text->data[at] < '0' || text->data[at] > '9')) {
+        int digit = hex_digit((char)text->data[at]);
+        if (digit < 0) {
             break;
         }
-        address = address << 4 | (uint64_t)(is_letter ? c - 'a' + 10 : c - '0');
+        address = address << 4 | (uint64_t)digit;
     }
     if (at == 2 || !begins_with(part(*text, at, text->len), ": ")) {
         return 0;

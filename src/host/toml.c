@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/hex.h"
 
 // Where the parser is. `at` never passes `end`, where a zero byte may be read.
 struct reader {
@@ -76,14 +77,11 @@ static MUST_USE enum err take_code_point(struct reader *r, size_t digits)
 {
     uint32_t code = 0;
     for (size_t i = 0; i < digits; i++) {
-        char digit = peek(r);
-        if (!isxdigit((unsigned char)digit)) {
+        int digit = hex_digit(peek(r));
+        if (digit < 0) {
             return refuse(r, ERR_INVALID, "\\u needs four hexadecimal digits, \\U eight");
         }
-        uint32_t value = isdigit((unsigned char)digit)
-                             ? (uint32_t)(digit - '0')
-                             : (uint32_t)(tolower((unsigned char)digit) - 'a' + 10);
-        code = code << 4 | value;
+        code = code << 4 | (uint32_t)digit;
         r->at++;
     }
     if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {

@@ -9,10 +9,22 @@
 #include "host/string_table.h"
 #include "profile/function_name.h"
 
+// The functions of the new recording that have a name, whatever their modules are.
+struct namesakes {
+    uint32_t in_module; // the only one that has a module; SEVERAL, or REC_NONE
+    uint32_t elsewhere; // the one that has none, or REC_NONE
+};
+
+#define SEVERAL (REC_NONE - 1)
+
+DEFINE_VEC(namesakes_vec, struct namesakes);
+
 // Functions by what they are called, while building.
 struct register_of_names {
-    struct string_table called; // name, a zero, the module's file name
-    struct u32_vec ids;         // by string id - 1
+    struct string_table called;     // name, a zero, the module's file name without version
+    struct u32_vec ids;             // by string id - 1
+    struct string_table bare;       // name
+    struct namesakes_vec namesakes; // by string id - 1
     struct strbuf scratch;
 };
 
@@ -20,6 +32,8 @@ static void register_release(struct register_of_names *names)
 {
     string_table_release(&names->called);
     u32_vec_release(&names->ids);
+    string_table_release(&names->bare);
+    namesakes_vec_release(&names->namesakes);
     strbuf_release(&names->scratch);
 }
 
@@ -27,6 +41,14 @@ const char *path_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+// The length of a library's file name without its version: a rebuild may have another, and one tool
+// names the link that another follows.
+static size_t len_without_version(const char *file_name)
+{
+    const char *version = strstr(file_name, ".so.");
+    return version != NULL ? (size_t)(version - file_name) + strlen(".so") : strlen(file_name);
 }
 
 static const char *function_name_of(const struct profile *profile, uint32_t function)
@@ -53,7 +75,8 @@ static MUST_USE enum err find_id(struct register_of_names *names,
     const char *name = function_name_of(profile, function);
     strbuf_append(called, name, name_len_without_clones(name));
     strbuf_append_char(called, '\0');
-    strbuf_append_text(called, path_file_name(function_module_of(profile, function)));
+    const char *module = path_file_name(function_module_of(profile, function));
+    strbuf_append(called, module, len_without_version(module));
     TRY(strbuf_result(called));
     uint32_t string;
     TRY(string_table_intern(&names->called, called->data, called->len, &string));
@@ -61,6 +84,57 @@ static MUST_USE enum err find_id(struct register_of_names *names,
         TRY(u32_vec_push(&names->ids, new_id));
     }
     *out = names->ids.items[string - 1];
+    return ERR_OK;
+}
+
+// Who is called like this function but for the module; one that nobody knew is entered.
+static MUST_USE enum err find_namesakes(struct register_of_names *names,
+                                        const struct profile *profile,
+                                        uint32_t function,
+                                        struct namesakes **out)
+{
+    const struct namesakes none = {.in_module = REC_NONE, .elsewhere = REC_NONE};
+    const char *name = function_name_of(profile, function);
+    uint32_t string;
+    TRY(string_table_intern(&names->bare, name, name_len_without_clones(name), &string));
+    while (names->namesakes.len <= string) { // id 0 is the empty name
+        TRY(namesakes_vec_push(&names->namesakes, none));
+    }
+    *out = &names->namesakes.items[string];
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+add_namesake(struct register_of_names *names, const struct profile *profile, uint32_t id)
+{
+    struct namesakes *namesakes;
+    TRY(find_namesakes(names, profile, id, &namesakes));
+    if (function_module_of(profile, id)[0] == '\0') {
+        namesakes->elsewhere = id;
+    } else {
+        uint32_t known = namesakes->in_module;
+        namesakes->in_module = known == REC_NONE || known == id ? id : SEVERAL;
+    }
+    return ERR_OK;
+}
+
+// The id for a function of the old recording that is not called exactly like any of the new one:
+// that of its only namesake if one of the two has no module, else `next`.
+static MUST_USE enum err match_loosely(struct register_of_names *names,
+                                       const struct profile *old,
+                                       uint32_t function,
+                                       uint32_t next,
+                                       uint32_t *out)
+{
+    struct namesakes *namesakes;
+    *out = next;
+    if (function_name_of(old, function)[0] == '\0') {
+        return ERR_OK;
+    }
+    TRY(find_namesakes(names, old, function, &namesakes));
+    bool has_module = function_module_of(old, function)[0] != '\0';
+    uint32_t match = has_module ? namesakes->elsewhere : namesakes->in_module;
+    *out = match == REC_NONE || match == SEVERAL ? next : match;
     return ERR_OK;
 }
 
@@ -80,14 +154,17 @@ static MUST_USE enum err merge(struct code_union *code)
 {
     CLEANUP(register_release) struct register_of_names names = {0};
     for (uint32_t i = 0; i < code->ids[SIDE_NEW].len; i++) {
-        TRY(find_id(&names, code->profiles[SIDE_NEW], i, i, &code->ids[SIDE_NEW].items[i]));
+        uint32_t *id = &code->ids[SIDE_NEW].items[i];
+        TRY(find_id(&names, code->profiles[SIDE_NEW], i, i, id));
+        TRY(add_namesake(&names, code->profiles[SIDE_NEW], *id));
     }
     size_t count = code->profiles[SIDE_OLD]->code.functions.len;
     TRY(u32_vec_resize(&code->ids[SIDE_OLD], count));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t next = (uint32_t)code->origins.len;
         uint32_t id;
-        TRY(find_id(&names, code->profiles[SIDE_OLD], i, next, &id));
+        TRY(match_loosely(&names, code->profiles[SIDE_OLD], i, next, &id));
+        TRY(find_id(&names, code->profiles[SIDE_OLD], i, id, &id));
         if (id == next) {
             TRY(code_origin_vec_push(&code->origins, (struct code_origin){SIDE_OLD, i}));
         }

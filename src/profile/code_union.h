@@ -2,15 +2,17 @@
 // code_union: the functions of one recording, or of two, under common ids.
 //
 // Two recordings of one program, or of two builds of it, give the same function different ids,
-// addresses and lines. In a union a function is known by its name and its module's file name, which
-// is how people know it:
+// addresses and lines. In a union a function is known by its name and its module's file name
+// (libc.so for libc.so.6), which is how people know it:
 //
 //   new: 0 main@app   1 load@app          ids[0] = 0 1
 //   old: 0 load@app   1 gone@app          ids[1] = 1 2     origins = new 0, new 1, old 1
 //
 // Functions of the new recording keep their ids; two that are called the same share the lower one
 // if there is an old recording, and so do the copies that a compiler made of one. All code without
-// a name in a module is one function. Context: H; read-only once built.
+// a name in a module is one function. Files of other tools may not say which module a function is
+// of: one without is that of the same name on the other side, if there it is of one module only.
+// Context: H; read-only once built.
 #pragma once
 
 #include <stdint.h>

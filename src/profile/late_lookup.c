@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/hex.h"
 #include "profile/late_symbols.h"
 
 DEFINE_VEC(symbol_query_vec, struct symbol_query);
@@ -109,14 +110,7 @@ static MUST_USE enum err group_frames(struct late_lookup *lookup)
     return ERR_OK;
 }
 
-static int hex_digit(char digit)
-{
-    return digit >= '0' && digit <= '9'   ? digit - '0'
-           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-                                          : -1;
-}
-
-// Build-ids are lower-case hexadecimal in a recording; one that is not counts as none.
+// Build-ids are hexadecimal in a recording; one that is not counts as none.
 static struct bytes parse_build_id(const char *text, uint8_t *out, size_t max_bytes)
 {
     size_t len = 0;

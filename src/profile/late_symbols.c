@@ -14,7 +14,8 @@ void late_symbols_release(struct late_symbols *symbols)
 
 static bool is_needed(const struct recording *recording)
 {
-    return recording->meta.state == REC_STATE_RUNNING || recording->symbol_count == 0;
+    return recording->meta.state == REC_STATE_RUNNING || recording->symbol_count == 0 ||
+           (recording->meta.unknown & REC_UNKNOWN_NAMES) != 0;
 }
 
 static void lookup_freep(struct late_lookup **lookup)

@@ -2,9 +2,9 @@
 // late_symbols: names for frames of a recording that was written without any.
 //
 // A finished recording holds its symbols and is believed: it may come from another machine. A
-// checkpoint has none yet, nor has a raw recording of another tool; theirs are looked up when they
-// are opened, from the files that the modules name. The recording itself is not changed.
-// Context: H; one thread.
+// checkpoint has none yet, nor has a raw recording of another tool, and a file that says so
+// (REC_UNKNOWN_NAMES) has some; what they lack is looked up when they are opened, from the files
+// that the modules name. The recording itself is not changed. Context: H; one thread.
 #pragma once
 
 #include <stdbool.h>

@@ -54,6 +54,7 @@ enum rec_unknown {
     REC_UNKNOWN_TIME = 1 << 6, // nor how long the run was
     REC_UNKNOWN_LIFETIMES = 1 << 7,
     REC_UNKNOWN_THREADS = 1 << 8, // one entry stands for all
+    REC_UNKNOWN_NAMES = 1 << 9,   // of frames that have none: nobody has looked for them
 };
 
 struct rec_meta {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/hex.h"
 #include "host/strbuf.h"
 #include "profile/cost.h"
 
@@ -114,13 +115,6 @@ const char *request_param_name(enum param param)
 const char *request_choice_name(enum param param, uint64_t choice)
 {
     return specs[param].choices[choice];
-}
-
-static int hex_digit(char character)
-{
-    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-    const char *place = character != '\0' ? strchr(digits, character) : NULL;
-    return place != NULL ? (int)(place - digits) % 16 : -1;
 }
 
 // Percent-decodes text[0..len). False for what is no encoding, and for zeros.

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "host/file.h"
 
 // A busy JavaScript engine writes some ten megabytes.
@@ -22,15 +23,6 @@ void perf_map_release(struct perf_map *map)
     u64_vec_release(&map->names);
     range_index_release(&map->ranges);
     map->bad_line_count = 0;
-}
-
-static int hex_digit(char character)
-{
-    if (character >= '0' && character <= '9') {
-        return character - '0';
-    }
-    char lower = (char)(character | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 // Parses a number and the blanks after it. NULL if there is none or it needs more than 64 bits.

@@ -183,6 +183,28 @@ def test_copies_that_a_compiler_made_are_one_function(draw):
     assert {e["class"] for e in report["changes"]["allocations"]} == {"new", "gone"}
 
 
+WITH_MODULES = ("/bin/app!main(a.c:1);/bin/app!load(a.c:2)", "/bin/app!main(a.c:1);/lib/a.so!init(i.c:1)",
+                "/bin/app!main(a.c:1);/lib/b.so!init(i.c:1)")
+WITHOUT = ("!main(a.c:1);!load(a.c:2)", "!main(a.c:1);!init(i.c:1)")
+
+
+@pytest.mark.parametrize("old, new, changes", [
+    ([WITHOUT[0]], [WITH_MODULES[0]], []),
+    ([WITH_MODULES[0]], [WITHOUT[0]], []),
+    ([WITHOUT[1]], [WITH_MODULES[1]], []),
+    (WITH_MODULES[1:], [WITHOUT[1]], [("init", "shrunk")]),
+    ([WITHOUT[1]], WITH_MODULES[1:], [("init", "gone"), ("init", "new"), ("init", "new")]),
+    ([WITH_MODULES[1]], WITH_MODULES[1:], [("init", "new")]),
+    (["/lib/c.so.6!spin"], ["/usr/lib/c.so.6.0.30!spin"], []),  # by soname, and by what its link leads to
+])
+def test_a_function_is_found_where_one_side_knows_no_modules(draw, old, new, changes):
+    """As in massif's files. Of two modules with a function of that name it may be either, so it is neither."""
+    def drawing(stacks):
+        return "process app\nthread main\n" + "".join(f"/bin/app!_start;{stack} 1 10 0 0 0 0 1 10\n" for stack in stacks)
+    report = diff("--sort", "peak", draw(drawing(old), "old.cairn"), draw(drawing(new), "new.cairn"))
+    assert sorted((entry["function"], entry["class"]) for entry in report["changes"]["peak"]) == changes
+
+
 def test_filters_apply_to_both(old, draw):
     new = changed(old, lambda b: dataclasses.replace(b, size=b.size * 3))
     paths = draw(old.draw(), "old.cairn"), draw(new.draw(), "new.cairn")
