@@ -122,13 +122,47 @@ static enum err print_diff_section(const void *context, FILE *out, enum cost cos
     return diff_print_section(context, out, cost);
 }
 
+// Whether a location says where in a program's source it is: not the frame of a pool, nor what
+// cairn.h has inlined above it.
+static bool has_place(const struct profile *profile, uint32_t location)
+{
+    static const char header[] = "cairn_pool_";
+    return profile_location_file(profile, location)[0] != '\0' &&
+           strncmp(profile_location_function(profile, location), header, sizeof(header) - 1) != 0;
+}
+
+// The location of a call site, or of its nearest caller that has a file, on the heaviest stack.
+static MUST_USE enum err place_of_site(const struct report *report,
+                                       const struct call_site *site,
+                                       enum cost cost,
+                                       uint32_t *out)
+{
+    *out = site->location;
+    if (site->location == REC_NONE || has_place(report->profile, site->location)) {
+        return ERR_OK;
+    }
+    CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
+    TRY(call_sites_ranked_stacks(&report->sites, site, cost, &stacks));
+    const struct call_tree_node *nodes = report->sites.tree.nodes.items;
+    for (uint32_t at = stacks.len > 0 ? stacks.items[0] : 0; at != 0; at = nodes[at].parent) {
+        if (has_place(report->profile, nodes[at].location)) {
+            *out = nodes[at].location;
+            return ERR_OK;
+        }
+    }
+    return ERR_OK;
+}
+
 // The file and line of the call site that has most of the cost.
 static MUST_USE enum err
 find_place(const struct report *report, enum cost cost, struct check_result *result)
 {
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    uint32_t location = REC_NONE;
     TRY(call_sites_ranked(&report->sites, cost, &ids));
-    uint32_t location = ids.len > 0 ? report->sites.sites.items[ids.items[0]].location : REC_NONE;
+    if (ids.len > 0) {
+        TRY(place_of_site(report, report->sites.sites.items + ids.items[0], cost, &location));
+    }
     if (location != REC_NONE) {
         screen_append(&result->file, profile_location_file(report->profile, location));
         result->line = profile_location_get(report->profile, location)->line;

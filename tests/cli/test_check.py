@@ -94,6 +94,19 @@ def test_a_budget_of_a_function_that_is_not_there_says_so(run):
     assert done.returncode == 0 and said not in done.stdout.decode()
 
 
+@pytest.mark.parametrize("leaf, place", [
+    ("app!take(pool.c:9)=>cairn_pool_alloc(cairn.h:181);[pool nodes]![pool nodes]", ("pool.c", 9)),
+    ("app!take(pool.c:9);lib!decode;lib!grow", ("pool.c", 9)), ("lib!decode", ("app.c", 1)),
+    ("app!take(pool.c:9)", ("pool.c", 9))])
+def test_the_place_is_in_a_source_file(draw, leaf, place):
+    """Of the call site, or of whoever called it where that has none."""
+    path = draw(f"app!main(app.c:1);{leaf} 3 300\n")
+    (result,) = results("--max-allocations", "1", path)
+    assert (result["file"], result["line"]) == place
+    annotation = check("--github", "--max-allocations", "1", path).stdout.decode()
+    assert f"::error file={place[0]},line={place[1]}," in annotation
+
+
 def test_names_of_budgets_are_whole(run):
     _, path = run
     lines = check("--max-peak", "1GiB", "--function", "^(parse|walk)$", "--max-temporary-share", "100%",
