@@ -5,6 +5,7 @@
 enum err book_init(struct book *book, uint64_t seed)
 {
     *book = (struct book){.seed = seed,
+                          .complete_ms = UINT64_MAX,
                           .held_since_ms = UINT64_MAX,
                           .rows = {.cells_max = BOOK_CELLS_MAX, .cohorts_max = BOOK_COHORTS_MAX}};
     series_init(&book->series);
@@ -255,13 +256,20 @@ enum err book_tick(struct book *book, uint64_t tick_ms)
     if (UNLIKELY(book->spread.variance > 0)) {
         peak_spread_look(&book->spread, book->sums.live_bytes);
     }
-    peak_bound_end_tick(&book->bound, book->sums.live_bytes);
-    peak_bound_begin_tick(&book->bound, tick_ms);
+    if (LIKELY(tick_ms - 1 <= book->complete_ms)) {
+        peak_bound_end_tick(&book->bound, book->sums.live_bytes);
+        peak_bound_begin_tick(&book->bound, tick_ms);
+    }
     book->now_ms = tick_ms;
     const uint32_t merged = series_advance(&book->series, &book->sums, tick_ms);
     return LIKELY(book->series.current == book->rows.slice && merged == 0)
                ? ERR_OK
                : row_table_advance(&book->rows, book->series.current, merged);
+}
+
+void book_note_complete(struct book *book, uint64_t complete_ms)
+{
+    book->complete_ms = complete_ms;
 }
 
 void book_is_shared(struct book *book)

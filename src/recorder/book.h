@@ -94,7 +94,8 @@ struct book {
     struct series series;
     struct peak_bound bound;
     uint64_t live_blocks;
-    uint64_t now_ms; // tick under way
+    uint64_t now_ms;      // tick under way
+    uint64_t complete_ms; // up to that tick, all that was done is booked when a later one begins
     uint64_t peak_bytes;
     uint64_t peak_blocks;
     uint64_t peak_time_ms;
@@ -179,6 +180,11 @@ void book_end_scope(struct book *book, const struct book_thread *thread, uint32_
 
 // Time has come to tick_ms: all events of earlier ticks have been booked. Going back does nothing.
 enum err book_tick(struct book *book, uint64_t tick_ms) MUST_USE;
+
+// Up to tick complete_ms, all that any thread did will have been booked when the first later tick
+// begins, and who is believed to live lived then: so the bound of the peak may take what came
+// before that moment and what comes after it apart. At first UINT64_MAX: events come tick by tick.
+void book_note_complete(struct book *book, uint64_t complete_ms);
 
 // Two threads are there at one time: from now on the peak has a bound, not a value.
 void book_is_shared(struct book *book);

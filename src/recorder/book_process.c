@@ -107,16 +107,14 @@ enum err book_process_end(struct book *book,
     if (ending->is_exec) {
         process->record.flags |= REC_PROCESS_EXECED;
     }
-    // Its blocks leave the sum between two ticks, so that the bound's argument holds on both sides.
-    peak_bound_end_tick(&book->bound, book->sums.live_bytes);
+    peak_bound_leave(&book->bound, process->index, process->live_bytes, ending->gone_ms);
     book->sums.live_bytes -= process->live_bytes;
     book->sums.dropped_bytes += process->live_bytes;
     peak_spread_look(&book->spread, book->sums.live_bytes + process->live_bytes);
     peak_spread_remove(&book->spread, process->spread);
     book->live_blocks -= process->live.live_count + process->stand_ins;
-    peak_bound_restart(&book->bound, book->sums.live_bytes);
-    if (ending->gone_ms > 0) {
-        peak_bound_add_ghost(&book->bound, process->live_bytes, ending->gone_ms);
+    if (ending->is_exec && ending->gone_ms == 0) { // nobody else was there: what follows is later
+        peak_bound_end_tick(&book->bound, book->sums.live_bytes);
     }
     process_empty(process);
     return ERR_OK;
@@ -133,7 +131,8 @@ void book_thread_begin(struct book_thread *thread,
                                    .thread_id = thread_id,
                                    .entry = REC_NONE,
                                    .start_ms = start_ms,
-                                   .tick_ms = start_ms};
+                                   .tick_ms = start_ms,
+                                   .swing = {.owner = process->index}};
     process->thread_count++;
 }
 

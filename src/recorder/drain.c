@@ -12,7 +12,6 @@
 #include "recorder/questions.h"
 
 enum {
-    TIME_SLACK_MS = 1000, // a lane may be ahead of our clock by what a pass takes, not more
     ANY_SLOT = SESSION_MAX_PROCESSES,
     SETTLE_NS = 1000000,
     THREAD_CHECK_MS = 1000, // how often lanes are asked whether their thread still lives
@@ -82,17 +81,17 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
     }
     const uint32_t slot = header->process_index;
     if (slot >= SESSION_MAX_PROCESSES || drain->processes[slot].book == NULL) {
-        return ERR_OK; // its process has not been begun yet, or the lane lies
+        drain->has_unknown = true; // its process has not been begun yet, or the lane lies
+        return ERR_OK;
     }
     struct drain_process *process = drain->processes + slot;
     struct drain_lane *lane = calloc(1, sizeof(*lane));
     if (lane == NULL) {
         return ERR_NO_MEMORY;
     }
-    const uint64_t start_ms = header->start_ms;
     lane->process = slot;
     lane_reader_init(&lane->reader, header, index, process->book, header->thread_id,
-                     start_ms < clock_ms ? start_ms : clock_ms);
+                     drain_process_time(header->start_ms, clock_ms));
     drain->lanes[index] = lane;
     drain->active[drain->active_count++] = index;
     process->lane_count++;
@@ -134,8 +133,8 @@ static void lane_distrust(struct drain *drain, struct drain_lane *lane)
 static enum err
 lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_tick, uint64_t clock_ms)
 {
-    enum err err = lane_reader_run(&lane->reader, drain->book, last_tick, clock_ms + TIME_SLACK_MS,
-                                   drain->piece);
+    enum err err = lane_reader_run(&lane->reader, drain->book, last_tick,
+                                   clock_ms + DRAIN_TIME_SLACK_MS, drain->piece);
     if (err != ERR_CORRUPT) {
         return err;
     }
@@ -337,6 +336,30 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
+// Books `tick` of those of the first *unread lanes whose processes are dead, or alive.
+static enum err
+run_lanes(struct drain *drain, uint32_t *unread, uint64_t tick, uint64_t clock_ms, bool are_dead)
+{
+    for (uint32_t i = 0; i < *unread;) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (drain->processes[lane->process].is_dead != are_dead) {
+            i++;
+            continue;
+        }
+        if (lane->reader.next_tick <= tick) {
+            TRY(lane_run(drain, lane, tick, clock_ms));
+        }
+        if (lane_reader_has_unread(&lane->reader)) {
+            i++;
+            continue;
+        }
+        const uint32_t index = drain->active[i];
+        drain->active[i] = drain->active[--*unread];
+        drain->active[*unread] = index;
+    }
+    return ERR_OK;
+}
+
 // Books what the snapshot found in the first `unread` lanes up to last_tick, tick by tick.
 static enum err
 merge_lanes(struct drain *drain, uint32_t unread, uint64_t last_tick, uint64_t clock_ms)
@@ -349,22 +372,13 @@ merge_lanes(struct drain *drain, uint32_t unread, uint64_t last_tick, uint64_t c
         if (UNLIKELY(drain->has_dead)) {
             end_finished_lanes(drain);
             TRY(drain_process_end_dead(drain, tick));
+            TRY(run_lanes(drain, &unread, tick, clock_ms, true));
+            end_finished_lanes(drain);
+            TRY(drain_process_end_dead(drain, tick + 1));
         } else if (unread == 1) {
             tick = last_tick;
         }
-        for (uint32_t i = 0; i < unread;) {
-            struct drain_lane *lane = drain->lanes[drain->active[i]];
-            if (lane->reader.next_tick <= tick) {
-                TRY(lane_run(drain, lane, tick, clock_ms));
-            }
-            if (lane_reader_has_unread(&lane->reader)) {
-                i++;
-                continue;
-            }
-            uint32_t index = drain->active[i];
-            drain->active[i] = drain->active[--unread];
-            drain->active[unread] = index;
-        }
+        TRY(run_lanes(drain, &unread, tick, clock_ms, false));
     }
     return ERR_OK;
 }
@@ -403,11 +417,33 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     return ERR_OK;
 }
 
-enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
+// Who and what is new, and who is dead of all that are known then.
+static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
 {
     drain_process_date_dead(drain, clock_ms);
-    TRY(drain_process_begin_new(drain, clock_ms));
-    TRY(find_lanes(drain, ANY_SLOT, clock_ms));
+    book_note_complete(drain->book, 0); // an image that was replaced is booked before others are
+    drain->has_begun = false;
+    for (int round = 0; round < 2; round++) {
+        drain->has_unknown = false;
+        TRY(drain_process_begin_new(drain, clock_ms));
+        TRY(find_lanes(drain, ANY_SLOT, clock_ms));
+        if (!drain->has_unknown) {
+            break;
+        }
+        drain->next_slot_scan_ms = 0; // the slot was counted before it was filled in
+    }
+    if (drain->has_begun) { // some may have come and gone
+        drain_process_look_for_dead(drain);
+        drain_process_date_dead(drain, clock_ms);
+    }
+    const uint64_t alive_ms = drain->alive_ms < clock_ms ? drain->alive_ms : clock_ms;
+    book_note_complete(drain->book, alive_ms > 0 ? alive_ms - 1 : 0);
+    return ERR_OK;
+}
+
+enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
+{
+    TRY(find_newcomers(drain, clock_ms));
     if (clock_ms >= drain->next_thread_check_ms) {
         drain->next_thread_check_ms = clock_ms + THREAD_CHECK_MS;
         check_threads(drain);

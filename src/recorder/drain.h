@@ -15,9 +15,14 @@
 //      (unless there is only one lane, or one is so full that its thread would have to wait)
 //   6. lanes that are closed and empty are recycled; so are those of dead threads and processes
 //
-// A dead process whose lanes are all recycled ends in the book, and its slot is given back, when
-// all lanes have been booked up to its last sign of life: what others did before that was done
-// beside its heap.
+// A dead process whose lanes are all recycled ends in the book, and its slot is given back, in the
+// tick of its last sign of life: what others did before that was done beside its heap. What they
+// did in the same tick, though, is booked after it, since parents wait for their children; the
+// bound of the peak covers both orders.
+//
+// Whatever order lanes are booked in, that bound is told of moments up to which everything has been
+// booked, and at which everybody who had not been found dead was still alive: alive_ms, which is
+// read before the dead are looked for, which is before lanes are looked at.
 //
 // A process that executes another program joins again in a new slot: the slot of its earlier image
 // is drained and ended before the new one begins.
@@ -54,7 +59,7 @@ struct drain_process {
     bool is_our_namespace; // its thread ids mean to us what they mean to it
     uint32_t lane_count;
     uint64_t end_ms;  // last sign of life so far: its events, and the exit that it noted
-    uint64_t gone_ms; // a time at which it had been found dead
+    uint64_t gone_ms; // a time at which it had been found dead; 0: it noted its exit
 };
 
 struct drain {
@@ -69,6 +74,9 @@ struct drain {
     uint32_t active_count;
     struct drain_process processes[SESSION_MAX_PROCESSES];
     uint32_t process_count;
+    uint64_t alive_ms;   // who was not found dead since lived then
+    bool has_unknown;    // lanes are in use by a process that has not been begun
+    bool has_begun;      // processes, in this pass
     bool has_found_dead; // some of them are found dead and not dated
     bool has_dead;       // some of them are dead
     uint64_t corrupt_lanes;
@@ -93,7 +101,8 @@ void drain_release(struct drain *drain);
 // millisecond ago at least, is taken to stand still.
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns);
 
-// Looks which processes have died. Before the time of the next pass is read.
+// Looks which processes have died, after it has looked at the session's clock. Before the time of
+// the next pass is read.
 void drain_find_dead(struct drain *drain);
 
 // One pass at time clock_ms, which must have been read before. `is_last`: nothing is left for a

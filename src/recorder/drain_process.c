@@ -39,6 +39,11 @@ bool drain_process_has_thread(const struct drain_process *process, pid_t thread_
     return access(path, F_OK) != 0;
 }
 
+uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
+{
+    return written_ms <= clock_ms + DRAIN_TIME_SLACK_MS ? written_ms : clock_ms;
+}
+
 // It is dead. When it died is for a time that is read afterwards: see drain_process_date_dead.
 static void find_dead(struct drain *drain, uint32_t slot)
 {
@@ -51,13 +56,18 @@ static void find_dead(struct drain *drain, uint32_t slot)
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
-    // Relaxed: whoever wrote it is gone. A time in the future is a lie.
+    // Relaxed: whoever wrote it is gone. A time in the future is a lie. The clock goes on while a
+    // pass lasts.
+    const uint64_t clock_now_ms = drain_process_time(
+        atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed), clock_ms);
+    const uint64_t now_ms = clock_now_ms > clock_ms ? clock_now_ms : clock_ms;
     const uint64_t exit_ms = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
-    if (exit_ms <= clock_ms && exit_ms > process->end_ms) {
+    const bool is_noted = exit_ms > 0 && exit_ms <= now_ms;
+    if (is_noted && exit_ms > process->end_ms) {
         process->end_ms = exit_ms;
     }
-    process->gone_ms = clock_ms;
+    process->gone_ms = is_noted ? 0 : now_ms; // a heap counts until its process exits
     process->is_dead = true;
     drain->has_dead = true;
 }
@@ -169,7 +179,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     const pid_t pid = (pid_t)shared->pid;
     const uint64_t start_ms = shared->start_ms;
     const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
-    TRY(end_earlier_image(drain, pid, begun_ms, clock_ms));
+    TRY(end_earlier_image(drain, pid, drain_process_time(start_ms, clock_ms), clock_ms));
     const struct rec_process record = {
         .pid = (uint32_t)pid,
         .parent_pid = shared->parent_pid,
@@ -182,6 +192,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     drain->processes[slot] = (struct drain_process){
         .book = book, .pid = pid, .pidfd = -1, .is_our_namespace = is_our_namespace(pid)};
     drain->process_count++;
+    drain->has_begun = true;
     watch(drain, slot);
     return ERR_OK;
 }
@@ -229,6 +240,12 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 }
 
 void drain_find_dead(struct drain *drain)
+{
+    drain->alive_ms = atomic_load_explicit(&drain->session->header->clock_ms, memory_order_acquire);
+    drain_process_look_for_dead(drain);
+}
+
+void drain_process_look_for_dead(struct drain *drain)
 {
     struct epoll_event events[DEATHS_AT_ONCE];
     int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);

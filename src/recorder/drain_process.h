@@ -8,9 +8,19 @@
 
 #include "recorder/drain.h"
 
+enum {
+    DRAIN_TIME_SLACK_MS = 1000, // a program may be ahead of our clock by what a pass takes
+};
+
+// What a time that a program wrote is taken for: one that is far ahead of our clock is a lie.
+uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms);
+
 // Begins all processes whose slots are filled in and new, in the order in which they joined. Ends
 // the earlier image of a process that executed another program.
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms) MUST_USE;
+
+// Looks who has died.
+void drain_process_look_for_dead(struct drain *drain);
 
 // Those that were found dead before clock_ms was read are dead from now on: whatever they and
 // others did beside them happened up to then.

@@ -328,6 +328,7 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
     open_lane(&f, late, &inner);
     send_allocation(&inner, 0x1000, 100);
     send_free(&inner, 0x1000);
+    atomic_store(&f.on.session.header->clock_ms, ++f.clock_ms);
     atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, f.clock_ms);
     assert_int_equal(kill(parent, SIGKILL), 0);
     const uint64_t deadline = now_s() + DEADLINE_S;
@@ -372,6 +373,59 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
     assert_int_equal(kill(writer, SIGKILL), 0);
     assert_int_equal(waitpid(writer, NULL, 0), writer);
     close_fixture(&f);
+}
+
+// What is live and how far the peak may be off are known for each order of these: a child makes a
+// block and exits, or is killed; its parent makes one, all in one tick or in two, before the
+// recorder looks or between its looks.
+static void the_peak_is_bounded_when_a_process_ends(void **state)
+{
+    (void)state;
+    enum {
+        ORDERS = 8
+    };
+    for (unsigned order = 0; order < ORDERS; order++) {
+        const bool has_noted_exit = (order & 1) != 0;
+        const bool is_later = (order & 2) != 0;
+        const bool is_looked_at = (order & 4) != 0;
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t child = sleeping_child();
+        struct lane_producer outer;
+        struct lane_producer inner;
+        open_lane(&f, join(&f, (uint32_t)getpid(), 0), &outer);
+        send_allocation(&outer, 0x1000, 1000);
+        const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+        open_lane(&f, slot, &inner);
+        send_allocation(&inner, 0x1000, 500);
+        if (is_looked_at) {
+            pass(&f);
+        }
+        if (has_noted_exit) {
+            atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, f.clock_ms);
+        }
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        if (is_later) {
+            atomic_store(&f.on.session.header->clock_ms, ++f.clock_ms);
+        }
+        assert_true(lane_producer_tick(&outer));
+        send_allocation(&outer, 0x2000, 500);
+        const uint64_t deadline = now_s() + DEADLINE_S;
+        while (f.on.drain.process_count > 1 || f.on.book.sums.allocations < 3) {
+            assert_true(now_s() < deadline);
+            pass(&f);
+        }
+        const struct book *book = &f.on.book;
+        const uint64_t error =
+            peak_bound_error(&book->bound, book->peak_bytes, book->sums.live_bytes);
+        assert_int_equal(book->sums.live_bytes, 1500);
+        assert_in_range(1500, book->peak_bytes - error, book->peak_bytes + error);
+        if (has_noted_exit && is_later) {
+            assert_int_equal(error, 0);
+        }
+        close_fixture(&f);
+    }
 }
 
 static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
@@ -634,6 +688,7 @@ int main(void)
         cmocka_unit_test(a_process_that_is_gone_is_read_to_its_last_record),
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
+        cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
         cmocka_unit_test(a_lane_that_breaks_the_rules_is_closed_and_no_other),
         cmocka_unit_test(slots_that_lie_harm_nobody),

@@ -4,7 +4,7 @@
 
 void peak_bound_init(struct peak_bound *bound)
 {
-    *bound = (struct peak_bound){.serial = 1};
+    *bound = (struct peak_bound){.serial = 1, .actors = PEAK_NOBODY, .dead = PEAK_NOBODY};
 }
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -14,14 +14,22 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 static uint64_t upper_of_tick(const struct peak_bound *bound)
 {
-    return bound->start_bytes + bound->rise_bytes + bound->unseen_bytes + bound->ghost_bytes +
-           bound->tick_open_bytes;
+    uint64_t upper =
+        bound->start_bytes + bound->rise_bytes + bound->unseen_bytes + bound->tick_open_bytes;
+    for (uint32_t i = 0; i + bound->new_ghosts < bound->ghost_count; i++) {
+        upper += bound->ghosts[i].bytes; // new ones are in start_bytes
+    }
+    return upper;
 }
 
 static uint64_t lower_of_tick(const struct peak_bound *bound, uint64_t live_bytes)
 {
-    return bound->lane_count <= 1 ? bound->start_bytes + bound->rise_bytes
-                                  : max_u64(bound->start_bytes, live_bytes);
+    // Who ended did so after all that it did itself.
+    const bool is_dead_alone = bound->dead != PEAK_SEVERAL && bound->dead == bound->actors;
+    if (bound->lane_count <= 1 && (bound->dead == PEAK_NOBODY || is_dead_alone)) {
+        return bound->start_bytes + bound->rise_bytes;
+    }
+    return max_u64(bound->start_bytes, live_bytes + (is_dead_alone ? bound->dead_bytes : 0));
 }
 
 void peak_bound_end_tick(struct peak_bound *bound, uint64_t live_bytes)
@@ -33,13 +41,45 @@ void peak_bound_end_tick(struct peak_bound *bound, uint64_t live_bytes)
     bound->rise_bytes = 0;
     bound->unseen_bytes = 0;
     bound->lane_count = 0;
+    bound->actors = PEAK_NOBODY;
+    bound->dead = PEAK_NOBODY;
+    bound->dead_bytes = 0;
+    bound->new_ghosts = 0;
     bound->tick_open_bytes = bound->open_bytes;
 }
 
-void peak_bound_add_ghost(struct peak_bound *bound, uint64_t bytes, uint64_t until_ms)
+void peak_bound_begin_tick(struct peak_bound *bound, uint64_t tick_ms)
 {
-    bound->ghost_bytes += bytes;
-    bound->ghost_until_ms = max_u64(bound->ghost_until_ms, until_ms);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < bound->ghost_count; i++) {
+        if (tick_ms <= bound->ghosts[i].until_ms) {
+            bound->ghosts[kept++] = bound->ghosts[i];
+        }
+    }
+    bound->ghost_count = kept;
+}
+
+static void add_ghost(struct peak_bound *bound, uint64_t bytes, uint64_t until_ms)
+{
+    if (bound->ghost_count < PEAK_GHOSTS_MAX) {
+        bound->ghosts[bound->ghost_count++] =
+            (struct peak_ghost){.bytes = bytes, .until_ms = until_ms};
+        bound->new_ghosts++;
+        return;
+    }
+    struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
+    last->bytes += bytes;
+    last->until_ms = max_u64(last->until_ms, until_ms);
+    bound->new_ghosts = 0; // all count: an upper bound all the same
+}
+
+void peak_bound_leave(struct peak_bound *bound, uint32_t owner, uint64_t bytes, uint64_t until_ms)
+{
+    bound->dead = peak_bound_and(bound->dead, owner);
+    bound->dead_bytes += bytes;
+    if (until_ms > 0 && bytes > 0) {
+        add_ghost(bound, bytes, until_ms);
+    }
 }
 
 uint64_t peak_bound_error(const struct peak_bound *bound, uint64_t peak_bytes, uint64_t live_bytes)

@@ -13,9 +13,14 @@
 //
 // and so does ours. A tick in which only one lane did anything is exact: it counts as it is, for
 // both. A block whose free was read before it (waiting_frees) counts in its allocating lane's
-// prefix and in no other, which keeps `upper` an upper bound. Between the last sign of life of a
-// process and the moment at which it was found gone its heap may or may not have been there: it
-// counts for `upper` alone.
+// prefix and in no other, which keeps `upper` an upper bound.
+//
+// A tick here is what lies between two moments up to which everything has been booked and nothing
+// beyond: a millisecond, or several where lanes had to be read early (book_note_complete).
+//
+// A process that ends takes its heap out of the sum in the tick of its last sign of life, after all
+// that it did and in an unknown order to what others did. From the next tick on, until it was found
+// gone, its heap may or may not have been there: it is a ghost, which counts for `upper` alone.
 //
 // Threads hold back blocks (nursery.h). While a recording has one thread at a time, no maximum
 // falls into such a time, and nothing changes. From then on a lane's highest prefix is what its
@@ -28,17 +33,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum {
+    PEAK_GHOSTS_MAX = 8, // beyond which the latest two become one
+};
+
+// Whose lanes acted, or who ended, in a tick: a number of a process, or one of these.
+#define PEAK_NOBODY  UINT32_MAX
+#define PEAK_SEVERAL (UINT32_MAX - 1)
+
+// The heap of a process that may be gone already.
+struct peak_ghost {
+    uint64_t bytes;
+    uint64_t until_ms; // from then on it is
+};
+
 struct peak_bound {
     uint64_t serial;          // of the tick under way
     uint64_t start_bytes;     // live when it began
     uint64_t rise_bytes;      // sum of all lanes' highest prefixes in it
     uint64_t unseen_bytes;    // by how much their true ones may be higher
     uint32_t lane_count;      // lanes that did something in it
+    uint32_t actors;          // whose they are
+    uint32_t dead;            // who ended in it
+    uint64_t dead_bytes;      // what they held
     uint64_t open_bytes;      // that lanes may hold now
     uint64_t tick_open_bytes; // highest open_bytes in this tick
     bool is_shared;           // the recording has had more than one lane at a time
-    uint64_t ghost_bytes;     // of processes that may be gone already
-    uint64_t ghost_until_ms;  // from then on they are
+    struct peak_ghost ghosts[PEAK_GHOSTS_MAX];
+    uint32_t ghost_count;
+    uint32_t new_ghosts; // the last of them, who ended in this tick
     uint64_t upper_bytes;
     uint64_t lower_bytes;
 };
@@ -46,17 +69,24 @@ struct peak_bound {
 // One lane's part of the tick under way.
 struct lane_swing {
     uint64_t serial; // tick that the rest is about, of peak_bound.serial
+    uint32_t owner;  // number of the lane's process
     int64_t net_bytes;
     int64_t highest_bytes; // highest net_bytes, at least 0
 };
+
+static inline uint32_t peak_bound_and(uint32_t some, uint32_t other)
+{
+    return some == PEAK_NOBODY || some == other ? other : PEAK_SEVERAL;
+}
 
 // A lane changes the live bytes by `change`. Inline: it is on the path of each event.
 static inline void
 peak_bound_change(struct peak_bound *bound, struct lane_swing *swing, int64_t change)
 {
     if (__builtin_expect(swing->serial != bound->serial, 0)) {
-        *swing = (struct lane_swing){.serial = bound->serial};
+        *swing = (struct lane_swing){.serial = bound->serial, .owner = swing->owner};
         bound->lane_count++;
+        bound->actors = peak_bound_and(bound->actors, swing->owner);
     }
     // Unsigned: sizes that a hostile program makes up may overflow, and then mean nothing.
     swing->net_bytes = (int64_t)((uint64_t)swing->net_bytes + (uint64_t)change);
@@ -97,23 +127,12 @@ void peak_bound_init(struct peak_bound *bound);
 // The tick under way is over, with `live_bytes` live; another one begins.
 void peak_bound_end_tick(struct peak_bound *bound, uint64_t live_bytes);
 
-// A process that held `bytes` has left the sum, but may have lived until `until_ms`.
-void peak_bound_add_ghost(struct peak_bound *bound, uint64_t bytes, uint64_t until_ms);
-
 // The next tick is `tick_ms`: who was to be gone before is gone. After peak_bound_end_tick.
-static inline void peak_bound_begin_tick(struct peak_bound *bound, uint64_t tick_ms)
-{
-    if (tick_ms > bound->ghost_until_ms) {
-        bound->ghost_bytes = 0;
-    }
-}
+void peak_bound_begin_tick(struct peak_bound *bound, uint64_t tick_ms);
 
-// The live bytes changed to `live_bytes` for another reason than a lane's event (a process ended).
-// Only between ticks.
-static inline void peak_bound_restart(struct peak_bound *bound, uint64_t live_bytes)
-{
-    bound->start_bytes = live_bytes;
-}
+// The process of that number, which held `bytes`, leaves the sum in the tick under way. It may have
+// lived until `until_ms`; 0: not beyond this tick.
+void peak_bound_leave(struct peak_bound *bound, uint32_t owner, uint64_t bytes, uint64_t until_ms);
 
 // With the tick under way taken as ended: |true peak - peak_bytes| is at most this.
 uint64_t peak_bound_error(const struct peak_bound *bound, uint64_t peak_bytes, uint64_t live_bytes);

@@ -166,7 +166,7 @@ static void the_bound_holds_for_every_order_within_a_tick(void **state)
         struct lane_swing swings[BOUND_LANES] = {{0}};
         peak_bound_init(&bound);
         int64_t live = 10000;
-        peak_bound_restart(&bound, (uint64_t)live);
+        bound.start_bytes = (uint64_t)live;
         int64_t seen_peak = live;
         int64_t highest = live;
         int64_t lowest = live;
