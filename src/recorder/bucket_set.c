@@ -21,15 +21,15 @@ static struct bucket_array *array_new(uint32_t cap)
 
 static void note_place(struct bucket_array *array, uint32_t bucket, uint32_t index)
 {
-    array->places[bucket % BUCKET_PLACES] =
-        (struct bucket_place){.tag = (uint8_t)(bucket + 1), .index = (uint8_t)index};
+    array->places[bucket % BUCKET_PLACES] = (uint8_t)index;
 }
 
 static void array_put(struct bucket_array *array, uint32_t bucket, uint64_t count, uint64_t bytes)
 {
     note_place(array, bucket, array->used);
     bucket_array_numbers(array)[array->used] = (uint8_t)bucket;
-    array->counts[array->used] = (struct bucket_count){.count = count, .bytes = bytes};
+    array->counts[array->used] =
+        (struct bucket_count){.tagged = count << BUCKET_TAG_BITS | bucket, .bytes = bytes};
     array->used++;
 }
 
@@ -72,7 +72,7 @@ enum err bucket_set_add_other(
     if (found != NULL) {
         struct bucket_count *count = array->counts + (found - buckets);
         note_place(array, bucket, (uint32_t)(found - buckets));
-        count->count++;
+        count->tagged += 1u << BUCKET_TAG_BITS;
         count->bytes += bytes;
         return ERR_OK;
     }
@@ -110,10 +110,11 @@ enum err bucket_set_collect(const struct bucket_set *set,
     const size_t begin = out->len;
     const uint8_t *buckets = bucket_array_numbers(array);
     for (uint32_t i = 0; i < array->used; i++) {
-        TRY(rec_bucket_vec_push(out, (struct rec_bucket){.row = row,
-                                                         .bucket = buckets[i],
-                                                         .count = array->counts[i].count,
-                                                         .bytes = array->counts[i].bytes}));
+        TRY(rec_bucket_vec_push(
+            out, (struct rec_bucket){.row = row,
+                                     .bucket = buckets[i],
+                                     .count = array->counts[i].tagged >> BUCKET_TAG_BITS,
+                                     .bytes = array->counts[i].bytes}));
     }
     qsort(out->items + begin, out->len - begin, sizeof(*out->items), by_bucket);
     return ERR_OK;

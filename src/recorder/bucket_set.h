@@ -4,11 +4,12 @@
 // Most rows allocate one size only. So a histogram is at first just the number of its one bucket:
 // its counts are those of the row itself and are stored nowhere. The second bucket makes it an
 // array in memory of its own: counts, and the numbers of their buckets, a byte each.
-// Memory: 8 bytes; with two buckets or more 40 bytes, 17 a bucket, and room for growth.
+// Memory: 8 bytes; with two buckets or more 48 bytes, 17 a bucket, and room for growth.
 // Context: H, one thread. Failure: ERR_NO_MEMORY; the event then has no place in the histogram.
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -16,35 +17,41 @@
 #include "host/vec.h"
 #include "recording/tables.h"
 
-// Where a bucket was found last, by its low bits: so neighbours, which is what the sizes and
-// lifetimes of one stack mostly are, are found without a search, and all that tells so lies in the
-// array's first cache line.
-#define BUCKET_PLACES 16u
+// Where a bucket was found last, by its number modulo BUCKET_PLACES: so up to ten octaves of
+// neighbours, which is what the sizes and lifetimes of one stack mostly are, are found without a
+// search.
+#define BUCKET_PLACES 40u
 
-struct bucket_place {
-    uint8_t tag;   // the bucket's number + 1; 0: none yet
-    uint8_t index; // where that bucket is; below `used`
-};
+#define BUCKET_TAG_BITS 8
 
+// The bucket's number is in its count, so that one cache line tells whether a place is right and
+// takes what is counted.
 struct bucket_count {
-    uint64_t count;
+    uint64_t tagged; // count << BUCKET_TAG_BITS | number
     uint64_t bytes;
 };
 
-// Followed by `cap` bucket_counts and `cap` bytes with the numbers of the buckets. The counts come
-// first so that they are aligned.
+// Followed by `cap` bucket_counts and `cap` bytes with the numbers of the buckets.
 struct bucket_array {
-    uint32_t used;
+    uint32_t used; // at least 1
     uint32_t cap;
-    struct bucket_place places[BUCKET_PLACES];
+    uint8_t places[BUCKET_PLACES]; // indices below `used`, 0 where none is known
     struct bucket_count counts[];
 };
+_Static_assert(offsetof(struct bucket_array, counts) % sizeof(struct bucket_count) == 0,
+               "no count lies in two cache lines");
 
 static inline uint8_t *bucket_array_numbers(struct bucket_array *array)
 {
     return (uint8_t *)(array->counts + array->cap);
 }
-_Static_assert(REC_BUCKET_COUNT <= UINT8_MAX, "a bucket is a byte, and so is its successor");
+_Static_assert(REC_BUCKET_COUNT <= 1u << BUCKET_TAG_BITS, "a bucket is a byte, and so is an index");
+
+// The place of the one who counts in `bucket`, if it is known.
+static inline struct bucket_count *bucket_array_guess(struct bucket_array *array, uint32_t bucket)
+{
+    return array->counts + array->places[bucket % BUCKET_PLACES];
+}
 
 // The address of an array (even), or one bucket's number (times 2, plus 1). 0: no events yet.
 struct bucket_set {
@@ -91,23 +98,31 @@ static inline MUST_USE enum err bucket_set_add(
     }
     struct bucket_array *array = bucket_set_array(set);
     if (LIKELY(array != NULL)) {
-        const struct bucket_place place = array->places[bucket % BUCKET_PLACES];
-        if (LIKELY(place.tag == bucket + 1)) {
-            array->counts[place.index].count++;
-            array->counts[place.index].bytes += bytes;
+        struct bucket_count *count = bucket_array_guess(array, bucket);
+        if (LIKELY((count->tagged & ((1u << BUCKET_TAG_BITS) - 1)) == bucket)) {
+            count->tagged += 1u << BUCKET_TAG_BITS;
+            count->bytes += bytes;
             return ERR_OK;
         }
     }
     return bucket_set_add_other(set, bucket, bytes, old_count, old_bytes);
 }
 
-// Starts loading what counting an event in `bucket` will change, when its array's first line is
-// there. No effect but speed.
-static inline void bucket_set_prefetch(const struct bucket_set *set, uint32_t bucket)
+// Starts loading what says where `bucket` is counted. No effect but speed.
+static inline void bucket_set_prefetch_place(const struct bucket_set *set, uint32_t bucket)
 {
     const struct bucket_array *array = bucket_set_array(set);
     if (array != NULL) {
-        __builtin_prefetch(array->counts + array->places[bucket % BUCKET_PLACES].index, 1);
+        __builtin_prefetch(array->places + bucket % BUCKET_PLACES, 1);
+    }
+}
+
+// Starts loading what counting an event in `bucket` will change, when its place is there.
+static inline void bucket_set_prefetch(const struct bucket_set *set, uint32_t bucket)
+{
+    struct bucket_array *array = bucket_set_array(set);
+    if (array != NULL) {
+        __builtin_prefetch(bucket_array_guess(array, bucket), 1);
     }
 }
 
@@ -117,8 +132,8 @@ bucket_set_add_more(struct bucket_set *set, uint32_t bucket, uint64_t count, uin
 {
     struct bucket_array *array = bucket_set_array(set);
     if (array != NULL) { // else it is the only one, and stored nowhere
-        struct bucket_count *last = array->counts + array->places[bucket % BUCKET_PLACES].index;
-        last->count += count;
+        struct bucket_count *last = bucket_array_guess(array, bucket);
+        last->tagged += count << BUCKET_TAG_BITS;
         last->bytes += bytes;
     }
 }

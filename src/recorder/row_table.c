@@ -4,12 +4,6 @@
 
 #include "base/hash.h"
 
-enum {
-    // How many notes ahead of counting their histograms are fetched, in two steps.
-    FAR_AHEAD = 16,
-    NEAR_AHEAD = 8,
-};
-
 void row_table_release(struct row_table *table)
 {
     for (size_t i = 0; i < table->extras.len; i++) {
@@ -73,16 +67,24 @@ static struct bucket_set *histogram_of(struct row_extra *extra, const struct row
     return is_free ? &extra->lifetimes : &extra->sizes;
 }
 
-// Fetches the head of the histogram that counting `note` will change; its row is there.
-static inline void prefetch_head(const struct row_table *table, const struct row_note *note)
+// Fetches what says where in its histogram `note` will be counted; its row is there.
+static inline void prefetch_place(const struct row_table *table, const struct row_note *note)
 {
-    __builtin_prefetch(bucket_set_array(histogram_of(table->extras.items + note->row, note)), 1);
+    struct row_extra *extra = table->extras.items + note->row;
+    bucket_set_prefetch_place(histogram_of(extra, note), note->bucket);
+    if (note->change == ROW_PAIRED) {
+        bucket_set_prefetch_place(&extra->lifetimes, rec_bucket_of(0));
+    }
 }
 
-// The same for the count in it; its head is there.
+// The same for the count itself; its place is there.
 static inline void prefetch_count(const struct row_table *table, const struct row_note *note)
 {
-    bucket_set_prefetch(histogram_of(table->extras.items + note->row, note), note->bucket);
+    struct row_extra *extra = table->extras.items + note->row;
+    bucket_set_prefetch(histogram_of(extra, note), note->bucket);
+    if (note->change == ROW_PAIRED) {
+        bucket_set_prefetch(&extra->lifetimes, rec_bucket_of(0));
+    }
 }
 
 // Allocations and frees change the same things in two places each; which of them comes next cannot
@@ -179,16 +181,13 @@ enum err row_table_count(struct row_table *table)
     const uint32_t count = table->note_count;
     enum err result = ERR_OK;
     table->note_count = 0;
-    for (uint32_t i = 0; i < FAR_AHEAD && i < count; i++) {
-        prefetch_head(table, table->notes + i);
+    for (uint32_t i = 0; i < count; i++) {
+        prefetch_place(table, table->notes + i);
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (i + FAR_AHEAD < count) {
-            prefetch_head(table, table->notes + i + FAR_AHEAD);
-        }
-        if (i + NEAR_AHEAD < count) {
-            prefetch_count(table, table->notes + i + NEAR_AHEAD);
-        }
+        prefetch_count(table, table->notes + i);
+    }
+    for (uint32_t i = 0; i < count; i++) {
         const enum err err = count_note(table, table->notes + i);
         result = result == ERR_OK ? err : result; // the others count all the same
     }
@@ -198,12 +197,12 @@ enum err row_table_count(struct row_table *table)
 enum err
 row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
 {
-    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
-                                                   .peak_number = table->peak_number,
-                                                   .row = row,
-                                                   .count = more,
-                                                   .change = ROW_ALLOCATED_MORE,
-                                                   .bucket = (uint16_t)rec_bucket_of(size_bytes)});
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->count = more;
+    note->change = ROW_ALLOCATED_MORE;
+    note->bucket = (uint16_t)rec_bucket_of(size_bytes);
+    return row_table_noted(table);
 }
 
 enum err row_table_freed_more(struct row_table *table,
@@ -221,12 +220,12 @@ enum err row_table_freed_more(struct row_table *table,
     if (cohort.born_slice < cohort.freed_slice) {
         TRY(cohort_table_add_more(&table->cohorts, &cohort));
     }
-    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
-                                                   .peak_number = table->peak_number,
-                                                   .row = row,
-                                                   .count = more,
-                                                   .change = ROW_FREED_MORE,
-                                                   .bucket = (uint16_t)rec_bucket_of(lifetime_ms)});
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->count = more;
+    note->change = ROW_FREED_MORE;
+    note->bucket = (uint16_t)rec_bucket_of(lifetime_ms);
+    return row_table_noted(table);
 }
 
 static void merge_cells(struct row_table *table, uint32_t shift)

@@ -93,15 +93,25 @@ static inline uint32_t row_table_step(const struct row_table *table)
 // event.
 enum err row_table_count(struct row_table *table) MUST_USE;
 
-// Notes what happened to a row, whose memory is on its way from here on. Inline, as the next ones:
-// they are on the path of each event.
-static inline MUST_USE enum err row_table_note(struct row_table *table, struct row_note note)
+// The note of what happens to `row`, whose memory is on its way from here on; row and peak_number
+// are filled in, the rest is left to the caller, who then calls row_table_noted. In place: a note
+// that is copied as a whole right after its parts were written waits for them to get to the cache.
+// Inline, as the next ones: they are on the path of each event.
+static inline struct row_note *row_table_note(struct row_table *table, uint32_t row_number)
 {
-    const struct rec_row *row = table->rows.items + note.row;
+    const struct rec_row *row = table->rows.items + row_number;
     __builtin_prefetch(row, 1);
     __builtin_prefetch(&row->own_peak_bytes, 1);
-    __builtin_prefetch(table->extras.items + note.row, 1);
-    table->notes[table->note_count++] = note;
+    __builtin_prefetch(table->extras.items + row_number, 1);
+    struct row_note *note = table->notes + table->note_count;
+    note->row = row_number;
+    note->peak_number = table->peak_number;
+    return note;
+}
+
+static inline MUST_USE enum err row_table_noted(struct row_table *table)
+{
+    table->note_count++;
     return LIKELY(table->note_count < ROW_NOTES_MAX) ? ERR_OK : row_table_count(table);
 }
 
@@ -109,11 +119,11 @@ static inline MUST_USE enum err row_table_note(struct row_table *table, struct r
 static inline MUST_USE enum err
 row_table_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
 {
-    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
-                                                   .peak_number = table->peak_number,
-                                                   .row = row,
-                                                   .change = ROW_ALLOCATED,
-                                                   .bucket = (uint16_t)rec_bucket_of(size_bytes)});
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->change = ROW_ALLOCATED;
+    note->bucket = (uint16_t)rec_bucket_of(size_bytes);
+    return row_table_noted(table);
 }
 
 // A block of the row, born in born_slice, was freed after lifetime_ms.
@@ -128,11 +138,11 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
     if (born_step < freed_step) {
         TRY(cohort_table_add(&table->cohorts, row, born_step, freed_step, size_bytes));
     }
-    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
-                                                   .peak_number = table->peak_number,
-                                                   .row = row,
-                                                   .change = ROW_FREED,
-                                                   .bucket = (uint16_t)rec_bucket_of(lifetime_ms)});
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->change = ROW_FREED;
+    note->bucket = (uint16_t)rec_bucket_of(lifetime_ms);
+    return row_table_noted(table);
 }
 
 // The row allocated `count` blocks of size_bytes each and freed them at once; `temporary` of them
@@ -140,13 +150,13 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
 static inline MUST_USE enum err row_table_paired(
     struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t count, uint32_t temporary)
 {
-    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
-                                                   .peak_number = table->peak_number,
-                                                   .row = row,
-                                                   .count = count,
-                                                   .temporary = temporary,
-                                                   .change = ROW_PAIRED,
-                                                   .bucket = (uint16_t)rec_bucket_of(size_bytes)});
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->count = count;
+    note->temporary = temporary;
+    note->change = ROW_PAIRED;
+    note->bucket = (uint16_t)rec_bucket_of(size_bytes);
+    return row_table_noted(table);
 }
 
 // The block that was allocated last stands for `more` others, too.
@@ -166,10 +176,11 @@ enum err row_table_freed_more(struct row_table *table,
 static inline MUST_USE enum err
 row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t count)
 {
-    return row_table_note(table, (struct row_note){.size_bytes = size_bytes,
-                                                   .row = row,
-                                                   .count = count,
-                                                   .change = ROW_WAS_TEMPORARY});
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->count = count;
+    note->change = ROW_WAS_TEMPORARY;
+    return row_table_noted(table);
 }
 
 // Time comes to `slice`, after slices have merged `shift` times: s became s >> shift. Makes cells

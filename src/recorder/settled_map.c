@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/hash.h"
 
@@ -12,11 +11,10 @@ enum {
     LINE_SLOTS = 4,
     PAGE_LINES = 64,
     PAGE_SLOTS = LINE_SLOTS * PAGE_LINES,
-    PAGE_BYTES = PAGE_SLOTS * (int)sizeof(struct live_slot),
     SEGMENT_PAGES_MAX = 64,
     KICKS_MAX = 200,
     CACHED_PAGES = 16, // of a map that is in the nearest cache anyway
-    FILL_AHEAD = 12,   // slots whose new place is fetched while earlier ones are copied
+    FILL_SLOTS = 64,   // whose new places are fetched before they are copied
     DEPTH_MAX = 20,
 };
 
@@ -34,8 +32,8 @@ enum {
     SMALL_MAP_BLOCKS = 200000,
 };
 
-// What all segments together keep though they are sparse: 2 MiB. Many programs fill and empty their
-// heap again and again, and would pay for growing each time.
+// What all segments together keep though they are sparse: 2 MiB. Many programs fill and empty
+// their heap again and again, and would pay for growing each time.
 enum {
     KEPT_PAGES = 512
 };
@@ -47,8 +45,9 @@ enum {
 #define BORN_BITS     34
 #define SIZE_LOW_BITS 16
 #define SIZE_BITS     20
-#define BOX_NONE      UINT32_MAX
 
+_Static_assert(PAGE_SLOTS * sizeof(struct live_slot) == SLOT_PAGE_BYTES, "slots fill their pages");
+_Static_assert(PAGE_SLOTS % FILL_SLOTS == 0, "slots that are copied together lie in one page");
 _Static_assert(LINE_SLOTS == 4, "the masks of a line are written out");
 
 struct place {
@@ -82,9 +81,14 @@ alternate_line(const struct live_segment *segment, uint64_t hash, uint32_t line)
     return mirror >= line ? mirror - line : mirror + line_count - line;
 }
 
+static inline struct live_slot *slot_at(const struct live_segment *segment, size_t slot)
+{
+    return (struct live_slot *)segment->pages[slot / PAGE_SLOTS].memory + slot % PAGE_SLOTS;
+}
+
 static inline struct live_slot *line_at(const struct live_segment *segment, uint32_t line)
 {
-    return segment->slots + (size_t)line * LINE_SLOTS;
+    return slot_at(segment, (size_t)line * LINE_SLOTS);
 }
 
 static inline bool fits_slot(uint64_t address)
@@ -107,31 +111,33 @@ static inline struct live_slot slot_pack(uint64_t key, const struct live_block *
     };
 }
 
-static inline struct live_block slot_unpack(const struct live_slot *slot)
+// Part by part to where it is wanted: what is put together elsewhere and copied right away waits
+// for its parts to get to the cache.
+static inline void slot_unpack(const struct live_slot *slot, struct live_block *out)
 {
-    return (struct live_block){
-        .size_bytes = slot->key >> (KEY_BITS + 1) | (slot->value >> (ROW_BITS + BORN_BITS))
-                                                        << SIZE_LOW_BITS,
-        .born_ms = (slot->value >> ROW_BITS) & (((uint64_t)1 << BORN_BITS) - 1),
-        .row = (uint32_t)slot->value & ((1u << ROW_BITS) - 1),
-    };
+    out->size_bytes = slot->key >> (KEY_BITS + 1) | (slot->value >> (ROW_BITS + BORN_BITS))
+                                                        << SIZE_LOW_BITS;
+    out->born_ms = (slot->value >> ROW_BITS) & (((uint64_t)1 << BORN_BITS) - 1);
+    out->row = (uint32_t)slot->value & ((1u << ROW_BITS) - 1);
+    out->shift = 0;
 }
 
 void settled_map_init(struct settled_map *map, uint64_t seed)
 {
-    *map = (struct settled_map){.seed = seed, .free_box = BOX_NONE};
+    *map = (struct settled_map){.seed = seed};
 }
 
 void settled_map_release(struct settled_map *map)
 {
     for (uint32_t i = 0; i < map->segment_count; i++) {
-        (void)munmap(map->segments[i].slots, (size_t)map->segments[i].page_count * PAGE_BYTES);
+        free(map->segments[i].pages);
     }
     free(map->segments);
+    slot_pages_release(&map->memory);
     free(map->directory);
-    free(map->boxes);
+    live_boxes_release(&map->boxes);
     map_u64_release(&map->odd);
-    *map = (struct settled_map){.free_box = BOX_NONE};
+    *map = (struct settled_map){0};
 }
 
 // Bit i is set if slot i of the line holds `key`. Without branches: which of the four it is cannot
@@ -222,13 +228,14 @@ static inline void slots_swap(struct live_slot *a, struct live_slot *b)
     *b = kept;
 }
 
-// Puts `slot` into `segment`, moving others to their alternate lines where needed.
-// Returns false, with everything as it was, if no way was found.
-static bool
-segment_put(const struct settled_map *map, struct live_segment *segment, struct live_slot slot)
+// Puts `slot`, whose hash is `hash`, into `segment`, moving others to their alternate lines where
+// needed. Returns false, with everything as it was, if no way was found.
+static bool segment_put(const struct settled_map *map,
+                        struct live_segment *segment,
+                        struct live_slot slot,
+                        uint64_t hash)
 {
     struct live_slot *moved[KICKS_MAX];
-    uint64_t hash = hash_of(map->seed, slot.key & KEY_MASK);
     uint32_t line = home_line(segment, hash);
     uint32_t other = alternate_line(segment, hash, line);
     struct live_slot *room = emptier_free_slot(line_at(segment, line), line_at(segment, other));
@@ -269,42 +276,77 @@ static uint32_t pages_for(const struct settled_map *map, uint64_t block_count, u
     return pages == 0 ? 1 : (uint32_t)pages;
 }
 
-static enum err slots_new(uint32_t page_count, struct live_slot **out)
+static void segment_release(struct settled_map *map, struct live_segment *segment)
 {
-    void *memory = mmap(NULL, (size_t)page_count * PAGE_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED) {
+    while (segment->page_count > 0) {
+        slot_pages_give(&map->memory, segment->pages + --segment->page_count);
+    }
+    free(segment->pages);
+    segment->pages = NULL;
+}
+
+static enum err segment_init(struct settled_map *map, uint32_t page_count, struct live_segment *out)
+{
+    *out = (struct live_segment){.pages = malloc(page_count * sizeof(*out->pages))};
+    if (out->pages == NULL) {
         return ERR_NO_MEMORY;
     }
-    // A forked copy of us writes checkpoints and has no use for the blocks. Failing costs memory.
-    (void)madvise(memory, (size_t)page_count * PAGE_BYTES, MADV_DONTFORK);
-    *out = memory;
+    for (; out->page_count < page_count; out->page_count++) {
+        const enum err err = slot_pages_take(&map->memory, out->pages + out->page_count);
+        if (err != ERR_OK) {
+            segment_release(map, out);
+            return err;
+        }
+    }
     return ERR_OK;
 }
 
-// Puts the slots of `from` whose hash has `bit` (0: any) as `want` says into `to`, which is empty.
+// Which slots of a segment are meant: those whose hash has `bit` as `want` says. Without a bit,
+// all.
+struct hash_half {
+    uint64_t bit;
+    bool want;
+};
+
+// Puts those of FILL_SLOTS slots at `from` that are meant into `to`.
+static bool fill_some(const struct settled_map *map,
+                      struct live_segment *to,
+                      const struct live_slot *from,
+                      struct hash_half half)
+{
+    struct live_slot slots[FILL_SLOTS];
+    uint64_t hashes[FILL_SLOTS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < FILL_SLOTS; i++) {
+        const uint64_t hash = hash_of(map->seed, from[i].key & KEY_MASK);
+        const bool is_meant = half.bit == 0 || ((hash & half.bit) != 0) == half.want;
+        slots[count] = from[i];
+        hashes[count] = hash;
+        // Without a branch, which could not be predicted.
+        count += (unsigned)(from[i].key != 0) & (unsigned)is_meant;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t line = home_line(to, hashes[i]);
+        __builtin_prefetch(line_at(to, line), 1);
+        __builtin_prefetch(line_at(to, alternate_line(to, hashes[i], line)), 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!segment_put(map, to, slots[i], hashes[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The same for all slots of `from`; `to` is empty.
 static bool segment_fill(const struct settled_map *map,
                          struct live_segment *to,
                          const struct live_segment *from,
-                         uint64_t bit,
-                         bool want)
+                         struct hash_half half)
 {
-    size_t slot_count = (size_t)from->page_count * PAGE_SLOTS;
-    for (size_t i = 0; i < slot_count; i++) {
-        struct live_slot slot = from->slots[i];
-        if (i + FILL_AHEAD < slot_count) {
-            uint64_t ahead = hash_of(map->seed, from->slots[i + FILL_AHEAD].key & KEY_MASK);
-            uint32_t line = home_line(to, ahead);
-            __builtin_prefetch(line_at(to, line), 1);
-            __builtin_prefetch(line_at(to, alternate_line(to, ahead, line)), 1);
-        }
-        if (slot.key == 0) {
-            continue;
-        }
-        if (bit != 0 && ((hash_of(map->seed, slot.key & KEY_MASK) & bit) != 0) != want) {
-            continue;
-        }
-        if (!segment_put(map, to, slot)) {
+    const size_t slot_count = (size_t)from->page_count * PAGE_SLOTS;
+    for (size_t i = 0; i < slot_count; i += FILL_SLOTS) {
+        if (!fill_some(map, to, slot_at(from, i), half)) {
             return false;
         }
     }
@@ -312,21 +354,21 @@ static bool segment_fill(const struct settled_map *map,
 }
 
 // Makes *out a copy of (a half of) `from` with room for growth, and for `extra` if not NULL.
-static enum err segment_copy(const struct settled_map *map,
+static enum err segment_copy(struct settled_map *map,
                              const struct live_segment *from,
                              uint32_t page_count,
-                             uint64_t bit,
-                             bool want,
+                             struct hash_half half,
                              struct live_segment *out)
 {
     for (;; page_count += 1 + page_count / 16) {
-        struct live_segment to = {.page_count = page_count, .depth = from->depth};
-        TRY(slots_new(page_count, &to.slots));
-        if (segment_fill(map, &to, from, bit, want)) {
+        struct live_segment to;
+        TRY(segment_init(map, page_count, &to));
+        to.depth = from->depth;
+        if (segment_fill(map, &to, from, half)) {
             *out = to;
             return ERR_OK;
         }
-        (void)munmap(to.slots, (size_t)page_count * PAGE_BYTES); // a page overflowed: try larger
+        segment_release(map, &to); // a page overflowed: try larger
     }
 }
 
@@ -334,8 +376,8 @@ static enum err
 segment_resize(struct settled_map *map, struct live_segment *segment, uint32_t pages)
 {
     struct live_segment grown;
-    TRY(segment_copy(map, segment, pages, 0, false, &grown));
-    (void)munmap(segment->slots, (size_t)segment->page_count * PAGE_BYTES);
+    TRY(segment_copy(map, segment, pages, (struct hash_half){0}, &grown));
+    segment_release(map, segment);
     *segment = grown;
     return ERR_OK;
 }
@@ -390,15 +432,16 @@ static enum err segment_split(struct settled_map *map, uint32_t index, uint64_t 
     uint32_t high_pages = pages_for(map, old->used_count / 2, spread_of(map->segment_count));
     struct live_segment low;
     struct live_segment high;
-    TRY(segment_copy(map, old, low_pages, bit, false, &low));
-    enum err err = segment_copy(map, old, high_pages, bit, true, &high);
+    TRY(segment_copy(map, old, low_pages, (struct hash_half){.bit = bit}, &low));
+    enum err err =
+        segment_copy(map, old, high_pages, (struct hash_half){.bit = bit, .want = true}, &high);
     if (err != ERR_OK) {
-        (void)munmap(low.slots, (size_t)low.page_count * PAGE_BYTES);
+        segment_release(map, &low);
         return err;
     }
     low.depth++;
     high.depth++;
-    (void)munmap(old->slots, (size_t)old->page_count * PAGE_BYTES);
+    segment_release(map, old);
     uint32_t high_index = map->segment_count++;
     share_kept_pages(map);
     size_t span = (size_t)1 << (map->depth - old->depth);
@@ -420,8 +463,8 @@ static enum err map_begin(struct settled_map *map)
             return ERR_NO_MEMORY;
         }
     }
-    struct live_segment first = {.page_count = 1};
-    TRY(slots_new(1, &first.slots));
+    struct live_segment first;
+    TRY(segment_init(map, 1, &first));
     map->segments[map->segment_count++] = first;
     share_kept_pages(map);
     return ERR_OK;
@@ -451,54 +494,18 @@ static NOINLINE enum err map_grow(struct settled_map *map, uint64_t hash)
     return segment_resize(map, segment, wanted > grown ? wanted : grown);
 }
 
-static enum err box_new(struct settled_map *map, const struct live_block *block, uint32_t *out)
-{
-    uint32_t box = map->free_box;
-    if (box != BOX_NONE) {
-        map->free_box = map->boxes[box].next;
-    } else {
-        if (map->box_count == map->box_cap) {
-            uint32_t cap = map->box_cap == 0 ? 16 : map->box_cap * 2;
-            struct live_box *boxes = realloc(map->boxes, (size_t)cap * sizeof(*boxes));
-            if (boxes == NULL) {
-                return ERR_NO_MEMORY;
-            }
-            map->boxes = boxes;
-            map->box_cap = cap;
-        }
-        box = map->box_count++;
-    }
-    map->boxes[box] = (struct live_box){.block = *block, .next = BOX_NONE};
-    *out = box;
-    return ERR_OK;
-}
-
-static void box_free(struct settled_map *map, uint32_t box)
-{
-    map->boxes[box].next = map->free_box;
-    map->free_box = box;
-}
-
-static void box_append(struct settled_map *map, uint32_t first, uint32_t box)
-{
-    while (map->boxes[first].next != BOX_NONE) {
-        first = map->boxes[first].next;
-    }
-    map->boxes[first].next = box;
-}
-
 static enum err add_odd(struct settled_map *map, uint64_t address, const struct live_block *block)
 {
     uint32_t box = 0;
-    TRY(box_new(map, block, &box));
+    TRY(live_boxes_new(&map->boxes, block, &box));
     const uint32_t *first = map_u64_find(&map->odd, address);
     if (first != NULL) {
-        box_append(map, *first, box);
+        live_boxes_append(&map->boxes, *first, box);
         return ERR_OK;
     }
     enum err err = map_u64_put(&map->odd, address, box);
     if (err != ERR_OK) {
-        box_free(map, box);
+        live_boxes_free(&map->boxes, box);
     }
     return err;
 }
@@ -508,18 +515,19 @@ static enum err
 add_generation(struct settled_map *map, struct live_slot *slot, const struct live_block *block)
 {
     uint32_t box = 0;
-    TRY(box_new(map, block, &box));
+    TRY(live_boxes_new(&map->boxes, block, &box));
     if ((slot->key & KEY_BOXED) == 0) {
-        struct live_block older = slot_unpack(slot);
+        struct live_block older;
+        slot_unpack(slot, &older);
         uint32_t first = 0;
-        enum err err = box_new(map, &older, &first);
+        enum err err = live_boxes_new(&map->boxes, &older, &first);
         if (err != ERR_OK) {
-            box_free(map, box);
+            live_boxes_free(&map->boxes, box);
             return err;
         }
         *slot = (struct live_slot){.key = (slot->key & KEY_MASK) | KEY_BOXED, .value = first};
     }
-    box_append(map, (uint32_t)slot->value, box);
+    live_boxes_append(&map->boxes, (uint32_t)slot->value, box);
     return ERR_OK;
 }
 
@@ -533,7 +541,7 @@ static inline enum err slot_make(struct settled_map *map,
         return ERR_OK;
     }
     uint32_t box = 0;
-    TRY(box_new(map, block, &box));
+    TRY(live_boxes_new(&map->boxes, block, &box));
     *out = (struct live_slot){.key = key | KEY_BOXED, .value = box};
     return ERR_OK;
 }
@@ -541,7 +549,7 @@ static inline enum err slot_make(struct settled_map *map,
 static void slot_discard(struct settled_map *map, const struct live_slot *slot)
 {
     if ((slot->key & KEY_BOXED) != 0) {
-        box_free(map, (uint32_t)slot->value);
+        live_boxes_free(&map->boxes, (uint32_t)slot->value);
     }
 }
 
@@ -552,7 +560,7 @@ add_by_growing(struct settled_map *map, uint64_t hash, struct live_slot slot)
     for (;;) {
         struct live_segment *segment = place_of(map, hash).segment;
         bool is_full = segment->used_count >= segment->page_count * FULL_SLOTS;
-        if (!is_full && segment_put(map, segment, slot)) {
+        if (!is_full && segment_put(map, segment, slot, hash)) {
             return ERR_OK;
         }
         TRY(map_grow(map, hash));
@@ -596,22 +604,13 @@ enum err settled_map_add(struct settled_map *map, uint64_t address, const struct
     return ERR_OK;
 }
 
-// Takes the first box of a queue into *out; returns the next one.
-static uint32_t box_take(struct settled_map *map, uint32_t box, struct live_block *out)
-{
-    uint32_t next = map->boxes[box].next;
-    *out = map->boxes[box].block;
-    box_free(map, box);
-    return next;
-}
-
 static NOINLINE bool take_odd(struct settled_map *map, uint64_t address, struct live_block *out)
 {
     uint32_t *first = map_u64_find(&map->odd, address);
     if (first == NULL) {
         return false;
     }
-    uint32_t next = box_take(map, *first, out);
+    uint32_t next = live_boxes_take(&map->boxes, *first, out);
     if (next == BOX_NONE) {
         (void)map_u64_remove(&map->odd, address); // known to be there
     } else {
@@ -636,13 +635,13 @@ bool settled_map_take(struct settled_map *map, uint64_t address, struct live_blo
     }
     map->live_count--;
     if (UNLIKELY((slot->key & KEY_BOXED) != 0)) {
-        uint32_t next = box_take(map, (uint32_t)slot->value, out);
+        uint32_t next = live_boxes_take(&map->boxes, (uint32_t)slot->value, out);
         if (next != BOX_NONE) {
             slot->value = next;
             return true;
         }
     } else {
-        *out = slot_unpack(slot);
+        slot_unpack(slot, out);
     }
     *slot = (struct live_slot){0};
     struct live_segment *segment = place.segment;
@@ -667,7 +666,7 @@ find_oldest(struct settled_map *map, uint64_t address, struct live_block *out, u
         struct place place = place_of(map, hash_of(map->seed, address >> 3));
         const struct live_slot *slot = place_find(&place, address >> 3);
         if (slot != NULL && (slot->key & KEY_BOXED) == 0) {
-            *out = slot_unpack(slot);
+            slot_unpack(slot, out);
             return true;
         }
         box = slot != NULL ? (uint32_t)slot->value : BOX_NONE;
@@ -675,8 +674,8 @@ find_oldest(struct settled_map *map, uint64_t address, struct live_block *out, u
     if (box == BOX_NONE) {
         return false;
     }
-    *out = map->boxes[box].block;
-    *next = map->boxes[box].next;
+    *out = map->boxes.items[box].block;
+    *next = map->boxes.items[box].next;
     return true;
 }
 
@@ -694,20 +693,21 @@ bool settled_map_holds(struct settled_map *map, uint64_t address, const struct l
         return false;
     }
     bool is_held = live_block_is_same(&oldest, block);
-    for (; next != BOX_NONE && !is_held; next = map->boxes[next].next) {
-        is_held = live_block_is_same(&map->boxes[next].block, block);
+    for (; next != BOX_NONE && !is_held; next = map->boxes.items[next].next) {
+        is_held = live_block_is_same(&map->boxes.items[next].block, block);
     }
     return is_held;
 }
 
 uint64_t settled_map_bytes(const struct settled_map *map)
 {
-    uint64_t bytes = (uint64_t)map->box_cap * sizeof(struct live_box) +
+    uint64_t bytes = (uint64_t)map->boxes.cap * sizeof(struct live_box) +
                      (uint64_t)map->segment_cap * sizeof(struct live_segment) +
                      (map->directory != NULL ? sizeof(uint32_t) << map->depth : 0) +
+                     slot_pages_bytes(&map->memory) +
                      map->odd.slot_count * (sizeof(uint64_t) + sizeof(uint32_t));
     for (uint32_t i = 0; i < map->segment_count; i++) {
-        bytes += (uint64_t)map->segments[i].page_count * PAGE_BYTES;
+        bytes += map->segments[i].page_count * sizeof(struct slot_page);
     }
     return bytes;
 }
@@ -717,7 +717,7 @@ static bool next_box(const struct settled_map *map,
                      uint64_t *address,
                      struct live_block *block)
 {
-    const struct live_box *box = map->boxes + (position->box - 1);
+    const struct live_box *box = map->boxes.items + (position->box - 1);
     *address = position->address;
     *block = box->block;
     position->box = box->next == BOX_NONE ? 0 : box->next + 1;
@@ -739,7 +739,7 @@ bool settled_map_next(const struct settled_map *map,
             position->slot = 0;
             continue;
         }
-        const struct live_slot *slot = segment->slots + position->slot++;
+        const struct live_slot *slot = slot_at(segment, position->slot++);
         if (slot->key == 0) {
             continue;
         }
@@ -749,7 +749,7 @@ bool settled_map_next(const struct settled_map *map,
             return next_box(map, position, address, block);
         }
         *address = position->address;
-        *block = slot_unpack(slot);
+        slot_unpack(slot, block);
         return true;
     }
     uint32_t box = 0;
@@ -765,7 +765,7 @@ static bool segment_check(const struct settled_map *map, const struct live_segme
     uint32_t used = 0;
     size_t slot_count = (size_t)segment->page_count * PAGE_SLOTS;
     for (size_t i = 0; i < slot_count; i++) {
-        struct live_slot *slot = segment->slots + i;
+        struct live_slot *slot = slot_at(segment, i);
         if (slot->key == 0) {
             continue;
         }
@@ -774,7 +774,7 @@ static bool segment_check(const struct settled_map *map, const struct live_segme
         if (place.segment != segment || place_find(&place, slot->key & KEY_MASK) != slot) {
             return false;
         }
-        if ((slot->key & KEY_BOXED) != 0 && slot->value >= map->box_count) {
+        if ((slot->key & KEY_BOXED) != 0 && slot->value >= map->boxes.count) {
             return false;
         }
     }

@@ -26,19 +26,8 @@
 
 #include "base/err.h"
 #include "host/map_u64.h"
-
-struct live_block {
-    uint64_t size_bytes;
-    uint64_t born_ms;
-    uint32_t row;
-    uint32_t shift; // it stands for 1 << shift blocks (session/sampler.h); 0 but where sampled
-};
-
-static inline bool live_block_is_same(const struct live_block *a, const struct live_block *b)
-{
-    return a->size_bytes == b->size_bytes && a->born_ms == b->born_ms && a->row == b->row &&
-           a->shift == b->shift;
-}
+#include "recorder/live_boxes.h"
+#include "recorder/slot_pages.h"
 
 struct live_slot {
     uint64_t key;   // address / 8 : 47, boxed : 1, low 16 bits of the size; 0 = free
@@ -46,29 +35,22 @@ struct live_slot {
 };
 
 struct live_segment {
-    struct live_slot *slots; // owned, page_count pages of 256 slots
+    struct slot_page *pages; // owned, page_count of 256 slots each
     uint32_t page_count;
     uint32_t used_count;
     uint32_t depth; // how many top bits of the hash all its addresses share
 };
 
-struct live_box {
-    struct live_block block;
-    uint32_t next; // the next younger block of this address, or of the free list
-};
-
 struct settled_map {
     uint64_t seed;
-    uint32_t *directory; // owned; 1 << depth segment numbers
+    struct slot_pages memory; // of all segments
+    uint32_t *directory;      // owned; 1 << depth segment numbers
     uint32_t depth;
     struct live_segment *segments; // owned
     uint32_t segment_count;
     uint32_t segment_cap;
-    uint32_t kept_pages;    // a segment of no more does not shrink
-    struct live_box *boxes; // owned
-    uint32_t box_count;     // boxes ever used
-    uint32_t box_cap;
-    uint32_t free_box;   // head of the free list
+    uint32_t kept_pages; // a segment of no more does not shrink
+    struct live_boxes boxes;
     struct map_u64 odd;  // addresses that no slot can hold -> first box
     uint64_t live_count; // blocks, generations included
 };
