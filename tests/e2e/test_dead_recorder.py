@@ -37,7 +37,10 @@ def stopped_child_of(pid):
 
 
 class Paused:
-    """A recording whose first checkpoint is whole and whose second one is being written for ever."""
+    """A recording whose first checkpoint is whole and whose second one is being written for ever.
+
+    Both are asked for, so that nobody waits for their time to come; `asking` still does, for the second.
+    """
 
     def __init__(self, folder):
         self.path = folder / "out.cairn"
@@ -46,15 +49,16 @@ class Paused:
         # The second worker begins when there is no recorder any more.
         script = f"{worker} {PAIRS_BEFORE} {PAIRS_AFTER} && {worker} 10 {PAIRS_AFTER} && echo done"
         self.cairn = subprocess.Popen(
-            [CAIRN, "record", "-q", "--checkpoint-interval", "50ms", "-o", self.path, "--", "/bin/sh",
+            [CAIRN, "record", "-q", "--checkpoint-interval", "0", "-o", self.path, "--", "/bin/sh",
              "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=environment({"LD_PRELOAD": str(PROGRAMS / "libpaused_writer.so"),
                              "PAUSED_WRITER": str(self.switch)}))
         self.worker = int(read_until(self.cairn.stdout.fileno(), b"\n").split()[1])
         self.program = stat_of(self.worker)[0]
-        wait_until(lambda: self.path.exists(), "a checkpoint")
-        self.ask("checkpoint", status=0)  # one that holds what was done so far
+        self.ask("checkpoint", status=0)
         self.switch.touch()
+        self.asking = subprocess.Popen([CAIRN, "ctl", str(self.path), "checkpoint"], env=environment(),
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.writer = wait_until(lambda: stopped_child_of(self.cairn.pid), "the writer to stop")
 
     def ask(self, *words, who=None, status=2):
@@ -85,7 +89,14 @@ class Paused:
         assert said.count(b"finished\n") == 2 and said.endswith(b"done\n"), said
         return read_to_end(self.cairn.stderr.fileno()).decode()
 
+    def answer(self):
+        """What who asked for the second checkpoint is told, and his exit status."""
+        said, complained = self.asking.communicate(timeout=DEADLINE_SECONDS)
+        return self.asking.returncode, said + complained
+
     def close(self):
+        self.asking.kill()
+        self.asking.communicate()
         for stream in (self.cairn.stdin, self.cairn.stdout, self.cairn.stderr):
             stream.close()
         for pid in (self.cairn.pid, self.writer, self.worker, self.program):
@@ -132,16 +143,8 @@ def test_who_asks_is_told_in_one_sentence(paused):
 
 
 def test_who_waits_for_a_checkpoint_is_told_too(paused):
-    waiting = subprocess.Popen([CAIRN, "ctl", str(paused.path), "checkpoint"], stderr=subprocess.PIPE,
-                               text=True, env=environment())
-    # Beside the two sockets at which it listens: ctl finds out whether it is the right recorder, then
-    # asks, and waits. (The first of the two sentences if it dies in between.)
-    wait_until(lambda: len(sockets_of(paused.cairn.pid)) > 2, "somebody to ask")
     paused.kill_recorder()
-    _, said = waiting.communicate(timeout=DEADLINE_SECONDS)
-    assert waiting.returncode == 2
-    assert said in (f"cairn: nothing of yours is being recorded as '{paused.path}'; it may have ended\n",
-                    f"cairn: the recorder of '{paused.path}' does not answer; it may have ended\n")
+    assert paused.answer() == (2, f"cairn: the recorder of '{paused.path}' does not answer; it may have ended\n")
 
 
 def sockets_of(pid):
@@ -169,6 +172,8 @@ def test_a_new_recording_takes_the_place(paused):
 def test_a_writer_that_is_killed_is_told_and_the_next_one_writes(paused):
     paused.switch.unlink()
     os.kill(paused.writer, signal.SIGKILL)
+    status, said = paused.answer()
+    assert status == 1 and "writer was killed" in said
     paused.ask("checkpoint", status=0)
     assert paused.litter() == []
     first, second = paused.go_on().splitlines()
