@@ -108,7 +108,17 @@ TABLES = {
         (1, "address", 64, 0), (2, "size_bytes", 64, 0), (3, "born_ms", 64, 0),
         (4, "freed_ms", 64, 0), (5, "row", 32, NONE), (6, "flags", 32, 1)]),
     "MARK": ("marks", [(1, "time_ms", 64, 0), (2, "kind", 32, 0), (3, "text", 32, 0)]),
+    "LONE": ("lones", [
+        (1, "slice", 32, NONE), (2, "has_one_size", 32, 0), (3, "lifetime_bucket", 32, NONE),
+        (4, "cohort_slice", 32, NONE)]),
 }
+
+# A folded history: chunk type: that of the table.
+FOLDED = {"COHM": "COHO", "CELM": "CELL", "CELF": "CELL", "SIZM": "SIZB", "LIFM": "LIFB"}
+
+# Fields that may be stored as shares: id: id of the blocks.
+SHARES = {"ROWS": {6: 5, 8: 7, 10: 9}, "CELL": {4: 3, 6: 5}, "COHO": {5: 4}, "SIZB": {4: 3},
+          "LIFB": {4: 3}}
 
 
 EVENTS = [
@@ -187,7 +197,7 @@ def read_header(data):
     require(len(data) >= 24 and data[:8] == MAGIC, "not a recording")
     major, _, flags, check = struct.unpack_from("<HHIQ", data, 8)
     require(check == xxh64(data[:16]), "the header is damaged")
-    require(major == 1 and flags & 0xFFFF == 0, "a newer version")
+    require(major <= 2 and flags & 0xFFFF == 0, "a newer version")
 
 
 def read_footer(data):
@@ -259,7 +269,7 @@ def unzigzag(number):
     return (number >> 1) ^ (-(number & 1) & MASK)
 
 
-def decode(data, encoding, first, count, reference):
+def decode(data, encoding, first, count, reference, shares):
     numbers, at = [], 0
     while at < len(data):
         number, at = leb128(data, at)
@@ -271,14 +281,44 @@ def decode(data, encoding, first, count, reference):
         return numbers
     values, before = [], 0
     for i, number in enumerate(numbers):
-        base = {3: before, 4: reference[i] if encoding == 4 else 0, 5: first + i}[encoding]
+        base = {3: before, 4: reference[i] if encoding == 4 else 0, 5: first + i,
+                7: shares[i] if encoding == 7 else 0}[encoding]
         step = unzigzag(number)
         before = (base + step if encoding == 3 else base - step) & MASK
         values.append(before)
     return values
 
 
-def columns_of(payload, expected_first):
+def lowest(bucket):
+    """The lowest value in a bucket of a histogram."""
+    if bucket < 8:
+        return bucket
+    return MASK if bucket == 252 else (4 + bucket % 4) << (bucket // 4 - 1)
+
+
+def share(kind, blocks, columns, i, rows):
+    """The bytes that the blocks of entry i have if they are of mean size."""
+    if kind == "SIZB":
+        low = columns[2][i] if 2 in columns else 0
+        middle = lowest(low) + (lowest(low + 1) - lowest(low)) // 2 if low < 252 else 0
+        return blocks * middle & MASK
+    if kind == "ROWS":
+        of, size = (columns[ident][i] if ident in columns else 0 for ident in (3, 4))
+    else:
+        row = columns[1][i] if 1 in columns else NONE
+        of, size = ((rows[row]["allocations"], rows[row]["allocated_bytes"])
+                    if row < len(rows) else (0, 0))
+    return 0 if of == 0 else (blocks * (size // of) + (blocks * (size % of) & MASK) // of) & MASK
+
+
+def shares_of(kind, ident, columns, count, rows):
+    if ident not in SHARES.get(kind, {}):
+        return None
+    blocks = columns.get(SHARES[kind][ident], [0] * count)
+    return [share(kind, blocks[i], columns, i, rows) for i in range(count)]
+
+
+def columns_of(payload, expected_first, kind="", rows=()):
     """(entries, {id: values, or bytes for text}) of a table's chunk."""
     first, count, column_count = struct.unpack_from("<QII", payload)
     require(first == expected_first and 1 <= count <= 65536, "not the next group of its table")
@@ -287,8 +327,9 @@ def columns_of(payload, expected_first):
         ident, encoding, reference, _, size = struct.unpack_from("<BBBBI", payload, at)
         data = payload[at + 8:at + 8 + size]
         require(len(data) == size, "a column is not whole")
+        shares = shares_of(kind, ident, columns, count, rows) if encoding == 7 else None
         columns[ident] = (data if encoding == 6 else
-                          decode(data, encoding, first, count, columns.get(reference)))
+                          decode(data, encoding, first, count, columns.get(reference), shares))
         at += 8 + size
     require(at == len(payload), "bytes after the last column")
     return count, columns
@@ -305,12 +346,68 @@ def strings_of(payload, known):
     return strings
 
 
-def entries_of(payload, fields, known):
-    count, columns = columns_of(payload, len(known))
+def entries_of(payload, fields, known, kind="", rows=()):
+    count, columns = columns_of(payload, len(known), kind, rows)
     for ident, name, bits, default in fields:
         columns.setdefault(ident, [default] * count)
         require(all(value >> bits == 0 for value in columns[ident]), f"{name} does not fit")
     return [{name: columns[ident][i] for ident, name, _, _ in fields} for i in range(count)]
+
+
+def bucket_of(value):
+    return max(bucket for bucket in range(252) if lowest(bucket) <= value)
+
+
+def lone_entry(kind, number, row, lone):
+    """What LONE says of a row in a table; None if that is nothing."""
+    if kind == "CELL" and lone["slice"] != NONE:
+        return {"row": number, "slice": lone["slice"],
+                **{key: row[key] for key in ("allocations", "allocated_bytes", "frees",
+                                             "freed_bytes", "temporary")}}
+    if kind == "SIZB" and lone["has_one_size"] == 1 and row["allocations"] > 0:
+        return {"row": number, "bucket": bucket_of(row["allocated_bytes"] // row["allocations"]),
+                "count": row["allocations"], "bytes": row["allocated_bytes"]}
+    if kind == "LIFB" and lone["lifetime_bucket"] != NONE:
+        return {"row": number, "bucket": lone["lifetime_bucket"], "count": row["frees"],
+                "bytes": row["freed_bytes"]}
+    alive = row["allocations"] - row["frees"]
+    if kind == "COHO" and lone["cohort_slice"] != NONE and 0 < alive <= NONE:
+        return {"row": number, "born_slice": lone["cohort_slice"], "freed_slice": NONE,
+                "blocks": alive, "bytes": row["allocated_bytes"] - row["freed_bytes"] & MASK}
+    return None
+
+
+def take_flow(cells, cohorts):
+    """Puts right the frees of cells of CELF."""
+    place = {(cell["row"], cell["slice"]): cell for cell in cells}
+    for cohort in cohorts:
+        for when, sign in (("born_slice", -1), ("freed_slice", 1)):
+            cell = place.get((cohort["row"], cohort[when]))
+            if cell is not None:
+                cell["frees"] = cell["frees"] + sign * cohort["blocks"] & MASK
+                cell["freed_bytes"] = cell["freed_bytes"] + sign * cohort["bytes"] & MASK
+
+
+def unfold(tables, forms, lacks):
+    """Completes the tables of a folded history as far as nothing is missing: `lacks` says of what
+    chunk types there should be more."""
+    lones = list(enumerate(zip(tables["rows"], tables["lones"])))
+    lones_end = len(tables["lones"]) if "LONE" in lacks else NONE
+    cohorts_end = NONE
+    for kind in ("COHO", "CELL", "SIZB", "LIFB"):
+        name = TABLES[kind][0]
+        stored, end = tables[name], lones_end
+        if kind in lacks:
+            end = min(end, stored[-1]["row"] + 1 if stored else 0)
+            if kind == "COHO":
+                cohorts_end = stored[-1]["row"] if stored else 0
+        if forms.get(kind) == "CELF":
+            take_flow(stored, tables["cohorts"])
+            end = min(end, cohorts_end)
+        added = [lone_entry(kind, number, row, lone) for number, (row, lone) in lones]
+        entries = stored + [entry for entry in added if entry is not None]
+        tables[name] = sorted((entry for entry in entries if entry["row"] < end),
+                              key=lambda entry: entry["row"])
 
 
 def read(data):
@@ -324,23 +421,30 @@ def read(data):
         if chunk.kind == "EVNT":
             require(chunk.generation == 0, "events within a snapshot")
             events += entries_of(chunk.payload(), EVENTS, events)
+    forms, stored = {}, {}
     for chunk in snapshot:
-        if chunk.kind == "STRS":
+        kind = FOLDED.get(chunk.kind, chunk.kind)
+        if kind == "STRS":
             tables["strings"] += strings_of(chunk.payload(), tables["strings"])
-        elif chunk.kind in TABLES:
-            name, fields = TABLES[chunk.kind]
-            tables[name] += entries_of(chunk.payload(), fields, tables[name])
+            stored[kind] = len(tables["strings"])
+        elif kind in TABLES:
+            name, fields = TABLES[kind]
+            require(forms.setdefault(kind, chunk.kind) == chunk.kind, f"{name}: two forms")
+            tables[name] += entries_of(chunk.payload(), fields, tables[name], kind, tables["rows"])
+            stored[chunk.kind] = len(tables[name])
+    announced = announcement(snapshot[0].payload())
     if is_whole(snapshot):
-        check_announcement(snapshot[0].payload(), tables)
+        require(announced == stored, "not as announced")
+    if "LONE" in announced:
+        unfold(tables, forms, {FOLDED.get(kind, kind) for kind in announced
+                               if stored.get(kind, 0) < announced[kind]})
+    del tables["lones"]
     return {"generation": generation, "complete": is_finished and is_whole(snapshot),
             **({"events": events} if events else {}), **tables}
 
 
-def check_announcement(payload, tables):
-    announced = {kind.decode("ascii"): count
-                 for kind, _, count in struct.iter_unpack("<4sIQ", payload)}
-    for kind, name in [(kind, TABLES[kind][0]) for kind in TABLES] + [("STRS", "strings")]:
-        require(announced.get(kind, 0) == len(tables[name]), f"{name}: not as announced")
+def announcement(payload):
+    return {kind.decode("ascii"): count for kind, _, count in struct.iter_unpack("<4sIQ", payload)}
 
 
 def main():

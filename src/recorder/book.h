@@ -36,7 +36,7 @@
 #include "recorder/thread_table.h"
 #include "recording/tables.h"
 
-// What rows may keep of their history, beyond which it becomes coarser: 12 and 2 MiB.
+// What many rows may keep of their history, beyond which it becomes coarser: 12 and 2 MiB.
 #define BOOK_CELLS_MAX   (256u << 10)
 #define BOOK_COHORTS_MAX (64u << 10)
 

@@ -219,7 +219,8 @@ static void history_is_that_of_all_blocks_at_every_resolution(void **state)
                       h.book.rows.cell_shift, r->cohort_count, h.book.rows.cohort_shift);
         compare_cells(&h, r);
         compare_cohorts(&h, r);
-        assert_true(cell_table_count(&h.book.rows.cells) <= cases[i].cells_max + (size_t)ROWS * 3);
+        assert_true(cell_table_count(&h.book.rows.cells) <=
+                    cases[i].cells_max / 4 + (size_t)ROWS * 5);
         assert_true(h.book.rows.cohort_shift >= h.book.rows.cell_shift);
         struct recording_findings findings = {0};
         assert_int_equal(recording_verify(r, &findings), ERR_OK);

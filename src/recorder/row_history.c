@@ -207,9 +207,10 @@ static const struct made_table {
     [REC_TABLE_LIFETIME_BUCKETS] = {count_lifetimes, collect_lifetimes, made_buckets},
 };
 
-static void begin_table(struct row_history *h, enum rec_table_index table)
+static void begin_supplied(void *context, enum rec_table_index table)
 {
-    h->table = table;
+    struct row_history *h = context;
+    (void)table; // one at a time
     h->next_row = 0;
     h->taken = 0;
     rec_cell_vec_clear(&h->cells);
@@ -225,7 +226,6 @@ enum err row_history_begin(struct row_history *history, struct book *book)
             history->counts[i] = made_tables[i].count(history);
         }
     }
-    begin_table(history, REC_TABLE_COUNT); // none: the first request begins one
     return ERR_OK;
 }
 
@@ -247,9 +247,6 @@ static enum err supply_next(void *context, enum rec_table_index table, void *ent
     struct row_history *h = context;
     const size_t entry_bytes = rec_tables[table].entry_bytes;
     char *out = entries;
-    if (table != h->table) {
-        begin_table(h, table);
-    }
     while (count > 0) {
         const struct row_entries made = made_tables[table].made(h);
         size_t now = made.count - h->taken;
@@ -269,6 +266,6 @@ static enum err supply_next(void *context, enum rec_table_index table, void *ent
 
 struct table_supply row_history_supply(struct row_history *history)
 {
-    history->table = REC_TABLE_META; // none that is made: the first one that is asked for begins
-    return (struct table_supply){.context = history, .count = count_supplied, .next = supply_next};
+    return (struct table_supply){
+        .context = history, .count = count_supplied, .begin = begin_supplied, .next = supply_next};
 }

@@ -26,7 +26,6 @@ struct row_history {
     size_t counts[REC_TABLE_COUNT];
 
     // How far the present table has been made.
-    enum rec_table_index table;
     uint32_t next_row;
     size_t taken; // of what the latest row gave
 
@@ -39,5 +38,5 @@ struct row_history {
 enum err row_history_begin(struct row_history *history, struct book *book) MUST_USE;
 void row_history_release(struct row_history *history);
 
-// `history` must stay where it is while the supply is used. Each supply begins anew.
+// `history` must stay where it is while the supply is used.
 struct table_supply row_history_supply(struct row_history *history);

@@ -256,6 +256,13 @@ static bool is_too_many(const struct row_table *table, size_t count, size_t max)
     return count > max + table->rows.len / 8;
 }
 
+// Few rows do with fewer cells: 256 of them still have 256 each. Many share all that there may be.
+static size_t cells_max(const struct row_table *table)
+{
+    const size_t few = table->cells_max / 4 + table->rows.len * 2;
+    return few < table->cells_max ? few : table->cells_max;
+}
+
 static enum err coarsen_cohorts(struct row_table *table)
 {
     table->cohort_shift++;
@@ -273,7 +280,7 @@ enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shi
            slice >> table->cohort_shift > 0) {
         TRY(coarsen_cohorts(table));
     }
-    while (is_too_many(table, cell_table_count(&table->cells), table->cells_max) &&
+    while (is_too_many(table, cell_table_count(&table->cells), cells_max(table)) &&
            row_table_step(table) > 0) {
         if (table->cohort_shift == table->cell_shift) {
             TRY(coarsen_cohorts(table));

@@ -18,6 +18,7 @@ made_table(const struct table_supply *supply, enum rec_table_index table, size_t
     *count = supply->count(supply->context, table);
     void *items = calloc(*count + 1, rec_tables[table].entry_bytes);
     assert_non_null(items);
+    supply->begin(supply->context, table);
     for (size_t done = 0; done < *count;) { // in pieces, as the writer does
         const size_t now = *count - done < 3 ? *count - done : 3;
         char *at = (char *)items + done * rec_tables[table].entry_bytes;

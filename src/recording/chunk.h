@@ -16,7 +16,7 @@
 #include "host/vec.h"
 
 enum {
-    RECORDING_VERSION_MAJOR = 1, // a reader refuses files of a higher one
+    RECORDING_VERSION_MAJOR = 2, // a reader refuses files of a higher one
     RECORDING_VERSION_MINOR = 0, // a reader may ignore this
 
     FILE_HEADER_BYTES = 24,
@@ -62,6 +62,12 @@ enum chunk_flags {
 #define CHUNK_SIZE_BUCKETS     CHUNK_TYPE('S', 'I', 'Z', 'B')
 #define CHUNK_LIFETIME_BUCKETS CHUNK_TYPE('L', 'I', 'F', 'B')
 #define CHUNK_COHORTS          CHUNK_TYPE('C', 'O', 'H', 'O')
+#define CHUNK_LONES            CHUNK_TYPE('L', 'O', 'N', 'E')
+#define CHUNK_CELLS_FOLDED     CHUNK_TYPE('C', 'E', 'L', 'M')
+#define CHUNK_CELLS_FLOWING    CHUNK_TYPE('C', 'E', 'L', 'F')
+#define CHUNK_SIZES_FOLDED     CHUNK_TYPE('S', 'I', 'Z', 'M')
+#define CHUNK_LIFETIMES_FOLDED CHUNK_TYPE('L', 'I', 'F', 'M')
+#define CHUNK_COHORTS_FOLDED   CHUNK_TYPE('C', 'O', 'H', 'M')
 #define CHUNK_MAPPINGS         CHUNK_TYPE('M', 'A', 'P', 'S')
 #define CHUNK_ADHOC            CHUNK_TYPE('A', 'D', 'H', 'C')
 #define CHUNK_LOOKS            CHUNK_TYPE('L', 'O', 'O', 'K')

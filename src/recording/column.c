@@ -47,6 +47,8 @@ ALWAYS_INLINE uint64_t coded(const uint64_t *values,
         return zigzag(context.reference[i] - values[i]);
     case COLUMN_POSITIONS:
         return zigzag(context.first + i - values[i]);
+    case COLUMN_SHARES:
+        return zigzag(context.shares[i] - values[i]);
     case COLUMN_CONSTANT:
     case COLUMN_VALUES:
     case COLUMN_TEXT:
@@ -89,6 +91,8 @@ static size_t coded_bytes(const uint64_t *values,
         return sum_of_bytes(values, context, count, COLUMN_DIFFERENCES);
     case COLUMN_POSITIONS:
         return sum_of_bytes(values, context, count, COLUMN_POSITIONS);
+    case COLUMN_SHARES:
+        return sum_of_bytes(values, context, count, COLUMN_SHARES);
     case COLUMN_CONSTANT:
     case COLUMN_VALUES:
     case COLUMN_TEXT:
@@ -125,6 +129,8 @@ static uint8_t *put_coded(uint8_t *at,
         return put_all(at, values, context, begin, end, COLUMN_DIFFERENCES);
     case COLUMN_POSITIONS:
         return put_all(at, values, context, begin, end, COLUMN_POSITIONS);
+    case COLUMN_SHARES:
+        return put_all(at, values, context, begin, end, COLUMN_SHARES);
     case COLUMN_CONSTANT:
     case COLUMN_VALUES:
     case COLUMN_TEXT:
@@ -137,15 +143,16 @@ static enum column_encoding
 smallest_encoding(const uint64_t *values, struct column_context context, size_t count)
 {
     // Of equals the first is taken: what needs no prediction, then what needs the nearest one.
-    static const enum column_encoding candidates[] = {COLUMN_VALUES, COLUMN_DIFFERENCES,
-                                                      COLUMN_POSITIONS, COLUMN_DELTAS};
+    static const enum column_encoding candidates[] = {
+        COLUMN_VALUES, COLUMN_DIFFERENCES, COLUMN_SHARES, COLUMN_POSITIONS, COLUMN_DELTAS};
     enum column_encoding best = COLUMN_CONSTANT;
     size_t best_bytes = SIZE_MAX;
     if (are_all_equal(values, count)) {
         return COLUMN_CONSTANT;
     }
     for (size_t c = 0; c < ARRAY_LEN(candidates); c++) {
-        if (candidates[c] == COLUMN_DIFFERENCES && context.reference == NULL) {
+        if ((candidates[c] == COLUMN_DIFFERENCES && context.reference == NULL) ||
+            (candidates[c] == COLUMN_SHARES && context.shares == NULL)) {
             continue;
         }
         const size_t bytes = coded_bytes(values, context, count, candidates[c]);
@@ -228,7 +235,8 @@ bool column_decode(struct bytes data,
     }
     bool is_known = encoding == COLUMN_VALUES || encoding == COLUMN_DELTAS ||
                     encoding == COLUMN_POSITIONS ||
-                    (encoding == COLUMN_DIFFERENCES && context.reference != NULL);
+                    (encoding == COLUMN_DIFFERENCES && context.reference != NULL) ||
+                    (encoding == COLUMN_SHARES && context.shares != NULL);
     if (!is_known || data.len < count || !decode_numbers(data, count, values)) {
         return false;
     }
@@ -242,6 +250,9 @@ bool column_decode(struct bytes data,
     }
     for (size_t i = 0; i < count && encoding == COLUMN_POSITIONS; i++) {
         values[i] = context.first + i - unzigzag(values[i]);
+    }
+    for (size_t i = 0; i < count && encoding == COLUMN_SHARES; i++) {
+        values[i] = context.shares[i] - unzigzag(values[i]);
     }
     return true;
 }

@@ -22,11 +22,13 @@ enum column_encoding {
     COLUMN_DIFFERENCES = 4, // zigzag(value of the reference column - value)
     COLUMN_POSITIONS = 5,   // zigzag(number of the entry in its table - value)
     COLUMN_TEXT = 6,        // bytes, not numbers
+    COLUMN_SHARES = 7,      // zigzag(predicted bytes - value), see share.h
 };
 
 // What values are predicted from, besides each other.
 struct column_context {
     const uint64_t *reference; // the reference column's values, or NULL
+    const uint64_t *shares;    // predicted bytes, or NULL
     uint64_t first;            // number of the first entry in its table
 };
 

@@ -238,11 +238,12 @@ static void an_older_whole_snapshot_is_better_than_a_newer_broken_one(void **sta
         assert_int_equal(result.condition, is_second ? RECORDING_TRUNCATED : RECORDING_GROWING);
         assert_true(len == first_end || strlen(result.missing) > 0);
     }
-    // A flipped bit in the middle of the second: the first is intact.
+    // A scratch in the middle of the second, longer than a head, which the contents would replace:
+    // the first is intact.
     CLEANUP(recording_release) struct recording r = {0};
     struct recording_open_result result = {0};
     size_t entry = 0;
-    file.data[(first_end + second_end) / 2] ^= 4;
+    memset(file.data + (first_end + second_end) / 2, 0x55, CHUNK_HEAD_BYTES + 1);
     assert_int_equal(open_bytes(&file, file.len, &r, &result), ERR_OK);
     assert_int_equal(result.generation, 1);
     assert_int_equal(result.condition, RECORDING_DAMAGED);
@@ -326,8 +327,8 @@ static void a_newer_major_version_is_refused_and_a_newer_minor_one_is_not(void *
         uint32_t flags;
         enum err err;
     } cases[] = {
-        {2, 0, 0, ERR_UNSUPPORTED}, {65535, 9, 0, ERR_UNSUPPORTED}, {1, 7, 0, ERR_OK},
-        {1, 0, 1, ERR_UNSUPPORTED}, {1, 0, 0x10000, ERR_OK},        {1, 0, 0, ERR_OK},
+        {3, 0, 0, ERR_UNSUPPORTED}, {65535, 9, 0, ERR_UNSUPPORTED}, {2, 7, 0, ERR_OK},
+        {2, 0, 1, ERR_UNSUPPORTED}, {2, 0, 0x10000, ERR_OK},        {1, 0, 0, ERR_OK},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(recording_release) struct recording r = {0};

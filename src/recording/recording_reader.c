@@ -10,6 +10,7 @@
 
 #include "host/file.h"
 #include "recording/chunk_index.h"
+#include "recording/history_unfold.h"
 #include "recording/recording_file.h"
 #include "recording/recording_repair.h"
 #include "recording/shortfall.h"
@@ -19,7 +20,7 @@ enum {
     MAX_TRIES = 3
 }; // whole snapshots that are read in the hope that one is intact
 
-// Real recordings need 10 to 30 bytes of memory for each of their own. A table whose entries are
+// Real recordings need 10 to 50 bytes of memory for each of their own. A table whose entries are
 // all alike may need thousands, but is then short in the file: that is what the base is for, which
 // holds some two million such stacks.
 const struct recording_limits recording_default_limits = {.base_bytes = 512 << 20, .ratio = 256};
@@ -115,7 +116,8 @@ static enum err read_chunk(struct opening *o,
                            struct loaded *l,
                            struct err_info *info)
 {
-    const struct rec_table *table = rec_table_find(place->head.type);
+    enum rec_form form = REC_FORM_PLAIN;
+    const struct rec_table *table = rec_table_find(place->head.type, &form);
     struct bytes payload;
     bool is_frame =
         place->head.type == CHUNK_SNAPSHOT_BEGIN || place->head.type == CHUNK_SNAPSHOT_END;
@@ -133,7 +135,7 @@ static enum err read_chunk(struct opening *o,
     if (place->head.type == CHUNK_SNAPSHOT_BEGIN) {
         err = table_reader_announce(tables, payload);
     } else if (table != NULL) {
-        err = table_reader_add(tables, (enum rec_table_index)(table - rec_tables), payload);
+        err = table_reader_add(tables, (enum rec_table_index)(table - rec_tables), form, payload);
     }
     return err == ERR_OK ? ERR_OK
                          : err_set_at(info, err, place->offset,
@@ -184,10 +186,12 @@ static enum err load_snapshot(struct opening *o,
             l.shortfall.is_limited = l.shortfall.is_limited || err == ERR_LIMIT;
         }
     }
+    const enum err unfolded = history_unfold(&tables);
+    l.shortfall.is_limited = l.shortfall.is_limited || unfolded == ERR_LIMIT;
     count_entries(&tables, &l);
     struct repair_tally tally = {0};
     bool has_totals = tables.tables[REC_TABLE_TOTALS].is_there;
-    if (table_reader_finish(&tables, &l.recording) != ERR_OK ||
+    if (unfolded == ERR_NO_MEMORY || table_reader_finish(&tables, &l.recording) != ERR_OK ||
         recording_repair(&l.recording, has_totals, &tally) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recording '%s'", o->source.path);
     }

@@ -7,6 +7,7 @@
 #include "recording/recording_writer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "host/file.h"
 #include "recording/column.h"
 #include "recording/schema.h"
+#include "recording/share.h"
 
 enum {
     DEFAULT_LEVEL = 6,
@@ -186,6 +188,11 @@ static bool put_column(struct recording_writer *w,
                           w->reference.items, w->reference.len);
         context.reference = w->reference.items;
     }
+    if (column->share != 0 && w->fold.recording != NULL) {
+        rec_shares(table, column, entries, w->values.len, w->fold.recording->rows,
+                   w->fold.recording->row_count, w->shares.items);
+        context.shares = w->shares.items;
+    }
     size_t start = begin_column(&w->raw);
     enum column_encoding encoding = column_encode(w->values.items, context, w->values.len, &w->raw);
     put_column_head(&w->raw, start, column->id, encoding, column->reference);
@@ -204,7 +211,8 @@ static enum err make_group(struct recording_writer *w,
     bool is_put[UINT8_MAX + 1] = {false};
     uint32_t columns = 0;
     if (u64_vec_resize(&w->values, count) != ERR_OK ||
-        u64_vec_resize(&w->reference, count) != ERR_OK) {
+        u64_vec_resize(&w->reference, count) != ERR_OK ||
+        u64_vec_resize(&w->shares, count) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for a group of %zu entries", count);
     }
     begin_table_chunk(&w->raw, first, count);
@@ -220,13 +228,14 @@ static enum err make_group(struct recording_writer *w,
 // Writes that chunk as the next part of the snapshot.
 static enum err put_group(struct recording_writer *w,
                           const struct rec_table *table,
+                          enum rec_form form,
                           const char *entries,
                           size_t first,
                           size_t count,
                           struct err_info *info)
 {
     TRY(make_group(w, table, entries, first, count, info));
-    TRY(put_part(w, table->chunk_type, info));
+    TRY(put_part(w, rec_table_type(table, form), info));
     return report_progress(w, count, info);
 }
 
@@ -297,26 +306,38 @@ put_strings(struct recording_writer *w, const struct rec_strings *strings, struc
     return ERR_OK;
 }
 
-// How many entries the supply makes of a table.
-static size_t supplied_count(const struct recording_writer *w, enum rec_table_index index)
+static uint64_t entries_of(const struct recording_writer *w,
+                           enum rec_table_index index,
+                           const struct recording *recording)
 {
-    const struct table_supply *supply = w->options.supply;
-    return supply != NULL ? supply->count(supply->context, index) : 0;
+    if (index == REC_TABLE_STRINGS) {
+        return recording->strings.count;
+    }
+    if (index == REC_TABLE_LONES) {
+        return w->fold.lones.len;
+    }
+    return is_history_table(index) ? w->fold.counts[index]
+                                   : rec_table_count(&rec_tables[index], recording);
 }
 
-// Makes the next entries of a table in w->supplied.
-static enum err supply_group(struct recording_writer *w,
-                             enum rec_table_index index,
-                             size_t count,
-                             struct err_info *info)
+// The next `count` entries of a table, from number `first`; NULL if there is no memory for them.
+static const char *entries_from(struct recording_writer *w,
+                                enum rec_table_index index,
+                                const struct recording *recording,
+                                size_t first,
+                                size_t count)
 {
-    const struct table_supply *supply = w->options.supply;
-    strbuf_clear(&w->supplied);
-    if (!strbuf_reserve(&w->supplied, count * rec_tables[index].entry_bytes) ||
-        supply->next(supply->context, index, w->supplied.data, count) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for %zu %s", count, rec_tables[index].name);
+    const struct rec_table *table = &rec_tables[index];
+    if (is_history_table(index)) {
+        strbuf_clear(&w->folded);
+        return strbuf_reserve(&w->folded, count * table->entry_bytes) &&
+                       history_fold_next(&w->fold, w->folded.data, count) == ERR_OK
+                   ? w->folded.data
+                   : NULL;
     }
-    return ERR_OK;
+    const char *items = index == REC_TABLE_LONES ? (const char *)w->fold.lones.items
+                                                 : rec_table_items(table, recording);
+    return items + first * table->entry_bytes;
 }
 
 static enum err put_table(struct recording_writer *w,
@@ -328,56 +349,50 @@ static enum err put_table(struct recording_writer *w,
         return put_strings(w, &recording->strings, info);
     }
     const struct rec_table *table = &rec_tables[index];
-    const size_t supplied = supplied_count(w, index);
-    size_t total = supplied > 0 ? supplied : rec_table_count(table, recording);
+    const uint64_t total = entries_of(w, index, recording);
     if (total > UINT32_MAX) {
-        return err_set(info, ERR_LIMIT, "too many %s: %zu", table->name, total);
+        return err_set(info, ERR_LIMIT, "too many %s: %" PRIu64, table->name, total);
+    }
+    if (is_history_table(index) && history_fold_open(&w->fold, index) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for %" PRIu64 " %s", total, table->name);
     }
     for (size_t first = 0; first < total;) {
         size_t left = total - first;
         size_t count = left < group_count(w) ? left : group_count(w);
-        const char *entries = rec_table_items(table, recording);
-        if (supplied > 0) {
-            TRY(supply_group(w, index, count, info));
-            entries = w->supplied.data;
-        } else {
-            entries += first * table->entry_bytes;
+        const char *entries = entries_from(w, index, recording, first, count);
+        if (entries == NULL) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for %zu %s", count, table->name);
         }
-        TRY(put_group(w, table, entries, first, count, info));
+        TRY(put_group(w, table, history_fold_form(&w->fold, index), entries, first, count, info));
         first += count;
     }
     return ERR_OK;
 }
 
-static uint64_t entries_of(const struct recording_writer *w,
-                           enum rec_table_index index,
-                           const struct recording *recording)
+static void announce(struct recording_writer *w, uint32_t chunk_type, uint64_t entries)
 {
-    if (index == REC_TABLE_STRINGS) {
-        return recording->strings.count;
-    }
-    const size_t supplied = supplied_count(w, index);
-    return supplied > 0 ? supplied : rec_table_count(&rec_tables[index], recording);
+    uint8_t bytes[ANNOUNCEMENT_BYTES];
+    put_u32(bytes, chunk_type);
+    put_u32(bytes + 4, 0);
+    put_u64(bytes + 8, entries);
+    strbuf_append(&w->raw, bytes, sizeof(bytes));
 }
 
 // The first chunk of a snapshot says how many entries each table is going to have.
 static enum err
 put_begin(struct recording_writer *w, const struct recording *recording, struct err_info *info)
 {
-    uint8_t bytes[ANNOUNCEMENT_BYTES];
     strbuf_clear(&w->raw);
     w->entries_done = 0;
     w->entries_total = 0;
-    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
-        uint64_t entries = entries_of(w, (enum rec_table_index)i, recording);
+    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
+        const enum rec_table_index index = (enum rec_table_index)i;
+        const uint64_t entries = entries_of(w, index, recording);
         w->entries_total += entries;
-        if (entries == 0) {
-            continue;
+        if (entries > 0) {
+            announce(w, rec_table_type(&rec_tables[i], history_fold_form(&w->fold, index)),
+                     entries);
         }
-        put_u32(bytes, rec_tables[i].chunk_type);
-        put_u32(bytes + 4, 0);
-        put_u64(bytes + 8, entries);
-        strbuf_append(&w->raw, bytes, sizeof(bytes));
     }
     return put_part(w, CHUNK_SNAPSHOT_BEGIN, info);
 }
@@ -402,6 +417,9 @@ put_snapshot(struct recording_writer *w, const struct recording *recording, stru
     TRY(put_begin(w, recording, info));
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         TRY(put_table(w, (enum rec_table_index)i, recording, info));
+        if (i == REC_TABLE_ROWS) {
+            TRY(put_table(w, REC_TABLE_LONES, recording, info));
+        }
     }
     return put_end(w, begin_offset, info);
 }
@@ -414,7 +432,12 @@ enum err recording_writer_snapshot(struct recording_writer *w,
     size_t contents_before = w->contents.len;
     w->generation++;
     w->part = 0;
-    enum err err = put_snapshot(w, recording, info);
+    enum err err = history_fold_begin(&w->fold, recording, w->options.supply);
+    err = err == ERR_OK
+              ? put_snapshot(w, recording, info)
+              : err_set(info, err, "no memory for the history of %zu rows", recording->row_count);
+    history_fold_release(&w->fold);
+    w->fold = (struct history_fold){0};
     drop_packed(w); // of a snapshot that failed
     if (err != ERR_OK && ftruncate(w->fd, (off_t)end_before) == 0) {
         w->end = end_before;
@@ -495,7 +518,9 @@ void recording_writer_release(struct recording_writer *w)
     strbuf_release(&w->raw);
     u64_vec_release(&w->values);
     u64_vec_release(&w->reference);
-    strbuf_release(&w->supplied);
+    u64_vec_release(&w->shares);
+    strbuf_release(&w->folded);
+    history_fold_release(&w->fold);
     chunk_packer_release(&w->packer);
     *w = (struct recording_writer){0};
 }

@@ -21,6 +21,7 @@
 #include "host/strbuf.h"
 #include "recording/chunk.h"
 #include "recording/chunk_packer.h"
+#include "recording/history_fold.h"
 #include "recording/table_supply.h"
 #include "recording/tables.h"
 
@@ -52,7 +53,9 @@ struct recording_writer {
     struct chunk_packer packer;
     struct u64_vec values;    // a column of the group under way
     struct u64_vec reference; // the column that it is compared with
-    struct strbuf supplied;   // entries of the group under way, if they are made just for it
+    struct u64_vec shares;    // what it is predicted to be
+    struct history_fold fold; // of the snapshot under way
+    struct strbuf folded;     // entries of the group under way, if they are made just for it
 };
 
 // Writes `recording` to `path`. What was there stays until the new file is whole; nothing

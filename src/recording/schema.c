@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "recording/chunk.h"
+#include "recording/history_rules.h"
 #include "recording/recording_owner.h"
 
 #define COLUMN(type, number, field, ...)                                  \
@@ -17,6 +18,8 @@
 #define INDEX(type, number, field)  COLUMN(type, number, field, .missing = REC_NONE)
 // A cost that tends to equal an earlier one: frees equal allocations in most stacks.
 #define LIKE(type, number, field, other) COLUMN(type, number, field, .reference = (other))
+// Bytes of as many blocks as another column says.
+#define BYTES(type, number, field, blocks) COLUMN(type, number, field, .share = (blocks))
 
 // clang-format off
 static const struct rec_column meta_columns[] = {
@@ -128,11 +131,11 @@ static const struct rec_column row_columns[] = {
     COLUMN(rec_row, 3, allocations),
     COLUMN(rec_row, 4, allocated_bytes),
     LIKE(rec_row, 5, frees, 3),
-    LIKE(rec_row, 6, freed_bytes, 4),
+    COLUMN(rec_row, 6, freed_bytes, .reference = 4, .share = 5),
     LIKE(rec_row, 7, temporary, 3),
-    LIKE(rec_row, 8, temporary_bytes, 4),
+    COLUMN(rec_row, 8, temporary_bytes, .reference = 4, .share = 7),
     COLUMN(rec_row, 9, peak_blocks),
-    COLUMN(rec_row, 10, peak_bytes),
+    BYTES(rec_row, 10, peak_bytes, 9),
     LIKE(rec_row, 11, own_peak_bytes, 4),
 };
 
@@ -140,9 +143,9 @@ static const struct rec_column cell_columns[] = {
     INDEX(rec_cell, 1, row),
     COLUMN(rec_cell, 2, slice),
     COLUMN(rec_cell, 3, allocations),
-    COLUMN(rec_cell, 4, allocated_bytes),
+    BYTES(rec_cell, 4, allocated_bytes, 3),
     LIKE(rec_cell, 5, frees, 3),
-    LIKE(rec_cell, 6, freed_bytes, 4),
+    COLUMN(rec_cell, 6, freed_bytes, .reference = 4, .share = 5),
     LIKE(rec_cell, 7, temporary, 3),
 };
 
@@ -150,7 +153,7 @@ static const struct rec_column bucket_columns[] = {
     INDEX(rec_bucket, 1, row),
     COLUMN(rec_bucket, 2, bucket),
     COLUMN(rec_bucket, 3, count),
-    COLUMN(rec_bucket, 4, bytes),
+    BYTES(rec_bucket, 4, bytes, 3),
 };
 
 static const struct rec_column cohort_columns[] = {
@@ -158,7 +161,14 @@ static const struct rec_column cohort_columns[] = {
     COLUMN(rec_cohort, 2, born_slice),
     INDEX(rec_cohort, 3, freed_slice),
     COLUMN(rec_cohort, 4, blocks),
-    COLUMN(rec_cohort, 5, bytes),
+    BYTES(rec_cohort, 5, bytes, 4),
+};
+
+static const struct rec_column lone_columns[] = {
+    INDEX(rec_lone, 1, slice),
+    COLUMN(rec_lone, 2, has_one_size),
+    INDEX(rec_lone, 3, lifetime_bucket),
+    COLUMN(rec_lone, 4, cohort_slice, .reference = 1, .missing = REC_NONE),
 };
 
 static const struct rec_column slice_columns[] = {
@@ -267,12 +277,23 @@ static const struct rec_column mark_columns[] = {
 
 // clang-format on
 
-#define ARRAY(type, table, count, chunk, table_columns)                                        \
+// The fields of a table whose entries are an array of struct recording.
+#define ARRAY_FIELDS(type, table, count, chunk, table_columns)                                \
+ .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns), .columns = (table_columns), \
+ .entry_bytes = sizeof(struct type), .items_offset = offsetof(struct recording, table),       \
+ .count_offset = offsetof(struct recording, count),                                           \
+ .owner_offset = offsetof(struct recording_owner, table), .name = #table
+#define ARRAY(type, table, count, chunk, table_columns)  \
+ {                                                       \
+  ARRAY_FIELDS(type, table, count, chunk, table_columns) \
+ }
+#define HISTORY(type, table, count, chunk, table_columns, mean_size, folded, flowing)          \
  {                                                                                             \
-  .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns), .columns = (table_columns), \
-  .entry_bytes = sizeof(struct type), .items_offset = offsetof(struct recording, table),       \
-  .count_offset = offsetof(struct recording, count),                                           \
-  .owner_offset = offsetof(struct recording_owner, table), .name = #table                      \
+  ARRAY_FIELDS(type, table, count, chunk, table_columns), .mean = (mean_size), .form_types = { \
+      0,                                                                                       \
+      (folded),                                                                                \
+      (flowing)                                                                                \
+  }                                                                                            \
  }
 #define SINGLE(label, chunk, table_columns)                                                    \
  {                                                                                             \
@@ -280,7 +301,7 @@ static const struct rec_column mark_columns[] = {
   .entry_bytes = sizeof(struct recording), .is_single = true, .name = (label)                  \
  }
 
-const struct rec_table rec_tables[REC_TABLE_COUNT] = {
+const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_META] = SINGLE("meta", CHUNK_META, meta_columns),
     [REC_TABLE_TOTALS] = SINGLE("totals", CHUNK_TOTALS, totals_columns),
     [REC_TABLE_STRINGS] = {.chunk_type = CHUNK_STRINGS, .name = "strings"},
@@ -297,15 +318,38 @@ const struct rec_table rec_tables[REC_TABLE_COUNT] = {
     [REC_TABLE_NODES] = ARRAY(rec_node, nodes, node_count, CHUNK_NODES, node_columns),
     [REC_TABLE_ROWS] = ARRAY(rec_row, rows, row_count, CHUNK_ROWS, row_columns),
     [REC_TABLE_SYMBOLS] = ARRAY(rec_symbol, symbols, symbol_count, CHUNK_SYMBOLS, symbol_columns),
-    [REC_TABLE_CELLS] = ARRAY(rec_cell, cells, cell_count, CHUNK_CELLS, cell_columns),
-    [REC_TABLE_SIZE_BUCKETS] =
-        ARRAY(rec_bucket, size_buckets, size_bucket_count, CHUNK_SIZE_BUCKETS, bucket_columns),
-    [REC_TABLE_LIFETIME_BUCKETS] = ARRAY(rec_bucket,
-                                         lifetime_buckets,
-                                         lifetime_bucket_count,
-                                         CHUNK_LIFETIME_BUCKETS,
-                                         bucket_columns),
-    [REC_TABLE_COHORTS] = ARRAY(rec_cohort, cohorts, cohort_count, CHUNK_COHORTS, cohort_columns),
+    [REC_TABLE_COHORTS] = HISTORY(rec_cohort,
+                                  cohorts,
+                                  cohort_count,
+                                  CHUNK_COHORTS,
+                                  cohort_columns,
+                                  REC_MEAN_OF_ROW,
+                                  CHUNK_COHORTS_FOLDED,
+                                  0),
+    [REC_TABLE_CELLS] = HISTORY(rec_cell,
+                                cells,
+                                cell_count,
+                                CHUNK_CELLS,
+                                cell_columns,
+                                REC_MEAN_OF_ROW,
+                                CHUNK_CELLS_FOLDED,
+                                CHUNK_CELLS_FLOWING),
+    [REC_TABLE_SIZE_BUCKETS] = HISTORY(rec_bucket,
+                                       size_buckets,
+                                       size_bucket_count,
+                                       CHUNK_SIZE_BUCKETS,
+                                       bucket_columns,
+                                       REC_MEAN_OF_BUCKET,
+                                       CHUNK_SIZES_FOLDED,
+                                       0),
+    [REC_TABLE_LIFETIME_BUCKETS] = HISTORY(rec_bucket,
+                                           lifetime_buckets,
+                                           lifetime_bucket_count,
+                                           CHUNK_LIFETIME_BUCKETS,
+                                           bucket_columns,
+                                           REC_MEAN_OF_ROW,
+                                           CHUNK_LIFETIMES_FOLDED,
+                                           0),
     [REC_TABLE_MAPPINGS] =
         ARRAY(rec_mapping, mappings, mapping_count, CHUNK_MAPPINGS, mapping_columns),
     [REC_TABLE_ADHOC] = ARRAY(rec_adhoc, adhoc, adhoc_count, CHUNK_ADHOC, adhoc_columns),
@@ -313,6 +357,11 @@ const struct rec_table rec_tables[REC_TABLE_COUNT] = {
     [REC_TABLE_PARTS] = ARRAY(rec_part, parts, part_count, CHUNK_PARTS, part_columns),
     [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),
     [REC_TABLE_BLOCKS] = ARRAY(rec_block, blocks, block_count, CHUNK_BLOCKS, block_columns),
+    [REC_TABLE_LONES] = {.chunk_type = CHUNK_LONES,
+                         .column_count = ARRAY_LEN(lone_columns),
+                         .columns = lone_columns,
+                         .entry_bytes = sizeof(struct rec_lone),
+                         .name = "lones"},
 };
 
 const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
@@ -321,11 +370,20 @@ const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
                                           .entry_bytes = sizeof(struct rec_event),
                                           .name = "events"};
 
-const struct rec_table *rec_table_find(uint32_t chunk_type)
+uint32_t rec_table_type(const struct rec_table *table, enum rec_form form)
 {
-    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
-        if (rec_tables[i].chunk_type == chunk_type) {
-            return &rec_tables[i];
+    return form == REC_FORM_PLAIN ? table->chunk_type : table->form_types[form];
+}
+
+const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form)
+{
+    enum rec_form unasked;
+    form = form != NULL ? form : &unasked;
+    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
+        for (*form = REC_FORM_PLAIN; *form < REC_FORM_COUNT; (*form)++) {
+            if (chunk_type != 0 && rec_table_type(&rec_tables[i], *form) == chunk_type) {
+                return &rec_tables[i];
+            }
         }
     }
     return NULL;
@@ -394,6 +452,28 @@ void rec_column_gather(const struct rec_column *column,
     for (size_t i = 0; i < count; i++, field += entry_bytes) {
         memcpy(&values[i], field, sizeof(values[i]));
     }
+}
+
+bool rec_column_scatter(const struct rec_column *column,
+                        void *entries,
+                        size_t entry_bytes,
+                        const uint64_t *values,
+                        size_t count)
+{
+    char *field = (char *)entries + column->offset;
+    uint64_t all = 0;
+    if (column->width_bytes == sizeof(uint64_t)) {
+        for (size_t i = 0; i < count; i++, field += entry_bytes) {
+            memcpy(field, &values[i], sizeof(values[i]));
+        }
+        return true;
+    }
+    for (size_t i = 0; i < count; i++, field += entry_bytes) {
+        const uint32_t narrow = (uint32_t)values[i];
+        all |= values[i];
+        memcpy(field, &narrow, sizeof(narrow));
+    }
+    return all <= UINT32_MAX;
 }
 
 bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value)

@@ -25,14 +25,32 @@ struct rec_column {
     uint8_t reference;   // id of an earlier column that this one tends to equal, or 0
     uint8_t width_bytes; // of the field: 4 or 8
     uint8_t kind;        // enum rec_column_kind
+    uint8_t share;       // id of an earlier column that counts what these bytes belong to, or 0
     uint16_t offset;     // of the field in its entry
     uint64_t missing;    // value if a file does not have this column
     const char *name;
 };
 
+// How a table may be stored: as it is, or without what follows from other tables (history_rules).
+enum rec_form {
+    REC_FORM_PLAIN,
+    REC_FORM_FOLDED,  // without what lones say
+    REC_FORM_FLOWING, // cells, as well without the frees that the cohorts say
+    REC_FORM_COUNT,
+};
+
+// What size its blocks are taken to have, where bytes are predicted from their number.
+enum rec_mean {
+    REC_MEAN_OWN = 0, // the entry is a row: that of its blocks
+    REC_MEAN_OF_ROW,  // that of the row's blocks
+    REC_MEAN_OF_BUCKET,
+};
+
 struct rec_table {
     uint32_t chunk_type;
-    bool is_single; // one entry, part of struct recording itself
+    uint32_t form_types[REC_FORM_COUNT]; // of its other forms, 0 where it has none
+    uint32_t mean;                       // enum rec_mean
+    bool is_single;                      // one entry, part of struct recording itself
     uint16_t column_count;
     size_t entry_bytes;
     size_t items_offset; // in struct recording: of the array's pointer, or of the single entry
@@ -58,10 +76,10 @@ enum rec_table_index {
     REC_TABLE_NODES,
     REC_TABLE_ROWS,
     REC_TABLE_SYMBOLS,
+    REC_TABLE_COHORTS,
     REC_TABLE_CELLS,
     REC_TABLE_SIZE_BUCKETS,
     REC_TABLE_LIFETIME_BUCKETS,
-    REC_TABLE_COHORTS,
     REC_TABLE_MAPPINGS,
     REC_TABLE_ADHOC,
     REC_TABLE_LOOKS,
@@ -69,6 +87,9 @@ enum rec_table_index {
     REC_TABLE_MARKS,
     REC_TABLE_BLOCKS,
     REC_TABLE_COUNT,
+    // Only in files, behind the rows: what is left of other tables (history_rules).
+    REC_TABLE_LONES = REC_TABLE_COUNT,
+    REC_TABLE_STORED_COUNT,
 };
 
 // The columns of the strings: their lengths, and their bytes one after the other without zeros.
@@ -77,13 +98,16 @@ enum string_column {
     STRING_COLUMN_TEXT = 2,
 };
 
-extern const struct rec_table rec_tables[REC_TABLE_COUNT];
+extern const struct rec_table rec_tables[REC_TABLE_STORED_COUNT];
 
 // The log of events, whose chunks belong to no snapshot; not one of the above.
 extern const struct rec_table rec_event_table;
 
-// The table that is stored under that chunk type, NULL if there is none.
-const struct rec_table *rec_table_find(uint32_t chunk_type);
+// The chunk type of a table in that form, which it has.
+uint32_t rec_table_type(const struct rec_table *table, enum rec_form form);
+
+// The table that is stored under that chunk type, NULL if there is none; `form` may be NULL.
+const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form);
 
 // The column of that number, NULL if there is none.
 const struct rec_column *rec_column_find(const struct rec_table *table, uint8_t id);
@@ -103,6 +127,14 @@ void rec_column_gather(const struct rec_column *column,
                        size_t entry_bytes,
                        uint64_t *values,
                        size_t count);
+
+// Sets the field of each of `count` entries. False, and then some may be set, if a value does not
+// fit.
+bool rec_column_scatter(const struct rec_column *column,
+                        void *entries,
+                        size_t entry_bytes,
+                        const uint64_t *values,
+                        size_t count);
 
 // Sets a field; returns false, and changes nothing, if the value does not fit.
 bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value);

@@ -9,6 +9,7 @@
 #include "recording/chunk.h"
 #include "recording/column.h"
 #include "recording/recording_owner.h"
+#include "recording/share.h"
 
 struct group {
     uint64_t first;
@@ -25,13 +26,14 @@ struct stored_column {
 
 void table_reader_release(struct table_reader *r)
 {
-    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
+    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
         free(r->tables[i].items);
     }
     text_vec_release(&r->texts);
     u64_vec_release(&r->string_offsets);
     u64_vec_release(&r->values);
     u64_vec_release(&r->reference);
+    u64_vec_release(&r->shares);
     *r = (struct table_reader){0};
 }
 
@@ -39,7 +41,7 @@ enum err table_reader_announce(struct table_reader *r, struct bytes payload)
 {
     struct cursor c = cursor_over(payload);
     while (cursor_left(&c) > 0) {
-        const struct rec_table *table = rec_table_find(cursor_u32(&c));
+        const struct rec_table *table = rec_table_find(cursor_u32(&c), NULL);
         (void)cursor_u32(&c); // reserved
         uint64_t entries = cursor_u64(&c);
         if (c.failed) {
@@ -49,6 +51,7 @@ enum err table_reader_announce(struct table_reader *r, struct bytes payload)
             r->tables[table - rec_tables].announced = entries;
         }
     }
+    r->is_announced = true;
     return ERR_OK;
 }
 
@@ -78,7 +81,7 @@ static bool read_column(struct cursor *c, struct stored_column *out)
     return !c->failed;
 }
 
-static enum err charge(struct table_reader *r, uint64_t bytes)
+enum err table_reader_charge(struct table_reader *r, uint64_t bytes)
 {
     if (bytes > r->budget_bytes) {
         return ERR_LIMIT;
@@ -102,19 +105,20 @@ static enum err fill_column(struct table_reader *r,
     const struct rec_column *reference =
         seen[stored->reference] ? rec_column_find(table, stored->reference) : NULL;
     if (reference != NULL) {
-        for (size_t i = 0; i < group->count; i++) {
-            r->reference.items[i] = rec_column_get(reference, entries + i * table->entry_bytes);
-        }
+        rec_column_gather(reference, entries, table->entry_bytes, r->reference.items, group->count);
     }
     struct column_context context = {.reference = reference != NULL ? r->reference.items : NULL,
                                      .first = group->first};
+    if (stored->encoding == COLUMN_SHARES && column->share != 0) {
+        rec_shares(table, column, entries, group->count, r->tables[REC_TABLE_ROWS].items,
+                   r->tables[REC_TABLE_ROWS].count, r->shares.items);
+        context.shares = r->shares.items;
+    }
     if (!column_decode(stored->data, stored->encoding, context, group->count, r->values.items)) {
         return ERR_CORRUPT;
     }
-    for (size_t i = 0; i < group->count; i++) {
-        if (!rec_column_set(column, entries + i * table->entry_bytes, r->values.items[i])) {
-            return ERR_CORRUPT;
-        }
+    if (!rec_column_scatter(column, entries, table->entry_bytes, r->values.items, group->count)) {
+        return ERR_CORRUPT;
     }
     seen[column->id] = true;
     return ERR_OK;
@@ -130,10 +134,15 @@ static enum err fill_group(struct table_reader *r,
     bool seen[UINT8_MAX + 1] = {false};
     TRY(u64_vec_resize(&r->values, group->count));
     TRY(u64_vec_resize(&r->reference, group->count));
+    TRY(u64_vec_resize(&r->shares, group->count));
     for (size_t i = 0; i < table->column_count; i++) {
         const struct rec_column *column = &table->columns[i];
         for (size_t j = 0; j < group->count && column->missing != 0; j++) {
-            (void)rec_column_set(column, entries + j * table->entry_bytes, column->missing);
+            r->values.items[j] = column->missing;
+        }
+        if (column->missing != 0) {
+            (void)rec_column_scatter(column, entries, table->entry_bytes, r->values.items,
+                                     group->count); // they fit
         }
     }
     for (uint32_t i = 0; i < group->column_count; i++) {
@@ -167,7 +176,7 @@ static enum err add_entries(struct table_reader *r, enum rec_table_index index, 
     if (!read_numbered_group(c, before, &group)) {
         return ERR_CORRUPT;
     }
-    TRY(charge(r, (uint64_t)group.count * table->entry_bytes));
+    TRY(table_reader_charge(r, (uint64_t)group.count * table->entry_bytes));
     if (r->tables[index].cap - before < group.count) {
         void *grown = vec_grown(r->tables[index].items, &r->tables[index].cap, before, group.count,
                                 table->entry_bytes);
@@ -228,7 +237,7 @@ static enum err add_strings(struct table_reader *r, struct cursor *c)
     if (left != 0 || (group.first == 0 && r->values.items[0] != 0)) {
         return ERR_CORRUPT;
     }
-    TRY(charge(r, text.len + (uint64_t)group.count * (1 + sizeof(uint64_t))));
+    TRY(table_reader_charge(r, text.len + (uint64_t)group.count * (1 + sizeof(uint64_t))));
     TRY(text_vec_reserve(&r->texts, text.len + group.count));
     TRY(u64_vec_reserve(&r->string_offsets, group.count));
     const uint8_t *at = text.data;
@@ -262,9 +271,15 @@ enum err table_reader_group(struct table_reader *r,
     return ERR_OK;
 }
 
-enum err table_reader_add(struct table_reader *r, enum rec_table_index index, struct bytes payload)
+enum err table_reader_add(struct table_reader *r,
+                          enum rec_table_index index,
+                          enum rec_form form,
+                          struct bytes payload)
 {
     struct cursor c = cursor_over(payload);
+    if (r->tables[index].count > 0 && r->tables[index].form != form) {
+        return ERR_CORRUPT;
+    }
     if (index == REC_TABLE_STRINGS) {
         TRY(add_strings(r, &c));
     } else if (rec_tables[index].is_single) {
@@ -272,6 +287,7 @@ enum err table_reader_add(struct table_reader *r, enum rec_table_index index, st
     } else {
         TRY(add_entries(r, index, &c));
     }
+    r->tables[index].form = form;
     r->tables[index].is_there = true;
     return ERR_OK;
 }

@@ -23,12 +23,15 @@ struct table_reader {
         size_t count;
         size_t cap;
         uint64_t announced; // entries that the snapshot was going to have
+        enum rec_form form; // in which they were stored
         bool is_there;      // at least one chunk was read
-    } tables[REC_TABLE_COUNT];
+    } tables[REC_TABLE_STORED_COUNT];
+    bool is_announced; // the snapshot's first chunk was read
     struct text_vec texts;
     struct u64_vec string_offsets;
     struct u64_vec values;    // scratch: one column
     struct u64_vec reference; // scratch: the one that it is compared with
+    struct u64_vec shares;    // scratch: what it is predicted to be
     uint64_t budget_bytes;    // that the tables may still grow
 };
 
@@ -39,8 +42,13 @@ enum err table_reader_announce(struct table_reader *r, struct bytes payload) MUS
 
 // Adds the entries of a chunk of that table. ERR_CORRUPT: not its next entries, or not well formed;
 // ERR_LIMIT: the budget is used up; ERR_NO_MEMORY. The table is then as before.
-enum err table_reader_add(struct table_reader *r, enum rec_table_index index, struct bytes payload)
-    MUST_USE;
+enum err table_reader_add(struct table_reader *r,
+                          enum rec_table_index index,
+                          enum rec_form form,
+                          struct bytes payload) MUST_USE;
+
+// Takes `bytes` off the budget. ERR_LIMIT: there is less.
+enum err table_reader_charge(struct table_reader *r, uint64_t bytes) MUST_USE;
 
 // Decodes a chunk of a table outside of snapshots into `entries`, which has room for
 // GROUP_MAX_ENTRIES. ERR_CORRUPT: not well formed, or it does not begin with entry expected_first.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recording_example: writes recordings for tests, and prints what the reader makes of a file.
 //
-//   recording_example write KIND FILE    KIND: tiny, small, plain, groups, two, cut, wild, large
+//   recording_example write KIND FILE    KIND: tiny, small, plain, groups, history, two, cut, wild,
+//                                        large
 //   recording_example read FILE          every field of every table as JSON
 //
 // `tiny` is the example of docs/format/recording.md. `read` prints what tools/mini_reader.py
@@ -40,6 +41,49 @@ static const char small_text[] =
     "app!main(app.c:12) 1 8\n"
     "  @2 1 8\n"
     "  size 8 1 8\n";
+
+// Rows that a lone says all of, part of, and nothing of, in turn.
+static const char history_text[] = "process server\n"
+                                   "thread main\n"
+                                   "main;a 10 100 10 100\n"
+                                   "  @1 10 100 10 100 10\n"
+                                   "  size 9 10 100\n"
+                                   "  life 0 10 100\n"
+                                   "main;b 6 300 4 260\n"
+                                   "  @0 5 292 1 8\n"
+                                   "  @2 1 8 3 252\n"
+                                   "  size 8 4 32\n"
+                                   "  size 23 2 268\n"
+                                   "  life 1 1 8\n"
+                                   "  life 3 3 252\n"
+                                   "  cohort 0 2 3 252\n"
+                                   "  cohort 0 - 1 32\n"
+                                   "  cohort 2 - 1 8\n"
+                                   "main;c 3 48\n"
+                                   "  @2 3 48\n"
+                                   "  size 12 3 48\n"
+                                   "  cohort 2 - 3 48\n"
+                                   "main;d 4 40 3 30\n"
+                                   "  @1 3 30 1 10\n"
+                                   "  @2 1 10 0 0\n"
+                                   "  @3 0 0 2 20\n"
+                                   "  size 9 4 40\n"
+                                   "  life 2 3 30\n"
+                                   "  cohort 1 3 2 20\n"
+                                   "  cohort 2 - 1 10\n"
+                                   "main;e 2 80 1 16\n"
+                                   "  @0 2 80 1 16\n"
+                                   "  size 12 1 16\n"
+                                   "  size 16 1 64\n"
+                                   "  life 0 1 16\n"
+                                   "  cohort 0 - 1 64\n"
+                                   "main;f 2 30 2 30\n"
+                                   "  @0 1 10 1 10\n"
+                                   "  @3 1 20 1 20\n"
+                                   "  size 9 1 10\n"
+                                   "  size 13 1 20\n"
+                                   "  life 0 1 10\n"
+                                   "  life 4 1 20\n";
 
 static void check(enum err err, const struct err_info *info)
 {
@@ -99,6 +143,11 @@ static void write_plain(const char *path)
 static void write_groups(const char *path)
 {
     write_one(drawn(small_text), (struct recording_write_options){.group_count = 1}, path);
+}
+
+static void write_history(const char *path)
+{
+    write_one(drawn(history_text), (struct recording_write_options){.group_count = 1}, path);
 }
 
 static void write_wild(const char *path)
@@ -194,9 +243,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *kind;
         void (*write)(const char *path);
-    } kinds[] = {{"tiny", write_tiny},     {"small", write_small}, {"plain", write_plain},
-                 {"groups", write_groups}, {"two", write_two},     {"cut", write_cut},
-                 {"wild", write_wild},     {"large", write_large}};
+    } kinds[] = {{"tiny", write_tiny},       {"small", write_small}, {"plain", write_plain},
+                 {"groups", write_groups},   {"two", write_two},     {"cut", write_cut},
+                 {"history", write_history}, {"wild", write_wild},   {"large", write_large}};
     if (argc == 3 && strcmp(argv[1], "read") == 0) {
         return read_file(argv[2]);
     }

@@ -13,6 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = pathlib.Path(os.environ["CAIRN_BUILD"]) / "tests/recording/recording_example"
 SPEC = ROOT / "docs/format/recording.md"
 
+HISTORY = ["cells", "size_buckets", "lifetime_buckets", "cohorts"]
+
 # What the C reader mends is not what was written: these tables of the file of wild numbers are left.
 UNMENDED = ["strings", "modules", "symbols", "counters", "totals", "slices"]
 
@@ -34,7 +36,7 @@ def assert_same(got, want, tables):
             assert got[table][i] == entry, f"{table}[{i}]"
 
 
-@pytest.mark.parametrize("kind", ["tiny", "small", "plain", "groups", "two", "large"])
+@pytest.mark.parametrize("kind", ["tiny", "small", "plain", "groups", "history", "two", "large"])
 def test_both_readers_agree_on_every_field(kind, tmp_path):
     path = write(kind, tmp_path / kind)
     want = read_in_c(path)
@@ -57,6 +59,77 @@ def test_both_readers_get_as_far_in_a_cut_file(tmp_path):
     assert not got["complete"] and not want["complete"]
     assert len(want["nodes"]) > 1
     assert_same(got, want, ["meta", "totals", "strings", "processes", "threads", "nodes", "rows"])
+
+
+@pytest.fixture(name="history")
+def written_history(tmp_path):
+    return write("history", tmp_path / "history").read_bytes()
+
+
+def test_of_a_cut_history_both_readers_take_what_is_certain(history, tmp_path):
+    kinds = ("LONE", "SYMB", "COHM", "CELF", "SIZM", "LIFM", "SEND")
+    cuts = [chunk.offset for chunk in mini_reader.walk(history)[0] if chunk.kind in kinds]
+    assert len(cuts) > 25
+    whole = mini_reader.read(history)
+    before = 0
+    for cut in cuts:
+        path = tmp_path / "cut"
+        path.write_bytes(history[:cut])
+        want, got = read_in_c(path), mini_reader.read(history[:cut])
+        assert_same(got, want, HISTORY)
+        for table in HISTORY:  # nothing but what is in the whole
+            assert got[table] == whole[table][:len(got[table])]
+        known = sum(len(got[table]) for table in HISTORY)
+        assert known >= before
+        before = known
+    assert before > 25
+
+
+def lost(data, kind, number):
+    """The file without its contents, and one chunk of that kind damaged."""
+    chunk = [chunk for chunk in mini_reader.walk(data)[0] if chunk.kind == kind][number]
+    at = chunk.offset + 48
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+
+@pytest.mark.parametrize("kind", ["LONE", "COHM", "CELF", "SIZM", "LIFM"])
+@pytest.mark.parametrize("number", [0, 1, -1])
+def test_a_damaged_chunk_makes_nothing_else_untrue(history, kind, number, tmp_path):
+    path = tmp_path / "damaged"
+    path.write_bytes(lost(history, kind, number))
+    whole, got = mini_reader.read(history), read_in_c(path)
+    assert not got["complete"]
+    assert sum(len(got[table]) < len(whole[table]) for table in HISTORY) >= 1
+    for table in HISTORY:
+        assert got[table] == whole[table][:len(got[table])]
+
+
+def test_a_folded_history_is_what_was_drawn(history):
+    got = mini_reader.read(history)
+    assert {chunk.kind for chunk in mini_reader.walk(history)[0]} >= {"CELF", "COHM", "LIFM"}
+    assert [tuple(cell.values()) for cell in got["cells"]] == [
+        (0, 1, 10, 100, 10, 100, 10), (1, 0, 5, 292, 1, 8, 0), (1, 2, 1, 8, 3, 252, 0),
+        (2, 2, 3, 48, 0, 0, 0), (3, 1, 3, 30, 1, 10, 0), (3, 2, 1, 10, 0, 0, 0),
+        (3, 3, 0, 0, 2, 20, 0), (4, 0, 2, 80, 1, 16, 0), (5, 0, 1, 10, 1, 10, 0),
+        (5, 3, 1, 20, 1, 20, 0)]
+    assert [tuple(bucket.values()) for bucket in got["size_buckets"]] == [
+        (0, 9, 10, 100), (1, 8, 4, 32), (1, 23, 2, 268), (2, 12, 3, 48), (3, 9, 4, 40),
+        (4, 12, 1, 16), (4, 16, 1, 64), (5, 9, 1, 10), (5, 13, 1, 20)]
+    assert [tuple(bucket.values()) for bucket in got["lifetime_buckets"]] == [
+        (0, 0, 10, 100), (1, 1, 1, 8), (1, 3, 3, 252), (3, 2, 3, 30), (4, 0, 1, 16), (5, 0, 1, 10),
+        (5, 4, 1, 20)]
+    none = mini_reader.NONE
+    assert [tuple(cohort.values()) for cohort in got["cohorts"]] == [
+        (1, 0, 2, 3, 252), (1, 0, none, 1, 32), (1, 2, none, 1, 8), (2, 2, none, 3, 48),
+        (3, 1, 3, 2, 20), (3, 2, none, 1, 10), (4, 0, none, 1, 64)]
+
+
+def test_what_version_1_wrote_is_read_as_before(tmp_path):
+    old = pathlib.Path(__file__).parent / "version1.cairn"
+    assert old.read_bytes()[8:10] == b"\1\0"
+    want = read_in_c(write("small", tmp_path / "small"))
+    for got in (read_in_c(old), mini_reader.read(old.read_bytes())):
+        assert_same(got, want, [key for key in want if isinstance(want[key], list)])
 
 
 def test_the_sums_are_what_was_drawn(tmp_path):
