@@ -256,10 +256,10 @@ static bool is_too_many(const struct row_table *table, size_t count, size_t max)
     return count > max + table->rows.len / 8;
 }
 
-// Few rows do with fewer cells: 256 of them still have 256 each. Many share all that there may be.
+// Few rows do with fewer cells: 256 of them still have 195 each. Many share all that there may be.
 static size_t cells_max(const struct row_table *table)
 {
-    const size_t few = table->cells_max / 4 + table->rows.len * 2;
+    const size_t few = table->cells_max * 3 / 16 + table->rows.len * 3;
     return few < table->cells_max ? few : table->cells_max;
 }
 

@@ -71,8 +71,8 @@ struct row_table {
     uint32_t slice;        // the time slice under way
     uint32_t cell_shift;   // a cell stands for 1 << cell_shift slices
     uint32_t cohort_shift; // a step of a cohort for 1 << cohort_shift; at least cell_shift
-    size_t cells_max; // of many rows; few may have a quarter of it and two a row; an eighth as many
-                      // as rows come on top
+    size_t cells_max;   // of many rows; few may have 3/16 of it and three a row; an eighth as many
+                        // as rows come on top
     size_t cohorts_max; // of any; an eighth as many as rows come on top
     uint32_t note_count;
     struct row_note notes[ROW_NOTES_MAX];
