@@ -2,8 +2,10 @@
 // process: see process.h.
 #include "preload/process.h"
 
+#include <fcntl.h>
 #include <linux/prctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@ enum process_verdict {
 struct process_image {
     struct session_mapping mapping;
     uint32_t pid; // of the process that joined last: ourselves or our nearest recorded ancestor
+    uint32_t pid_namespace; // likewise: its inode number, or 0
     char name[16];
 };
 
@@ -77,6 +80,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
     slot->pid = g_image.pid;
     slot->parent_pid = parent_pid;
     slot->flags = flags;
+    slot->pid_namespace = g_image.pid_namespace;
     atomic_store_explicit(&slot->exit_ms, 0, memory_order_relaxed); // of an earlier process
     atomic_store_explicit(&slot->exit_look, EXIT_LOOK_NO, memory_order_relaxed);
     page_alloc_note_into(session_notes(session, index)->ranges);
@@ -105,6 +109,15 @@ static enum process_verdict join_image(void)
     return VERDICT_JOINED;
 }
 
+// pid_namespaces(7). 0 where there is no /proc.
+static uint32_t own_pid_namespace(void)
+{
+    struct stat found;
+    const long result =
+        sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&found, 0, 0, 0);
+    return sys_failed(result) ? 0 : (uint32_t)found.st_ino;
+}
+
 static enum process_verdict decide(void)
 {
     const bool is_forked = g_image.mapping.header != NULL;
@@ -124,6 +137,9 @@ static enum process_verdict decide(void)
     // to when its parent ended (daemons fork twice).
     const uint32_t parent_pid = is_forked ? g_image.pid : (uint32_t)sys_getppid();
     g_image.pid = (uint32_t)sys_getpid();
+    if (!is_forked || g_image.pid == 1) { // another is of its parent's namespace
+        g_image.pid_namespace = own_pid_namespace();
+    }
     const bool is_hooked = is_forked || real_functions_are_hooked();
     enter(index, parent_pid,
           (is_forked ? PROCESS_FORKED : 0) | (is_hooked ? 0 : PROCESS_OWN_ALLOCATOR));

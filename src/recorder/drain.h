@@ -52,9 +52,11 @@ struct drain_lane {
 
 struct drain_process {
     struct book_process *book; // NULL: the slot is not in use
-    pid_t pid;
-    int pidfd;          // -1 if there is none: then it is asked by kill(2)
-    bool is_found_dead; // but not yet dated
+    pid_t pid;                 // as we know it; 0: it was gone before we could learn it
+    uint32_t inner_pid;        // as it knows itself, in
+    uint32_t pid_namespace;    // this one
+    int pidfd;                 // -1 if there is none: then it is asked by kill(2)
+    bool is_found_dead;        // but not yet dated
     bool is_dead;
     bool is_our_namespace; // its thread ids mean to us what they mean to it
     uint32_t lane_count;
@@ -72,6 +74,7 @@ struct drain {
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES];          // the lanes in use
     uint32_t active_count;
+    uint32_t pid_namespace; // our own
     struct drain_process processes[SESSION_MAX_PROCESSES];
     uint32_t process_count;
     uint64_t alive_ms;   // who was not found dead since lived then

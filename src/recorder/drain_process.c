@@ -10,22 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "recorder/pid_lookup.h"
+
 enum {
     DEATHS_AT_ONCE = 64,
     SLOT_SCAN_MS = 10, // how often all process slots are looked at, come what may
 };
-
-// A thread may hold our pid namespace's name for a process; ENOENT and EACCES count as "no".
-static bool is_our_namespace(pid_t pid)
-{
-    char path[64];
-    char theirs[64];
-    char ours[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid); // fits
-    ssize_t their_len = readlink(path, theirs, sizeof(theirs));
-    ssize_t our_len = readlink("/proc/self/ns/pid", ours, sizeof(ours));
-    return their_len > 0 && their_len == our_len && memcmp(theirs, ours, (size_t)our_len) == 0;
-}
 
 bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id)
 {
@@ -145,7 +135,7 @@ end_earlier_image(struct drain *drain, pid_t pid, uint64_t next_start_ms, uint64
 {
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         struct drain_process *process = drain->processes + slot;
-        if (process->book != NULL && process->pid == pid) {
+        if (pid > 0 && process->book != NULL && process->pid == pid) {
             TRY(drain_image(drain, slot, clock_ms));
             process->end_ms = next_start_ms;
             // Alone, it is followed by its own next image and by nobody else.
@@ -154,6 +144,41 @@ end_earlier_image(struct drain *drain, pid_t pid, uint64_t next_start_ms, uint64
         }
     }
     return ERR_OK;
+}
+
+// What a process is called: by our pid, or, if that could not be learned, by its own.
+static uint32_t name_of(const struct drain_process *process)
+{
+    return process->pid > 0 ? (uint32_t)process->pid : process->inner_pid;
+}
+
+// What the slot's process is to be called, and its parent. One of another namespace names its
+// parent by a pid of that, or not at all. Where it had no /proc to see its namespace it most likely
+// is ours.
+static struct drain_process
+identify(const struct drain *drain, const struct process_slot *shared, uint32_t *out_parent_pid)
+{
+    struct drain_process process = {.pid = (pid_t)shared->pid,
+                                    .inner_pid = shared->pid,
+                                    .pid_namespace = shared->pid_namespace,
+                                    .pidfd = -1};
+    const uint32_t inner_parent_pid = shared->parent_pid;
+    process.is_our_namespace =
+        process.pid_namespace == 0 || process.pid_namespace == drain->pid_namespace;
+    *out_parent_pid = inner_parent_pid;
+    if (process.is_our_namespace) {
+        return process;
+    }
+    process.pid = pid_lookup(process.inner_pid, process.pid_namespace);
+    *out_parent_pid = process.pid > 0 ? pid_lookup_parent(process.pid) : 0;
+    for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
+        const struct drain_process *other = drain->processes + i;
+        if (other->book != NULL && other->inner_pid == inner_parent_pid &&
+            other->pid_namespace == process.pid_namespace) {
+            *out_parent_pid = name_of(other); // whose heap it has, if it was forked
+        }
+    }
+    return process;
 }
 
 static uint32_t rec_flags(const struct drain *drain, uint32_t flags, pid_t pid)
@@ -176,21 +201,21 @@ static bool is_new(const struct drain *drain, uint32_t slot)
 static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     const struct process_slot *shared = session_process(drain->session->memory, slot);
-    const pid_t pid = (pid_t)shared->pid;
+    uint32_t parent_pid;
+    struct drain_process process = identify(drain, shared, &parent_pid);
+    const pid_t pid = process.pid;
     const uint64_t start_ms = shared->start_ms;
     const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
     TRY(end_earlier_image(drain, pid, drain_process_time(start_ms, clock_ms), clock_ms));
     const struct rec_process record = {
-        .pid = (uint32_t)pid,
-        .parent_pid = shared->parent_pid,
+        .pid = name_of(&process),
+        .parent_pid = parent_pid,
         .flags = rec_flags(drain, shared->flags, pid),
         .exit_status = -1,
         .start_ms = begun_ms,
     };
-    struct book_process *book = NULL;
-    TRY(book_process_begin(drain->book, &record, &book));
-    drain->processes[slot] = (struct drain_process){
-        .book = book, .pid = pid, .pidfd = -1, .is_our_namespace = is_our_namespace(pid)};
+    TRY(book_process_begin(drain->book, &record, &process.book));
+    drain->processes[slot] = process;
     drain->process_count++;
     drain->has_begun = true;
     watch(drain, slot);

@@ -2,8 +2,9 @@
 // drain_process: the process slots of a session, as the drain follows them. Only drain.c uses it.
 //
 // Each process in a slot is watched through a pidfd; where there is none, it is asked by kill(2).
-// A slot is believed as far as it can be checked: a pid that does not exist is a dead process.
-// Context: H, the recorder's main thread.
+// A slot is believed as far as it can be checked: a pid that does not exist is a dead process. One
+// of another pid namespace is looked for under the pid that it has in ours (pid_lookup.h). Context:
+// H, the recorder's main thread.
 #pragma once
 
 #include "recorder/drain.h"

@@ -29,7 +29,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        3
+#define SESSION_VERSION        4
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -160,7 +160,8 @@ struct process_slot {
     uint64_t join_number; // P: orders the images of one process
     // enum exit_look. R asks for it, P waits with it, R answers.
     _Atomic uint32_t exit_look;
-    uint32_t reserved[3];
+    uint32_t pid_namespace; // P: inode number of its pid namespace, 0 if it could not be seen
+    uint32_t reserved[2];
 };
 _Static_assert(sizeof(struct process_slot) == 64, "a cache line");
 

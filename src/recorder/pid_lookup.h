@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// pid_lookup: the pid by which we know a process of another pid namespace.
+//
+// A process knows itself by the pid of its own namespace, which for us is somebody else's, or
+// nobody's: who believed it would sample a stranger's memory, and take a living process for dead
+// and its lanes away from it. pid_namespaces(7): proc's status lists a process's pids (NSpid), ours
+// first and its own last, and ns/pid tells one namespace from another by its inode number.
+//
+// Context: H. Cost: one look at each process of the machine.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// The inode number of our own pid namespace; 0 if there is no /proc.
+uint32_t pid_lookup_own_namespace(void);
+
+// The pid that we know the process by that is `inner_pid` in the namespace with this inode number,
+// which is not ours. 0: there is none any more.
+pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace);
+
+// The parent of one of our processes, by our own pid; 0 if it has none or is gone.
+uint32_t pid_lookup_parent(pid_t pid);
+
+// For pid_lookup, and for its tests: the last number of the line NSpid in the text of a status; 0
+// if there is none.
+uint32_t pid_lookup_innermost(const char *status);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/pid_lookup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+static void the_innermost_pid_is_the_last_of_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t pid;
+    } cases[] = {
+        {"Name:\tcat\nPid:\t7\nNSpid:\t7\nNSpgid:\t8\n", 7},
+        {"NSpid:\t4711\t12\t1\nNSpgid:\t4711\t12\t9\n", 1},
+        {"NSpid:\t4711\t12", 12},
+        {"NSpid:\n12\n", 0},
+        {"NSpid:", 0},
+        {"Name:\tNSpid:\\n1\nPid:\t7\n", 0}, // names are escaped: proc(5)
+        {"NSpid:\tx\n", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(pid_lookup_innermost(cases[i].text), cases[i].pid);
+    }
+}
+
+static void we_find_ourselves_where_we_are_and_nowhere_else(void **state)
+{
+    (void)state;
+    const uint32_t here = pid_lookup_own_namespace();
+    assert_int_not_equal(here, 0);
+    assert_int_equal(pid_lookup((uint32_t)getpid(), here), getpid());
+    assert_int_equal(pid_lookup((uint32_t)getpid(), here + 1), 0);
+    assert_int_equal(pid_lookup(0, here), 0);
+    assert_int_equal(pid_lookup_parent(getpid()), getppid());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
+        cmocka_unit_test(we_find_ourselves_where_we_are_and_nowhere_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
