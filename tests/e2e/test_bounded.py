@@ -112,11 +112,12 @@ def test_the_recorder_does_not_grow_with_the_run(runs):
 
 
 def test_opening_costs_the_same(runs):
-    """Instructions, which no other load changes, of opening and reporting."""
+    """Instructions, which no other load changes, of opening and reporting. What is kept over time is
+    between half its cap and all of it, and so is most of the work."""
     counts = []
     for run in runs:
         counted = subprocess.run(
             ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", CAIRN, "report",
              run.path], capture_output=True, env=environment(), check=True, timeout=300)
         counts.append(int(counted.stderr.split(b"Collected : ")[1].split()[0]))
-    assert max(counts) < 1.5 * min(counts), counts
+    assert max(counts) < 2 * min(counts), counts
