@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "recorder/drain_process.h"
-#include "recorder/pid_lookup.h"
 #include "recorder/questions.h"
 
 enum {
@@ -23,8 +22,7 @@ enum err drain_init(struct drain *drain,
                     struct book *book,
                     struct err_info *info)
 {
-    *drain = (struct drain){
-        .session = session, .book = book, .pid_namespace = pid_lookup_own_namespace()};
+    *drain = (struct drain){.session = session, .book = book};
     drain->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (drain->epoll < 0) {
         return err_set_errno(info, errno, "cannot watch processes");

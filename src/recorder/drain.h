@@ -74,7 +74,6 @@ struct drain {
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES];          // the lanes in use
     uint32_t active_count;
-    uint32_t pid_namespace; // our own
     struct drain_process processes[SESSION_MAX_PROCESSES];
     uint32_t process_count;
     uint64_t alive_ms;   // who was not found dead since lived then

@@ -164,7 +164,7 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
                                     .pidfd = -1};
     const uint32_t inner_parent_pid = shared->parent_pid;
     process.is_our_namespace =
-        process.pid_namespace == 0 || process.pid_namespace == drain->pid_namespace;
+        process.pid_namespace == 0 || process.pid_namespace == drain->session->pid_namespace;
     *out_parent_pid = inner_parent_pid;
     if (process.is_our_namespace) {
         return process;

@@ -3,6 +3,7 @@
 #include "recorder/pid_lookup.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,6 @@ static uint32_t namespace_of(const char *process)
     struct stat found;
     const int length = snprintf(path, sizeof(path), "/proc/%s/ns/pid", process);
     return length < (int)sizeof(path) && stat(path, &found) == 0 ? (uint32_t)found.st_ino : 0;
-}
-
-uint32_t pid_lookup_own_namespace(void)
-{
-    return namespace_of("self");
 }
 
 // The rest of the line that begins with `key`; NULL if there is none.

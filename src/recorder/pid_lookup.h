@@ -9,12 +9,8 @@
 // Context: H. Cost: one look at each process of the machine.
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-// The inode number of our own pid namespace; 0 if there is no /proc.
-uint32_t pid_lookup_own_namespace(void);
 
 // The pid that we know the process by that is `inner_pid` in the namespace with this inode number,
 // which is not ours. 0: there is none any more.

@@ -106,6 +106,8 @@ struct session_header {
     uint32_t max_frames;    // R: frames kept of one stack
     uint32_t recorder_pid;  // R
     _Atomic uint32_t state; // R and P: enum session_state
+    // R: inode number of the pid namespace of which recorder_pid is, 0 if it could not be seen.
+    uint32_t recorder_namespace;
 
     // Time since the session began; the only clock of a hook. Bumped by R about every millisecond,
     // also when nothing happens, so that it doubles as R's heartbeat.

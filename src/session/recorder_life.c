@@ -60,9 +60,19 @@ static bool is_zombie(uint32_t pid)
     return false;
 }
 
-static bool is_gone(uint32_t pid)
+// Whether the recorder's pid is one of ours.
+static bool is_of_our_namespace(struct session_header *session, const struct lane_header *lane)
 {
-    return sys_kill((int)pid, 0) == -ESRCH || is_zombie(pid);
+    const uint32_t ours = session_process(session, lane->process_index)->pid_namespace;
+    const uint32_t theirs = session->recorder_namespace;
+    return ours == theirs || ours == 0 || theirs == 0;
+}
+
+static bool is_gone(struct session_header *session, const struct lane_header *lane)
+{
+    const uint32_t pid = session->recorder_pid;
+    return is_of_our_namespace(session, lane) &&
+           (sys_kill((int)pid, 0) == -ESRCH || is_zombie(pid));
 }
 
 static uint64_t clock_of(const struct session_header *session)
@@ -91,7 +101,7 @@ static void watch(uint64_t *before, uint64_t now, uint64_t *still_ms, uint64_t s
 }
 
 bool patience_is_over(struct patience *p,
-                      const struct session_header *session,
+                      struct session_header *session,
                       const struct lane_header *lane)
 {
     const uint64_t now_ns = monotonic_ns();
@@ -106,5 +116,5 @@ bool patience_is_over(struct patience *p,
     if (p->still_ms >= LANE_PATIENCE_MS || p->unread_ms >= LANE_FORGOTTEN_MS) {
         return true;
     }
-    return p->still_ms >= LANE_SUSPECT_MS && is_gone(session->recorder_pid);
+    return p->still_ms >= LANE_SUSPECT_MS && is_gone(session, lane);
 }

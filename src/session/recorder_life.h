@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recorder_life: is there still somebody who reads this session? The patience of one wait.
 //
-// See lane_producer.h for the rule. Context: T; raw system calls; errno kept.
+// See lane_producer.h for the rule. In another pid namespace the recorder's pid says nothing, and
+// only its clock and its reading count. Context: T; raw system calls; errno kept.
 #pragma once
 
 #include <stdbool.h>
@@ -24,5 +25,5 @@ void patience_init(struct patience *p,
 // To be called after each sleep of at most LANE_WAIT_MS. True if the recorder is dead, or might as
 // well be.
 bool patience_is_over(struct patience *p,
-                      const struct session_header *session,
+                      struct session_header *session,
                       const struct lane_header *lane);

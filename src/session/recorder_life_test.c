@@ -15,7 +15,9 @@
 #include "base/compiler.h"
 #include "session/lane_producer.h"
 
-static struct session_header session;
+// The session's beginning, up to the slot of the lane's process.
+static _Alignas(4096) char memory[SESSION_PROCESS_OFFSET + sizeof(struct process_slot)];
+static struct session_header *const session = (struct session_header *)(void *)memory;
 static struct lane_header lane;
 
 static pid_t a_pid_that_is_gone(void)
@@ -34,14 +36,14 @@ static uint64_t
 look_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read_moves)
 {
     struct patience patience;
-    patience_init(&patience, &session, &lane);
+    patience_init(&patience, session, &lane);
     uint64_t passed_ms = 0;
     while (passed_ms < limit_ms) {
         patience.now_ns -= step_ms * 1000000u;
         passed_ms += step_ms;
-        session.clock_ms += clock_moves;
+        session->clock_ms += clock_moves;
         lane.read_pos += read_moves ? 8 : 0;
-        if (patience_is_over(&patience, &session, &lane)) {
+        if (patience_is_over(&patience, session, &lane)) {
             return passed_ms;
         }
     }
@@ -57,22 +59,28 @@ static void patience_depends_on_clock_pid_and_progress(void **state)
     const struct {
         const char *name;
         uint32_t pid;
+        uint32_t pid_namespace; // of the recorder; ours is 1
         uint64_t step_ms;
         bool clock_moves;
         bool read_moves;
         uint64_t least_ms;
         uint64_t most_ms;
     } cases[] = {
-        {"gone and silent", gone, 50, false, false, 250, 300},
-        {"gone, but its clock moves: another pid namespace", gone, 50, true, true, never, never},
-        {"there, but silent", alive, 50, false, false, 3000, 3050},
-        {"silent, but it reads", alive, 50, false, true, 3000, 3050},
-        {"there, and this lane is forgotten", alive, 50, true, false, 30000, 30050},
-        {"there and well", alive, 50, true, true, never, never},
-        {"we were stopped for ten seconds at a time", alive, 10000, false, false, 300000, 310000},
+        {"gone and silent", gone, 1, 50, false, false, 250, 300},
+        {"gone and silent, and who knows where", gone, 0, 50, false, false, 250, 300},
+        {"silent, and its pid is another namespace's", gone, 2, 50, false, false, 3000, 3050},
+        {"gone, but its clock moves", gone, 1, 50, true, true, never, never},
+        {"there, but silent", alive, 1, 50, false, false, 3000, 3050},
+        {"silent, but it reads", alive, 1, 50, false, true, 3000, 3050},
+        {"there, and this lane is forgotten", alive, 1, 50, true, false, 30000, 30050},
+        {"there and well", alive, 1, 50, true, true, never, never},
+        {"we were stopped for ten seconds at a time", alive, 1, 10000, false, false, 300000,
+         310000},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        session.recorder_pid = cases[i].pid;
+        session->recorder_pid = cases[i].pid;
+        session->recorder_namespace = cases[i].pid_namespace;
+        session_process(session, lane.process_index)->pid_namespace = 1;
         uint64_t over_ms = 0;
         // The time between two looks is real; where it got long, the case was another one.
         for (int attempt = 0;

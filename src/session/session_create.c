@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -68,6 +69,13 @@ static enum err socket_create(struct session *s, struct err_info *info)
                : err_set(info, ERR_LIMIT, "the session's address is too long");
 }
 
+// pid_namespaces(7). 0 where there is no /proc.
+static uint32_t own_pid_namespace(void)
+{
+    struct stat found;
+    return stat("/proc/self/ns/pid", &found) == 0 ? (uint32_t)found.st_ino : 0;
+}
+
 enum err
 session_create(const struct session_options *options, struct session *out, struct err_info *info)
 {
@@ -79,7 +87,9 @@ session_create(const struct session_options *options, struct session *out, struc
     s.header->session_bytes = SESSION_BYTES;
     s.header->max_frames =
         options->max_frames < SESSION_FRAMES_MAX ? options->max_frames : SESSION_FRAMES_MAX;
+    s.pid_namespace = own_pid_namespace();
     s.header->recorder_pid = (uint32_t)getpid();
+    s.header->recorder_namespace = s.pid_namespace;
     s.header->magic = SESSION_MAGIC;
     *out = s;
     s = (struct session){.memfd = -1, .socket = -1};

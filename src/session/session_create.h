@@ -22,6 +22,7 @@ struct session_options {
 struct session {
     void *memory;                            // owned: SESSION_BYTES
     struct session_header *header;           // the same memory
+    uint32_t pid_namespace;                  // inode number of ours, 0 if it cannot be seen
     int memfd;                               // owned; close-on-exec
     int socket;                              // owned; listening, close-on-exec, non-blocking
     char environment[SESSION_ENV_BYTES_MAX]; // value of SESSION_ENV_NAME
