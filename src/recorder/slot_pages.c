@@ -6,10 +6,6 @@
 
 #include "base/compiler.h"
 
-#ifndef MADV_COLLAPSE
-# define MADV_COLLAPSE 25 // Linux 6.1
-#endif
-
 // What is kept for the next to come: of pages a share of what is in use, and the address space of
 // the last chunk until the one before it is short of being full by so many pages.
 enum {
@@ -63,9 +59,9 @@ static enum err add_chunk(struct slot_pages *pages)
     (void)madvise(chunk, SLOT_CHUNK_BYTES, MADV_NOHUGEPAGE);
     if (pages->chunks.len > 0) {
         char *full = pages->chunks.items[pages->chunks.len - 1];
-        // Failing costs speed.
+        // Failing costs speed. The kernel makes it a huge page when it finds the time; doing so at
+        // once (MADV_COLLAPSE) made pauses of 20 ms.
         (void)madvise(full, SLOT_CHUNK_BYTES, MADV_HUGEPAGE);
-        (void)madvise(full, SLOT_CHUNK_BYTES, MADV_COLLAPSE);
     }
     pages->chunks.items[pages->chunks.len++] = chunk;
     return ERR_OK;
