@@ -11,6 +11,7 @@
 
 #include "host/file.h"
 #include "host/strbuf.h"
+#include "recorder/proc_text.h"
 
 #define STATUS_BYTES_MAX 65536u
 
@@ -23,23 +24,9 @@ static uint32_t namespace_of(const char *process)
     return length < (int)sizeof(path) && stat(path, &found) == 0 ? (uint32_t)found.st_ino : 0;
 }
 
-// The rest of the line that begins with `key`; NULL if there is none.
-static const char *line_of(const char *text, const char *key)
-{
-    const size_t length = strlen(key);
-    for (const char *line = text; line != NULL && *line != '\0';) {
-        if (strncmp(line, key, length) == 0) {
-            return line + length;
-        }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
-    }
-    return NULL;
-}
-
 uint32_t pid_lookup_innermost(const char *status)
 {
-    const char *at = line_of(status, "NSpid:");
+    const char *at = proc_text_value(status, "NSpid");
     uint32_t last = 0;
     for (char *end; at != NULL; at = end) {
         at += strspn(at, " \t"); // strtoul would go on to the next line
@@ -91,7 +78,8 @@ uint32_t pid_lookup_parent(pid_t pid)
     char process[16];
     (void)snprintf(process, sizeof(process), "%d", (int)pid); // fits
     struct strbuf text = {0};
-    const char *line = read_status(process, &text) ? line_of(strbuf_text(&text), "PPid:") : NULL;
+    const char *line =
+        read_status(process, &text) ? proc_text_value(strbuf_text(&text), "PPid") : NULL;
     const uint32_t parent = line != NULL ? (uint32_t)strtoul(line, NULL, 10) : 0;
     strbuf_release(&text);
     return parent;

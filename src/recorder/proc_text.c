@@ -9,17 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t proc_text_kib(const char *text, const char *key)
+const char *proc_text_value(const char *text, const char *key)
 {
     const size_t length = strlen(key);
     for (const char *line = text; line != NULL && *line != '\0';) {
         if (strncmp(line, key, length) == 0 && line[length] == ':') {
-            return strtoull(line + length + 1, NULL, 10) * 1024;
+            return line + length + 1;
         }
         line = strchr(line, '\n');
         line = line != NULL ? line + 1 : NULL;
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t proc_text_kib(const char *text, const char *key)
+{
+    const char *value = proc_text_value(text, key);
+    return value != NULL ? strtoull(value, NULL, 10) * 1024 : 0;
 }
 
 // minflt is field 10 and majflt field 12; the name in field 2 ends at the last ')'.

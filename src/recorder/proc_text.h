@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 
+// What follows "`key`:" at the beginning of a line; NULL if no line begins so.
+const char *proc_text_value(const char *text, const char *key);
+
 // status, smaps_rollup: the number after "`key`:" at the beginning of a line, in bytes if that line
 // counts kB.
 uint64_t proc_text_kib(const char *text, const char *key);
