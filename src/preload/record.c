@@ -38,12 +38,6 @@ static uint32_t slot_of(struct thread_state *t, const struct stack_view *stack)
     return slot;
 }
 
-// What is to be recorded now: enum session_recording. Relaxed: see layout.h.
-ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
-{
-    return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
-}
-
 static NOINLINE void
 check_walk(struct thread_state *t, const struct unwind_regs *caller, const struct unwind_walk *walk)
 {
@@ -107,6 +101,11 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
         return;
     }
     t->last_allocated = event->address;
+}
+
+void record_block(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    take_down(t, event, slot);
 }
 
 ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)

@@ -35,6 +35,10 @@ void record_free(const void *block);
 // STACK_SLOT_NONE. The guard is held.
 uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs *caller);
 
+// Takes down EVENT_ALLOC or EVENT_REALLOC with the stack in `slot`, which is as above. The guard is
+// held.
+void record_block(struct thread_state *t, const struct event *event, uint32_t slot);
+
 // For deferred_drain: sends one deferred event. `context` is the thread_state, under the guard.
 void record_deferred(void *context, const struct deferred_event *deferred);
 

@@ -16,12 +16,6 @@ enum {
 
 #define OUR_FRAME ((uint64_t)__builtin_frame_address(0)) // guard.h compares these addresses
 
-// Relaxed: see layout.h.
-ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
-{
-    return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
-}
-
 // The guard, if anything new is recorded, be it in part; else NULL.
 ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
 {
@@ -66,15 +60,6 @@ slot_of_named(struct thread_state *t, const struct unwind_regs *caller, uint64_t
     return slot;
 }
 
-static bool send_block(struct thread_state *t, const struct event *event, uint32_t slot)
-{
-    struct lane_producer *p = &t->producer;
-    return nursery_begin(p) &&
-           (event->kind == EVENT_REALLOC
-                ? nursery_reallocate(p, event->old_address, event->address, event->size_bytes, slot)
-                : nursery_allocate(p, event->address, event->size_bytes, slot));
-}
-
 // Takes down a block; gives the guard back.
 static void take_down(struct thread_state *t,
                       const struct unwind_regs *caller,
@@ -87,12 +72,7 @@ static void take_down(struct thread_state *t,
             record_sampled_send(t, event, slot_of_named(t, caller, name_pc), shift);
         }
     } else {
-        const uint32_t slot = slot_of_named(t, caller, name_pc);
-        if (slot != STACK_SLOT_NONE && send_block(t, event, slot)) {
-            t->last_allocated = event->address;
-        } else if (slot != STACK_SLOT_NONE) {
-            process_leave();
-        }
+        record_block(t, event, slot_of_named(t, caller, name_pc));
     }
     guard_leave(t);
 }

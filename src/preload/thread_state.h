@@ -80,6 +80,12 @@ ALWAYS_INLINE void guard_release(struct thread_state *t)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+// What is to be recorded now: enum session_recording. Relaxed: see layout.h.
+ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
+{
+    return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
+}
+
 // To be called once, before any thread is opened; else threads are not closed when they end.
 void thread_state_prepare(void);
 
