@@ -7,10 +7,12 @@
     bench/run.py --quick                  a tenth of the work, two rounds: does it all still run?
     bench/run.py --curves                 how the cost grows with depth, blocks, threads, stacks
     bench/run.py --instructions churn-30-1
+    bench/run.py --merge OTHER.json --markdown docs/performance.md
     bench/run.py --list
 
-The results are kept in a JSON file, from which the document's tables are made; a workload measured
-anew replaces its old figures, the others stay. Exit status 1 when cairn failed in a run.
+The results are kept in a JSON file, from which the document's tables are made. A tool measured anew
+replaces its old figures of those workloads; other tools keep theirs, each beside the bare runs of its
+own sitting. Exit status 1 when cairn failed in a run.
 """
 import argparse
 import pathlib
@@ -42,8 +44,10 @@ def arguments():
     parser.add_argument("--curves", nargs="?", const="all", help="all, or names of curves")
     parser.add_argument("--instructions", metavar="WORKLOADS", type=names,
                         help="instructions an operation, by callgrind")
-    parser.add_argument("--json", type=pathlib.Path, help="where results are kept "
-                        "(default: bench.json in the build directory)")
+    parser.add_argument("--json", type=pathlib.Path, help="where results are kept (default: "
+                        "bench.json in the build directory, bench-quick.json for --quick)")
+    parser.add_argument("--merge", metavar="FILE", type=pathlib.Path, nargs="*",
+                        help="measure nothing; take over what these files have and the results lack")
     parser.add_argument("--markdown", type=pathlib.Path, help="document to bring up to date")
     parser.add_argument("--list", action="store_true", help="what there is to measure")
     return parser.parse_args()
@@ -96,8 +100,8 @@ def measure_workloads(data, setup, here, options, chosen):
         say(workload.title)
         outcomes = rounds.run_rounds(setup, workload, chosen, say)
         divisors = {name: rounds.given_less(tools.find_tool(name), workload) for name in outcomes}
-        data["workloads"][workload.name] = results.entry_of(workload, here, setup.scale, outcomes,
-                                                            divisors)
+        results.add_sitting(data["workloads"], workload.name, workload.heading(),
+                            results.sitting_of(here, setup.scale, outcomes, divisors))
         measured.append(workload.name)
         results.save(options.json, data)
     return measured
@@ -110,18 +114,29 @@ def measure_curves(data, setup, here, options, chosen):
     for curve in curves.CURVES:
         if curve.name in wanted:
             say(curve.title)
-            data["curves"][curve.name] = curves.measure_curve(curve, setup, here, fitting, say)
+            curves.measure_curve(data["curves"], curve, setup, here, fitting, say)
             results.save(options.json, data)
 
 
-def main():
-    options = arguments()
-    if options.list:
-        for item in programs.WORKLOADS + programs.LENGTHS + curves.CURVES + tools.TOOLS:
-            print(f"{type(item).__name__.lower():10} {item.name:16} {item.title}")
-        return 0
-    options.build = options.build.resolve()
-    options.json = options.json or options.build / "bench.json"
+def measure_instructions(data, setup, here, options, chosen):
+    light = [tool for tool in chosen if tool.name in ("bare", "cairn", "heaptrack")]
+    for name in options.instructions:
+        sitting = instructions.measure_instructions(setup, here, light, name, say)
+        heading = programs.find_workload(name).heading()
+        results.add_sitting(data["instructions"], name, heading, sitting)
+        results.save(options.json, data)
+
+
+def merge(data, options):
+    for path in options.merge:
+        if not path.exists():
+            raise SystemExit(f"run.py: there is no {path}")
+        results.fill_in(data, results.load(path))
+    results.save(options.json, data)
+
+
+def measure(data, options):
+    """Measures what the options say; returns the names of the workloads measured."""
     if not options.no_build:
         build_programs(options.build)
     here = machine.describe_machine(ROOT)
@@ -131,18 +146,30 @@ def main():
                          memory_bytes=machine.available_memory_bytes() * 6 // 10,
                          scale=10 if options.quick else 1)
     chosen = choose_tools(options.tools, options.build)
+    if options.instructions:
+        measure_instructions(data, setup, here, options, chosen)
+        return []
+    if options.curves:
+        measure_curves(data, setup, here, options, chosen)
+        return []
+    return measure_workloads(data, setup, here, options, chosen)
+
+
+def main():
+    options = arguments()
+    if options.list:
+        for item in programs.WORKLOADS + programs.LENGTHS + curves.CURVES + tools.TOOLS:
+            print(f"{type(item).__name__.lower():10} {item.name:16} {item.title}")
+        return 0
+    options.build = options.build.resolve()
+    options.json = options.json or options.build / ("bench-quick.json" if options.quick
+                                                    else "bench.json")
     data = results.load(options.json)
     measured = []
-    if options.instructions:
-        light = [tool for tool in chosen if tool.name in ("bare", "cairn", "heaptrack")]
-        for name in options.instructions:
-            data["instructions"][name] = instructions.measure_instructions(
-                setup, here, light, name, say)
-        results.save(options.json, data)
-    elif options.curves:
-        measure_curves(data, setup, here, options, chosen)
+    if options.merge is None:
+        measured = measure(data, options)
     else:
-        measured = measure_workloads(data, setup, here, options, chosen)
+        merge(data, options)
     if options.markdown:
         tables.update_document(options.markdown, data)
     print(tables.summary(data, measured))

@@ -42,9 +42,10 @@ CURVES = (
 )
 
 
-def measure_curve(curve, setup, machine, chosen, say):
-    """The curve's entry: one workload entry for each point that fits into memory."""
-    points = {}
+def measure_curve(stored, curve, setup, machine, chosen, say):
+    """Adds a sitting to each point that fits into memory of `stored`, the curves measured so far."""
+    kept = stored.setdefault(curve.name, {"points": {}})
+    kept |= {"title": curve.title, "axis": curve.axis, "unit": curve.unit}
     for x in curve.points:
         if curve.name == "live" and x * BYTES_PER_LIVE_BLOCK > setup.memory_bytes:
             say(f"  live {x}: left out, not enough memory")
@@ -54,5 +55,5 @@ def measure_curve(curve, setup, machine, chosen, say):
         workload = curve.workload(x)
         outcomes = rounds.run_rounds(setup, workload, chosen, say)
         divisors = {name: 1 for name in outcomes}
-        points[str(x)] = results.entry_of(workload, machine, setup.scale, outcomes, divisors)
-    return {"title": curve.title, "axis": curve.axis, "unit": curve.unit, "points": points}
+        results.add_sitting(kept["points"], str(x), workload.heading(),
+                            results.sitting_of(machine, setup.scale, outcomes, divisors))

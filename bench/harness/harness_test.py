@@ -3,6 +3,7 @@
 
 Programs are looked for in $CAIRN_BUILD/bench (ctest sets it).
 """
+import dataclasses
 import json
 import os
 import pathlib
@@ -10,18 +11,41 @@ import subprocess
 
 import pytest
 
-from harness import instructions, measuring, promises, results, rounds, spread, tables, tools
+from harness import (instructions, measuring, programs, promises, results, rounds, sittings, spread,
+                     tables, tools)
 
 BENCH = pathlib.Path(os.environ.get("CAIRN_BUILD", "build")).resolve() / "bench"
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "performance.md"
 
 
-def entry(**walls):
-    """A workload's entry whose tools have these wall times; None is a failed round."""
-    return {"title": "t", "unit": "pair", "machine": {}, "tools": {
-        tool: {"divisor": 1, "outcomes": [
-            {"wall": wall, "failure": None if wall else "status 1"} for wall in rounds_]}
+MACHINE = {"cpu": "c", "cores": 2, "memory_gib": 4.0, "kernel": "k", "libc": "l", "system": "s",
+           "virtual": True, "date": "2026-01-02", "commit": "abc", "load": 0.1}
+
+
+def sitting(load=0.1, divisor=1, **walls):
+    """A sitting whose tools have these wall times; None is a failed round."""
+    return {"machine": MACHINE | {"load": load}, "scale": 1, "tools": {
+        tool: {"divisor": divisor if tool != "bare" else 1, "outcomes": [
+            dataclasses.asdict(measuring.Outcome(wall=wall, ns_per_op=wall and wall * 10,
+                                                 failure=None if wall else "status 1"))
+            for wall in rounds_]}
         for tool, rounds_ in walls.items()}}
+
+
+HEADING = {"title": "t", "unit": "pair"}
+
+
+def entry(**walls):
+    """A workload's entry after one sitting."""
+    return {**HEADING, "sittings": [sitting(**walls)]}
+
+
+def results_of(name, *of):
+    """Results with the sittings of one workload, the oldest first."""
+    data = {"workloads": {}, "curves": {}, "instructions": {}}
+    for one in of:
+        results.add_sitting(data["workloads"], name, HEADING, one)
+    return data
 
 
 def test_a_ratio_is_formed_inside_each_round():
@@ -40,11 +64,86 @@ def test_nothing_measured_gives_no_figure():
 
 
 def test_less_work_is_compared_by_the_workload_clock():
-    data = entry(bare=[10], heaptrack=[5])
-    for tool, ns in (("bare", 20), ("heaptrack", 400)):
-        data["tools"][tool]["outcomes"][0]["ns_per_op"] = ns
-    data["tools"]["heaptrack"]["divisor"] = 6
+    data = {**HEADING, "sittings": [sitting(divisor=6, bare=[10], heaptrack=[5])]}
+    data["sittings"][0]["tools"]["heaptrack"]["outcomes"][0]["ns_per_op"] = 2000
     assert results.ratio(data, "heaptrack").median == 20
+
+
+def test_a_newer_sitting_replaces_only_the_tools_it_ran():
+    kept = results_of("w", sitting(bare=[1, 1], cairn=[2, 2], dhat=[50, 70]),
+                      sitting(bare=[10], cairn=[30]))["workloads"]["w"]
+    assert results.ratio(kept, "cairn").median == 3
+    assert results.ratio(kept, "dhat").median == 60, "judged by the bare runs of its own sitting"
+    assert results.median(kept, "bare", "wall") == 10, "those beside cairn"
+    assert [sorted(one["tools"]) for one in kept["sittings"]] == [["bare", "dhat"], ["bare", "cairn"]]
+
+
+def test_the_bare_runs_shown_are_those_that_cairn_is_judged_by():
+    kept = results_of("w", sitting(bare=[10], cairn=[30]), sitting(bare=[1], dhat=[9]))
+    assert results.median(kept["workloads"]["w"], "bare", "wall") == 10
+
+
+def test_a_sitting_with_no_tool_left_goes():
+    kept = results_of("w", sitting(bare=[1], cairn=[2]), sitting(bare=[10], cairn=[30]))
+    assert len(kept["workloads"]["w"]["sittings"]) == 1
+
+
+def test_what_stood_in_for_a_failed_tool_goes_with_it():
+    failed = sitting(**{"bare": [1], "heaptrack": [None], "heaptrack-raw": [4]})
+    kept = results_of("w", failed, sitting(bare=[1], heaptrack=[5]))["workloads"]["w"]
+    assert results.tools_of(kept) == {"bare", "heaptrack"}
+
+
+def test_figures_of_two_sittings_are_compared_in_bare_runs():
+    slow, fast = sitting(bare=[4], heaptrack=[5]), sitting(bare=[2], cairn=[3])
+    slow["tools"]["heaptrack"]["outcomes"][0]["report"] = 8
+    fast["tools"]["cairn"]["outcomes"][0]["report"] = 1
+    kept = results_of("w", slow, fast)["workloads"]["w"]
+    assert promises.report_vs_heaptrack(kept) == 0.25
+
+
+def test_other_results_fill_in_only_what_is_missing():
+    mine = results_of("w", sitting(bare=[10], cairn=[30]))
+    results.fill_in(mine, results_of("w", sitting(bare=[1], cairn=[9], dhat=[70])))
+    results.fill_in(mine, results_of("v", sitting(bare=[1], cairn=[5])))
+    assert results.ratio(mine["workloads"]["w"], "cairn").median == 3
+    assert results.ratio(mine["workloads"]["w"], "dhat").median == 70
+    assert results.ratio(mine["workloads"]["v"], "cairn").median == 5
+
+
+def test_results_of_one_sitting_an_entry_are_still_read(tmp_path):
+    path = tmp_path / "old.json"
+    old = HEADING | sitting(bare=[2], cairn=[3])
+    path.write_text(json.dumps({"workloads": {"w": old}, "instructions": {}, "curves": {
+        "depth": {"title": "d", "axis": "frames", "unit": "pair", "points": {"10": old}}}}))
+    data = results.load(path)
+    assert results.ratio(data["workloads"]["w"], "cairn").median == 1.5
+    assert results.ratio(data["curves"]["depth"]["points"]["10"], "cairn").median == 1.5
+    results.save(path, data)
+    assert results.load(path) == data
+
+
+def test_each_sitting_is_listed_and_a_loud_one_named():
+    data = results_of("w", sitting(bare=[1], dhat=[9]), sitting(load=2.0, bare=[1], cairn=[2]))
+    text = sittings.sittings_text(data)
+    assert "commit abc, load average before 0.10: bare, DHAT on w" in text
+    assert "load average before 2.00 **(not quiet)**: bare, cairn on w" in text
+    assert "judge no promise" in text
+    quiet = results_of("w", sitting(bare=[1], cairn=[2]))
+    results.add_sitting(quiet["instructions"], "w", HEADING, sitting(load=9.0, bare=[1]))
+    assert "not quiet" not in sittings.sittings_text(quiet), "counts do not depend on the load"
+
+
+def test_the_tables_show_the_tools_of_all_sittings():
+    data = results_of("cc1plus", sitting(**{"bare": [1], "heaptrack": [None], "heaptrack-raw": [4]}),
+                      sitting(bare=[2], cairn=[3]))
+    row = next(line for line in tables.slowdown_table(data).splitlines() if "| cc1plus" in line)
+    assert row.split(" | ")[1:] == ["2.00 s; 20.0 ns a pair", "1.50",
+                                    "failed; heaptrack -r: 4.00 |"]
+    costs = [line.split(" | ")[:3] for line in tables.cost_table(data).splitlines()[2:]]
+    title = programs.find_workload("cc1plus").title
+    assert costs == [[f"| **{title}**", "bare", "2.00"], ["| ", "cairn", "3.00"],
+                     ["| ", "heaptrack -r", "4.00"]]
 
 
 @pytest.mark.parametrize("figure, verdict", [

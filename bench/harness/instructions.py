@@ -93,7 +93,7 @@ def per_operation(setup, tool, workload):
 
 
 def measure_instructions(setup, machine, chosen, name, say):
-    """The entry of one workload: {tool: {object: instructions}} or {tool: reason}."""
+    """A sitting of one workload: {tool: {object: instructions}} or {tool: {"failure": reason}}."""
     workload = programs.find_workload(name)
     tools = {}
     for tool in chosen:
@@ -105,5 +105,4 @@ def measure_instructions(setup, machine, chosen, name, say):
         except RuntimeError as error:
             say(f"  {error}")
             tools[tool.name] = {"failure": str(error)}
-    return {"title": workload.title, "unit": workload.unit,
-            "machine": dataclasses.asdict(machine), "tools": tools}
+    return {"scale": 1, "machine": dataclasses.asdict(machine), "tools": tools}

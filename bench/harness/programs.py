@@ -47,6 +47,10 @@ class Workload:
             arguments += multiarch_arguments()
         return [str(self.executable(build)), *arguments]
 
+    def heading(self):
+        """What the results say of it."""
+        return {"title": self.title, "unit": self.unit}
+
     def programs(self, build):
         """Real paths of the executables that count as target."""
         return {os.path.realpath(self.executable(build))}

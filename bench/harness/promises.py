@@ -52,8 +52,8 @@ def report_s(entry):
 
 
 def report_vs_heaptrack(entry):
-    peer = results.median(entry, "heaptrack", "report")
-    own = report_s(entry)
+    peer = results.in_bare_runs(entry, "heaptrack", "report")
+    own = results.in_bare_runs(entry, "cairn", "report")
     return own / peer if own is not None and peer else None
 
 

@@ -1,37 +1,53 @@
 # SPDX-License-Identifier: MIT
 """results: what was measured, as it is kept in JSON, and figures drawn from it.
 
-    {"workloads": {NAME: {"title": ..., "machine": {...}, "scale": 1, "unit": ...,
-                          "tools": {TOOL: {"divisor": 1, "outcomes": [{...}, ...]}}}},
-     "curves": {NAME: ...}, "instructions": {NAME: ...}}
+    {"workloads": {NAME: ENTRY}, "instructions": {NAME: ENTRY},
+     "curves": {NAME: {"title": ..., "points": {X: ENTRY}}}}
+    ENTRY: {"title": ..., "unit": ..., "sittings": [SITTING, ...]}, the newest last
+    SITTING: {"machine": {...}, "scale": 1, "tools": {TOOL: {"divisor": 1, "outcomes": [{...}, ...]}}}
 
-One workload's entry is always of one sitting: all its tools were interleaved with each other, so a
-newer entry replaces the older one as a whole.
+The tools of a sitting were interleaved with each other, so a tool is only ever compared with the bare
+program of its own sitting. A newer sitting takes the place of the tools that it ran, and the others
+stay, each with the bare runs that it is judged against. (A tool of "instructions" has counts in the
+place of outcomes.)
 """
 import dataclasses
 import json
 import pathlib
 import statistics
 
-from harness import spread
+from harness import spread, tools
+
+BARE = "bare"
+
+
+def entries(data):
+    """Every entry of the results."""
+    yield from data["workloads"].values()
+    for curve in data["curves"].values():
+        yield from curve["points"].values()
+    yield from data["instructions"].values()
 
 
 def load(path):
     """The stored results, or empty ones."""
     path = pathlib.Path(path)
     stored = json.loads(path.read_text()) if path.exists() else {}
-    return {"workloads": {}, "curves": {}, "instructions": {}} | stored
+    data = {"workloads": {}, "curves": {}, "instructions": {}} | stored
+    for entry in entries(data):
+        if "tools" in entry:  # written when an entry was a single sitting
+            entry["sittings"] = [{"machine": entry.pop("machine"), "scale": entry.pop("scale", 1),
+                                  "tools": entry.pop("tools")}]
+    return data
 
 
 def save(path, data):
     pathlib.Path(path).write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
 
 
-def entry_of(workload, machine, scale, outcomes, divisors):
-    """Makes a workload's entry out of run_rounds' answer."""
+def sitting_of(machine, scale, outcomes, divisors):
+    """Makes a sitting out of run_rounds' answer."""
     return {
-        "title": workload.title,
-        "unit": workload.unit,
         "scale": scale,
         "machine": dataclasses.asdict(machine),
         "tools": {
@@ -42,47 +58,122 @@ def entry_of(workload, machine, scale, outcomes, divisors):
     }
 
 
+def _replaced_by(names):
+    """The tools of which nothing older is wanted beside these: themselves, and what stood in for them."""
+    return set(names) | {tools.find_tool(name).fallback for name in names}
+
+
+def _without(sittings, names):
+    """What the sittings have of other tools; bare runs alone are of no use."""
+    for sitting in sittings:
+        kept = {name: found for name, found in sitting["tools"].items()
+                if name == BARE or name not in names}
+        if set(kept) - {BARE}:
+            yield sitting | {"tools": kept}
+
+
+def add_sitting(kept, name, heading, sitting):
+    """Takes the sitting over into the entry `name` of the dictionary `kept`, as its newest."""
+    older = kept[name]["sittings"] if name in kept else []
+    replaced = _replaced_by(sitting["tools"])
+    kept[name] = {**heading, "sittings": [*_without(older, replaced), sitting]}
+
+
+def _fill_entries(kept, others):
+    for name, other in others.items():
+        mine = kept.setdefault(name, {**other, "sittings": []})
+        known = _replaced_by({tool for sitting in mine["sittings"] for tool in sitting["tools"]})
+        mine["sittings"] = [*_without(other["sittings"], known), *mine["sittings"]]
+        if not mine["sittings"]:
+            del kept[name]
+
+
+def fill_in(data, others):
+    """Takes over from other results what these have not: tools of workloads, points of curves."""
+    _fill_entries(data["workloads"], others["workloads"])
+    _fill_entries(data["instructions"], others["instructions"])
+    for name, curve in others["curves"].items():
+        mine = data["curves"].setdefault(name, {**curve, "points": {}})
+        _fill_entries(mine["points"], curve["points"])
+
+
+def tools_of(entry):
+    """Names of the tools that ran."""
+    return {tool for sitting in entry["sittings"] for tool in sitting["tools"]}
+
+
+def sitting_with(entry, tool):
+    """The newest sitting in which the tool ran, or None; of bare that which cairn is judged against."""
+    if tool == BARE and "cairn" in tools_of(entry):
+        tool = "cairn"
+    return next((s for s in reversed(entry["sittings"]) if tool in s["tools"]), None)
+
+
+def measured(entry, tool):
+    """The tool's newest figures, or None."""
+    sitting = sitting_with(entry, tool) if entry else None
+    return sitting["tools"].get(tool) if sitting else None
+
+
+def _figures(found, field):
+    return [None if o["failure"] else o[field] for o in found["outcomes"]] if found else []
+
+
 def column(entry, tool, field):
     """The field of every round, None where a round failed."""
-    found = entry["tools"].get(tool) if entry else None
-    if not found:
-        return []
-    return [None if o["failure"] else o[field] for o in found["outcomes"]]
+    return _figures(measured(entry, tool), field)
+
+
+def bare_column(entry, tool, field):
+    """The same of the bare runs in the tool's sitting."""
+    sitting = sitting_with(entry, tool) if entry else None
+    return _figures(sitting["tools"].get(BARE), field) if sitting else []
+
+
+def _median(figures):
+    known = [figure for figure in figures if figure is not None]
+    return statistics.median(known) if known else None
 
 
 def median(entry, tool, field):
-    known = [figure for figure in column(entry, tool, field) if figure is not None]
-    return statistics.median(known) if known else None
+    return _median(column(entry, tool, field))
 
 
 def failure(entry, tool):
     """Why a tool has no figures, or None."""
-    found = entry["tools"].get(tool)
+    found = measured(entry, tool)
     reasons = [o["failure"] for o in found["outcomes"] if o["failure"]] if found else []
     return reasons[0] if reasons else None
 
 
 def did_less(entry, tool):
     """Whether the tool was given less work than the bare program."""
-    found = entry["tools"].get(tool)
+    found = measured(entry, tool)
     return bool(found) and found["divisor"] != 1
 
 
 def ratio(entry, tool):
     """Slowdown against bare: of the whole run, or, when the tool did less, of the timed loop."""
     field = "ns_per_op" if entry and did_less(entry, tool) else "wall"
-    return spread.paired_ratios(column(entry, tool, field), column(entry, "bare", field))
+    return spread.paired_ratios(column(entry, tool, field), bare_column(entry, tool, field))
 
 
 def throughput_ratio(entry, tool):
     return spread.paired_ratios(column(entry, tool, "throughput"),
-                                column(entry, "bare", "throughput"))
+                                bare_column(entry, tool, "throughput"))
+
+
+def in_bare_runs(entry, tool, field):
+    """Seconds in units of the bare run: so figures of two sittings can be compared."""
+    seconds = median(entry, tool, field)
+    bare = _median(bare_column(entry, tool, "wall"))
+    return seconds / bare if seconds is not None and bare else None
 
 
 def extra_target_kib(entry, tool):
     """Peak resident memory of the target beyond that of the bare program doing the same work."""
     with_tool = median(entry, tool, "target_rss")
-    bare = median(entry, "bare", "target_rss")
+    bare = _median(bare_column(entry, tool, "target_rss"))
     if with_tool is None or bare is None or did_less(entry, tool):
         return None
     return with_tool - bare

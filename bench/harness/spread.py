@@ -17,11 +17,11 @@ class Spread:
     high: float
     count: int
 
-    def text(self, digits=2):
-        """`2.91 (2.85 to 3.02)`, or just the figure when there is only one."""
-        if self.count == 1:
-            return f"{self.median:.{digits}f}"
-        return f"{self.median:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
+    def text(self):
+        """`2.91 (2.85 to 3.02)`, or just the figure when there is only one; large ones are rounded."""
+        digits = 2 if self.median < 10 else 1 if self.median < 100 else 0
+        middle, low, high = (f"{figure:.{digits}f}" for figure in (self.median, self.low, self.high))
+        return middle if self.count == 1 else f"{middle} ({low} to {high})"
 
 
 def spread(figures):

@@ -6,14 +6,14 @@ it is replaced as a whole and everything else is left alone.
 """
 import re
 
-from harness import machine, programs, promises, results, tools
+from harness import programs, promises, results, sittings, tools
 
 EMPTY = "not measured"
 
 
-def table(head, rows):
-    """A Markdown table; the first column is text, the others are figures."""
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
+def table(head, rows, texts=1):
+    """A Markdown table; the first columns are texts, the others are figures."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * texts + "--:|" * (len(head) - texts)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)
 
@@ -32,62 +32,63 @@ def file_size(size_bytes):
     return f"{size_bytes / 2**20:.2f} MiB" if size_bytes >= 2**20 else f"{size_bytes / 1024:.0f} KiB"
 
 
-def present_tools(data):
-    """Names of the tools with any figure, in the order of their table."""
-    seen = {name for entry in data["workloads"].values() for name in entry["tools"]}
+def known_tools(entries):
+    """The tools with any figure, in the order of their table."""
+    seen = set().union(*(results.tools_of(entry) for entry in entries))
     return [tool for tool in tools.TOOLS if tool.name in seen]
 
 
-def machines(data):
-    """A line for each machine and day that contributed."""
-    entries = list(data["workloads"].values()) + list(data["instructions"].values())
-    for curve in data["curves"].values():
-        entries += curve["points"].values()
-    loads = {}
-    for entry in entries:
-        m = entry["machine"]
-        key = (f"{m['cpu']}, {m['cores']} cores{' (virtual machine)' if m['virtual'] else ''}, "
-               f"{m['memory_gib']} GiB, {m['system']}, kernel {m['kernel']}, {m['libc']}; "
-               f"commit {m['commit']}, {m['date']}"
-               + (f"; only 1/{entry['scale']} of the work" if entry.get("scale", 1) != 1 else ""))
-        loads.setdefault(key, []).append(m["load"])
-    if not loads:
-        return EMPTY
-    lines = [f"- {key}; load average before the runs {min(found):.2f} to {max(found):.2f}"
-             for key, found in loads.items()]
-    if max(max(found) for found in loads.values()) >= machine.QUIET_LOAD:
-        lines += ["", "**Other work was going on: the figures of those runs are too high and too "
-                  "scattered, and judge no promise.**"]
-    return "\n".join(lines)
+def present_tools(data):
+    return known_tools(data["workloads"].values())
 
 
-def slowdown_cell(entry, tool):
+def column_tools(data):
+    """Those with a column of their own: what stands in for a failed tool is shown in its cells."""
+    stand_ins = {tool.fallback for tool in tools.TOOLS}
+    return [tool for tool in present_tools(data) if tool.name not in stand_ins]
+
+
+def slowdown_figure(entry, tool):
     found = results.ratio(entry, tool.name)
     if found:
         return found.text() + (" †" if results.did_less(entry, tool.name) else "")
     return "failed" if results.failure(entry, tool.name) else ""
 
 
+def slowdown_cell(workload, entry, tool):
+    """The tool's figure and that of what stood in for it; why there is none, where that is known."""
+    figures = [slowdown_figure(entry, tool)]
+    stand_in = tools.find_tool(tool.fallback) if tool.fallback else None
+    if stand_in and slowdown_figure(entry, stand_in):
+        figures.append(f"{stand_in.title}: {slowdown_figure(entry, stand_in)}")
+    if not any(figures) and tool.name in workload.skip_tools:
+        return "left out"
+    return "; ".join(figure for figure in figures if figure)
+
+
+def bare_cell(entry):
+    wall = number(results.median(entry, "bare", "wall"), "{:.2f} s")
+    per_op = results.median(entry, "bare", "ns_per_op")
+    if per_op is None:
+        return wall
+    return f"{wall}; {per_op:,.{1 if per_op < 1000 else 0}f} ns a {entry['unit']}"
+
+
 def slowdown_table(data):
-    shown = [tool for tool in present_tools(data) if tool.name != "bare"]
+    shown = [tool for tool in column_tools(data) if tool.name != "bare"]
     rows = []
     for workload in programs.WORKLOADS:
         entry = data["workloads"].get(workload.name)
-        if not entry:
-            rows.append([workload.title, EMPTY, "", *("" for _ in shown)])
-            continue
-        per_op = results.median(entry, "bare", "ns_per_op")
-        rows.append([workload.title, number(results.median(entry, "bare", "wall"), "{:.2f} s"),
-                     number(per_op, "{:.1f} ns") + (f" a {entry['unit']}" if per_op else ""),
-                     *(slowdown_cell(entry, tool) for tool in shown)])
-    text = table(["workload", "bare", "bare, its own clock", *(tool.title for tool in shown)], rows)
+        rows.append([workload.title, bare_cell(entry) if entry else EMPTY,
+                     *(slowdown_cell(workload, entry, tool) if entry else "" for tool in shown)])
+    text = table(["workload", "bare", *(tool.title for tool in shown)], rows)
     return text + failure_notes(data)
 
 
 def failure_notes(data):
     """What went wrong in which run; nothing is left out silently."""
     notes = []
-    for name, entry in data["workloads"].items():
+    for _name, entry in sorted(data["workloads"].items()):
         for tool in tools.TOOLS:
             reason = results.failure(entry, tool.name)
             if reason:
@@ -106,29 +107,33 @@ def promise_table(data):
     return table(["promise", "at most", "measured", ""], rows)
 
 
-def cost_rows(entry, shown):
-    for tool in shown:
-        if tool.name not in entry["tools"] or results.median(entry, tool.name, "wall") is None:
-            continue
-
-        def median(field, name=tool.name):
-            return results.median(entry, name, field)
-        work = " †" if results.did_less(entry, tool.name) else ""
-        yield [f"{entry['title']}: {tool.title}{work}", number(median("wall")),
-               number(median("target_cpu")), number(median("recorder_cpu")),
-               mib(results.extra_target_kib(entry, tool.name)) if tool.name != "bare" else "",
-               mib(median("recorder_rss")) if tool.name != "bare" else "",
-               file_size(median("file_bytes")), number(median("report"), "{:.3f}")]
+def cost_row(entry, tool):
+    """One tool's costs; None without a run that ended well."""
+    def median(field):
+        return results.median(entry, tool.name, field)
+    if median("wall") is None:
+        return None
+    less = " †" if results.did_less(entry, tool.name) else ""
+    is_bare = tool.name == "bare"
+    return [tool.title + less, number(median("wall")), number(median("target_cpu")),
+            "" if is_bare else number(median("recorder_cpu")),
+            "" if is_bare else mib(results.extra_target_kib(entry, tool.name)),
+            "" if is_bare or tool.is_inside_target else mib(median("recorder_rss")),
+            file_size(median("file_bytes")), number(median("report"), "{:.3f}")]
 
 
 def cost_table(data):
-    names = [workload.name for workload in programs.WORKLOADS + programs.LENGTHS]
-    rows = [row for name in names if name in data["workloads"]
-            for row in cost_rows(data["workloads"][name], present_tools(data))]
+    """A block of rows for each workload, which is named in the first of them."""
+    rows = []
+    for workload in programs.WORKLOADS + programs.LENGTHS:
+        entry = data["workloads"].get(workload.name)
+        block = [cost_row(entry, tool) for tool in known_tools([entry])] if entry else []
+        for position, row in enumerate(filter(None, block)):
+            rows.append(["" if position else f"**{workload.title}**", *row])
     if not rows:
         return EMPTY
-    return table(["workload: tool", "wall s", "CPU s, target", "CPU s, recorder",
-                  "extra MiB, target", "MiB, recorder", "recording", "report s"], rows)
+    return table(["workload", "tool", "wall s", "CPU s, target", "CPU s, recorder",
+                  "extra MiB, target", "MiB, recorder", "recording", "report s"], rows, texts=2)
 
 
 def latency_table(data):
@@ -161,8 +166,7 @@ def curve_rows(curve, shown):
 def curve_tables(data):
     parts = []
     for curve in data["curves"].values():
-        seen = {name for entry in curve["points"].values() for name in entry["tools"]}
-        shown = [tool.name for tool in tools.TOOLS if tool.name in seen]
+        shown = [tool.name for tool in known_tools(curve["points"].values())]
         head = [curve["axis"], *(f"{name}, ns a {curve['unit']}" for name in shown)]
         for name in shown[1:]:
             head += [f"{name}: extra MiB, target", "MiB, recorder", "recording"]
@@ -170,25 +174,26 @@ def curve_tables(data):
     return "\n\n".join(parts) or EMPTY
 
 
+def instruction_row(tool, cost, objects):
+    if "failure" in cost:
+        return [tool.title, "failed", *("" for _ in objects)]
+    return [tool.title, f"{sum(cost.values()):,.0f}",
+            *(number(cost.get(name), "{:,.1f}") for name in objects)]
+
+
 def instruction_tables(data):
     parts = []
-    for entry in data["instructions"].values():
-        objects = sorted({name for cost in entry["tools"].values() for name in cost
-                          if name != "failure"})
-        rows = []
-        for tool, cost in entry["tools"].items():
-            if "failure" in cost:
-                rows.append([tool, "failed", *("" for _ in objects)])
-                continue
-            rows.append([tool, f"{sum(cost.values()):.0f}",
-                         *(number(cost.get(name), "{:.1f}") for name in objects)])
+    for _name, entry in sorted(data["instructions"].items()):
+        costs = [(tool, results.measured(entry, tool.name)) for tool in known_tools([entry])]
+        objects = sorted({name for _, cost in costs for name in cost if name != "failure"})
+        rows = [instruction_row(tool, cost, objects) for tool, cost in costs]
         parts.append(f"{entry['title']}: instructions a {entry['unit']}\n\n"
                      + table(["tool", "all", *objects], rows))
     return "\n\n".join(parts) or EMPTY
 
 
 SECTIONS = {
-    "machine": machines,
+    "machine": sittings.sittings_text,
     "promises": promise_table,
     "slowdown": slowdown_table,
     "redis": latency_table,
@@ -217,8 +222,8 @@ def summary(data, names):
     """For the terminal: the slowdown of each tool on the given workloads."""
     lines = []
     for name in names:
-        entry = data["workloads"].get(name)
-        cells = [f"{tool.name} {slowdown_cell(entry, tool)}" for tool in present_tools(data)
-                 if tool.name != "bare" and slowdown_cell(entry, tool)]
+        entry = data["workloads"][name]
+        cells = [f"{tool.name} {slowdown_figure(entry, tool)}" for tool in known_tools([entry])
+                 if tool.name != "bare" and slowdown_figure(entry, tool)]
         lines.append(f"{entry['title']}: " + ", ".join(cells))
     return "\n".join(lines)
