@@ -32,15 +32,21 @@ void guard_drain(struct thread_state *t);
 // True if the guard of this thread is held by somebody whom the caller has interrupted.
 bool guard_is_nested(void);
 
+// Whether guard_enter takes the guard of `t`, which is t_thread_state, at once.
+ALWAYS_INLINE bool guard_may_enter(const struct thread_state *t)
+{
+    // No session, no generation: see process.h. In a forked child `t` is its parent's, whose lane
+    // may have been recycled meanwhile: then it reads as zero, as the child's own generation does.
+    const uint64_t generation = process_generation();
+    return LIKELY(t != NULL && generation != 0 && !guard_is_held(t) && t->generation == generation);
+}
+
 // Takes the guard of the calling thread, whose hook's frame is at `frame`. NULL: this event is not
 // for the lane, because nothing is recorded, or because it is nested.
 ALWAYS_INLINE struct thread_state *guard_enter(uint64_t frame)
 {
-    // No session, no generation: see process.h. In a forked child `t` is its parent's, whose lane
-    // may have been recycled meanwhile: then it reads as zero, as the child's own generation does.
     struct thread_state *t = t_thread_state;
-    const uint64_t generation = process_generation();
-    if (UNLIKELY(t == NULL || generation == 0 || guard_is_held(t) || t->generation != generation)) {
+    if (UNLIKELY(!guard_may_enter(t))) {
         return guard_enter_slowly(frame);
     }
     t->guard_frame = frame;

@@ -19,7 +19,7 @@
 #include "preload/hooks.h"
 #include "preload/process.h"
 #include "preload/real_functions.h"
-#include "preload/record.h"
+#include "preload/record_hot.h"
 
 // Records a block that a hook is about to return, for the hook's caller. A macro, because the
 // caller's registers are found from the hook's own frame.
@@ -34,15 +34,14 @@
 EXPORT void *malloc(size_t size)
 {
     void *block = g_real.malloc(size);
-    RECORD_BLOCK(block, size);
-    return block;
+    return LIKELY(block != NULL) ? record_alloc_hot(block, size) : NULL;
 }
 
 EXPORT void *calloc(size_t count, size_t size)
 {
     void *block = g_real.calloc(count, size);
-    RECORD_BLOCK(block, count * size); // a product that overflows got no block
-    return block;
+    // A product that overflows got no block.
+    return LIKELY(block != NULL) ? record_alloc_hot(block, count * size) : NULL;
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
@@ -137,7 +136,11 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size)
 
 EXPORT void free(void *block)
 {
-    release_block(block);
+    if (block == NULL || UNLIKELY(bootstrap_heap_owns(block))) {
+        return;
+    }
+    record_free_hot(block);
+    g_real.free(block);
 }
 
 EXPORT void cfree(void *block)

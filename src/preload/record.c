@@ -2,22 +2,9 @@
 // record: see record.h.
 #include "preload/record.h"
 
-#include "preload/guard.h"
+#include "preload/record_hot.h"
 #include "preload/record_mapping.h"
 #include "preload/record_sampled.h"
-#include "session/nursery.h"
-#include "unwind/again.h"
-
-// The frame of the hook that calls us, or of us: guard.h compares these addresses.
-#define OUR_FRAME ((uint64_t)__builtin_frame_address(0))
-
-// A signal handler that forked in the middle of a hook leaves the child's copy of that hook with
-// its parent's lane. The walk, which takes the longest, lies behind us here.
-ALWAYS_INLINE bool still_ours(const struct thread_state *t)
-{
-    const uint64_t generation = process_generation();
-    return LIKELY(t->generation == generation) || t->generation >> 32 == generation >> 32;
-}
 
 // The slot of a stack that was just walked; its definition is sent first if need be.
 // STACK_SLOT_NONE: nothing can be sent any more.
@@ -68,15 +55,22 @@ static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
                .frames = walk.frames, .count = walk.count, .flags = walk.flags, .name = walk.name});
 }
 
-// The slot of the stack that begins with `caller`. In most cases it is that of the last event.
-ALWAYS_INLINE uint32_t find_slot(struct thread_state *t, const struct unwind_regs *caller)
+// The slot of the stack that begins with `caller`, whose name is `again` unless that is 0.
+ALWAYS_INLINE uint32_t find_slot_named(struct thread_state *t,
+                                       const struct unwind_regs *caller,
+                                       uint64_t again)
 {
-    const uint64_t again = unwind_again(t->unwind, caller);
     const uint32_t slot = stack_dictionary_find(&t->stacks, again);
     if (UNLIKELY(slot == STACK_SLOT_NONE || t->check_unwind)) {
         return walk_to_slot(t, caller, again);
     }
     return slot;
+}
+
+// The slot of the stack that begins with `caller`. In most cases it is that of the last event.
+ALWAYS_INLINE uint32_t find_slot(struct thread_state *t, const struct unwind_regs *caller)
+{
+    return find_slot_named(t, caller, unwind_again(t->unwind, caller));
 }
 
 uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs *caller)
@@ -207,6 +201,52 @@ void record_alloc(const struct unwind_regs *caller, const void *block, size_t si
         t,
         &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
         slot);
+    guard_leave(t);
+}
+
+void *record_alloc_slowly(uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
+{
+    const struct unwind_regs caller = {.pc = pc, .sp = sp, .fp = fp};
+    record_alloc(&caller, block, size_bytes);
+    return block;
+}
+
+// Takes down a block whose stack is found, and gives the guard back.
+ALWAYS_INLINE void *
+finish_alloc(struct thread_state *t, void *block, size_t size_bytes, uint32_t slot)
+{
+    take_down(
+        t,
+        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
+        slot);
+    guard_leave(t);
+    return block;
+}
+
+void *record_alloc_in_slot(struct thread_state *t, void *block, size_t size_bytes, uint32_t slot)
+{
+    return finish_alloc(t, block, size_bytes, slot);
+}
+
+// The stack is not the last one.
+void *record_alloc_walking(
+    struct thread_state *t, uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
+{
+    const struct unwind_regs caller = {.pc = pc, .sp = sp, .fp = fp};
+    const uint64_t name = LIKELY(!t->check_unwind) ? unwind_beside(t->unwind, &caller)
+                                                   : unwind_again(t->unwind, &caller);
+    return finish_alloc(t, block, size_bytes, find_slot_named(t, &caller, name));
+}
+
+void *record_drain(struct thread_state *t, void *block)
+{
+    guard_drain(t);
+    return block;
+}
+
+void record_free_guarded(struct thread_state *t, const void *block)
+{
+    take_down_free(t, (uint64_t)block);
     guard_leave(t);
 }
 

@@ -18,6 +18,7 @@
 // thread under the guard. Memory: the lane's, zero (no name is 0).
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -78,16 +79,23 @@ ALWAYS_INLINE uint32_t stack_dictionary_second(const struct stack_dictionary *d,
     return (uint32_t)(name >> 32) & d->stacks.mask;
 }
 
-// The slot of a stack that the recorder knows, or STACK_SLOT_NONE. Name 0, the empty stack, is
-// never found.
+// Whether the recorder knows the stack `name` by one of its slots. Name 0, the empty stack, is
+// never known.
+ALWAYS_INLINE bool
+stack_dictionary_holds(const struct stack_dictionary *d, uint32_t slot, uint64_t name)
+{
+    return d->stacks.names[slot] == name && name != 0;
+}
+
+// The slot of a stack that the recorder knows, or STACK_SLOT_NONE.
 ALWAYS_INLINE uint32_t stack_dictionary_find(const struct stack_dictionary *d, uint64_t name)
 {
     const uint32_t first = stack_dictionary_first(d, name);
-    if (LIKELY(d->stacks.names[first] == name && name != 0)) {
+    if (LIKELY(stack_dictionary_holds(d, first, name))) {
         return first;
     }
     const uint32_t second = stack_dictionary_second(d, name);
-    return d->stacks.names[second] == name && name != 0 ? second : STACK_SLOT_NONE;
+    return stack_dictionary_holds(d, second, name) ? second : STACK_SLOT_NONE;
 }
 
 // Sends the definition of `stack` and whatever it needs. ERR_DEAD: recording is over.

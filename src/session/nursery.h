@@ -215,24 +215,35 @@ ALWAYS_INLINE void nursery_count(struct nursery *n,
                                  struct nursery_block *block,
                                  bool is_temporary)
 {
-    n->mark = fold->counts;
+    const uint64_t counts = fold->counts; // read once: the fences would have all of it read again
+    const uint64_t address = block->place;
+    const uint64_t kind = block->kind;
+    n->mark = counts;
     nursery_fence();
-    block->place |= nursery_place(0, NURSERY_FOLDING);
+    block->place = nursery_place(address, NURSERY_FOLDING);
     nursery_fence();
-    fold->counts = n->mark + 1 + ((uint64_t)is_temporary << 32);
+    fold->counts = counts + 1 + ((uint64_t)is_temporary << 32);
     nursery_fence();
     block->place = 0;
     nursery_fence();
-    nursery_leave(n, (uint32_t)block->kind);
+    nursery_leave(n, (uint32_t)kind);
+}
+
+// The fold that counts a HELD block, or NULL if it has none yet or that one is full.
+ALWAYS_INLINE struct nursery_fold *nursery_fold_of(struct lane_header *lane,
+                                                   const struct nursery_block *block)
+{
+    struct nursery_fold *fold = lane_nursery_tables(lane)->folds + nursery_fold_index(block->kind);
+    return LIKELY(fold->key == block->kind && (uint32_t)fold->counts < NURSERY_COUNT_MAX) ? fold
+                                                                                          : NULL;
 }
 
 // A HELD block is about to be freed.
 ALWAYS_INLINE bool
 nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
-    struct nursery_fold *fold =
-        lane_nursery_tables(p->lane)->folds + nursery_fold_index(block->kind);
-    if (UNLIKELY(fold->key != block->kind || (uint32_t)fold->counts >= NURSERY_COUNT_MAX)) {
+    struct nursery_fold *fold = nursery_fold_of(p->lane, block);
+    if (UNLIKELY(fold == NULL)) {
         return nursery_fold_elsewhere(p, block, is_temporary);
     }
     nursery_count(&p->lane->nursery, fold, block, is_temporary);

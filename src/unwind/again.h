@@ -36,18 +36,36 @@ struct unwind_thread {
 // The rest of unwind_again: the first frame is not the remembered one.
 uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start);
 
-ALWAYS_INLINE uint64_t unwind_again(struct unwind_thread *thread, const struct unwind_regs *start)
+// Whether there is a walk to compare with.
+ALWAYS_INLINE bool unwind_remembers(const struct unwind_thread *thread)
+{
+    const uint32_t known = thread->remembered.count;
+    return LIKELY(known - 1 < thread->max_frames - UNWIND_AGAIN_STEPS) && // none: wraps around
+           LIKELY(thread->generation == rule_cache_generation());
+}
+
+// The name of the stack that begins with `start` if it is the very one that was walked last, else
+// 0.
+ALWAYS_INLINE uint64_t unwind_same(const struct unwind_thread *thread,
+                                   const struct unwind_regs *start)
 {
     const struct remembered *r = &thread->remembered;
     const uint32_t known = r->count;
-    if (UNLIKELY(known - 1 >= thread->max_frames - UNWIND_AGAIN_STEPS || // none: wraps around
-                 thread->generation != rule_cache_generation())) {
-        return 0;
-    }
     const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    if (remembered_is_at(r, known - 1, &regs) &&
-        LIKELY(remembered_read_back(r, known) == r->states[known].first_word)) {
-        return r->frames[known - 1].name;
-    }
-    return unwind_again_by_steps(thread, start);
+    return unwind_remembers(thread) && remembered_is_at(r, known - 1, &regs) &&
+                   LIKELY(remembered_read_back(r, known) == r->states[known].first_word)
+               ? r->frames[known - 1].name
+               : 0;
+}
+
+// What unwind_again does if the stack is not the very same.
+ALWAYS_INLINE uint64_t unwind_beside(struct unwind_thread *thread, const struct unwind_regs *start)
+{
+    return unwind_remembers(thread) ? unwind_again_by_steps(thread, start) : 0;
+}
+
+ALWAYS_INLINE uint64_t unwind_again(struct unwind_thread *thread, const struct unwind_regs *start)
+{
+    const uint64_t same = unwind_same(thread, start);
+    return LIKELY(same != 0) ? same : unwind_beside(thread, start);
 }
