@@ -289,14 +289,16 @@ class Session:
 
     def __enter__(self):
         self.threads = [threading.Thread(target=self.serve, daemon=True),
-                        threading.Thread(target=self.drain_always, daemon=True)]
+                        threading.Thread(target=self.drain_always, daemon=True),
+                        threading.Thread(target=self.tick_always, daemon=True)]
         for thread in self.threads:
             thread.start()
         return self
 
     def __exit__(self, *_):
         self.stopping = True
-        self.threads[1].join()
+        for thread in self.threads[1:]:
+            thread.join()
         self.listener.close()
         os.close(self.fd)
         assert not self.errors, self.errors
@@ -312,10 +314,16 @@ class Session:
             socket.send_fds(peer, [b"s"], [self.fd])
             peer.close()
 
-    def drain_always(self):
+    def tick_always(self):
+        """The clock, by which producers see that somebody lives: to decode a full ring takes long here."""
         while not self.stopping:
             if not self.paused:
                 self.u64[CLOCK] = int((time.monotonic() - self.started) * 1000)
+            time.sleep(0.0005)
+
+    def drain_always(self):
+        while not self.stopping:
+            if not self.paused:
                 self.drain()
                 self.rounds += 1
             time.sleep(0.0005)
