@@ -6,7 +6,7 @@
 // to the same figures of each stack. It has three moments: the start, the peak, the end.
 //
 //   start  temporary blocks          +t -t, one after the other
-//          blocks of neither moment  +a +b -a +c -b ...: a free never follows its own allocation
+//          blocks of neither moment  +a -A, the same
 //   peak   blocks live at the peak   all of them; here the file is at its maximum
 //   end    those that were freed     -p
 //          what leaks beside them    +l
@@ -14,6 +14,14 @@
 // Blocks of a stack in one of these groups share its bytes evenly, so that sums are exact and sizes
 // are averages. A temporary block that made the peak is the last one of its group, and the first to
 // go; with several threads there can be more such blocks, which then do not count as temporary.
+//
+// An event names a number, and a number is a size and a stack: its "a" line. To heaptrack a free is
+// temporary if the event before allocated that very number, and heaptrack_print takes number 0 for
+// the one of no event, too (docs/user/import.md). So a second number with the same size and stack
+// (A above) is freed wherever the first one would make a block temporary that is none.
+// heaptrack_gui relies on numbers that are allocated for the first time in their order, none left
+// out: the "a" lines of all that is allocated come first, and those that are only freed behind.
+//
 // Each location is an instruction of its own; inlined functions are callers like any other. A file
 // has a line for each allocation and each free of the run.
 #include <inttypes.h>
@@ -50,12 +58,12 @@ struct fate {
 
 DEFINE_VEC(fate_vec, struct fate);
 
-// Blocks of one size and stack: an "a" line, which is written before the first of them, as
-// heaptrack does: heaptrack_gui relies on numbers that begin in their order.
+// Blocks of one size and stack.
 struct block_kind {
     uint64_t size;
     uint32_t node;
-    uint32_t number; // of its line, REC_NONE: none yet
+    uint32_t number; // of its "a" line, or REC_NONE
+    uint32_t twin;   // of its second one, or REC_NONE
 };
 
 DEFINE_VEC(block_kind_vec, struct block_kind);
@@ -70,12 +78,12 @@ struct heaptrack_writer {
     uint32_t instruction_count;
     struct block_kind_vec kinds; // owned
     uint32_t number_count;       // of "a" lines
-    bool has_temporary;
-    struct fate_vec fates; // owned; of each stack with allocations
-    size_t peaking;        // of these, the one whose temporary block made the peak
-    uint32_t pending;      // an allocation of neither moment that is not freed yet, or REC_NONE
-    uint64_t pending_bytes;
+    uint32_t last_number;        // that the event before allocated; 0 if it was none
+    struct fate_vec fates;       // owned; of each stack with allocations
+    size_t peaking;              // of these, the one whose temporary block made the peak
 };
+
+typedef enum err (*group_writer)(struct heaptrack_writer *w, const struct block_group *group);
 
 static void writer_release(struct heaptrack_writer *w)
 {
@@ -200,33 +208,27 @@ static struct fate decide_fate(const struct costs *costs)
     return fate;
 }
 
-static uint64_t block_bytes(const struct block_group *group, uint64_t block)
-{
-    return group->bytes / group->blocks + (block < group->bytes % group->blocks);
-}
-
 static uint32_t kind_of(const struct block_group *group, uint64_t block)
 {
     return group->kind + (block < group->bytes % group->blocks);
 }
 
-// Each size twice: see write_start.
 static MUST_USE enum err
 add_kinds(struct heaptrack_writer *w, uint32_t node, struct block_group *group)
 {
     struct block_kind kind = {.size = group->blocks > 0 ? group->bytes / group->blocks : 0,
                               .node = node,
-                              .number = REC_NONE};
+                              .number = REC_NONE,
+                              .twin = REC_NONE};
     group->kind = (uint32_t)w->kinds.len;
     for (int i = 0; i < 2 && group->blocks > 0; i++) {
-        struct block_kind larger = {.size = kind.size + 1, .node = node, .number = REC_NONE};
         TRY(block_kind_vec_push(&w->kinds, kind));
-        TRY(block_kind_vec_push(&w->kinds, larger));
+        kind.size++;
     }
-    return w->kinds.len < REC_NONE ? ERR_OK : ERR_LIMIT;
+    return w->kinds.len < REC_NONE / 2 ? ERR_OK : ERR_LIMIT; // each can have two numbers
 }
 
-static MUST_USE enum err write_fates(struct heaptrack_writer *w)
+static MUST_USE enum err decide_fates(struct heaptrack_writer *w)
 {
     const struct call_tree *tree = &w->view->tree;
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
@@ -239,129 +241,153 @@ static MUST_USE enum err write_fates(struct heaptrack_writer *w)
         }
         TRY(add_kinds(w, node, &fate.temporary));
         TRY(add_kinds(w, node, &fate.neither));
-        TRY(add_kinds(w, node, &fate.peak_only));
         TRY(add_kinds(w, node, &fate.peak_and_end));
+        TRY(add_kinds(w, node, &fate.peak_only));
         TRY(add_kinds(w, node, &fate.end_only));
         TRY(fate_vec_push(&w->fates, fate));
-        w->has_temporary = w->has_temporary || fate.temporary.blocks > 0;
     }
     return ERR_OK;
+}
+
+static MUST_USE enum err
+write_number(struct heaptrack_writer *w, const struct block_kind *kind, uint32_t *out)
+{
+    strbuf_printf(&w->buffer, "a %" PRIx64 " %x\n", kind->size, kind->node);
+    *out = w->number_count++;
+    return flush(w, BUFFER_BYTES);
 }
 
 static MUST_USE enum err write_allocation(struct heaptrack_writer *w, uint32_t kind)
 {
+    w->last_number = w->kinds.items[kind].number;
+    strbuf_printf(&w->buffer, "+ %x\n", w->last_number);
+    return flush(w, BUFFER_BYTES);
+}
+
+static MUST_USE enum err write_free(struct heaptrack_writer *w, uint32_t kind, bool is_temporary)
+{
     struct block_kind *of = &w->kinds.items[kind];
-    if (of->number == REC_NONE) {
-        strbuf_printf(&w->buffer, "a %" PRIx64 " %x\n", of->size, of->node);
-        of->number = w->number_count++;
+    uint32_t *number = is_temporary || of->number != w->last_number ? &of->number : &of->twin;
+    if (*number == REC_NONE) {
+        TRY(write_number(w, of, number));
     }
-    strbuf_printf(&w->buffer, "+ %x\n", of->number);
+    w->last_number = 0;
+    strbuf_printf(&w->buffer, "- %x\n", *number);
     return flush(w, BUFFER_BYTES);
 }
 
-static MUST_USE enum err write_free(struct heaptrack_writer *w, uint32_t kind)
+// A size and stack has one number that is allocated, whichever groups it is in: those of a stack
+// lie side by side, and get their numbers in their order.
+static MUST_USE enum err number_kind(struct heaptrack_writer *w, uint32_t kind)
 {
-    strbuf_printf(&w->buffer, "- %x\n", w->kinds.items[kind].number);
-    return flush(w, BUFFER_BYTES);
-}
-
-static MUST_USE enum err free_pending(struct heaptrack_writer *w)
-{
-    uint32_t kind = w->pending;
-    w->pending = REC_NONE;
-    w->pending_bytes = 0;
-    return kind != REC_NONE ? write_free(w, kind) : ERR_OK;
-}
-
-// Frees the one before after it, unless both together are more than the peak: then at once,
-// although that makes the one before a temporary block.
-static MUST_USE enum err
-write_neither(struct heaptrack_writer *w, uint32_t kind, uint64_t bytes, uint64_t peak_bytes)
-{
-    if (w->pending_bytes + bytes > peak_bytes) {
-        TRY(free_pending(w));
-    }
-    TRY(write_allocation(w, kind));
-    TRY(free_pending(w));
-    w->pending = kind;
-    w->pending_bytes = bytes;
-    return ERR_OK;
-}
-
-static MUST_USE enum err write_start(struct heaptrack_writer *w, uint64_t peak_bytes)
-{
-    // heaptrack_print takes number 0 for none (docs/user/import.md), which does no harm to blocks
-    // whose free follows their allocation: they come first, or nobody has it.
-    if (w->kinds.len > 0 && !w->has_temporary) {
-        strbuf_printf(&w->buffer, "a 0 %x\n", w->kinds.items[0].node);
-        w->number_count = 1;
-    }
-    for (size_t i = 0; i < w->fates.len; i++) {
-        const struct block_group *group = &w->fates.items[i].temporary;
-        for (uint64_t block = 0; block < group->blocks; block++) {
-            TRY(write_allocation(w, kind_of(group, block)));
-            TRY(write_free(w, kind_of(group, block)));
+    struct block_kind *of = &w->kinds.items[kind];
+    for (uint32_t i = kind; i > 0 && w->kinds.items[i - 1].node == of->node; i--) {
+        const struct block_kind *before = &w->kinds.items[i - 1];
+        if (before->size == of->size && before->number != REC_NONE) {
+            of->number = before->number;
+            return ERR_OK;
         }
     }
-    for (size_t i = 0; i < w->fates.len; i++) {
-        const struct block_group *group = &w->fates.items[i].neither;
-        for (uint64_t block = 0; block < group->blocks; block++) {
-            // Of two equal kinds in turns, so that neighbours differ.
-            uint32_t kind = kind_of(group, block) + 2 * (uint32_t)(block % 2);
-            TRY(write_neither(w, kind, block_bytes(group, block), peak_bytes));
-        }
-    }
-    return ERR_OK;
+    return write_number(w, of, &of->number);
 }
 
-static MUST_USE enum err
-allocate_group(struct heaptrack_writer *w, const struct block_group *group, uint64_t peak_bytes)
+// The numbers that allocate_group will use, in its order.
+static MUST_USE enum err number_group(struct heaptrack_writer *w, const struct block_group *group)
+{
+    if (group->blocks > 0 && group->bytes % group->blocks > 0) {
+        TRY(number_kind(w, group->kind + 1));
+    }
+    return group->blocks > 0 ? number_kind(w, group->kind) : ERR_OK;
+}
+
+static MUST_USE enum err allocate_group(struct heaptrack_writer *w, const struct block_group *group)
 {
     for (uint64_t block = 0; block < group->blocks; block++) {
-        if (w->pending_bytes + block_bytes(group, block) > peak_bytes) {
-            TRY(free_pending(w));
-        }
         TRY(write_allocation(w, kind_of(group, block)));
-        TRY(free_pending(w));
     }
     return ERR_OK;
 }
 
-static MUST_USE enum err write_peak(struct heaptrack_writer *w, uint64_t peak_bytes)
+static MUST_USE enum err
+pass_group(struct heaptrack_writer *w, const struct block_group *group, bool is_temporary)
+{
+    for (uint64_t block = 0; block < group->blocks; block++) {
+        TRY(write_allocation(w, kind_of(group, block)));
+        TRY(write_free(w, kind_of(group, block), is_temporary));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err pass_temporary(struct heaptrack_writer *w, const struct block_group *group)
+{
+    return pass_group(w, group, true);
+}
+
+static MUST_USE enum err pass_neither(struct heaptrack_writer *w, const struct block_group *group)
+{
+    return pass_group(w, group, false);
+}
+
+// The last one first.
+static MUST_USE enum err
+free_group(struct heaptrack_writer *w, const struct block_group *group, bool is_peaking)
+{
+    for (uint64_t block = group->blocks; block > 0; block--) {
+        TRY(write_free(w, kind_of(group, block - 1), is_peaking && block == group->blocks));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_start(struct heaptrack_writer *w, group_writer temporary, group_writer neither)
+{
+    for (size_t i = 0; i < w->fates.len; i++) {
+        TRY(temporary(w, &w->fates.items[i].temporary));
+    }
+    for (size_t i = 0; i < w->fates.len; i++) {
+        TRY(neither(w, &w->fates.items[i].neither));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_peak(struct heaptrack_writer *w, group_writer write)
 {
     for (size_t i = 0; i <= w->fates.len; i++) {
         size_t number = i < w->fates.len ? i : w->peaking; // which comes last
         if (number < w->fates.len && (i == w->fates.len || i != w->peaking)) {
-            TRY(allocate_group(w, &w->fates.items[number].peak_and_end, peak_bytes));
-            TRY(allocate_group(w, &w->fates.items[number].peak_only, peak_bytes));
+            TRY(write(w, &w->fates.items[number].peak_and_end));
+            TRY(write(w, &w->fates.items[number].peak_only));
         }
-    }
-    return free_pending(w);
-}
-
-// The last one first.
-static MUST_USE enum err free_group(struct heaptrack_writer *w, const struct block_group *group)
-{
-    for (uint64_t block = group->blocks; block > 0; block--) {
-        TRY(write_free(w, kind_of(group, block - 1)));
     }
     return ERR_OK;
 }
 
-static MUST_USE enum err write_end(struct heaptrack_writer *w, uint64_t peak_bytes)
+static MUST_USE enum err write_frees(struct heaptrack_writer *w)
 {
     if (w->peaking < w->fates.len) {
-        TRY(free_group(w, &w->fates.items[w->peaking].peak_only));
+        TRY(free_group(w, &w->fates.items[w->peaking].peak_only, true));
     }
     for (size_t i = 0; i < w->fates.len; i++) {
         if (i != w->peaking) {
-            TRY(free_group(w, &w->fates.items[i].peak_only));
+            TRY(free_group(w, &w->fates.items[i].peak_only, false));
         }
     }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_end(struct heaptrack_writer *w, group_writer write)
+{
     for (size_t i = 0; i < w->fates.len; i++) {
-        TRY(allocate_group(w, &w->fates.items[i].end_only, peak_bytes));
+        TRY(write(w, &w->fates.items[i].end_only));
     }
     return ERR_OK;
+}
+
+static MUST_USE enum err write_numbers(struct heaptrack_writer *w)
+{
+    TRY(write_start(w, number_group, number_group));
+    TRY(write_peak(w, number_group));
+    return write_end(w, number_group);
 }
 
 static void write_suppressions(struct heaptrack_writer *w, const char *rules)
@@ -393,15 +419,15 @@ static MUST_USE enum err write_events(struct heaptrack_writer *w)
     struct summary summary;
     TRY(summary_build(&w->view->selection, &summary));
     const struct rec_meta *meta = &w->view->profile->recording.meta;
-    uint64_t peak_bytes = costs_get(&summary.costs, COST_PEAK_BYTES);
     uint64_t page_bytes = meta->page_bytes > 0 ? meta->page_bytes : 4096;
     strbuf_append_text(&w->buffer, "c 0\n");
-    TRY(write_start(w, peak_bytes));
+    TRY(write_start(w, pass_temporary, pass_neither));
     strbuf_printf(&w->buffer, "c %" PRIx64 "\n", summary.peak_time_ms);
-    TRY(write_peak(w, peak_bytes));
+    TRY(write_peak(w, allocate_group));
     strbuf_printf(&w->buffer, "R %" PRIx64 "\nc %" PRIx64 "\n", summary.peak_rss_bytes / page_bytes,
                   summary.runtime_ms);
-    TRY(write_end(w, peak_bytes));
+    TRY(write_frees(w));
+    TRY(write_end(w, allocate_group));
     strbuf_printf(&w->buffer, "# strings: %zx\n# ips: %x\n", string_table_count(&w->strings) - 1,
                   w->instruction_count);
     return flush(w, 0);
@@ -410,11 +436,12 @@ static MUST_USE enum err write_events(struct heaptrack_writer *w)
 static enum err write_heaptrack(const struct export_view *view, FILE *out)
 {
     CLEANUP(writer_release)
-    struct heaptrack_writer w = {.view = view, .peaking = SIZE_MAX, .pending = REC_NONE};
+    struct heaptrack_writer w = {.view = view, .peaking = SIZE_MAX};
     TRY(gzip_stream_init(&w.gzip, out));
     TRY(write_head(&w));
     TRY(write_traces(&w));
-    TRY(write_fates(&w));
+    TRY(decide_fates(&w));
+    TRY(write_numbers(&w));
     TRY(write_events(&w));
     gzip_stream_finish(&w.gzip);
     return ERR_OK;

@@ -7,6 +7,9 @@
 //
 //   youngest[kind] = {born, count} -> births[...] -> births[...]     one entry for each slice
 //
+// Two of its numbers can mean the same size and stack, and a block that was allocated as the one be
+// freed as the other, as cairn's own export writes it (export_heaptrack.c).
+//
 // A raw file frees an address. An allocation at an address that is still live belongs to another
 // thread that was quicker to write its line: the older block is the one that the next free means.
 //
@@ -43,7 +46,7 @@ enum err heaptrack_read_kind(struct heaptrack *h, struct bytes line)
         return heaptrack_refuse(h, "the allocation lacks its size or trace");
     }
     TRY(find_row(h, trace, &row));
-    TRY(birth_vec_push(&h->youngest, (struct birth){.older = REC_NONE}));
+    TRY(birth_vec_push(&h->youngest, (struct birth){.older = REC_NONE, .twin = REC_NONE}));
     return tally_kind(&h->tally, row, size_bytes);
 }
 
@@ -70,7 +73,7 @@ static MUST_USE enum err put_aside(struct heaptrack *h, struct birth *youngest)
         place = (uint32_t)h->births.len;
         TRY(birth_vec_push(&h->births, *youngest));
     }
-    *youngest = (struct birth){.older = place};
+    *youngest = (struct birth){.older = place, .twin = youngest->twin};
     return ERR_OK;
 }
 
@@ -93,26 +96,69 @@ static MUST_USE enum err allocate_kind(struct heaptrack *h, uint64_t kind)
     return LIKELY(err == ERR_OK) ? ERR_OK : explain(h, err);
 }
 
+static uint64_t key_of_kind(const struct tally_kind *kind)
+{
+    return (uint64_t)kind->row << 32 | (uint32_t)(kind->size_bytes ^ kind->size_bytes >> 32);
+}
+
+// Finds the first kind of the same size and stack, REC_NONE if there is none before.
+static MUST_USE enum err find_twin(struct heaptrack *h, uint32_t kind, uint32_t *out)
+{
+    const struct tally_kind *kinds = h->tally.kinds.items;
+    for (; h->indexed_kinds <= kind; h->indexed_kinds++) {
+        uint64_t key = key_of_kind(&kinds[h->indexed_kinds]);
+        if (map_u64_find(&h->kind_of, key) == NULL) {
+            TRY(map_u64_put(&h->kind_of, key, h->indexed_kinds));
+        }
+    }
+    const uint32_t *first = map_u64_find(&h->kind_of, key_of_kind(&kinds[kind]));
+    bool is_same = first != NULL && *first != kind && kinds[*first].row == kinds[kind].row &&
+                   kinds[*first].size_bytes == kinds[kind].size_bytes;
+    *out = is_same ? *first : REC_NONE;
+    return ERR_OK;
+}
+
+// A block of the number `kind` is freed, none of which is live: one of the same size and stack.
+static MUST_USE enum err resolve_twin(struct heaptrack *h, uint64_t *kind)
+{
+    struct birth *of = &h->youngest.items[*kind];
+    if (of->twin == REC_NONE) {
+        TRY(find_twin(h, (uint32_t)*kind, &of->twin));
+    }
+    *kind = of->twin != REC_NONE ? of->twin : *kind;
+    return ERR_OK;
+}
+
+static void drop_youngest(struct heaptrack *h, struct birth *youngest)
+{
+    uint32_t place = youngest->older;
+    youngest->count--;
+    if (youngest->count == 0 && place != REC_NONE) {
+        youngest->born_ms = h->births.items[place].born_ms;
+        youngest->count = h->births.items[place].count;
+        youngest->older = h->births.items[place].older;
+        h->births.items[place].older = h->free_birth;
+        h->free_birth = place;
+    }
+}
+
 static MUST_USE enum err free_kind(struct heaptrack *h, uint64_t kind)
 {
     struct event_tally *t = &h->tally;
     if (UNLIKELY(kind >= t->kinds.len)) {
         return heaptrack_refuse(h, "the event refers to an allocation that is not there");
     }
-    enum err err = tally_free(t, (uint32_t)kind, kind == h->last_kind);
+    bool is_temporary = kind == h->last_kind;
+    if (UNLIKELY(h->youngest.items[kind].count == 0)) {
+        TRY(resolve_twin(h, &kind));
+    }
+    enum err err = tally_free(t, (uint32_t)kind, is_temporary);
     if (UNLIKELY(err != ERR_OK)) {
         return explain(h, err);
     }
     h->last_kind = REC_NONE;
-    struct birth *youngest = &h->youngest.items[kind];
-    uint64_t born_ms = youngest->born_ms;
-    youngest->count--;
-    if (youngest->count == 0 && youngest->older != REC_NONE) {
-        uint32_t place = youngest->older;
-        *youngest = h->births.items[place];
-        h->births.items[place].older = h->free_birth;
-        h->free_birth = place;
-    }
+    uint64_t born_ms = h->youngest.items[kind].born_ms;
+    drop_youngest(h, &h->youngest.items[kind]);
     if (LIKELY(born_ms >> t->slice_shift == t->slice)) {
         return ERR_OK;
     }

@@ -25,6 +25,7 @@ struct birth {
     uint64_t born_ms;
     uint64_t count;
     uint32_t older; // in heaptrack.births, or REC_NONE
+    uint32_t twin;  // a kind of the same row and size, or REC_NONE; only of the youngest
 };
 
 // A block of a raw file.
@@ -60,6 +61,7 @@ struct heaptrack {
     struct strbuf suppressions; // owned; a line each
     struct u32_vec row_of_node; // owned; REC_NONE: none yet
     struct map_u64 module_of;   // owned; by rec_string
+    struct map_u64 kind_of;     // owned; by (row, size) where both are below 2^32
     uint32_t last_kind;         // of the allocation before; REC_NONE: the last event was none
 
     // Interpreted files.
@@ -67,13 +69,13 @@ struct heaptrack {
     struct birth_vec youngest; // owned; by kind
     struct birth_vec births;   // owned; older ones, linked; also the free ones
     uint32_t free_birth;       // in births, or REC_NONE
+    uint32_t indexed_kinds;    // how many are in kind_of: none before a number is freed as another
 
     // Raw files.
     rec_string executable;
     struct raw_range_vec ranges; // owned; sorted by start if is_sorted
     bool is_sorted;
     struct map_u64 frame_of;     // owned; by ip
-    struct map_u64 kind_of;      // owned; by (row, size) where both are below 2^32
     struct raw_block_vec blocks; // owned
     struct map_u64 block_of;     // owned; by address, the oldest one
     uint32_t free_block;         // in blocks, or REC_NONE

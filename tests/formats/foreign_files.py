@@ -29,8 +29,9 @@ def limit_to(bound_bytes):
 
 def run_tool(*words, folder, **settings):
     """Runs a tool that must succeed; returns its standard output."""
+    settings = settings if "input" in settings else {**settings, "stdin": subprocess.DEVNULL}
     done = subprocess.run([str(word) for word in words], cwd=folder, capture_output=True, check=False,
-                          timeout=600, stdin=subprocess.DEVNULL, **settings)
+                          timeout=600, **settings)
     assert done.returncode == 0, (words, done.stderr[-2000:])
     return done.stdout
 
@@ -183,7 +184,7 @@ def replay(content):
             kind = int(rest[0], 16)
             if is_rising:
                 at_peak, is_rising = dict(live), False
-            live[kind] -= 1
+            live[kind] = live.get(kind, 0) - 1  # or one of another number with its size and stack
             total["live"] -= kinds[kind][0]
             total["temporary"] += kind == last
             counts(kind)[2] += kind == last
