@@ -102,7 +102,8 @@ static void print_part(const struct report *report, FILE *out, const struct ledg
         strbuf_append_text(&name, "  ");
         report_append_line(report, &name, site.location);
     } else {
-        screen_append(&name, profile_string(report->profile, part->path));
+        const char *path = profile_string(report->profile, part->path);
+        screen_append(&name, path[0] != '\0' ? path : "anonymous"); // as the viewer says
     }
     screen_append_cut(&cut, strbuf_text(&name), report_width(report) - AMOUNT_COLUMNS,
                       SCREEN_CUT_MIDDLE);

@@ -205,6 +205,8 @@ def test_text_and_json_say_the_same(scratch, how):
     said = re.search(r"live heap blocks +~? *[\d.]+ .iB +[\d.]+% +~? *([\d.]+) (.)iB", section)
     unit = {"K": 1024, "M": MIB}[said.group(2)]
     near(float(said.group(1)) * unit, split["bytes"]["live"], 0.06 * unit)
+    named = re.findall(r"^ +[\d.]+ \w+ of [\d.]+ \w+ +(.*)$", section, re.M)
+    assert named and all(named)
     bar, = re.findall(r"^  end +(\S+)$", section, re.M)
     near(bar.count("#") / len(bar), split["bytes"]["live"] / split["rss_bytes"], 1.5 / len(bar))
 
