@@ -16,12 +16,13 @@ enum {
 
 void slot_pages_release(struct slot_pages *pages)
 {
+    chunk_maker_end(pages->maker);
     for (size_t i = 0; i < pages->chunks.len; i++) {
-        (void)munmap(pages->chunks.items[i], SLOT_CHUNK_BYTES);
+        chunk_unmap(pages->chunks.items[i]);
     }
     slot_chunk_vec_release(&pages->chunks);
     slot_owner_vec_release(&pages->owners);
-    pages->touched_count = 0;
+    *pages = (struct slot_pages){0};
 }
 
 static void *memory_of(const struct slot_pages *pages, uint32_t number)
@@ -30,41 +31,78 @@ static void *memory_of(const struct slot_pages *pages, uint32_t number)
            (size_t)(number % SLOT_CHUNK_PAGES) * SLOT_PAGE_BYTES;
 }
 
-// Where a huge page can be, at a multiple of its size.
-static char *map_chunk(void)
-{
-    char *memory = mmap(NULL, 2 * SLOT_CHUNK_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        return NULL;
-    }
-    const size_t before = -(uintptr_t)memory % SLOT_CHUNK_BYTES;
-    if (before > 0) {
-        (void)munmap(memory, before);
-    }
-    (void)munmap(memory + before + SLOT_CHUNK_BYTES, SLOT_CHUNK_BYTES - before);
-    return memory + before;
-}
-
 static enum err add_chunk(struct slot_pages *pages)
 {
     TRY(slot_chunk_vec_reserve(&pages->chunks, 1));
-    char *chunk = map_chunk();
+    char *chunk = chunk_map();
     if (chunk == NULL) {
         return ERR_NO_MEMORY;
     }
-    // A forked copy of us writes checkpoints and has no use for the blocks. Failing costs memory.
-    (void)madvise(chunk, SLOT_CHUNK_BYTES, MADV_DONTFORK);
-    // Not before it is full: a huge page is there as a whole.
-    (void)madvise(chunk, SLOT_CHUNK_BYTES, MADV_NOHUGEPAGE);
-    if (pages->chunks.len > 0) {
-        char *full = pages->chunks.items[pages->chunks.len - 1];
-        // Failing costs speed. The kernel makes it a huge page when it finds the time; doing so at
-        // once (MADV_COLLAPSE) made pauses of 20 ms.
-        (void)madvise(full, SLOT_CHUNK_BYTES, MADV_HUGEPAGE);
-    }
     pages->chunks.items[pages->chunks.len++] = chunk;
     return ERR_OK;
+}
+
+char *slot_pages_move_chunk(struct slot_pages *pages, size_t index, char *chunk)
+{
+    char *old = pages->chunks.items[index];
+    memcpy(chunk, old, CHUNK_BYTES);
+    pages->chunks.items[index] = chunk;
+    struct slot_page **owners = pages->owners.items + index * SLOT_CHUNK_PAGES;
+    for (size_t i = 0; i < SLOT_CHUNK_PAGES; i++) {
+        owners[i]->memory = chunk + i * SLOT_PAGE_BYTES;
+    }
+    return old;
+}
+
+static bool has_full_chunk(const struct slot_pages *pages)
+{
+    return pages->owners.len / SLOT_CHUNK_PAGES > pages->huge_count;
+}
+
+// The next full chunk moves to `chunk`, or stays where it is if that is NULL: then the kernel may
+// make a huge page of it when it finds the time.
+static void move_next(struct slot_pages *pages, char *chunk)
+{
+    if (chunk != NULL) {
+        chunk_maker_discard(pages->maker, slot_pages_move_chunk(pages, pages->huge_count, chunk));
+    } else {
+        (void)madvise(pages->chunks.items[pages->huge_count], CHUNK_BYTES, MADV_HUGEPAGE);
+    }
+    pages->huge_count++;
+}
+
+// There is a full chunk of small pages. One at a time moves to a huge page, when there is one.
+static NOINLINE void follow_huge(struct slot_pages *pages)
+{
+    if (pages->maker == NULL) {
+        pages->maker = chunk_maker_begin();
+        if (pages->maker == NULL) {
+            move_next(pages, NULL);
+            return;
+        }
+    }
+    char *chunk = NULL;
+    if (pages->is_huge_asked) {
+        if (!chunk_maker_fetch(pages->maker, &chunk)) {
+            return;
+        }
+        pages->is_huge_asked = false;
+        move_next(pages, chunk);
+    }
+    if (has_full_chunk(pages)) {
+        chunk_maker_ask(pages->maker);
+        pages->is_huge_asked = true;
+    }
+}
+
+// Chunk `index` and what is behind it are not full any more.
+static void forget_huge(struct slot_pages *pages, uint32_t index)
+{
+    pages->huge_count = pages->huge_count < index ? pages->huge_count : index;
+    if (pages->is_huge_asked && !has_full_chunk(pages)) {
+        chunk_maker_cancel(pages->maker);
+        pages->is_huge_asked = false;
+    }
 }
 
 enum err slot_pages_take(struct slot_pages *pages, struct slot_page *owner)
@@ -80,6 +118,9 @@ enum err slot_pages_take(struct slot_pages *pages, struct slot_page *owner)
         memset(owner->memory, 0, SLOT_PAGE_BYTES);
     } else {
         pages->touched_count = number + 1;
+    }
+    if (UNLIKELY(has_full_chunk(pages))) {
+        follow_huge(pages);
     }
     return ERR_OK;
 }
@@ -98,6 +139,10 @@ static void drop_tail(struct slot_pages *pages)
             return;
         }
         pages->touched_count = first;
+        // A huge page of which a part is missing is none, and a whole one would come back whole.
+        forget_huge(pages, chunk);
+        (void)madvise(memory_of(pages, begin), CHUNK_BYTES,
+                      MADV_NOHUGEPAGE); // failing costs memory
     }
 }
 
@@ -114,7 +159,8 @@ void slot_pages_give(struct slot_pages *pages, const struct slot_page *owner)
         drop_tail(pages);
     }
     if (used + SPARE_OF_CHUNK <= (pages->chunks.len - 1) * SLOT_CHUNK_PAGES) {
-        (void)munmap(pages->chunks.items[--pages->chunks.len], SLOT_CHUNK_BYTES);
+        chunk_unmap(pages->chunks.items[--pages->chunks.len]);
+        forget_huge(pages, (uint32_t)pages->chunks.len);
         const uint32_t held = (uint32_t)pages->chunks.len * SLOT_CHUNK_PAGES;
         pages->touched_count = pages->touched_count < held ? pages->touched_count : held;
     }

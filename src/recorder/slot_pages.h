@@ -3,13 +3,13 @@
 //
 // A lookup in a map of millions of blocks reads two lines at random, and with pages of 4 KiB it
 // waits for the address of each to be translated as long as for the line itself. So the pages come
-// from chunks of 2 MiB, and a chunk that has become full asks the kernel for a huge page in its
-// place. Where it has none to give (or may not), nothing but speed is lost; a map too small to fill
-// a chunk has nothing more than the pages that it uses.
+// from chunks of 2 MiB, and when a chunk has become full, another thread gets a huge page
+// (chunk_maker), to which its pages move. Where there is none, nothing but speed is lost; a map too
+// small to fill a chunk has nothing more than the pages that it uses, and no thread.
 //
-// Who owns a page holds a slot_page, which tells where the page is now: when one is given back, the
-// last one moves into its place. So there are no holes, and a chunk that is not needed any more
-// goes back to the kernel whole.
+// Who owns a page holds a slot_page, which tells where the page is now: it moves with its chunk,
+// and when a page is given back, the last one moves into its place. So there are no holes, and a
+// chunk that is not needed any more goes back to the kernel whole.
 //
 //   owners  0    1    2    3    4   |  ...           give(2):  page 4 moves to 2, its owner is told
 //   chunk  [ pages 0 to 511        ] [ the last one, partly used ]
@@ -19,14 +19,15 @@
 // Failure: ERR_NO_MEMORY.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "host/vec.h"
+#include "recorder/chunk_maker.h"
 
 #define SLOT_PAGE_BYTES  4096u
-#define SLOT_CHUNK_PAGES 512u
-#define SLOT_CHUNK_BYTES ((size_t)SLOT_PAGE_BYTES * SLOT_CHUNK_PAGES)
+#define SLOT_CHUNK_PAGES ((uint32_t)(CHUNK_BYTES / SLOT_PAGE_BYTES))
 
 struct slot_page {
     void *memory;    // SLOT_PAGE_BYTES, aligned to as much
@@ -38,18 +39,25 @@ DEFINE_VEC(slot_owner_vec, struct slot_page *);
 
 // Zeroed is empty and valid.
 struct slot_pages {
-    struct slot_chunk_vec chunks; // owned, of SLOT_CHUNK_BYTES
+    struct slot_chunk_vec chunks; // owned, of CHUNK_BYTES
     struct slot_owner_vec owners; // borrowed, one a page
     uint32_t touched_count;       // so many pages have ever been in use and may not be zero
+    uint32_t huge_count;          // so many chunks, from the first, are huge pages or cannot be
+    bool is_huge_asked;           // for the next one of them
+    struct chunk_maker *maker;    // owned; NULL before a chunk is full
 };
 
 void slot_pages_release(struct slot_pages *pages);
 
-// A page of zeroes into *owner, which must stay where it is until it gives the page back.
+// A page of zeroes into *owner, which must stay where it is until it gives the page back. Other
+// pages may move.
 enum err slot_pages_take(struct slot_pages *pages, struct slot_page *owner) MUST_USE;
 
 // Gives the page of *owner back. Other pages may move.
 void slot_pages_give(struct slot_pages *pages, const struct slot_page *owner);
+
+// Moves the pages of chunk `index`, which is full, to `chunk`. Returns the one where they were.
+char *slot_pages_move_chunk(struct slot_pages *pages, size_t index, char *chunk) MUST_USE;
 
 // Memory held, in bytes.
 uint64_t slot_pages_bytes(const struct slot_pages *pages);

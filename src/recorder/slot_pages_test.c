@@ -102,10 +102,39 @@ static void all_that_is_given_back_is_given_to_the_kernel(void **state)
     slot_pages_release(&pages);
 }
 
+// As when there is a huge page for it; here it is any memory.
+static void a_chunk_that_moves_keeps_its_pages(void **state)
+{
+    (void)state;
+    static struct slot_page owners[OWNERS];
+    struct slot_pages pages = {0};
+    for (size_t i = 0; i < OWNERS; i++) {
+        assert_int_equal(slot_pages_take(&pages, owners + i), ERR_OK);
+        write_stamp(owners + i, i + 1);
+    }
+    for (size_t i = 0; i < OWNERS / SLOT_CHUNK_PAGES; i++) {
+        char *chunk = chunk_map();
+        assert_non_null(chunk);
+        char *old = slot_pages_move_chunk(&pages, i, chunk);
+        assert_ptr_not_equal(old, chunk);
+        chunk_unmap(old);
+        assert_ptr_equal(owners[i * SLOT_CHUNK_PAGES].memory, chunk);
+    }
+    for (size_t i = 0; i < OWNERS; i++) {
+        assert_stamp(owners + i, i + 1);
+        slot_pages_give(&pages, owners + i);
+        for (size_t k = i + 1; k < OWNERS; k += 97) {
+            assert_stamp(owners + k, k + 1);
+        }
+    }
+    slot_pages_release(&pages);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_move_and_keep_what_is_in_them),
+        cmocka_unit_test(a_chunk_that_moves_keeps_its_pages),
         cmocka_unit_test(all_that_is_given_back_is_given_to_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

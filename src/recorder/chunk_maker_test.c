@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Chunks that another thread makes: whoever asks gets an answer, whatever it is, and nothing stays
+// behind, fetched, cancelled or discarded.
+#include "recorder/chunk_maker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+enum {
+    ROUNDS = 200,
+    PAGE_BYTES = 4096,
+};
+
+static bool is_mapped(char *chunk)
+{
+    unsigned char resident[CHUNK_BYTES / PAGE_BYTES];
+    return mincore(chunk, CHUNK_BYTES, resident) == 0 || errno != ENOMEM;
+}
+
+static bool is_zero(const char *chunk)
+{
+    return chunk[0] == 0 && memcmp(chunk, chunk + 1, CHUNK_BYTES - 1) == 0;
+}
+
+static char *await(struct chunk_maker *maker)
+{
+    char *chunk = NULL;
+    while (!chunk_maker_fetch(maker, &chunk)) {
+        (void)sched_yield();
+    }
+    return chunk;
+}
+
+static void who_asks_gets_an_answer(void **state)
+{
+    (void)state;
+    struct chunk_maker *maker = chunk_maker_begin();
+    assert_non_null(maker);
+    static char *discarded[ROUNDS];
+    for (size_t round = 0; round < ROUNDS; round++) {
+        chunk_maker_ask(maker);
+        char *chunk = await(maker); // NULL where the machine has none
+        char *mine = chunk != NULL ? chunk : chunk_map();
+        assert_non_null(mine);
+        assert_int_equal((uintptr_t)mine % CHUNK_BYTES, 0);
+        assert_true(is_zero(mine));
+        memset(mine, 1, CHUNK_BYTES);
+        discarded[round] = mine;
+        chunk_maker_discard(maker, mine);
+    }
+    chunk_maker_end(maker);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        assert_false(is_mapped(discarded[round]));
+    }
+}
+
+// Cancelled before the thread has heard of it, while it is at it, and after it has answered.
+static void what_is_cancelled_is_not_answered(void **state)
+{
+    (void)state;
+    struct chunk_maker *maker = chunk_maker_begin();
+    assert_non_null(maker);
+    char *chunk = NULL;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        chunk_maker_ask(maker);
+        for (size_t i = 0; i < round % 16; i++) {
+            (void)sched_yield();
+        }
+        chunk_maker_cancel(maker);
+        assert_false(chunk_maker_fetch(maker, &chunk));
+    }
+    chunk_maker_ask(maker);
+    chunk = await(maker);
+    if (chunk != NULL) {
+        assert_true(is_zero(chunk));
+        chunk_unmap(chunk);
+    }
+    chunk_maker_ask(maker); // and nobody fetches it
+    chunk_maker_end(maker);
+}
+
+static void a_maker_that_was_never_asked_ends(void **state)
+{
+    (void)state;
+    chunk_maker_end(chunk_maker_begin());
+    chunk_maker_end(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_asks_gets_an_answer),
+        cmocka_unit_test(what_is_cancelled_is_not_answered),
+        cmocka_unit_test(a_maker_that_was_never_asked_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
