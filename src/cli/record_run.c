@@ -195,12 +195,12 @@ void record_program(const struct record_settings *settings, char **argv, struct 
     CLEANUP(recorder_result_release) struct recorder_result result = {0};
     enum err problem = recorder_run(&options, &result, &info);
     progress_clear(&run.progress);
-    if (problem != ERR_OK) {
-        if (!result.is_told) {
-            (void)command_error(&info); // what follows decides the status
-        }
-    } else if (!settings->is_quiet && !run.is_told) {
+    // What could not be written can be summed up all the same.
+    if (result.recording.process_count > 0 && !settings->is_quiet && !run.is_told) {
         run_summary_print(&result.recording, result.output_path);
+    }
+    if (problem != ERR_OK && !result.is_told) {
+        (void)command_error(&info); // what follows decides the status
     }
     *out = (struct record_outcome){.has_run = result.has_run,
                                    .is_recorded = problem == ERR_OK && result.output_path != NULL,

@@ -69,9 +69,11 @@ void run_summary_print(const struct recording *recording, const char *path)
         (void)command_error(&info); // told; the status stays the program's
         return;
     }
-    CLEANUP(strbuf_release) struct strbuf quoted = {0};
-    CLEANUP(strbuf_release) struct strbuf safe = {0};
-    append_quoted(&quoted, path);
-    screen_append(&safe, strbuf_text(&quoted));
-    (void)fprintf(stderr, "\n  cairn report %s\n", strbuf_text(&safe)); // as above
+    if (path != NULL) {
+        CLEANUP(strbuf_release) struct strbuf quoted = {0};
+        CLEANUP(strbuf_release) struct strbuf safe = {0};
+        append_quoted(&quoted, path);
+        screen_append(&safe, strbuf_text(&quoted));
+        (void)fprintf(stderr, "\n  cairn report %s\n", strbuf_text(&safe)); // as above
+    }
 }

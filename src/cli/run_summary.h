@@ -2,7 +2,7 @@
 // run_summary: the few lines after a run that say where its memory went.
 //
 // Context: H. Writes to stderr only; problems are told there, too, and change nothing else: the run
-// is over and the recording is on the disk.
+// is over.
 #pragma once
 
 #include "recording/tables.h"

@@ -125,3 +125,9 @@ enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t 
 {
     return wait_for(checkpoint, 0, now_ms);
 }
+
+const char *checkpoint_what_stays(const struct checkpoint *checkpoint)
+{
+    return checkpoint->written_count > 0 ? "the file stays at its last checkpoint"
+                                         : "no file has been written";
+}

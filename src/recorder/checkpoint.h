@@ -73,3 +73,6 @@ enum checkpoint_event checkpoint_poll(struct checkpoint *checkpoint, uint64_t no
 
 // As checkpoint_poll, but waits.
 enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t now_ms);
+
+// What there is when writing has failed, as the end of a sentence.
+const char *checkpoint_what_stays(const struct checkpoint *checkpoint);

@@ -19,13 +19,15 @@
 static const struct {
     int number;
     size_t offset;
-    bool ignore; // else: blocked and read from the signalfd
+    bool ignore;
+    bool is_heard; // blocked, and read from the signalfd
 } taken_signals[] = {
-    {SIGINT, offsetof(struct launch_signals, interrupt), true},
-    {SIGQUIT, offsetof(struct launch_signals, quit), true},
-    {SIGTERM, offsetof(struct launch_signals, terminate), false},
-    {SIGHUP, offsetof(struct launch_signals, hangup), false},
-    {SIGCHLD, offsetof(struct launch_signals, child), false},
+    {SIGINT, offsetof(struct launch_signals, interrupt), true, true},
+    {SIGQUIT, offsetof(struct launch_signals, quit), true, true},
+    {SIGTERM, offsetof(struct launch_signals, terminate), false, true},
+    {SIGHUP, offsetof(struct launch_signals, hangup), false, true},
+    {SIGCHLD, offsetof(struct launch_signals, child), false, true},
+    {SIGXFSZ, offsetof(struct launch_signals, file_size), true, false}, // write says EFBIG, too
 };
 
 static struct sigaction *saved_action(struct launch_signals *signals, size_t index)
@@ -43,7 +45,9 @@ enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struc
     (void)sigemptyset(&normal.sa_mask);
     for (size_t i = 0; i < ARRAY_LEN(taken_signals); i++) {
         const int number = taken_signals[i].number;
-        (void)sigaddset(&blocked, number);
+        if (taken_signals[i].is_heard) {
+            (void)sigaddset(&blocked, number);
+        }
         // An ignored SIGCHLD would let the kernel reap the program before we read its status.
         if (sigaction(number, taken_signals[i].ignore ? &ignore : &normal,
                       saved_action(saved, i)) != 0) {

@@ -23,6 +23,7 @@ struct launch_signals {
     struct sigaction terminate;
     struct sigaction hangup;
     struct sigaction child;
+    struct sigaction file_size;
 };
 
 struct launch_plan {
@@ -38,8 +39,9 @@ struct launched {
     int pidfd; // readable when the process has ended; -1 if the kernel has none
 };
 
-// Remembers the signals, then ignores SIGINT and SIGQUIT and blocks SIGTERM, SIGHUP and SIGCHLD for
-// this and all later threads; they are read from the signalfd in `*signal_fd` (close it).
+// Remembers the signals, then ignores SIGINT and SIGQUIT and blocks them, SIGTERM, SIGHUP and
+// SIGCHLD for this and all later threads; they are read from the signalfd in `*signal_fd` (close
+// it). A file that may not grow (SIGXFSZ) is an error of write and nothing more.
 enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struct err_info *info)
     MUST_USE;
 

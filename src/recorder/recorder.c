@@ -257,10 +257,11 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
         return err_set(info, err, "no memory to finish the recording");
     }
     result->recording = s->snapshot.recording;
-    err = write_recording(s, info);
+    struct err_info trouble = {0};
+    err = write_recording(s, &trouble);
     if (err != ERR_OK) {
         result->is_told = s->checkpoint.has_failed;
-        return err;
+        return err_set(info, err, "%s; %s", trouble.text, checkpoint_what_stays(&s->checkpoint));
     }
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
     if (!s->has_ended && callbacks->complete != NULL) {

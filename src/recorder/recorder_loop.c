@@ -89,8 +89,8 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     const uint64_t ended_before = s->checkpoint.ended_count;
     switch (checkpoint_poll(&s->checkpoint, now_ms)) {
     case CHECKPOINT_FAILED:
-        recorder_log(s, "%s; the program goes on, the file stays at its last checkpoint",
-                     s->checkpoint.report->text);
+        recorder_log(s, "%s; the program goes on, %s", s->checkpoint.report->text,
+                     checkpoint_what_stays(&s->checkpoint));
         break;
     case CHECKPOINT_RECOVERED:
         recorder_log(s, "the recording can be written again");

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -21,15 +22,39 @@ enum {
     BACKLOG = 64,
 };
 
+// A limit on the size of files (ulimit -f) counts for the session, too, which is mostly holes: it
+// is lifted for a moment, as far as we may. What is not allowed even so would end in SIGXFSZ.
+static enum err memory_size(int memfd, struct err_info *info)
+{
+    struct rlimit own;
+    if (getrlimit(RLIMIT_FSIZE, &own) != 0) {
+        return err_set_errno(info, errno, "cannot find out how large a file may be");
+    }
+    struct rlimit lifted = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &lifted) != 0) {
+        lifted = (struct rlimit){.rlim_cur = own.rlim_max, .rlim_max = own.rlim_max};
+        (void)setrlimit(RLIMIT_FSIZE, &lifted); // up to the hard limit everybody may
+    }
+    if (lifted.rlim_cur < SESSION_BYTES) {
+        (void)setrlimit(RLIMIT_FSIZE, &own); // downwards: cannot fail
+        return err_set(
+            info, ERR_LIMIT,
+            "the limit on the size of files is too low to record: the memory shared with "
+            "the program counts as %u GiB (ulimit -Hf)",
+            (unsigned)(SESSION_BYTES >> 30));
+    }
+    const int failure = ftruncate(memfd, (off_t)SESSION_BYTES) != 0 ? errno : 0;
+    (void)setrlimit(RLIMIT_FSIZE, &own);
+    return failure == 0 ? ERR_OK : err_set_errno(info, failure, "cannot size the session's memory");
+}
+
 static enum err memory_create(struct session *s, struct err_info *info)
 {
     s->memfd = memfd_create("cairn-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (s->memfd < 0) {
         return err_set_errno(info, errno, "cannot create the session's memory");
     }
-    if (ftruncate(s->memfd, (off_t)SESSION_BYTES) != 0) {
-        return err_set_errno(info, errno, "cannot size the session's memory");
-    }
+    TRY(memory_size(s->memfd, info));
     if (fcntl(s->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         return err_set_errno(info, errno, "cannot seal the session's memory");
     }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -134,6 +138,66 @@ static void a_recycled_lane_is_free_and_all_zeros(void **state)
     session_release(&s);
 }
 
+// What is left of the limit when the session has been made.
+static rlim_t limit_now(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+// Each case runs in a process of its own, which says by its status how far it came.
+static int make_under_limit(rlim_t hard)
+{
+    enum {
+        LOW = 4096
+    };
+    const struct rlimit limit = {.rlim_cur = LOW, .rlim_max = hard};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+        return 100;
+    }
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[2] = {{0}};
+    if (syscall(SYS_capset, &head, none) != 0) { // root could lift any
+        return 101;
+    }
+    struct session s;
+    struct err_info info = {0};
+    const enum err err = session_create(&options, &s, &info);
+    if (limit_now() != LOW) {
+        return 102; // the program would not have its own limit
+    }
+    if (err == ERR_OK) {
+        session_release(&s);
+        return 0;
+    }
+    return err == ERR_LIMIT && strstr(info.text, "ulimit -Hf") != NULL ? 1 : 103;
+}
+
+static void a_limit_on_files_is_lifted_or_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        rlim_t hard;
+        int status;
+    } cases[] = {
+        {"a soft limit", RLIM_INFINITY, 0},
+        {"a hard limit that is high enough", SESSION_BYTES, 0},
+        {"a hard limit", SESSION_BYTES - 1, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(make_under_limit(cases[i].hard));
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        print_message("%s\n", cases[i].what);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), cases[i].status);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +207,7 @@ int main(void)
         cmocka_unit_test(the_memory_is_handed_out_at_the_socket),
         cmocka_unit_test(nobody_can_pull_the_memory_away),
         cmocka_unit_test(a_recycled_lane_is_free_and_all_zeros),
+        cmocka_unit_test(a_limit_on_files_is_lifted_or_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,22 +82,26 @@ def test_a_file_opens_while_the_program_runs(scratch):
     assert recording.totals["allocations"] == PAIRS_BEFORE + 1000
 
 
-@pytest.fixture
-def small_disk(scratch):
-    """(folder, how to start a process there) so that a file cannot grow beyond 8 KiB.
+def mount_disk(folder):
+    return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", folder],
+                          capture_output=True, check=False).returncode == 0
 
-    A file system of that size where we may mount one, else a limit on the size of files.
-    """
+
+def limit_files():
+    """For the program as for cairn, who may write no file of that size either (and gets SIGXFSZ)."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 10, resource.RLIM_INFINITY))
+
+
+@pytest.fixture(params=["disk", "limit"])
+def small_disk(request, scratch):
+    """(folder, how to start a process there) so that a file cannot grow beyond 8 KiB: a file system
+    of that size where we may mount one, or a limit on the size of files."""
     folder = scratch / "disk"
     folder.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", folder],
-                           capture_output=True, check=False)
-    if mount.returncode == 0:
-        yield folder, None
+    is_mounted = request.param == "disk" and mount_disk(folder)
+    yield folder, None if is_mounted else limit_files
+    if is_mounted:
         subprocess.run(["umount", "-l", folder], check=True)
-    else:
-        limit = 8 << 10
-        yield folder, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
 def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
@@ -113,9 +117,35 @@ def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
             if "space" in line.lower() or "too large" in line.lower()]
     assert len(said) == 1, err.decode()
     assert str(path) in said[0]
+    assert said[0].endswith("the file stays at its last checkpoint")
+    assert "2,000,016" in err.decode(), "the figures of the whole run are told all the same"
     report = Recording(path, None).report
     assert report["totals"]["allocations"] > 0
     assert report["run"]["state"] == "running"
+
+
+def test_what_could_never_be_written_is_told_at_the_end(small_disk):
+    folder, limit = small_disk
+    path = folder / "out.cairn"
+    (folder / "full").write_bytes(bytes(8 << 10))
+    before = 1 if limit is None else 100_000  # more stacks than a file of 8 KiB holds
+    cairn, _ = start_worker(path, "--checkpoint-interval", "1h", before=before, after=1,
+                            preexec_fn=limit)
+    out, err = cairn.communicate(b"go on\n", timeout=120)
+    assert (cairn.returncode, out) == (0, b"finished\n")
+    assert f" allocations {before + 1:,} " in " ".join(err.decode().split())
+    assert err.decode().endswith("; no file has been written\n")
+    assert os.listdir(folder) == ["full"]
+
+
+def test_a_limit_on_files_is_the_programs_own(scratch):
+    """What the recorder needs beyond it is its own matter."""
+    run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "out.cairn", "--", "/bin/sh", "-c",
+                          "ulimit -f; head -c 100000 /dev/zero > big; kill -l $?"],
+                         capture_output=True, text=True, check=False, env=environment(),
+                         cwd=scratch, preexec_fn=limit_files, timeout=60)
+    assert (run.returncode, run.stdout.split()) == (0, ["16", "XFSZ"]), run.stderr
+    assert (scratch / "big").stat().st_size == 8 << 10
 
 
 def test_a_damaged_file_opens_up_to_the_last_whole_checkpoint(record, scratch):
