@@ -6,7 +6,7 @@
     bench/run.py --only churn-30-1 --tools bare,cairn --runs 9
     bench/run.py --quick                  a tenth of the work, two rounds: does it all still run?
     bench/run.py --curves                 how the cost grows with depth, blocks, threads, stacks
-    bench/run.py --instructions churn-30-1
+    bench/run.py --instructions           instructions an operation, by callgrind
     bench/run.py --merge OTHER.json --markdown docs/performance.md
     bench/run.py --list
 
@@ -42,8 +42,8 @@ def arguments():
     parser.add_argument("--runs", type=int, help="rounds (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the work, two rounds")
     parser.add_argument("--curves", nargs="?", const="all", help="all, or names of curves")
-    parser.add_argument("--instructions", metavar="WORKLOADS", type=names,
-                        help="instructions an operation, by callgrind")
+    parser.add_argument("--instructions", metavar="WORKLOADS", nargs="?", const="all",
+                        help="instructions an operation, by callgrind: all, or of these workloads")
     parser.add_argument("--json", type=pathlib.Path, help="where results are kept (default: "
                         "bench.json in the build directory, bench-quick.json for --quick)")
     parser.add_argument("--merge", metavar="FILE", type=pathlib.Path, nargs="*",
@@ -120,11 +120,17 @@ def measure_curves(data, setup, here, options, chosen):
 
 def measure_instructions(data, setup, here, options, chosen):
     light = [tool for tool in chosen if tool.name in ("bare", "cairn", "heaptrack")]
-    for name in options.instructions:
-        sitting = instructions.measure_instructions(setup, here, light, name, say)
-        heading = programs.find_workload(name).heading()
-        results.add_sitting(data["instructions"], name, heading, sitting)
-        results.save(options.json, data)
+    countable = [workload for workload in programs.WORKLOADS if instructions.is_countable(workload)]
+    wanted = None if options.instructions == "all" else names(options.instructions)
+    unknown = set(wanted or []) - {workload.name for workload in countable}
+    if unknown:
+        raise SystemExit(f"run.py: cannot count an operation of {', '.join(sorted(unknown))}; "
+                         f"of {', '.join(workload.name for workload in countable)} it can")
+    for workload in countable:
+        if wanted is None or workload.name in wanted:
+            sitting = instructions.measure_instructions(setup, here, light, workload, say)
+            results.add_sitting(data["instructions"], workload.name, workload.heading(), sitting)
+            results.save(options.json, data)
 
 
 def merge(data, options):

@@ -4,7 +4,8 @@ import dataclasses
 
 from harness import programs, results, rounds
 
-BYTES_PER_LIVE_BLOCK = 200  # of target and profiler together, generously
+# What a live block takes of target and profiler together, generously.
+BYTES_PER_LIVE_BLOCK = {"bare": 60, "cairn": 100, "heaptrack": 200}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,18 +43,25 @@ CURVES = (
 )
 
 
+def fitting(curve, x, setup, chosen, say):
+    """The tools for which there is enough memory at this point."""
+    if curve.name != "live":
+        return chosen
+    blocks = x // setup.scale
+    fit = [tool for tool in chosen if blocks * BYTES_PER_LIVE_BLOCK[tool.name] <= setup.memory_bytes]
+    for tool in chosen:
+        if tool not in fit:
+            say(f"  live {x}: {tool.name} is left out, not enough memory")
+    return fit
+
+
 def measure_curve(stored, curve, setup, machine, chosen, say):
-    """Adds a sitting to each point that fits into memory of `stored`, the curves measured so far."""
+    """Adds a sitting to each point of `stored`, the curves measured so far."""
     kept = stored.setdefault(curve.name, {"points": {}})
     kept |= {"title": curve.title, "axis": curve.axis, "unit": curve.unit}
     for x in curve.points:
-        if curve.name == "live" and x * BYTES_PER_LIVE_BLOCK > setup.memory_bytes:
-            say(f"  live {x}: left out, not enough memory")
-            continue
-        if curve.name == "live" and x > 10**7 and setup.scale > 1:
-            continue
         workload = curve.workload(x)
-        outcomes = rounds.run_rounds(setup, workload, chosen, say)
+        outcomes = rounds.run_rounds(setup, workload, fitting(curve, x, setup, chosen, say), say)
         divisors = {name: 1 for name in outcomes}
         results.add_sitting(kept["points"], str(x), workload.heading(),
                             results.sitting_of(machine, setup.scale, outcomes, divisors))

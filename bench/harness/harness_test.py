@@ -11,8 +11,8 @@ import subprocess
 
 import pytest
 
-from harness import (instructions, measuring, programs, promises, results, rounds, sittings, spread,
-                     tables, tools)
+from harness import (curves, instructions, measuring, programs, promises, results, rounds, sittings,
+                     spread, tables, tools)
 
 BENCH = pathlib.Path(os.environ.get("CAIRN_BUILD", "build")).resolve() / "bench"
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "performance.md"
@@ -152,6 +152,13 @@ def test_a_promise_is_judged_by_its_limit(figure, verdict):
     assert promises.Promise("churn-30-1", "x", 3.0, None).judge(figure) == verdict
 
 
+def test_a_promise_says_when_its_peer_failed():
+    promise = promises.Promise("cc1plus", "x", 1.0, None, peer="heaptrack")
+    assert promise.judge(None, entry(bare=[1], heaptrack=[None])) == "heaptrack failed"
+    assert promise.judge(None, entry(bare=[1], heaptrack=[2])) == "not measured"
+    assert promise.judge(None) == "not measured"
+
+
 def test_only_the_named_section_of_a_document_is_replaced():
     document = "a\n<!-- bench:x -->\nold\n<!-- /bench:x -->\nb\n<!-- bench:y -->\n<!-- /bench:y -->\n"
     assert tables.replace_section(document, "x", "new") == (
@@ -170,6 +177,43 @@ def test_callgrind_costs_are_self_costs_of_their_object():
     text = "\n".join(["ob=(1) /lib/a.so", "fn=(1) f", "10 5", "+1 7", "cob=(2) /lib/b.so",
                       "cfn=(2) g", "calls=3 20", "* 1000", "12 1", "ob=(2)", "fn=(2)", "* 40"])
     assert instructions.self_cost_by_object(text) == {"/lib/a.so": 13, "/lib/b.so": 40}
+
+
+def test_only_operations_of_one_thread_are_counted():
+    countable = {w.name for w in programs.WORKLOADS if instructions.is_countable(w)}
+    assert countable == {"churn-30-1", "churn-100-1", "churn-restless", "list-1", "handover", "live",
+                         "stacks", "growth"}
+
+
+def test_instructions_are_summed_by_whose_they_are():
+    data = results_of("unused")
+    cost = {"libc.so.6": 150.0, "list": 24.0, "libheaptrack_preload.so": 700.0,
+            "libunwind.so.8.0.1": 1000.0}
+    results.add_sitting(data["instructions"], "list-1", HEADING, {
+        "machine": MACHINE, "scale": 1,
+        "tools": {"bare": {"libc.so.6": 100.0}, "heaptrack": cost, "cairn": {"failure": "status 1"}}})
+    rows = [line.split(" | ")[1:] for line in tables.instruction_table(data).splitlines()[2:]]
+    assert rows == [["bare", "100", "100", "", " |"], ["cairn", "failed", "", "", " |"],
+                    ["heaptrack", "1,874", "174", "700", "1,000 |"]]
+
+
+def test_a_curve_shows_what_stood_in_for_a_failed_tool():
+    point = {**HEADING, "sittings": [sitting(**{
+        "bare": [1.0], "cairn": [2.0], "heaptrack": [None], "heaptrack-raw": [4.0]})]}
+    data = results_of("unused")
+    data["curves"]["depth"] = {"title": "d", "axis": "frames", "unit": "pair",
+                               "points": {"100": point, "20": point}}
+    rows = [line.split(" | ")[:4] for line in tables.curve_tables(data).splitlines()[4:]]
+    assert rows == [["| 20", "10.0", "20.0", "40.0 (-r)"], ["| 100", "10.0", "20.0", "40.0 (-r)"]]
+
+
+def test_a_curve_leaves_out_what_does_not_fit_into_memory():
+    live = next(curve for curve in curves.CURVES if curve.name == "live")
+    chosen = [tools.find_tool(name) for name in ("bare", "cairn", "heaptrack")]
+    setup = rounds.Setup(build=BENCH, runs=1, memory_bytes=14 << 30)
+    for x, names in ((10**7, ["bare", "cairn", "heaptrack"]), (10**8, ["bare", "cairn"])):
+        fit = curves.fitting(live, x, setup, chosen, lambda text: None)
+        assert [tool.name for tool in fit] == names
 
 
 def run_measured(tmp_path, *argv):

@@ -8,12 +8,13 @@ follows an exec, else by the dynamic loader. The recorder, if there is one, runs
 """
 import collections
 import dataclasses
+import json
 import os
 import pathlib
 import re
 import tempfile
 
-from harness import measuring, programs
+from harness import measuring
 
 SHORT = 20_000
 LONG = 120_000
@@ -64,9 +65,15 @@ def callgrind_command(setup, tool, workload):
     return tool.command(setup.build, [*valgrind, *program])
 
 
-def count(setup, tool, workload, operations):
-    """Instructions by object of one run with so many operations; raises on failure."""
-    counted = dataclasses.replace(workload, work=operations)
+def is_countable(workload):
+    """Whether it says what it did, little work is little, and all of it is one thread's."""
+    return (workload.is_ours and workload.unit in ("pair", "block", "realloc")
+            and not any(argument.startswith("threads=") for argument in workload.arguments))
+
+
+def count(setup, tool, workload, work):
+    """(Instructions by object, operations) of one run with so much work; raises on failure."""
+    counted = dataclasses.replace(workload, work=work)
     with tempfile.TemporaryDirectory(prefix="cairn-bench-") as name:
         folder = pathlib.Path(name)
         process = measuring.start_measured(
@@ -78,28 +85,28 @@ def count(setup, tool, workload, operations):
         if outcome.failure:
             raise RuntimeError(f"{tool.name}: {outcome.failure}")
         costs = self_cost_by_object((folder / "callgrind.out").read_text(errors="replace"))
+        operations = json.loads((folder / "result.json").read_text())["ops"]
     by_name = collections.Counter()
     for path, cost in costs.items():
         by_name[short_name(path)] += cost
-    return by_name
+    return by_name, operations
 
 
 def per_operation(setup, tool, workload):
     """{object: instructions an operation}, objects below a tenth of an instruction left out."""
-    low = count(setup, tool, workload, SHORT)
-    high = count(setup, tool, workload, LONG)
-    return {name: (high[name] - low[name]) / (LONG - SHORT)
-            for name in high if high[name] - low[name] >= (LONG - SHORT) / 10}
+    low, few = count(setup, tool, workload, SHORT)
+    high, many = count(setup, tool, workload, LONG)
+    return {name: (high[name] - low[name]) / (many - few)
+            for name in high if high[name] - low[name] >= (many - few) / 10}
 
 
-def measure_instructions(setup, machine, chosen, name, say):
+def measure_instructions(setup, machine, chosen, workload, say):
     """A sitting of one workload: {tool: {object: instructions}} or {tool: {"failure": reason}}."""
-    workload = programs.find_workload(name)
     tools = {}
     for tool in chosen:
         if tool.is_inside_target:
             continue
-        say(f"  instructions {name} {tool.name}")
+        say(f"  instructions {workload.name} {tool.name}")
         try:
             tools[tool.name] = per_operation(setup, tool, workload)
         except RuntimeError as error:

@@ -108,7 +108,12 @@ WORKLOADS = (
              ("threads={work}", "pairs=10000"), 1000, "thread", is_divisible=False),
     Workload("growth", "realloc growth", "growth", ("reallocs={work}",), 5_000_000, "realloc"),
     real("cc1plus", "cc1plus, a large C++ file", "cc1plus", "-quiet", "-O2", "-std=gnu++17",
-         "-D_GNU_SOURCE", "{real}/compile.cpp", "-o", "/dev/null", skip_tools=("dhat", "massif", "gperftools")),
+         "-D_GNU_SOURCE", "{real}/compile.cpp", "-o", "/dev/null",
+         skip_tools=("dhat", "massif", "gperftools")),
+    # Without -O2 heaptrack can interpret what it recorded, so both can be asked for a report.
+    real("cc1plus-O0", "cc1plus, the same file without optimization", "cc1plus", "-quiet", "-O0",
+         "-std=gnu++17", "-D_GNU_SOURCE", "{real}/compile.cpp", "-o", "/dev/null",
+         skip_tools=("dhat", "massif", "gperftools")),
     real("sqlite3", "sqlite3, 300 000 rows and an index in memory", "sqlite3", ":memory:",
          ".read {real}/rows.sql"),
     real("python3", "python3, JSON, PYTHONMALLOC=malloc", "/usr/bin/python3",

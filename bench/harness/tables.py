@@ -103,7 +103,7 @@ def promise_table(data):
         figure = promise.figure(entry) if entry else None
         title = programs.find_workload(promise.workload).title
         rows.append([f"{title}: {promise.text}", promise.form.format(promise.limit),
-                     number(figure, promise.form), promise.judge(figure)])
+                     number(figure, promise.form), promise.judge(figure, entry)])
     return table(["promise", "at most", "measured", ""], rows)
 
 
@@ -150,13 +150,24 @@ def latency_table(data):
     return table(["tool", "requests a second", "lost", "p99"], rows)
 
 
+def who_ran(entry, tool):
+    """The tool, or what stood in for it where it failed."""
+    return tool.fallback if tool.fallback and results.failure(entry, tool.name) else tool.name
+
+
+def curve_time(entry, tool):
+    name = who_ran(entry, tool)
+    per_op = results.median(entry, name, "ns_per_op")
+    if per_op is None:
+        return "failed" if results.failure(entry, tool.name) else ""
+    return number(per_op, "{:,.1f}") + (" (-r)" if name != tool.name else "")
+
+
 def curve_rows(curve, shown):
     for x, entry in sorted(curve["points"].items(), key=lambda point: int(point[0])):
-        row = [f"{int(x):,}"]
-        for name in shown:
-            per_op = results.median(entry, name, "ns_per_op")
-            row.append(number(per_op, "{:.1f}") or ("failed" if results.failure(entry, name) else ""))
-        for name in shown[1:]:
+        row = [f"{int(x):,}", *(curve_time(entry, tool) for tool in shown)]
+        for tool in shown[1:]:
+            name = who_ran(entry, tool)
             row += [mib(results.extra_target_kib(entry, name)),
                     mib(results.median(entry, name, "recorder_rss")),
                     file_size(results.median(entry, name, "file_bytes"))]
@@ -164,32 +175,45 @@ def curve_rows(curve, shown):
 
 
 def curve_tables(data):
+    stand_ins = {tool.fallback for tool in tools.TOOLS}
     parts = []
     for curve in data["curves"].values():
-        shown = [tool.name for tool in known_tools(curve["points"].values())]
-        head = [curve["axis"], *(f"{name}, ns a {curve['unit']}" for name in shown)]
-        for name in shown[1:]:
-            head += [f"{name}: extra MiB, target", "MiB, recorder", "recording"]
-        parts.append(f"{curve['title']}\n\n" + table(head, curve_rows(curve, shown)))
+        shown = [tool for tool in known_tools(curve["points"].values())
+                 if tool.name not in stand_ins]
+        head = [curve["axis"], *(f"{tool.title}, ns a {curve['unit']}" for tool in shown)]
+        for tool in shown[1:]:
+            head += [f"{tool.title}: extra MiB, target", "MiB, recorder", "recording"]
+        parts.append(f"{curve['title']}:\n\n" + table(head, curve_rows(curve, shown)))
     return "\n\n".join(parts) or EMPTY
 
 
-def instruction_row(tool, cost, objects):
+# Whose instructions: all that is no profiler's is the program's, libc's calls by a profiler too.
+PROFILERS = ("libcairn_preload", "libheaptrack_preload")
+UNWINDERS = ("libunwind",)
+
+
+def instruction_row(entry, tool):
+    cost = results.measured(entry, tool.name)
     if "failure" in cost:
-        return [tool.title, "failed", *("" for _ in objects)]
-    return [tool.title, f"{sum(cost.values()):,.0f}",
-            *(number(cost.get(name), "{:,.1f}") for name in objects)]
+        return [tool.title, "failed", "", "", ""]
+
+    def of(prefixes):
+        return sum(count for name, count in cost.items() if name.startswith(prefixes))
+    parts = [sum(cost.values()) - of(PROFILERS + UNWINDERS), of(PROFILERS), of(UNWINDERS)]
+    return [tool.title, *(number(count or None, "{:,.0f}") for count in [sum(cost.values()), *parts])]
 
 
-def instruction_tables(data):
-    parts = []
-    for _name, entry in sorted(data["instructions"].items()):
-        costs = [(tool, results.measured(entry, tool.name)) for tool in known_tools([entry])]
-        objects = sorted({name for _, cost in costs for name in cost if name != "failure"})
-        rows = [instruction_row(tool, cost, objects) for tool, cost in costs]
-        parts.append(f"{entry['title']}: instructions a {entry['unit']}\n\n"
-                     + table(["tool", "all", *objects], rows))
-    return "\n\n".join(parts) or EMPTY
+def instruction_table(data):
+    rows = []
+    for workload in programs.WORKLOADS:
+        entry = data["instructions"].get(workload.name)
+        for position, tool in enumerate(known_tools([entry]) if entry else []):
+            name = "" if position else f"**{workload.title}**, a {workload.unit}"
+            rows.append([name, *instruction_row(entry, tool)])
+    if not rows:
+        return EMPTY
+    return table(["workload", "tool", "all", "program and system libraries", "profiler's library",
+                  "libunwind"], rows, texts=2)
 
 
 SECTIONS = {
@@ -199,7 +223,7 @@ SECTIONS = {
     "redis": latency_table,
     "cost": cost_table,
     "curves": curve_tables,
-    "instructions": instruction_tables,
+    "instructions": instruction_table,
 }
 
 
