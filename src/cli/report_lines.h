@@ -59,6 +59,10 @@ void report_print_title(const struct report *report, FILE *out, const char *titl
 // The call sites with most of `cost`, under a title.
 enum err report_print_section(const struct report *report, FILE *out, enum cost cost) MUST_USE;
 
+// One sentence instead of all sections: that nothing was allocated, and why it may be so. False:
+// there is something, and nothing was printed.
+bool report_print_emptiness(const struct report *report, FILE *out);
+
 // The parts of the report above and below its sections.
 void report_print_header(const struct report *report, FILE *out);
 void report_print_totals(const struct report *report, FILE *out);

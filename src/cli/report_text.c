@@ -191,14 +191,8 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
     return ERR_OK;
 }
 
-enum err report_write_text(const struct report *report, FILE *out)
+static MUST_USE enum err print_sections(const struct report *report, FILE *out)
 {
-    report_print_header(report, out);
-    report_print_totals(report, out);
-    report_print_filter(report, out);
-    if (report->options->views != 0) {
-        return report_views_write_text(report, out);
-    }
     const enum cost *sections;
     size_t count = report_sections(report, &sections);
     for (size_t i = 0; i < count; i++) {
@@ -209,6 +203,21 @@ enum err report_write_text(const struct report *report, FILE *out)
             filter_print_suppressions(&report->selection, &report->options->filter,
                                       report_width(report), out);
         }
+    }
+    return ERR_OK;
+}
+
+enum err report_write_text(const struct report *report, FILE *out)
+{
+    report_print_header(report, out);
+    report_print_totals(report, out);
+    report_print_filter(report, out);
+    const bool is_empty = report_print_emptiness(report, out);
+    if (report->options->views != 0 && !is_empty) {
+        return report_views_write_text(report, out);
+    }
+    if (!is_empty) {
+        TRY(print_sections(report, out));
     }
     report_print_memory(report, out);
     TRY(report_print_processes(report, out));
@@ -253,6 +262,9 @@ enum err report_write_summary(const struct report *report, FILE *out)
     };
     report_print_header(report, out);
     report_print_totals(report, out);
+    if (report_print_emptiness(report, out)) {
+        return ERR_OK;
+    }
     const enum cost *sections;
     size_t count = report_sections(report, &sections);
     for (size_t i = 0; i < count; i++) {

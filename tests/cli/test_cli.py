@@ -252,6 +252,18 @@ def test_the_report_of_a_server(server):
     assert text.endswith("    frames in code without a file: 2\n")
 
 
+@pytest.mark.parametrize("drawing, why", [
+    ("process nothing\nthread main\n", "cairn's library was not loaded. It is not by a program that"),
+    ("!state 0\nprocess nothing\nthread main\n", "No allocation has been recorded so far."),
+])
+@pytest.mark.parametrize("view", [(), ("--tree=top-down",), ("--histogram",)])
+def test_a_recording_without_allocations_says_why(draw, drawing, why, view):
+    text = text_of(*view, draw(drawing))
+    assert why in " ".join(text.split())
+    for title in ("PEAK MEMORY", "ALLOCATIONS", "LEAKED", "TREE", "SIZES"):
+        assert title not in text
+
+
 def test_inlined_frames_are_marked(server):
     text = text_of("--filter-function", "push", server)
     assert re.search(r"operator new\(unsigned long\) \(inlined\) +new\.h:1 \[server\]", text)

@@ -177,3 +177,16 @@ def test_a_terminal_shows_the_recorder_alive(scratch):
     _, seen = terminal.run([CAIRN, "-o", scratch / "x.cairn", ENDING], environment())
     assert b"cairn report" in seen
     assert b"to stdout\r\n" in seen and b"to stderr\r\n" in seen
+
+
+@pytest.mark.parametrize("option, why", [
+    ("--no-children", "No allocation was recorded: the program did not call malloc or its kin."),
+    ("--start-paused", "No allocation was recorded: recording never began ('cairn ctl FILE start'"),
+])
+def test_a_program_without_allocations(scratch, option, why):
+    recorded = cairn(scratch, "record", option, "-o", "x.cairn", "--", "/bin/true")
+    assert recorded.returncode == 0
+    report = cairn(scratch, "report", "x.cairn")
+    for text in (recorded.stderr.decode(), report.stdout.decode()):
+        assert why in " ".join(text.split())
+        assert "PEAK MEMORY" not in text
