@@ -265,9 +265,20 @@ uint64_t tally_bytes(const struct event_tally *t)
            t->cohorts.cap * sizeof(struct rec_cohort) + slots * MAP_SLOT_BYTES;
 }
 
+// A row's cells are linked from the newest to the oldest.
+static void put_oldest_first(struct cells_vec *cells, size_t first)
+{
+    for (size_t last = cells->len; first + 1 < last; first++) {
+        struct rec_cell cell = cells->items[first];
+        cells->items[first] = cells->items[--last];
+        cells->items[last] = cell;
+    }
+}
+
 static MUST_USE enum err
 finish_row(const struct event_tally *t, struct recording_builder *b, uint32_t number)
 {
+    size_t first_cell = b->cells.len;
     const struct tally_row *from = &t->rows.items[number];
     struct rec_row *row = &b->rows.items[number];
     row->temporary_bytes = from->temporary_bytes;
@@ -298,6 +309,7 @@ finish_row(const struct event_tally *t, struct recording_builder *b, uint32_t nu
             slice->temporary += cell->temporary;
         }
         if (cell->older == REC_NONE) {
+            put_oldest_first(&b->cells, first_cell);
             return ERR_OK;
         }
         cell = &t->pool.items[cell->older];
@@ -350,6 +362,7 @@ enum err tally_finish(struct event_tally *t, struct recording_builder *b)
     t->is_rising = false;
     b->slice_ms = UINT64_C(1) << t->slice_shift;
     TRY(slices_vec_resize(&b->slices, (size_t)t->slice + 1));
+    TRY(cells_vec_reserve(&b->cells, t->pool.len + t->rows.len));
     for (size_t i = 0; i < t->rows.len; i++) {
         TRY(tally_catch_up(t, &t->rows.items[i]));
         TRY(finish_row(t, b, (uint32_t)i));

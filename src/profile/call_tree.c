@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // call_tree: building and adding up trees of stacks. See call_tree.h.
 //
-// A child is found by (parent, id, inlined) in a hash map that lives only while building. Top-down,
-// every node of the recording is placed once, after its parent; bottom-up, every stack is walked.
+// A child is found by (parent, id, inlined): most nodes have few, which are looked through; those
+// of a node with more are in a hash map that lives only while building. Top-down, every node of the
+// recording is placed once, after its parent; bottom-up, every stack is walked.
 #include "profile/call_tree.h"
 
 #include "base/compiler.h"
@@ -10,13 +11,14 @@
 #include "host/progress.h"
 
 enum {
-    NODES_PER_PROGRESS = 4096
+    NODES_PER_PROGRESS = 4096,
+    FEW_CHILDREN = 8
 };
 
 struct builder {
     const struct profile *profile; // borrowed
     enum call_tree_key key;
-    struct map_u64 children; // owned; (parent, id and inlined) -> node
+    struct map_u64 children; // owned; (parent, id and inlined) -> node, of parents with many
     struct call_tree tree;   // owned until it is handed out
 };
 
@@ -37,37 +39,77 @@ static MUST_USE enum err begin(struct builder *builder)
     return call_tree_node_vec_push(&builder->tree.nodes, root);
 }
 
+// By function, what is inlined in one place and called in another is one node.
+static uint64_t key_of_child(const struct builder *builder, const struct call_tree_node *child)
+{
+    bool is_inlined = builder->key == CALL_TREE_BY_LOCATION && child->is_inlined;
+    return (uint64_t)child->parent << 32 | child->id << 1 | is_inlined;
+}
+
+// The child of its parent that is the same as `wanted`, or REC_NONE. *out_count: of its siblings,
+// or FEW_CHILDREN + 1 if there are more of them, which then are in the map.
+static uint32_t
+find_child(struct builder *builder, const struct call_tree_node *wanted, int *out_count)
+{
+    const struct call_tree_node *nodes = builder->tree.nodes.items;
+    uint64_t key = key_of_child(builder, wanted);
+    uint32_t child = wanted->next_sibling;
+    for (*out_count = 0; child != REC_NONE; child = nodes[child].next_sibling) {
+        if (key_of_child(builder, &nodes[child]) == key) {
+            return child;
+        }
+        if (++*out_count > FEW_CHILDREN) {
+            const uint32_t *known = map_u64_find(&builder->children, key);
+            return known != NULL ? *known : REC_NONE;
+        }
+    }
+    return REC_NONE;
+}
+
+// Adds a child to a parent that had `count` of them, as find_child says.
+static MUST_USE enum err
+add_child(struct builder *builder, const struct call_tree_node *child, int count)
+{
+    struct call_tree_node_vec *nodes = &builder->tree.nodes;
+    uint32_t at = (uint32_t)nodes->len;
+    nodes->items[child->parent].first_child = at;
+    TRY(call_tree_node_vec_push(nodes, *child));
+    // The others are in the map already, or come into it with the first one that is too many.
+    int missing = count > FEW_CHILDREN ? 1 : count == FEW_CHILDREN ? count + 1 : 0;
+    for (; missing > 0; missing--) {
+        const struct call_tree_node *node = &nodes->items[at];
+        TRY(map_u64_put(&builder->children, key_of_child(builder, node), at));
+        at = node->next_sibling;
+    }
+    return ERR_OK;
+}
+
 // Steps from *at to its child for the location, which is made if it is new.
 static MUST_USE enum err
 descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inlined, uint32_t *at)
 {
     bool by_location = builder->key == CALL_TREE_BY_LOCATION;
-    uint32_t id =
-        by_location ? location : builder->profile->code.locations.items[location].function;
-    if (id >= UINT32_MAX / 2 || builder->tree.nodes.len >= UINT32_MAX) {
+    const struct call_tree_node *parent = &builder->tree.nodes.items[*at];
+    struct call_tree_node node = {
+        .parent = *at,
+        .first_child = REC_NONE,
+        .next_sibling = parent->first_child,
+        .id = by_location ? location : builder->profile->code.locations.items[location].function,
+        .location = location,
+        .frame = frame,
+        .depth = parent->depth + 1,
+        .is_inlined = is_inlined};
+    if (node.id >= UINT32_MAX / 2 || builder->tree.nodes.len >= UINT32_MAX) {
         return ERR_LIMIT;
     }
-    uint64_t key = (uint64_t)*at << 32 | id << 1 | (by_location && is_inlined);
-    const uint32_t *known = map_u64_find(&builder->children, key);
-    if (known != NULL) {
-        *at = *known;
+    int count;
+    uint32_t known = find_child(builder, &node, &count);
+    if (known != REC_NONE) {
+        *at = known;
         return ERR_OK;
     }
-    struct call_tree_node_vec *nodes = &builder->tree.nodes;
-    uint32_t child = (uint32_t)nodes->len;
-    TRY(map_u64_put(&builder->children, key, child));
-    struct call_tree_node node = {.parent = *at,
-                                  .first_child = REC_NONE,
-                                  .next_sibling = nodes->items[*at].first_child,
-                                  .id = id,
-                                  .location = location,
-                                  .frame = frame,
-                                  .depth = nodes->items[*at].depth + 1,
-                                  .is_inlined = is_inlined};
-    TRY(call_tree_node_vec_push(nodes, node));
-    nodes->items[*at].first_child = child;
-    *at = child;
-    return ERR_OK;
+    *at = (uint32_t)builder->tree.nodes.len;
+    return add_child(builder, &node, count);
 }
 
 // Steps over all locations of a frame, from the real function to the innermost or the reverse.
