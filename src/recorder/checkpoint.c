@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    COST_DIVISOR = 50, // a checkpoint may take this part of its interval
+    COST_DIVISOR = 50, // this part of an interval a checkpoint may take of a processor
+    TIME_DIVISOR = 4,  // and this part in all, with a copy of the recorder in memory
     WRITER_NICE = 10,
+    US_PER_MS = 1000,
 };
 
 enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64_t interval_ms)
@@ -84,15 +87,30 @@ void checkpoint_start(struct checkpoint *checkpoint,
     } // else: no process to be had; the next interval tries again
 }
 
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+uint64_t checkpoint_interval(uint64_t asked_ms, uint64_t processor_ms, uint64_t took_ms)
+{
+    return larger(asked_ms, larger(processor_ms * COST_DIVISOR, took_ms * TIME_DIVISOR));
+}
+
+static uint64_t milliseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_usec / US_PER_MS;
+}
+
 static enum checkpoint_event
-writer_ended(struct checkpoint *checkpoint, int status, uint64_t now_ms)
+writer_ended(struct checkpoint *checkpoint, int status, const struct rusage *usage, uint64_t now_ms)
 {
     checkpoint->writer = 0;
     checkpoint->ended_count = checkpoint->begun_count;
-    const uint64_t took_ms = now_ms - checkpoint->started_ms;
-    const uint64_t cheap_ms = took_ms * COST_DIVISOR;
+    checkpoint->processor_ms = milliseconds(usage->ru_utime) + milliseconds(usage->ru_stime);
     if (checkpoint->asked_ms > 0) {
-        checkpoint->interval_ms = cheap_ms > checkpoint->asked_ms ? cheap_ms : checkpoint->asked_ms;
+        checkpoint->interval_ms = checkpoint_interval(
+            checkpoint->asked_ms, checkpoint->processor_ms, now_ms - checkpoint->started_ms);
     }
     const bool had_failed = checkpoint->has_failed;
     checkpoint->has_failed = !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
@@ -110,10 +128,11 @@ writer_ended(struct checkpoint *checkpoint, int status, uint64_t now_ms)
 static enum checkpoint_event wait_for(struct checkpoint *checkpoint, int options, uint64_t now_ms)
 {
     int status = 0;
-    if (checkpoint->writer == 0 || waitpid(checkpoint->writer, &status, options) <= 0) {
+    struct rusage usage = {0};
+    if (checkpoint->writer == 0 || wait4(checkpoint->writer, &status, options, &usage) <= 0) {
         return CHECKPOINT_NOTHING;
     }
-    return writer_ended(checkpoint, status, now_ms);
+    return writer_ended(checkpoint, status, &usage, now_ms);
 }
 
 enum checkpoint_event checkpoint_poll(struct checkpoint *checkpoint, uint64_t now_ms)

@@ -5,15 +5,15 @@
 // it finds a consistent state, even if everything was killed. It is written by a forked copy of the
 // recorder, which has the book as it was at that moment, while the recorder itself goes on with the
 // lanes: recorded threads do not wait for a disk.
-// Cost: the interval grows so that a checkpoint's work stays below 2 % of the time. So that a file
-// can say truly when it will be replaced, the interval is fixed when its writing begins; how long
-// that took counts for the next one. Hence what is found is at most two intervals old, of those
-// that it states: one until the next checkpoint begins, and what that one takes, if it takes no
-// longer than an interval (a disk that stalls).
-// Death of the recorder: the copy dies with it, in the middle of whatever it writes, and leaves
-// nothing behind; the last whole checkpoint stays.
-// Failure (disk full): said once, the last good file stays, the next interval tries again.
-// Context: H, the recorder's main thread.
+// Cost: the interval grows so that a checkpoint's work stays below 2 % of a processor's time, and
+// so that there is a copy for a quarter of the time at most: on a busy machine or a slow disk, it
+// takes long and costs little. So that a file can say truly when it will be replaced, the interval
+// is fixed when its writing begins; how long that took counts for the next one. Hence what is found
+// is at most two intervals old, of those that it states: one until the next checkpoint begins, and
+// what that one takes, if it takes no longer than an interval (a disk that stalls). Death of the
+// recorder: the copy dies with it, in the middle of whatever it writes, and leaves nothing behind;
+// the last whole checkpoint stays. Failure (disk full): said once, the last good file stays, the
+// next interval tries again. Context: H, the recorder's main thread.
 #pragma once
 
 #include <stdbool.h>
@@ -28,6 +28,7 @@ struct checkpoint {
     uint64_t interval_ms; // from the next checkpoint to the one after it
     uint64_t next_ms;
     uint64_t started_ms;
+    uint64_t processor_ms;   // that the latest one took
     pid_t writer;            // 0: none under way
     struct err_info *report; // owned, shared with the writer: what went wrong
     uint64_t written_count;
@@ -70,6 +71,9 @@ void checkpoint_start(struct checkpoint *checkpoint,
 
 // Looks whether the writer is done. After CHECKPOINT_FAILED, checkpoint->report says why.
 enum checkpoint_event checkpoint_poll(struct checkpoint *checkpoint, uint64_t now_ms);
+
+// How long after one checkpoint's beginning the next may begin, if the one before it took so much.
+uint64_t checkpoint_interval(uint64_t asked_ms, uint64_t processor_ms, uint64_t took_ms);
 
 // As checkpoint_poll, but waits.
 enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t now_ms);

@@ -115,33 +115,46 @@ static void failure_is_told_once_and_so_is_recovery(void **state)
     assert_int_equal(f->checkpoint.written_count, 2);
 }
 
-static void slow_writing_makes_checkpoints_rarer(void **state)
+static void what_writing_costs_makes_checkpoints_rarer(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t processor_ms;
+        uint64_t took_ms;
+        uint64_t interval_ms;
+    } cases[] = {
+        {0, 0, 100},        // as asked
+        {2, 25, 100},       // just so
+        {40, 40, 2000},     // 2 % of the time
+        {40, 900, 3600},    // it had to wait: a quarter of the time
+        {1, 60000, 240000}, // a disk that stalls
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(checkpoint_interval(100, cases[i].processor_ms, cases[i].took_ms),
+                         cases[i].interval_ms);
+    }
+}
+
+// The interval that a checkpoint states is the one that was known when it began.
+static void slow_writing_counts_for_the_next_checkpoint(void **state)
 {
     struct fixture *f = *state;
     make_folder(f);
-    // Each row: when a checkpoint begins, how long it takes, and the interval that it may state.
-    static const struct {
-        uint64_t begins_ms;
-        uint64_t takes_ms;
-        uint64_t interval_ms;
-    } cases[] = {
-        {1000, 40, 100},  // as asked: nobody knew
-        {1100, 1, 2000},  // 2 % of the time from now on
-        {3100, 4, 100},   // quick again
-        {3200, 800, 200}, // takes longer than the interval that it states,
-        {4000, 0, 40000}, // so the next one begins at once,
-        {44000, 0, 100},  // and the one after it much later
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const uint64_t begins_ms = cases[i].begins_ms;
-        assert_int_equal(f->checkpoint.interval_ms, cases[i].interval_ms);
+    static const uint64_t takes_ms[] = {40, 1000000, 0, 70, 0};
+    uint64_t begins_ms = 1000;
+    uint64_t interval_ms = 100; // as asked: nobody knew
+    for (size_t i = 0; i < ARRAY_LEN(takes_ms); i++) {
+        assert_int_equal(f->checkpoint.interval_ms, interval_ms);
         assert_true(checkpoint_is_due(&f->checkpoint, begins_ms));
-        assert_true(i == 0 || cases[i - 1].takes_ms > 100 ||
-                    !checkpoint_is_due(&f->checkpoint, begins_ms - 1));
         start(f, begins_ms);
         assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX)); // one at a time
-        assert_int_equal(checkpoint_finish(&f->checkpoint, begins_ms + cases[i].takes_ms),
-                         CHECKPOINT_WRITTEN);
+        const uint64_t ended_ms = begins_ms + takes_ms[i];
+        assert_int_equal(checkpoint_finish(&f->checkpoint, ended_ms), CHECKPOINT_WRITTEN);
+        const uint64_t due_ms = begins_ms + interval_ms;
+        assert_int_equal(checkpoint_is_due(&f->checkpoint, ended_ms), ended_ms >= due_ms);
+        assert_true(ended_ms >= due_ms || !checkpoint_is_due(&f->checkpoint, due_ms - 1));
+        begins_ms = ended_ms > due_ms ? ended_ms : due_ms;
+        interval_ms = checkpoint_interval(100, f->checkpoint.processor_ms, takes_ms[i]);
     }
 }
 
@@ -213,7 +226,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_checkpoint_is_a_whole_recording, set_up, tear_down),
         cmocka_unit_test_setup_teardown(failure_is_told_once_and_so_is_recovery, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(slow_writing_makes_checkpoints_rarer, set_up, tear_down),
+        cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
+        cmocka_unit_test_setup_teardown(slow_writing_counts_for_the_next_checkpoint, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(an_interval_of_0_means_never, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_output_that_cannot_be_is_refused_before, set_up,
                                         tear_down),
