@@ -10,6 +10,32 @@
 #include "profile/marks.h"
 #include "profile/sampling.h"
 
+// Takes about as long as all the rest, so only where leaks are the question.
+static MUST_USE enum err build_growth(struct report *report)
+{
+    const struct report_options *options = report->options;
+    const bool is_by_bytes = options->sort == COST_LEAKED_BYTES;
+    if ((!is_by_bytes && options->sort != COST_LEAKED_ALLOCATIONS) || options->filter.has_range ||
+        !growth_is_known(&report->profile->recording)) {
+        return ERR_OK;
+    }
+    const bool is_limited = is_by_bytes && options->site_limit != 0;
+    return growth_build(&report->selection, ROW_GROUPS_BY_SITE,
+                        is_limited ? options->site_limit : SIZE_MAX, &report->growth);
+}
+
+const struct growth_entry *report_growth(const struct report *report, uint32_t site)
+{
+    const struct growth_entry_vec *entries = &report->growth.entries;
+    for (size_t i = 0; i < entries->len; i++) {
+        const struct growth_entry *entry = &entries->items[i];
+        if (entry->group == site) { // groups are in the order of sites
+            return entry->class != GROWTH_UNKNOWN ? entry : NULL;
+        }
+    }
+    return NULL;
+}
+
 enum err report_build(const struct profile *profile,
                       const struct report_options *options,
                       struct report *out,
@@ -25,6 +51,9 @@ enum err report_build(const struct profile *profile,
     }
     if (problem == ERR_OK) {
         problem = ledger_build(profile, options->filter.pid, &report.ledger);
+    }
+    if (problem == ERR_OK) {
+        problem = build_growth(&report);
     }
     if (problem == ERR_OK && options->views != 0 && options->comparison == NULL) {
         problem = code_union_build(profile, NULL, &report.alone);
@@ -47,6 +76,7 @@ void report_release(struct report *report)
     call_sites_release(&report->sites);
     code_union_release(&report->alone);
     ledger_release(&report->ledger);
+    growth_release(&report->growth);
 }
 
 size_t report_sections(const struct report *report, const enum cost **out)

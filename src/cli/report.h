@@ -15,6 +15,7 @@
 #include "profile/code_union.h"
 #include "profile/cost_groups.h"
 #include "profile/filter.h"
+#include "profile/growth.h"
 #include "profile/ledger.h"
 #include "profile/profile.h"
 #include "profile/summary.h"
@@ -59,6 +60,7 @@ struct report {
     struct code_union alone;              // owned; of this recording, if a view needs it
     const struct code_union *code;        // `alone`, or the comparison's
     struct ledger ledger;                 // owned; of the process, if one was asked for
+    struct growth growth;                 // owned; by call site, if leaks alone were asked for
 };
 
 enum err report_build(const struct profile *profile,
@@ -69,6 +71,9 @@ void report_release(struct report *report);
 
 // The costs by which to list call sites, in order; returns how many.
 size_t report_sections(const struct report *report, const enum cost **out);
+
+// How what is alive of a call site grew; NULL if that was not asked for or cannot be told.
+const struct growth_entry *report_growth(const struct report *report, uint32_t site);
 
 // Writes the report. ERR_NO_MEMORY; an error of the stream is left in it, and JSON also says
 // ERR_IO.

@@ -72,17 +72,28 @@ static void show_progress(const struct report *report, uint64_t stacks)
     }
 }
 
-static MUST_USE enum err write_site(struct json_writer *w,
-                                    const struct report *report,
-                                    const struct call_site *site,
-                                    enum cost cost)
+static void write_growth(struct json_writer *w, const struct growth_entry *growth)
 {
+    json_key_string(w, "growth", growth != NULL ? growth_class_name(growth->class) : NULL);
+    json_key(w, "slope_bytes_per_s");
+    if (growth != NULL) {
+        json_double(w, growth->slope_bytes_per_s);
+    } else {
+        json_null(w);
+    }
+}
+
+static MUST_USE enum err
+write_site(struct json_writer *w, const struct report *report, uint32_t id, enum cost cost)
+{
+    const struct call_site *site = &report->sites.sites.items[id];
     CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
     TRY(call_sites_ranked_stacks(&report->sites, site, cost, &stacks));
     json_begin_object(w);
     report_json_location(w, report->profile, site->location);
     json_key_bool(w, "inlined", site->is_inlined);
     report_write_costs(w, "costs", &site->costs);
+    write_growth(w, report_growth(report, id));
     const uint32_t limit = report->options->stack_limit;
     const size_t shown = limit == 0 || limit > stacks.len ? stacks.len : limit;
     json_key_u64(w, "stack_count", stacks.len);
@@ -107,7 +118,7 @@ write_section(struct json_writer *w, const struct report *report, enum cost cost
     json_begin_array(w);
     uint32_t limit = report->options->site_limit;
     for (size_t i = 0; i < ids.len && (limit == 0 || i < limit); i++) {
-        TRY(write_site(w, report, &report->sites.sites.items[ids.items[i]], cost));
+        TRY(write_site(w, report, ids.items[i], cost));
     }
     json_end_array(w);
     return ERR_OK;

@@ -134,6 +134,28 @@ static void print_site_place(const struct report *report,
     (void)fprintf(out, "\n");
 }
 
+// "still growing, by 1.20 MiB a second".
+static void print_site_growth(const struct report *report, FILE *out, uint32_t site)
+{
+    static const char *const phrases[GROWTH_COUNT] = {
+        [GROWTH_UNKNOWN] = "",
+        [GROWTH_GROWING] = "still growing",
+        [GROWTH_START_UP] = "not growing since the first quarter of the run",
+        [GROWTH_LATE] = "nothing before the last quarter of the run",
+        [GROWTH_STEADY] = "not growing at the end",
+    };
+    const struct growth_entry *growth = report_growth(report, site);
+    if (growth == NULL) {
+        return;
+    }
+    (void)fprintf(out, "%*s%s", SITE_INDENT, "", phrases[growth->class]);
+    if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
+        (void)fprintf(out, ", by %s a second",
+                      format_bytes((uint64_t)growth->slope_bytes_per_s).text);
+    }
+    (void)fprintf(out, "\n");
+}
+
 // What was left out: "and 12 more call sites: 1.2 MiB, 3.1%".
 static void print_remaining(
     const struct report *report, FILE *out, const struct u32_vec *ids, size_t shown, enum cost cost)
@@ -182,6 +204,7 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
         (void)fprintf(out, "\n");
         print_site_head(report, out, site, cost, i + 1);
         print_site_place(report, out, site, cost);
+        print_site_growth(report, out, ids.items[i]);
         TRY(print_stacks(report, out, site, cost));
     }
     if (ids.len > shown) {

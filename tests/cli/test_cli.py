@@ -264,6 +264,39 @@ def test_a_recording_without_allocations_says_why(draw, drawing, why, view):
         assert title not in text
 
 
+def curves():
+    """Four call sites over eight slices of 100 ms: what is alive of each grows in another way."""
+    yield "process app\nthread main\n"
+    yield "app!main;app!leak(a.c:1) 8 80 0 0 0 0 8 80 80\n"
+    yield from (f"@{i} 1 10 0 0 0\ncohort {i} - 1 10\n" for i in range(8))
+    yield "app!main;app!table(a.c:2) 1 70 0 0 0 0 1 70 70\n@0 1 70 0 0 0\ncohort 0 - 1 70\n"
+    # Each block is freed in the slice after its own.
+    yield "app!main;app!cache(a.c:3) 8 480 7 420 0 0 1 60 60\n"
+    yield from (f"@{i} 1 60 {int(i > 0)} {60 * (i > 0)} 0\n" for i in range(8))
+    yield from (f"cohort {i} {i + 1 if i < 7 else '-'} 1 60\n" for i in range(8))
+    yield "app!main;app!late(a.c:4) 1 50 0 0 0 0 1 50 50\n@7 1 50 0 0 0\ncohort 7 - 1 50\n"
+
+
+def test_leaks_are_told_from_what_only_fills_up(draw):
+    path = draw("".join(curves()))
+    lines = text_of("--sort", "leaked", path).splitlines()
+    said = {re.split(" +", line)[-1]: lines[i + 2].strip()
+            for i, line in enumerate(lines) if re.match(r" +\d\. ", line)}
+    assert said == {"leak": "still growing, by 100 B a second",
+                    "table": "not growing since the first quarter of the run",
+                    "cache": "not growing at the end",
+                    "late": "nothing before the last quarter of the run"}
+    for sort in ("leaked", "leaked-blocks"):
+        sites = json_of("--sort", sort, path)["top"][sort]
+        assert {site["function"]: site["growth"] for site in sites} == {
+            "leak": "growing", "table": "start_up", "cache": "steady", "late": "late"}
+    assert {site["function"]: site["slope_bytes_per_s"] for site in sites if site["growth"] in
+            ("growing", "start_up", "steady")} == {"leak": 100, "table": 0, "cache": 0}
+    for options in ((), ("--sort", "peak"), ("--sort", "leaked", "--time", "100ms..300ms")):
+        assert {site["growth"] for section in json_of(*options, path)["top"].values()
+                for site in section} == {None}
+
+
 def test_inlined_frames_are_marked(server):
     text = text_of("--filter-function", "push", server)
     assert re.search(r"operator new\(unsigned long\) \(inlined\) +new\.h:1 \[server\]", text)
