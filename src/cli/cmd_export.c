@@ -164,9 +164,8 @@ static MUST_USE enum err choose_output(const struct export_fields *fields,
         return strbuf_result(out);
     }
     strbuf_append_text(out, screen_basename(input));
-    size_t suffix_len = sizeof(suffix) - 1;
-    if (out->len > suffix_len && strcmp(out->data + out->len - suffix_len, suffix) == 0) {
-        strbuf_truncate(out, out->len - suffix_len);
+    if (screen_ends_with(strbuf_text(out), suffix)) {
+        strbuf_truncate(out, out->len - (sizeof(suffix) - 1));
     }
     strbuf_append_text(out, exporter->file_suffix);
     return strbuf_result(out);
@@ -195,6 +194,18 @@ static MUST_USE enum err write_view(const struct exporter *exporter,
                                         : "not enough memory for the export");
 }
 
+// Whoever has found out that the reader goes by the name has lost some minutes.
+static void remark_on_name(const struct exporter *exporter, const char *path)
+{
+    struct stat status;
+    if (exporter->name_ending != NULL && !screen_ends_with(path, exporter->name_ending) &&
+        stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
+        (void)fprintf(stderr,
+                      "cairn: %s: its readers go by the name of a file, which must end in %s\n",
+                      exporter->name, exporter->name_ending);
+    }
+}
+
 static MUST_USE enum err write_to_file(const struct exporter *exporter,
                                        const struct export_view *view,
                                        const char *path,
@@ -204,6 +215,7 @@ static MUST_USE enum err write_to_file(const struct exporter *exporter,
     TRY(replacement_begin(&file, path, info));
     TRY(write_view(exporter, view, file.stream, info));
     TRY(replacement_commit(&file, false, info));
+    remark_on_name(exporter, path);
     // Only a remark, and only where somebody wonders.
     if (isatty(STDERR_FILENO) == 1) {
         (void)fprintf(stderr, "cairn: wrote %s\n", path);

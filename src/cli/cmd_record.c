@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "cli/command.h"
 #include "cli/record_run.h"
+#include "cli/screen_text.h"
 #include "host/file.h"
 
 struct record_fields {
@@ -141,20 +142,13 @@ static const struct option_spec specs[] = {
      .help = "AddressSanitizer replaces malloc itself; record a build without it"},
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t text_len = strlen(text);
-    size_t end_len = strlen(end);
-    return text_len >= end_len && strcmp(text + text_len - end_len, end) == 0;
-}
-
 // `cairn FILE` opens a file that is a recording, ours or heaptrack's by its name, and no program.
 static bool is_recording(const char *path)
 {
     struct stat status;
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
-    return (ends_with(name, ".cairn") || strncmp(name, "heaptrack.", 10) == 0) &&
+    return (screen_ends_with(name, ".cairn") || strncmp(name, "heaptrack.", 10) == 0) &&
            stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) != 0;
 }
 

@@ -4,6 +4,8 @@
 //          64 B to      127 B     10,000  50.0%     640 KiB  ##########
 //
 // In text a line is a power of two, in JSON each of the recording's buckets.
+#include <string.h>
+
 #include "base/compiler.h"
 #include "cli/report_lines.h"
 #include "cli/report_views.h"
@@ -62,8 +64,11 @@ static void print_line(const struct report *report,
     size_t width = report_width(report) > LINE_COLUMNS ? report_width(report) - LINE_COLUMNS : 1;
     width = width < BAR_COLUMNS_MAX ? width : BAR_COLUMNS_MAX;
     int len = most > 0 ? (int)((unsigned __int128)line->amount.count * width / most) : 0;
-    (void)fprintf(out, "  %10s to %9s %s%13s %6s%s  %10s  %.*s\n", format_value(of, line->low).text,
-                  format_value(of, line->high).text, report_paint(report, PAINT_COST),
+    const struct human low = format_value(of, line->low);
+    const struct human high = format_value(of, line->high);
+    bool is_one = strcmp(low.text, high.text) == 0; // value, or none that can be told from it
+    (void)fprintf(out, "  %10s %2s %9s %s%13s %6s%s  %10s  %.*s\n", is_one ? "" : low.text,
+                  is_one ? "" : "to", high.text, report_paint(report, PAINT_COST),
                   format_count(line->amount.count).text,
                   format_percent(line->amount.count, all).text, report_unpaint(report),
                   format_bytes(line->amount.bytes).text,

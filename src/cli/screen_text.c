@@ -198,3 +198,10 @@ void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t c
     }
     (void)fputs(at > 0 ? "\n" : "", out);
 }
+
+bool screen_ends_with(const char *text, const char *end)
+{
+    size_t text_len = strlen(text);
+    size_t end_len = strlen(end);
+    return text_len >= end_len && strcmp(text + text_len - end_len, end) == 0;
+}

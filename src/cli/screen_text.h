@@ -36,3 +36,5 @@ void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t c
 
 // The part of a path after its last slash.
 const char *screen_basename(const char *path);
+
+bool screen_ends_with(const char *text, const char *end);

@@ -450,6 +450,7 @@ static enum err write_heaptrack(const struct export_view *view, FILE *out)
 const struct exporter exporter_heaptrack = {
     .name = "heaptrack",
     .file_suffix = ".heaptrack.gz",
+    .name_ending = ".gz",
     .help = "for heaptrack_print and heaptrack_gui: all their costs, by stack",
     .is_binary = true,
     .needs = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES | 1U << COST_PEAK_BYTES |

@@ -60,6 +60,7 @@ enum export_uses {
 struct exporter {
     const char *name;
     const char *file_suffix; // with its dot
+    const char *name_ending; // by which its readers tell what is in a file; NULL: they look inside
     const char *help;        // one line: what reads it, and what is in it
     bool is_binary;          // not for terminals
     uint32_t uses;           // enum export_uses

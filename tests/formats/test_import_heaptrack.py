@@ -393,9 +393,16 @@ def numbers_begin_in_order(content):
 def test_the_export_counts_as_heaptrack_does(content, recorded, python, own, tmp_path):
     assert numbers_begin_in_order(content)
     for place, path in enumerate((recorded, python, own)):
-        done = cairn("export", "--to", "heaptrack", "-o", tmp_path / str(place), path)
-        assert done.returncode == 0, done.stderr
-        assert numbers_begin_in_order(unpack(tmp_path / str(place)))
+        done = cairn("export", "--to", "heaptrack", "-o", tmp_path / f"{place}.gz", path)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert numbers_begin_in_order(unpack(tmp_path / f"{place}.gz"))
+
+
+def test_a_name_that_heaptrack_does_not_open_is_remarked_on(recorded, tmp_path):
+    """heaptrack_print takes whatever does not end in .gz or .zst for text."""
+    done = cairn("export", "--to", "heaptrack", "-o", tmp_path / "out.heaptrack", recorded)
+    assert done.returncode == 0 and done.stderr.count(b"\n") == 1 and b"must end in .gz" in done.stderr
+    assert (tmp_path / "out.heaptrack").read_bytes()[:2] == b"\x1f\x8b"
 
 
 # stack, size and moments of each block of a single thread: a number is a block's, "+" or "-" before it
