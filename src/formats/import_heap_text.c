@@ -238,8 +238,14 @@ static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
         return ERR_OK;
     }
     size_t len = line.len - (size_t)(path - line.data);
-    return mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range,
-                            offset);
+    TRY(mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range,
+                         offset));
+    struct recording_builder *b = h->import->b;
+    if (h->files.items.len == 1) { // the lowest: Linux puts the program there
+        b->modules.items[0].is_executable = 1;
+        b->meta.program = b->modules.items[0].path;
+    }
+    return ERR_OK;
 }
 
 static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)

@@ -124,6 +124,7 @@ def test_heap_profiles_say_the_same(files, name):
     assert {"peak_bytes", "temporary", "own_peak_bytes"} <= set(found["run"]["unknown"])
     assert {"main", "churn(int)"} <= functions_of(found, "allocations")
     assert found["totals"]["threads"] == (2 if name == "jemalloc" else 1)
+    assert found["run"]["program"] == str(FOREIGN_PROGRAM)
 
 
 def test_samples_are_scaled_and_called_estimates(files):

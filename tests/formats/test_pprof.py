@@ -197,6 +197,20 @@ def test_stacks_are_what_go_says(files, name, place, cost, tmp_path):
         {";".join(stack).replace(";;", ";"): value for stack, value in expected.items()}
 
 
+def test_go_reads_what_we_make_of_jemalloc_s_text(tmp_path):
+    """Which Go's tool does not read itself: 'unrecognized profile format'."""
+    options = f"prof:true,prof_final:true,prof_accum:true,lg_prof_sample:0,prof_prefix:{tmp_path}/jemalloc"
+    run_tool(FOREIGN_PROGRAM, folder=tmp_path, env={
+        **os.environ, "LD_PRELOAD": f"{LIBRARIES}/libjemalloc.so.2", "MALLOC_CONF": options})
+    text = only_match(tmp_path, "jemalloc*.heap")
+    sums = re.search(r"t\*: (\d+): (\d+) \[(\d+): (\d+)\]", text.read_text())
+    path = tmp_path / "profile.pb.gz"
+    path.write_bytes(export(text, "pprof", "--no-builtin-suppressions"))
+    raw = Raw(tmp_path, path)
+    assert [raw.sums[name] for name in TYPES] == [int(sums[place]) for place in (3, 4, 1, 2)]
+    assert any("keep_forever(unsigned long)" in stack for stack in raw.stacks)
+
+
 def test_a_go_program_s_functions(files):
     expected = {"main.keep", "main.deep", "main.main", "runtime.main"}
     assert expected <= {name for stack in stacks_of(files["go"], "leaked") for name in stack}
