@@ -8,55 +8,94 @@ enum {
     SHORT_BYTES = 16 << 10, // less is packed sooner than a worker is awake
 };
 
-// The payload as it is to be stored: zstd if that is smaller.
-static enum err
-store(const struct chunk_packer *packer, struct ZSTD_CCtx_s *zstd, struct packed_chunk *chunk)
+static enum err no_memory(struct packed_chunk *chunk, size_t bytes)
 {
-    const struct bytes raw = strbuf_bytes(&chunk->raw);
-    const size_t bound = ZSTD_compressBound(raw.len);
-    strbuf_clear(&chunk->stored);
-    if (!strbuf_reserve(&chunk->stored, CHUNK_HEAD_BYTES + bound)) {
-        return err_set(&chunk->info, ERR_NO_MEMORY, "no memory for a chunk of %zu bytes", raw.len);
+    return err_set(&chunk->info, ERR_NO_MEMORY, "no memory for a chunk of %zu bytes", bytes);
+}
+
+// The payload, and where it lies.
+static enum err
+take_payload(struct packer_bench *bench, struct packed_chunk *chunk, struct bytes *out)
+{
+    if (chunk->group.table == NULL) {
+        *out = strbuf_bytes(&chunk->raw);
+        return ERR_OK;
     }
-    chunk->stored.len = CHUNK_HEAD_BYTES;
-    chunk->head.flags = 0;
-    if (!packer->is_plain) {
-        char *payload = chunk->stored.data + CHUNK_HEAD_BYTES;
-        const size_t packed = ZSTD_compress2(zstd, payload, bound, raw.data, raw.len);
-        if (ZSTD_isError(packed)) {
-            return err_set(&chunk->info, ERR_NO_MEMORY, "cannot compress: %s",
-                           ZSTD_getErrorName(packed));
-        }
-        if (packed < raw.len) {
-            chunk->head.flags = CHUNK_ZSTD;
-            chunk->stored.len += packed;
-            return ERR_OK;
-        }
+    if (group_encode(&bench->encoder, &chunk->group, &bench->raw) != ERR_OK) {
+        return err_set(&chunk->info, ERR_NO_MEMORY, "no memory for a group of %zu entries",
+                       chunk->group.count);
     }
-    strbuf_append(&chunk->stored, raw.data, raw.len); // there is room
+    *out = strbuf_bytes(&bench->raw);
     return ERR_OK;
 }
 
-static void
-pack(const struct chunk_packer *packer, struct ZSTD_CCtx_s *zstd, struct packed_chunk *chunk)
+// Makes *payload what is to be stored, if that is smaller.
+static enum err
+compress(struct packer_bench *bench, struct packed_chunk *chunk, struct bytes *payload)
 {
-    if (store(packer, zstd, chunk) != ERR_OK) {
+    const size_t bound = ZSTD_compressBound(payload->len);
+    strbuf_clear(&bench->packed);
+    if (bench->zstd == NULL || !strbuf_reserve(&bench->packed, bound)) {
+        return no_memory(chunk, payload->len);
+    }
+    const size_t packed =
+        ZSTD_compress2(bench->zstd, bench->packed.data, bound, payload->data, payload->len);
+    if (ZSTD_isError(packed)) {
+        return err_set(&chunk->info, ERR_NO_MEMORY, "cannot compress: %s",
+                       ZSTD_getErrorName(packed));
+    }
+    if (packed < payload->len) {
+        chunk->head.flags = CHUNK_ZSTD;
+        *payload = (struct bytes){(const uint8_t *)bench->packed.data, packed};
+    }
+    return ERR_OK;
+}
+
+// Makes head and payload in chunk->stored.
+static enum err
+store(const struct chunk_packer *packer, struct packer_bench *bench, struct packed_chunk *chunk)
+{
+    static const uint8_t room[CHUNK_HEAD_BYTES];
+    struct bytes payload = {0};
+    TRY(take_payload(bench, chunk, &payload));
+    chunk->head.raw_bytes = payload.len;
+    chunk->head.flags = 0;
+    if (!packer->is_plain) {
+        TRY(compress(bench, chunk, &payload));
+    }
+    strbuf_clear(&chunk->stored);
+    strbuf_append(&chunk->stored, room, sizeof(room));
+    strbuf_append(&chunk->stored, payload.data, payload.len);
+    return chunk->stored.failed ? no_memory(chunk, payload.len) : ERR_OK;
+}
+
+static void
+pack(const struct chunk_packer *packer, struct packer_bench *bench, struct packed_chunk *chunk)
+{
+    if (store(packer, bench, chunk) != ERR_OK) {
         return;
     }
     uint8_t *bytes = (uint8_t *)chunk->stored.data;
-    chunk->head.raw_bytes = chunk->raw.len;
     chunk->head.stored_bytes = chunk->stored.len - CHUNK_HEAD_BYTES;
     chunk->head.payload_hash = chunk_hash(bytes + CHUNK_HEAD_BYTES, chunk->head.stored_bytes);
     chunk_head_put(&chunk->head, bytes);
 }
 
-static struct ZSTD_CCtx_s *new_zstd(int level)
+// Without memory for zstd, chunks that need it say so.
+static void bench_init(struct packer_bench *bench, int level)
 {
-    struct ZSTD_CCtx_s *zstd = ZSTD_createCCtx();
-    if (zstd != NULL) {
-        (void)ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, level); // clamped by zstd
+    *bench = (struct packer_bench){.zstd = ZSTD_createCCtx()};
+    if (bench->zstd != NULL) {
+        (void)ZSTD_CCtx_setParameter(bench->zstd, ZSTD_c_compressionLevel, level); // clamped
     }
-    return zstd;
+}
+
+static void bench_release(struct packer_bench *bench)
+{
+    (void)ZSTD_freeCCtx(bench->zstd); // accepts NULL
+    group_encoder_release(&bench->encoder);
+    strbuf_release(&bench->raw);
+    strbuf_release(&bench->packed);
 }
 
 // The oldest chunk that waits for a worker; NULL if there is none. The lock is held.
@@ -74,7 +113,8 @@ static struct packed_chunk *oldest_submitted(struct chunk_packer *packer)
 static void *work(void *context)
 {
     struct chunk_packer *packer = context;
-    struct ZSTD_CCtx_s *zstd = new_zstd(packer->level);
+    struct packer_bench bench;
+    bench_init(&bench, packer->level);
     // Locks of our own, used as they should be, cannot fail.
     (void)pthread_mutex_lock(&packer->lock);
     while (!packer->is_ending) {
@@ -85,17 +125,13 @@ static void *work(void *context)
         }
         chunk->state = PACKER_TAKEN;
         (void)pthread_mutex_unlock(&packer->lock);
-        if (zstd != NULL) {
-            pack(packer, zstd, chunk);
-        } else {
-            (void)err_set(&chunk->info, ERR_NO_MEMORY, "no memory for zstd");
-        }
+        pack(packer, &bench, chunk);
         (void)pthread_mutex_lock(&packer->lock);
         chunk->state = PACKER_PACKED;
         (void)pthread_cond_signal(&packer->packed);
     }
     (void)pthread_mutex_unlock(&packer->lock);
-    (void)ZSTD_freeCCtx(zstd); // accepts NULL
+    bench_release(&bench);
     return NULL;
 }
 
@@ -107,8 +143,8 @@ chunk_packer_init(struct chunk_packer *packer, int level, bool is_plain, unsigne
                                     .lock = PTHREAD_MUTEX_INITIALIZER,
                                     .submitted = PTHREAD_COND_INITIALIZER,
                                     .packed = PTHREAD_COND_INITIALIZER};
-    packer->zstd = new_zstd(level);
-    if (packer->zstd == NULL) {
+    bench_init(&packer->bench, level);
+    if (packer->bench.zstd == NULL) {
         return ERR_NO_MEMORY;
     }
     packer->workers_wanted = worker_count < PACKER_WORKERS_MAX ? worker_count : PACKER_WORKERS_MAX;
@@ -136,34 +172,69 @@ void chunk_packer_release(struct chunk_packer *packer)
         (void)pthread_join(packer->workers[i], NULL);
     }
     for (unsigned i = 0; i < PACKER_JOBS; i++) {
+        strbuf_release(&packer->jobs[i].entries);
         strbuf_release(&packer->jobs[i].raw);
         strbuf_release(&packer->jobs[i].stored);
     }
-    (void)ZSTD_freeCCtx(packer->zstd); // accepts NULL
+    bench_release(&packer->bench);
     *packer = (struct chunk_packer){0};
+}
+
+unsigned chunk_packer_owning_count(const struct chunk_packer *packer)
+{
+    unsigned owning = 0;
+    for (unsigned i = 0; i < packer->count; i++) {
+        owning += packer->jobs[(packer->first + i) % PACKER_JOBS].entries.data != NULL;
+    }
+    return owning;
 }
 
 struct packed_chunk *chunk_packer_begin(struct chunk_packer *packer)
 {
     struct packed_chunk *chunk = packer->jobs + (packer->first + packer->count) % PACKER_JOBS;
     strbuf_clear(&chunk->raw);
+    chunk->group = (struct entry_group){0};
     chunk->info = (struct err_info){0};
     return chunk;
+}
+
+struct packed_chunk *chunk_packer_hold(struct chunk_packer *packer)
+{
+    struct packed_chunk *chunk = chunk_packer_begin(packer);
+    (void)pthread_mutex_lock(&packer->lock);
+    chunk->state = PACKER_HELD;
+    packer->count++;
+    (void)pthread_mutex_unlock(&packer->lock);
+    return chunk;
+}
+
+void chunk_packer_release_held(struct chunk_packer *packer, struct packed_chunk *chunk)
+{
+    pack(packer, &packer->bench, chunk);
+    (void)pthread_mutex_lock(&packer->lock);
+    chunk->state = PACKER_PACKED;
+    (void)pthread_mutex_unlock(&packer->lock);
+}
+
+static size_t given_bytes(const struct packed_chunk *chunk)
+{
+    return chunk->group.table != NULL ? chunk->group.count * chunk->group.table->column_count
+                                      : chunk->raw.len;
 }
 
 void chunk_packer_submit(struct chunk_packer *packer)
 {
     struct packed_chunk *chunk = packer->jobs + (packer->first + packer->count) % PACKER_JOBS;
-    packer->count++;
-    const bool is_short = chunk->raw.len < SHORT_BYTES;
+    const bool is_short = given_bytes(chunk) < SHORT_BYTES;
     if (!is_short) {
         begin_workers(packer);
     }
     const bool is_ours = is_short || packer->worker_count == 0;
     if (is_ours) {
-        pack(packer, packer->zstd, chunk);
+        pack(packer, &packer->bench, chunk);
     }
     (void)pthread_mutex_lock(&packer->lock);
+    packer->count++;
     chunk->state = is_ours ? PACKER_PACKED : PACKER_SUBMITTED;
     if (!is_ours) {
         (void)pthread_cond_signal(&packer->submitted);
@@ -187,6 +258,7 @@ const struct packed_chunk *chunk_packer_oldest(struct chunk_packer *packer)
 
 void chunk_packer_done(struct chunk_packer *packer)
 {
+    strbuf_release(&packer->jobs[packer->first].entries);
     (void)pthread_mutex_lock(&packer->lock);
     packer->jobs[packer->first].state = PACKER_FREE;
     packer->first = (packer->first + 1) % PACKER_JOBS;

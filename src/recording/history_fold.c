@@ -83,27 +83,67 @@ static bool is_implied(const struct history_fold *fold, const void *entry)
                          &implied);
 }
 
+// How many cells can do without their frees: if the cohorts say them, and if nothing does.
+struct free_forms {
+    size_t flowing;
+    size_t equal;
+};
+
 // The entries of a table that belong to one row.
 struct row_run {
     struct rec_cell first; // the largest of them
     size_t count;
+    struct free_forms forms; // of cells
+};
+
+// What is found in a table.
+struct fold_pass {
+    struct history_fold *fold;
+    enum rec_table_index index;
+    struct row_run run;
+    struct free_forms forms; // of all cells but those that lones say
 };
 
 // If the run is one entry that follows from its row, a lone says it.
-static void end_run(struct history_fold *fold, const struct row_run *run)
+static void end_run(struct fold_pass *pass)
 {
+    struct history_fold *fold = pass->fold;
+    const struct row_run *run = &pass->run;
+    if (run->count == 0) {
+        return;
+    }
     const uint32_t row = row_of(&run->first);
     const bool is_lone =
         run->count == 1 && history_propose(fold->table, &run->first, fold->recording->rows + row,
                                            row, fold->lones.items + row);
-    fold->counts[fold->table] += is_lone ? 0 : run->count;
+    if (!is_lone) {
+        fold->counts[fold->table] += run->count;
+        pass->forms.flowing += run->forms.flowing;
+        pass->forms.equal += run->forms.equal;
+    }
+    pass->run = (struct row_run){0};
+}
+
+static void add_to_run(struct fold_pass *pass, const void *entry)
+{
+    struct row_run *run = &pass->run;
+    if (run->count++ == 0) {
+        memcpy(&run->first, entry, rec_tables[pass->index].entry_bytes);
+    }
+    if (pass->index == REC_TABLE_CELLS) {
+        const struct rec_cell *cell = entry;
+        const uint64_t left = history_flow_at(&pass->fold->flow, cell).blocks;
+        run->forms.flowing += cell->frees + left == cell->allocations;
+        run->forms.equal += cell->frees == cell->allocations;
+    }
 }
 
 // Finds the lones of a table; sets *is_sound if its entries are in order and their rows are there.
-static enum err find_lones(struct history_fold *fold, enum rec_table_index index, bool *is_sound)
+static enum err find_lones(struct fold_pass *pass, bool *is_sound)
 {
+    struct history_fold *fold = pass->fold;
+    const enum rec_table_index index = pass->index;
     const size_t entry_bytes = rec_tables[index].entry_bytes;
-    struct row_run run = {0};
     struct rec_cell before;
     const void *entry = NULL;
     TRY(history_fold_open(fold, index));
@@ -117,43 +157,17 @@ static enum err find_lones(struct history_fold *fold, enum rec_table_index index
         if (!*is_sound) {
             return ERR_OK;
         }
-        if (run.count > 0 && row_of(entry) != row_of(&run.first)) {
-            end_run(fold, &run);
-            run.count = 0;
+        if (pass->run.count > 0 && row_of(entry) != row_of(&pass->run.first)) {
+            end_run(pass);
         }
-        if (run.count++ == 0) {
-            memcpy(&run.first, entry, entry_bytes);
-        }
+        add_to_run(pass, entry);
         memcpy(&before, entry, entry_bytes);
     }
-    if (run.count > 0) {
-        end_run(fold, &run);
+    end_run(pass);
+    if (index == REC_TABLE_CELLS) {
+        // The cohorts say nothing of single cells where they are coarser than these.
+        fold->is_flowing = fold->flow.is_dense && pass->forms.flowing >= pass->forms.equal;
     }
-    return ERR_OK;
-}
-
-// Whether more cells can do without their frees if the cohorts say them than if nothing does. (They
-// say nothing of single cells where they are coarser than these.)
-static enum err find_flow(struct history_fold *fold)
-{
-    size_t flowing = 0;
-    size_t equal = 0;
-    const void *entry = NULL;
-    TRY(history_fold_open(fold, REC_TABLE_CELLS));
-    for (;;) {
-        TRY(read_next(fold, &entry));
-        if (entry == NULL) {
-            break;
-        }
-        if (is_implied(fold, entry)) {
-            continue;
-        }
-        const struct rec_cell *cell = entry;
-        const uint64_t left = history_flow_at(&fold->flow, cell).blocks;
-        flowing += cell->frees + left == cell->allocations;
-        equal += cell->frees == cell->allocations;
-    }
-    fold->is_flowing = fold->flow.is_dense && flowing >= equal;
     return ERR_OK;
 }
 
@@ -182,7 +196,8 @@ static enum err fold_all(struct history_fold *fold)
         fold->lones.items[i] = rec_lone_none;
     }
     for (size_t i = 0; i < ARRAY_LEN(history_tables) && is_sound; i++) {
-        TRY(find_lones(fold, history_tables[i], &is_sound));
+        struct fold_pass pass = {.fold = fold, .index = history_tables[i]};
+        TRY(find_lones(&pass, &is_sound));
     }
     if (!is_sound) {
         rec_lone_vec_clear(&fold->lones);
@@ -190,7 +205,7 @@ static enum err fold_all(struct history_fold *fold)
     }
     fold->is_folded = true;
     fill_idle_words(fold);
-    return find_flow(fold);
+    return ERR_OK;
 }
 
 enum err history_fold_begin(struct history_fold *fold,

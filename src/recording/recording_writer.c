@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: MIT
 // recording_writer: see recording_writer.h.
 //
-// A chunk is put together in memory (raw), packed (chunk_packer), written with one pwrite loop at
-// `end`, and counted only when it is whole. Strings are not fields of structs, so they have their
-// own chunk maker; every other table goes through its description in schema.c.
+// A chunk is given to the packer as a group of a table's entries, or put together in memory (raw);
+// it is written with one pwrite loop at `end`, and counted only when it is whole. A snapshot's
+// first chunk says how much there will be of the history of rows, which takes a while to find out:
+// the tables before that are being packed meanwhile (settle).
 #include "recording/recording_writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "host/file.h"
-#include "recording/column.h"
 #include "recording/schema.h"
-#include "recording/share.h"
 
 enum {
-    DEFAULT_LEVEL = 6,
-    GROUP_TEXT_BYTES = 1 << 20, // of strings in a chunk, if a single one is not longer
-    MAX_STRING_BYTES = 8 << 20, // so that a chunk of one string is within CHUNK_MAX_RAW_BYTES
+    DEFAULT_LEVEL = 4,    // one more costs a third more time, for 2 % of the bytes
+    OWNED_GROUPS_MAX = 4, // under way, of entries that were made for them: some MiB each
 };
 
 static enum err
@@ -43,9 +39,12 @@ write_at(struct recording_writer *w, const uint8_t *data, size_t len, struct err
     return ERR_OK;
 }
 
+static enum err settle(struct recording_writer *w, struct err_info *info);
+
 // Writes the oldest chunk that is being packed.
 static enum err write_oldest(struct recording_writer *w, struct err_info *info)
 {
+    TRY(settle(w, info));
     const struct packed_chunk *chunk = chunk_packer_oldest(&w->packer);
     enum err err = chunk->info.code;
     if (err != ERR_OK) {
@@ -75,168 +74,97 @@ static enum err write_packed(struct recording_writer *w, struct err_info *info)
 
 static void drop_packed(struct recording_writer *w)
 {
+    if (w->begin != NULL) {
+        chunk_packer_release_held(&w->packer, w->begin);
+        w->begin = NULL;
+    }
     while (chunk_packer_oldest(&w->packer) != NULL) {
         chunk_packer_done(&w->packer);
     }
 }
 
-// Takes w->raw as the payload of the next chunk; it will be packed, and written by and by. Leaves
-// some other buffer there.
-static enum err put_chunk(struct recording_writer *w,
-                          uint32_t type,
-                          uint32_t generation,
-                          uint32_t part,
-                          struct err_info *info)
+// Leaves some other buffer in `given`.
+static void hand_over(struct strbuf *given, struct strbuf *to)
 {
+    const struct strbuf empty = *to;
+    *to = *given;
+    *given = empty;
+}
+
+// Begins a chunk when there is room for it.
+static enum err begin_chunk(struct recording_writer *w,
+                            const struct chunk_head *head,
+                            bool owns_entries,
+                            struct packed_chunk **out,
+                            struct err_info *info)
+{
+    while (chunk_packer_is_full(&w->packer) ||
+           (owns_entries && chunk_packer_owning_count(&w->packer) >= OWNED_GROUPS_MAX)) {
+        TRY(write_oldest(w, info));
+    }
+    *out = chunk_packer_begin(&w->packer);
+    (*out)->head = *head;
+    return ERR_OK;
+}
+
+// It will be packed, and written by and by.
+static enum err submit(struct recording_writer *w, struct err_info *info)
+{
+    chunk_packer_submit(&w->packer);
+    return w->packer.workers_wanted > 0 ? ERR_OK : write_packed(w, info);
+}
+
+// Takes w->raw as the payload of the next chunk.
+static enum err
+put_chunk(struct recording_writer *w, const struct chunk_head *head, struct err_info *info)
+{
+    struct packed_chunk *chunk = NULL;
     if (strbuf_result(&w->raw) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for a chunk");
     }
-    if (chunk_packer_is_full(&w->packer)) {
-        TRY(write_oldest(w, info));
+    TRY(begin_chunk(w, head, false, &chunk, info));
+    hand_over(&w->raw, &chunk->raw);
+    return submit(w, info);
+}
+
+// Takes the group for the next chunk. Its entries are the group's own if they lie in w->folded.
+static enum err put_group(struct recording_writer *w,
+                          const struct chunk_head *head,
+                          const struct entry_group *group,
+                          struct err_info *info)
+{
+    struct packed_chunk *chunk = NULL;
+    const bool owns_entries = group->entries == w->folded.data;
+    TRY(begin_chunk(w, head, owns_entries, &chunk, info));
+    chunk->group = *group;
+    if (owns_entries) {
+        hand_over(&w->folded, &chunk->entries);
     }
-    struct packed_chunk *chunk = chunk_packer_begin(&w->packer);
-    const struct strbuf empty = chunk->raw;
-    chunk->raw = w->raw;
-    w->raw = empty;
-    chunk->head = (struct chunk_head){.type = type, .generation = generation, .part = part};
-    chunk_packer_submit(&w->packer);
-    return w->packer.worker_count > 0 ? ERR_OK : write_packed(w, info);
+    return submit(w, info);
+}
+
+// The head of the snapshot's next chunk.
+static struct chunk_head next_part(struct recording_writer *w, uint32_t type)
+{
+    return (struct chunk_head){.type = type, .generation = w->generation, .part = w->part++};
 }
 
 // Writes w->raw as the next chunk of the snapshot.
 static enum err put_part(struct recording_writer *w, uint32_t type, struct err_info *info)
 {
-    TRY(put_chunk(w, type, w->generation, w->part, info));
-    w->part++;
-    return ERR_OK;
+    const struct chunk_head head = next_part(w, type);
+    return put_chunk(w, &head, info);
 }
 
+// Until the snapshot is settled, nobody knows how much there will be.
 static enum err report_progress(struct recording_writer *w, uint64_t entries, struct err_info *info)
 {
     w->entries_done += entries;
-    if (w->options.progress != NULL &&
+    if (w->options.progress != NULL && w->begin == NULL &&
         !w->options.progress(w->options.progress_context, w->entries_done, w->entries_total)) {
         return err_set(info, ERR_CANCELLED, "writing '%s' was cancelled", w->path);
     }
     return ERR_OK;
-}
-
-static void begin_table_chunk(struct strbuf *raw, uint64_t first, size_t count)
-{
-    uint8_t head[TABLE_HEAD_BYTES] = {0};
-    put_u64(head, first);
-    put_u32(head + 8, (uint32_t)count);
-    strbuf_clear(raw);
-    strbuf_append(raw, head, sizeof(head));
-}
-
-static void end_table_chunk(struct strbuf *raw, uint32_t columns)
-{
-    if (!raw->failed) {
-        put_u32((uint8_t *)raw->data + 12, columns);
-    }
-}
-
-// A column's head is written when its bytes, which begin at `start`, are all there.
-static void put_column_head(
-    struct strbuf *raw, size_t start, uint8_t id, enum column_encoding encoding, uint8_t reference)
-{
-    if (raw->failed) {
-        return;
-    }
-    uint8_t *head = (uint8_t *)raw->data + start - COLUMN_HEAD_BYTES;
-    head[0] = id;
-    head[1] = (uint8_t)encoding;
-    head[2] = encoding == COLUMN_DIFFERENCES ? reference : 0;
-    head[3] = 0;
-    put_u32(head + 4, (uint32_t)(raw->len - start));
-}
-
-static size_t begin_column(struct strbuf *raw)
-{
-    static const uint8_t room[COLUMN_HEAD_BYTES];
-    strbuf_append(raw, room, sizeof(room));
-    return raw->len;
-}
-
-static bool is_all(const struct u64_vec *values, uint64_t value)
-{
-    for (size_t i = 0; i < values->len; i++) {
-        if (values->items[i] != value) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// Adds a column of the group to w->raw, unless every value is what a reader takes a missing column
-// for. Returns whether it was added.
-static bool put_column(struct recording_writer *w,
-                       const struct rec_table *table,
-                       const struct rec_column *column,
-                       const char *entries,
-                       uint64_t first,
-                       const bool is_put[UINT8_MAX + 1])
-{
-    struct column_context context = {.first = first};
-    rec_column_gather(column, entries, table->entry_bytes, w->values.items, w->values.len);
-    if (is_all(&w->values, column->missing)) {
-        return false;
-    }
-    if (is_put[column->reference]) {
-        rec_column_gather(rec_column_find(table, column->reference), entries, table->entry_bytes,
-                          w->reference.items, w->reference.len);
-        context.reference = w->reference.items;
-    }
-    if (column->share != 0 && w->fold.recording != NULL) {
-        rec_shares(table, column, entries, w->values.len, w->fold.recording->rows,
-                   w->fold.recording->row_count, w->shares.items);
-        context.shares = w->shares.items;
-    }
-    size_t start = begin_column(&w->raw);
-    enum column_encoding encoding = column_encode(w->values.items, context, w->values.len, &w->raw);
-    put_column_head(&w->raw, start, column->id, encoding, column->reference);
-    return true;
-}
-
-// Makes a chunk of the `count` entries of the table from number `first`, which begin at `entries`,
-// in w->raw.
-static enum err make_group(struct recording_writer *w,
-                           const struct rec_table *table,
-                           const char *entries,
-                           uint64_t first,
-                           size_t count,
-                           struct err_info *info)
-{
-    bool is_put[UINT8_MAX + 1] = {false};
-    uint32_t columns = 0;
-    if (u64_vec_resize(&w->values, count) != ERR_OK ||
-        u64_vec_resize(&w->reference, count) != ERR_OK ||
-        u64_vec_resize(&w->shares, count) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for a group of %zu entries", count);
-    }
-    begin_table_chunk(&w->raw, first, count);
-    for (size_t i = 0; i < table->column_count; i++) {
-        const struct rec_column *column = &table->columns[i];
-        is_put[column->id] = put_column(w, table, column, entries, first, is_put);
-        columns += is_put[column->id];
-    }
-    end_table_chunk(&w->raw, columns);
-    return ERR_OK;
-}
-
-// Writes that chunk as the next part of the snapshot.
-static enum err put_group(struct recording_writer *w,
-                          const struct rec_table *table,
-                          enum rec_form form,
-                          const char *entries,
-                          size_t first,
-                          size_t count,
-                          struct err_info *info)
-{
-    TRY(make_group(w, table, entries, first, count, info));
-    TRY(put_part(w, rec_table_type(table, form), info));
-    return report_progress(w, count, info);
 }
 
 static size_t group_count(const struct recording_writer *w)
@@ -245,63 +173,23 @@ static size_t group_count(const struct recording_writer *w)
     return asked == 0 || asked > GROUP_MAX_ENTRIES ? GROUP_MAX_ENTRIES : asked;
 }
 
-// The length of a string, or SIZE_MAX if it is not inside the data.
-static size_t string_bytes(const struct rec_strings *strings, uint32_t id)
-{
-    uint64_t offset = strings->offsets[id];
-    if (offset >= strings->data_bytes) {
-        return SIZE_MAX;
-    }
-    const char *text = strings->data + offset;
-    const char *end = memchr(text, '\0', strings->data_bytes - offset);
-    return end == NULL ? SIZE_MAX : (size_t)(end - text);
-}
-
-// Measures the strings from `first` that make one chunk: their lengths go to w->values.
-static enum err measure_strings(struct recording_writer *w,
-                                const struct rec_strings *strings,
-                                uint32_t first,
-                                struct err_info *info)
-{
-    u64_vec_clear(&w->values);
-    size_t text_bytes = 0;
-    for (uint32_t id = first; id < strings->count && w->values.len < group_count(w); id++) {
-        size_t len = string_bytes(strings, id);
-        if (len > MAX_STRING_BYTES) {
-            return err_set(info, ERR_LIMIT, "string %u is not terminated or longer than %d bytes",
-                           (unsigned)id, MAX_STRING_BYTES);
-        }
-        if (text_bytes + len > GROUP_TEXT_BYTES && w->values.len > 0) {
-            break;
-        }
-        text_bytes += len;
-        if (u64_vec_push(&w->values, len) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "no memory for the strings");
-        }
-    }
-    return ERR_OK;
-}
-
 static enum err
 put_strings(struct recording_writer *w, const struct rec_strings *strings, struct err_info *info)
 {
-    for (uint32_t first = 0; first < strings->count;) {
-        TRY(measure_strings(w, strings, first, info));
-        size_t count = w->values.len;
-        begin_table_chunk(&w->raw, first, count);
-        size_t start = begin_column(&w->raw);
-        enum column_encoding encoding =
-            column_encode(w->values.items, (struct column_context){.first = first}, count, &w->raw);
-        put_column_head(&w->raw, start, STRING_COLUMN_LENGTHS, encoding, 0);
-        start = begin_column(&w->raw);
-        for (size_t i = 0; i < count; i++) {
-            strbuf_append(&w->raw, strings->data + strings->offsets[first + i], w->values.items[i]);
+    size_t count = 0;
+    for (uint32_t first = 0; first < strings->count; first += (uint32_t)count) {
+        const enum err err =
+            group_measure_strings(&w->encoder, strings, first, group_count(w), &count);
+        if (err == ERR_LIMIT) {
+            return err_set(info, err, "string %zu is not terminated or longer than %d bytes",
+                           first + count, GROUP_MAX_STRING_BYTES);
         }
-        put_column_head(&w->raw, start, STRING_COLUMN_TEXT, COLUMN_TEXT, 0);
-        end_table_chunk(&w->raw, 2);
+        if (err != ERR_OK) {
+            return err_set(info, err, "no memory for the strings");
+        }
+        group_encode_strings(&w->encoder, strings, first, &w->raw);
         TRY(put_part(w, CHUNK_STRINGS, info));
         TRY(report_progress(w, count, info));
-        first += (uint32_t)count;
     }
     return ERR_OK;
 }
@@ -348,6 +236,9 @@ static enum err put_table(struct recording_writer *w,
     if (index == REC_TABLE_STRINGS) {
         return put_strings(w, &recording->strings, info);
     }
+    if (index == REC_TABLE_LONES || is_history_table(index)) {
+        TRY(settle(w, info));
+    }
     const struct rec_table *table = &rec_tables[index];
     const uint64_t total = entries_of(w, index, recording);
     if (total > UINT32_MAX) {
@@ -359,42 +250,65 @@ static enum err put_table(struct recording_writer *w,
     for (size_t first = 0; first < total;) {
         size_t left = total - first;
         size_t count = left < group_count(w) ? left : group_count(w);
-        const char *entries = entries_from(w, index, recording, first, count);
-        if (entries == NULL) {
+        const struct entry_group group = {.table = table,
+                                          .recording = recording,
+                                          .entries =
+                                              entries_from(w, index, recording, first, count),
+                                          .first = first,
+                                          .count = count};
+        if (group.entries == NULL) {
             return err_set(info, ERR_NO_MEMORY, "no memory for %zu %s", count, table->name);
         }
-        TRY(put_group(w, table, history_fold_form(&w->fold, index), entries, first, count, info));
+        const struct chunk_head head =
+            next_part(w, rec_table_type(table, history_fold_form(&w->fold, index)));
+        TRY(put_group(w, &head, &group, info));
+        TRY(report_progress(w, count, info));
         first += count;
     }
     return ERR_OK;
 }
 
-static void announce(struct recording_writer *w, uint32_t chunk_type, uint64_t entries)
+static void announce(struct strbuf *out, uint32_t chunk_type, uint64_t entries)
 {
     uint8_t bytes[ANNOUNCEMENT_BYTES];
     put_u32(bytes, chunk_type);
     put_u32(bytes + 4, 0);
     put_u64(bytes + 8, entries);
-    strbuf_append(&w->raw, bytes, sizeof(bytes));
+    strbuf_append(out, bytes, sizeof(bytes));
 }
 
 // The first chunk of a snapshot says how many entries each table is going to have.
-static enum err
-put_begin(struct recording_writer *w, const struct recording *recording, struct err_info *info)
+static enum err announce_tables(struct recording_writer *w, struct strbuf *out)
 {
-    strbuf_clear(&w->raw);
-    w->entries_done = 0;
+    const struct recording *recording = w->recording;
     w->entries_total = 0;
     for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
         const enum rec_table_index index = (enum rec_table_index)i;
         const uint64_t entries = entries_of(w, index, recording);
         w->entries_total += entries;
         if (entries > 0) {
-            announce(w, rec_table_type(&rec_tables[i], history_fold_form(&w->fold, index)),
+            announce(out, rec_table_type(&rec_tables[i], history_fold_form(&w->fold, index)),
                      entries);
         }
     }
-    return put_part(w, CHUNK_SNAPSHOT_BEGIN, info);
+    return strbuf_result(out);
+}
+
+// Finds out how much there will be of the history of rows, and says it in the snapshot's first
+// chunk, which has been held back for that.
+static enum err settle(struct recording_writer *w, struct err_info *info)
+{
+    struct packed_chunk *begin = w->begin;
+    if (begin == NULL) {
+        return ERR_OK;
+    }
+    enum err err = history_fold_begin(&w->fold, w->recording, w->options.supply);
+    err = err == ERR_OK ? announce_tables(w, &begin->raw) : err;
+    w->begin = NULL;
+    chunk_packer_release_held(&w->packer, begin);
+    return err == ERR_OK ? ERR_OK
+                         : err_set(info, err, "no memory for the history of %zu rows",
+                                   w->recording->row_count);
 }
 
 // The last one: it counts the parts before it, and says where the first of them lies.
@@ -414,7 +328,8 @@ static enum err
 put_snapshot(struct recording_writer *w, const struct recording *recording, struct err_info *info)
 {
     uint64_t begin_offset = w->end;
-    TRY(put_begin(w, recording, info));
+    w->begin = chunk_packer_hold(&w->packer);
+    w->begin->head = next_part(w, CHUNK_SNAPSHOT_BEGIN);
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         TRY(put_table(w, (enum rec_table_index)i, recording, info));
         if (i == REC_TABLE_ROWS) {
@@ -432,13 +347,12 @@ enum err recording_writer_snapshot(struct recording_writer *w,
     size_t contents_before = w->contents.len;
     w->generation++;
     w->part = 0;
-    enum err err = history_fold_begin(&w->fold, recording, w->options.supply);
-    err = err == ERR_OK
-              ? put_snapshot(w, recording, info)
-              : err_set(info, err, "no memory for the history of %zu rows", recording->row_count);
+    w->entries_done = 0;
+    w->recording = recording;
+    const enum err err = put_snapshot(w, recording, info);
+    drop_packed(w); // of a snapshot that failed
     history_fold_release(&w->fold);
     w->fold = (struct history_fold){0};
-    drop_packed(w); // of a snapshot that failed
     if (err != ERR_OK && ftruncate(w->fd, (off_t)end_before) == 0) {
         w->end = end_before;
         w->contents.len = contents_before;
@@ -453,8 +367,9 @@ enum err recording_writer_group(struct recording_writer *w,
                                 size_t count,
                                 struct err_info *info)
 {
-    TRY(make_group(w, table, entries, first, count, info));
-    TRY(put_chunk(w, table->chunk_type, 0, 0, info));
+    const struct entry_group group = {
+        .table = table, .entries = entries, .first = first, .count = count};
+    TRY(put_group(w, &(struct chunk_head){.type = table->chunk_type}, &group, info));
     return write_packed(w, info);
 }
 
@@ -465,7 +380,7 @@ enum err recording_writer_chunk(struct recording_writer *w,
 {
     strbuf_clear(&w->raw);
     strbuf_append(&w->raw, payload.data, payload.len);
-    TRY(put_chunk(w, type, 0, 0, info));
+    TRY(put_chunk(w, &(struct chunk_head){.type = type}, info));
     return write_packed(w, info);
 }
 
@@ -478,7 +393,7 @@ enum err recording_writer_finish(struct recording_writer *w, struct err_info *in
         strbuf_append(&w->raw, bytes, sizeof(bytes));
     }
     struct file_footer footer = {.contents_offset = w->end};
-    TRY(put_chunk(w, CHUNK_CONTENTS, 0, 0, info));
+    TRY(put_chunk(w, &(struct chunk_head){.type = CHUNK_CONTENTS}, info));
     TRY(write_packed(w, info));
     footer.file_bytes = w->end + FILE_FOOTER_BYTES;
     uint8_t bytes[FILE_FOOTER_BYTES];
@@ -516,9 +431,7 @@ void recording_writer_release(struct recording_writer *w)
 {
     chunk_vec_release(&w->contents);
     strbuf_release(&w->raw);
-    u64_vec_release(&w->values);
-    u64_vec_release(&w->reference);
-    u64_vec_release(&w->shares);
+    group_encoder_release(&w->encoder);
     strbuf_release(&w->folded);
     history_fold_release(&w->fold);
     chunk_packer_release(&w->packer);

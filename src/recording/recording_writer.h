@@ -21,17 +21,18 @@
 #include "host/strbuf.h"
 #include "recording/chunk.h"
 #include "recording/chunk_packer.h"
+#include "recording/group_encoder.h"
 #include "recording/history_fold.h"
 #include "recording/table_supply.h"
 #include "recording/tables.h"
 
 struct recording_write_options {
-    int level;                // of zstd; 0: the default
-    bool is_plain;            // no compression: for examples and tests
-    bool is_durable;          // recording_write only: on the disk before the rename
-    uint32_t group_count;     // entries in a chunk; 0: GROUP_MAX_ENTRIES
-    uint32_t packing_threads; // they compress while the next chunk is made; 0: there are none
-    uint32_t generation;      // recording_write only: number of the snapshot; 0: 1
+    int level;                         // of zstd; 0: the default
+    bool is_plain;                     // no compression: for examples and tests
+    bool is_durable;                   // recording_write only: on the disk before the rename
+    uint32_t group_count;              // entries in a chunk; 0: GROUP_MAX_ENTRIES
+    uint32_t packing_threads;          // they encode and compress chunks; 0: there are none
+    uint32_t generation;               // recording_write only: number of the snapshot; 0: 1
     const struct table_supply *supply; // of tables that the recording lacks; NULL: there are none
     // May be NULL. Called after each chunk with entries written so far and in all; false stops the
     // writing with ERR_CANCELLED.
@@ -51,11 +52,11 @@ struct recording_writer {
     struct chunk_vec contents;
     struct strbuf raw; // the payload under way
     struct chunk_packer packer;
-    struct u64_vec values;    // a column of the group under way
-    struct u64_vec reference; // the column that it is compared with
-    struct u64_vec shares;    // what it is predicted to be
-    struct history_fold fold; // of the snapshot under way
-    struct strbuf folded;     // entries of the group under way, if they are made just for it
+    struct group_encoder encoder;      // of strings
+    const struct recording *recording; // borrowed; of the snapshot under way
+    struct history_fold fold;          // of that, once `begin` is NULL
+    struct packed_chunk *begin;        // its first chunk, as long as that is held back
+    struct strbuf folded;              // entries of the group under way, if made just for it
 };
 
 // Writes `recording` to `path`. What was there stays until the new file is whole; nothing
