@@ -67,7 +67,7 @@ bool report_print_emptiness(const struct report *report, FILE *out);
 void report_print_header(const struct report *report, FILE *out);
 void report_print_totals(const struct report *report, FILE *out);
 void report_print_filter(const struct report *report, FILE *out);
-void report_print_memory(const struct report *report, FILE *out);
+enum err report_print_memory(const struct report *report, FILE *out) MUST_USE;
 enum err report_print_processes(const struct report *report, FILE *out) MUST_USE;
 enum err report_print_coverage(const struct report *report, FILE *out) MUST_USE;
 enum err report_print_adhoc(const struct report *report, FILE *out) MUST_USE;

@@ -8,6 +8,7 @@
 //     ...
 //     peak  ############################::....MMMMMMMMFFF
 //     end   ##########:......................MMMMMMMMFFF
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -87,6 +88,35 @@ static void print_bar(const struct report *report,
     (void)fputc('\n', out);
 }
 
+// Who mapped it, as the list says it; REC_NONE where it says a name.
+static uint32_t location_of(const struct report *report, const struct ledger_part *part)
+{
+    return part->node != REC_NONE && part->kind == REC_PART_MAPPED
+               ? profile_call_site(report->profile, part->node).location
+               : REC_NONE;
+}
+
+// "function  file:line", "function  module" where the line is not known, or a file's name.
+static void
+append_name(const struct report *report, const struct ledger_part *part, struct strbuf *out)
+{
+    const uint32_t location = location_of(report, part);
+    if (location == REC_NONE) {
+        const char *path = profile_string(report->profile, part->path);
+        screen_append(out, path[0] != '\0' ? path : "anonymous"); // as the viewer says
+        return;
+    }
+    const struct call_site_location site = profile_call_site(report->profile, part->node);
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    report_append_line(report, &place, location);
+    if (place.len == 0) {
+        screen_append(&place, report_module(report, location));
+    }
+    report_append_function(report, out, location, site.is_inlined,
+                           report_width(report) - AMOUNT_COLUMNS - PLACE_COLUMNS);
+    strbuf_printf(out, "  %s", strbuf_text(&place));
+}
+
 // "10.0 MiB of 20.0 MiB mapped  who or what".
 static void print_part(const struct report *report, FILE *out, const struct ledger_part *part)
 {
@@ -95,49 +125,67 @@ static void print_part(const struct report *report, FILE *out, const struct ledg
     CLEANUP(strbuf_release) struct strbuf cut = {0};
     strbuf_printf(&amount, "%10s of %s", format_bytes(part->rss_bytes).text,
                   format_bytes(part->virtual_bytes).text);
-    if (part->node != REC_NONE && part->kind == REC_PART_MAPPED) {
-        const struct call_site_location site = profile_call_site(report->profile, part->node);
-        report_append_function(report, &name, site.location, site.is_inlined,
-                               report_width(report) - AMOUNT_COLUMNS - PLACE_COLUMNS);
-        strbuf_append_text(&name, "  ");
-        report_append_line(report, &name, site.location);
-    } else {
-        const char *path = profile_string(report->profile, part->path);
-        screen_append(&name, path[0] != '\0' ? path : "anonymous"); // as the viewer says
-    }
+    append_name(report, part, &name);
     screen_append_cut(&cut, strbuf_text(&name), report_width(report) - AMOUNT_COLUMNS,
                       SCREEN_CUT_MIDDLE);
     (void)fprintf(out, "    %-28s  %s\n", strbuf_text(&amount), strbuf_text(&cut));
 }
 
-static void print_top(const struct report *report,
-                      FILE *out,
-                      const struct ledger_split *split,
-                      uint32_t kind,
-                      const char *title)
+// Adds `part` to what reads like it: the same file in several processes, or what one place mapped.
+static MUST_USE enum err
+add_part(const struct report *report, const struct ledger_part *part, struct ledger_part_vec *sums)
 {
-    size_t shown = 0;
-    size_t more = 0;
-    uint64_t rest = 0;
+    const uint32_t location = location_of(report, part);
+    for (size_t i = 0; i < sums->len; i++) {
+        struct ledger_part *sum = &sums->items[i];
+        if (location_of(report, sum) == location &&
+            (location != REC_NONE || sum->path == part->path)) {
+            sum->rss_bytes += part->rss_bytes;
+            sum->virtual_bytes += part->virtual_bytes;
+            return ERR_OK;
+        }
+    }
+    return ledger_part_vec_push(sums, *part);
+}
+
+static int compare_sums(const void *left, const void *right)
+{
+    const uint64_t left_bytes = ((const struct ledger_part *)left)->rss_bytes;
+    const uint64_t right_bytes = ((const struct ledger_part *)right)->rss_bytes;
+    return left_bytes > right_bytes ? -1 : left_bytes < right_bytes;
+}
+
+static MUST_USE enum err print_top(const struct report *report,
+                                   FILE *out,
+                                   const struct ledger_split *split,
+                                   uint32_t kind,
+                                   const char *title)
+{
+    CLEANUP(ledger_part_vec_release) struct ledger_part_vec sums = {0};
     for (size_t i = 0; i < split->parts.len; i++) {
         const struct ledger_part *part = &split->parts.items[i];
-        if (part->kind != kind || part->rss_bytes == 0) {
-            continue;
+        if (part->kind == kind && part->rss_bytes > 0) {
+            TRY(add_part(report, part, &sums));
         }
-        if (shown == TOP_PARTS) {
-            more++;
-            rest += part->rss_bytes;
-            continue;
-        }
-        if (shown++ == 0) {
-            (void)fprintf(out, "\n  %s\n", title);
-        }
-        print_part(report, out, part);
     }
-    if (more > 0) {
+    if (sums.len == 0) {
+        return ERR_OK;
+    }
+    qsort(sums.items, sums.len, sizeof(sums.items[0]), compare_sums);
+    (void)fprintf(out, "\n  %s\n", title);
+    uint64_t rest = 0;
+    for (size_t i = 0; i < sums.len; i++) {
+        if (i < TOP_PARTS) {
+            print_part(report, out, &sums.items[i]);
+        } else {
+            rest += sums.items[i].rss_bytes;
+        }
+    }
+    if (sums.len > TOP_PARTS) {
         (void)fprintf(out, "    %10s in ", format_bytes(rest).text);
-        report_print_counted(out, more, "more", "more", "\n");
+        report_print_counted(out, sums.len - TOP_PARTS, "more", "more", "\n");
     }
+    return ERR_OK;
 }
 
 static void print_moment(FILE *out, const char *name, const struct ledger_split *split)
@@ -184,14 +232,14 @@ static bool fits_filter(const struct filter *filter)
     return !filter->has_range && !filter->has_sizes && !filter->has_lifetimes;
 }
 
-void report_print_memory(const struct report *report, FILE *out)
+enum err report_print_memory(const struct report *report, FILE *out)
 {
     const struct ledger_split *peak = ledger_peak(&report->ledger);
     const struct ledger_split *end = ledger_last(&report->ledger);
     const struct ledger_split *shown = peak != NULL ? peak : end;
     if (shown == NULL || !fits_filter(&report->options->filter) ||
         report->options->sort != COST_COUNT) {
-        return;
+        return ERR_OK;
     }
     report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
     (void)fprintf(out, "  %*s", PHRASE_COLUMNS + 2, "");
@@ -209,10 +257,11 @@ void report_print_memory(const struct report *report, FILE *out)
     (void)fputs("\n\n", out);
     print_bar(report, out, "peak", peak);
     print_bar(report, out, "end", end);
-    print_top(report, out, shown, REC_PART_MAPPED, "mapped by the program");
-    print_top(report, out, shown, REC_PART_FILE, "files");
-    print_top(report, out, shown, REC_PART_SHARED, "shared memory");
-    print_top(report, out, shown, REC_PART_REST, "not explained");
+    TRY(print_top(report, out, shown, REC_PART_MAPPED, "mapped by the program"));
+    TRY(print_top(report, out, shown, REC_PART_FILE, "files"));
+    TRY(print_top(report, out, shown, REC_PART_SHARED, "shared memory"));
+    TRY(print_top(report, out, shown, REC_PART_REST, "not explained"));
     (void)fputc('\n', out);
     print_remarks(report, out, peak, end);
+    return ERR_OK;
 }

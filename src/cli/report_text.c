@@ -242,7 +242,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     if (!is_empty) {
         TRY(print_sections(report, out));
     }
-    report_print_memory(report, out);
+    TRY(report_print_memory(report, out));
     TRY(report_print_processes(report, out));
     TRY(report_print_coverage(report, out));
     TRY(report_print_adhoc(report, out));

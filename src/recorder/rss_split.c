@@ -276,6 +276,13 @@ static enum err push_part(struct splitting *s,
     return rec_part_vec_push(&s->parts, part);
 }
 
+// What a heap is called of which only a part is in the book.
+static const char *unknown_heap(const struct rss_process *what)
+{
+    const bool is_forked = (what->process->record.flags & REC_PROCESS_FORKED) != 0;
+    return is_forked ? "[heap inherited over fork]" : "[unrecorded heap]";
+}
+
 // The allocator's piece: live, rounding and kept.
 static enum err
 push_heap(struct splitting *s, const struct rss_piece *piece, struct string_table *strings)
@@ -320,7 +327,7 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
                                                             : 0,
                                        .rss_bytes = piece->rss_bytes - occupied,
                                        .swap_bytes = piece->swap_bytes},
-                     strings, is_known ? piece->path : "[unrecorded heap]");
+                     strings, is_known ? piece->path : unknown_heap(s->what));
 }
 
 static int compare_parts(const void *left, const void *right)

@@ -217,15 +217,25 @@ static void shares_never_exceed_what_the_kernel_counts(void **state)
 static void what_is_not_known_is_not_called_free(void **state)
 {
     (void)state;
-    struct fixture f;
-    open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 1024 kB\n");
-    f.is_partial = true;
-    allocate(&f, 0x200010, 5000);
-    split(&f);
-    assert_int_equal(f.look.live_bytes, 5000);
-    assert_int_equal(f.look.kept_bytes, 0);
-    assert_int_equal(f.look.rest_bytes, (1024 << 10) - 5000 - f.look.rounding_bytes);
-    close_fixture(&f);
+    static const struct {
+        uint32_t flags;
+        const char *name;
+    } cases[] = {{0, "[unrecorded heap]"}, {REC_PROCESS_FORKED, "[heap inherited over fork]"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 1024 kB\n");
+        f.is_partial = true;
+        f.process->record.flags = cases[i].flags;
+        allocate(&f, 0x200010, 5000);
+        split(&f);
+        assert_int_equal(f.look.live_bytes, 5000);
+        assert_int_equal(f.look.kept_bytes, 0);
+        assert_int_equal(f.look.rest_bytes, (1024 << 10) - 5000 - f.look.rounding_bytes);
+        const struct rec_part *rest = &f.parts.items[f.parts.len - 1];
+        assert_int_equal(rest->kind, REC_PART_REST);
+        assert_string_equal(string_table_get(&f.book.strings, rest->path), cases[i].name);
+        close_fixture(&f);
+    }
 }
 
 static void blocks_that_a_program_makes_up_do_no_harm(void **state)

@@ -297,6 +297,25 @@ def test_leaks_are_told_from_what_only_fills_up(draw):
                 for site in section} == {None}
 
 
+def test_what_several_processes_hold_alike_is_one_line(draw):
+    look = "0 0 0 {mapped} 0 {file} 0 0 0"
+    path = draw("".join((
+        "process parent\nthread main\napp!main(a.c:1) 1 10 0 0 0 0 1 10 10\n",
+        "process child\nthread main\napp!main(a.c:1);app!map 1 10 0 0 0 0 1 10 10\n",
+        f"!look 100 0 1 {look.format(mapped=3 << 20, file=5 << 20)}\n",
+        f"!look 100 1 1 {look.format(mapped=1 << 20, file=9 << 20)}\n",
+        f"!part 0 4 2 {3 << 20} {4 << 20}\n",
+        f"!part 0 6 0 {3 << 20} {8 << 20} /lib/small.so\n",
+        f"!part 0 6 0 {2 << 20} {8 << 20} /lib/both.so\n",
+        f"!part 1 4 2 {1 << 20} {4 << 20}\n",
+        f"!part 1 6 0 {9 << 20} {16 << 20} /lib/both.so\n")))
+    text = text_of(path)
+    section = [line.split() for line in text[text.index("  mapped by"):].splitlines() if line]
+    assert section[:5] == [
+        "mapped by the program".split(), "4.00 MiB of 8.00 MiB map app".split(), ["files"],
+        "11.0 MiB of 24.0 MiB /lib/both.so".split(), "3.00 MiB of 8.00 MiB /lib/small.so".split()]
+
+
 def test_inlined_frames_are_marked(server):
     text = text_of("--filter-function", "push", server)
     assert re.search(r"operator new\(unsigned long\) \(inlined\) +new\.h:1 \[server\]", text)
