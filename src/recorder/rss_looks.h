@@ -3,8 +3,8 @@
 //
 // A look costs more than a sample, so it is taken only now and then: when all processes together
 // are larger than ever, when a second has passed, when somebody asks, and when the program begins
-// to exit; and the first two only as long as looks stay below LOOK_COST_DIVISOR of the time, unless
-// the processes have grown by an eighth since the highest look.
+// to exit; and the first two only as long as looks stay below LOOK_COST_DIVISOR of a processor,
+// unless the processes have grown by an eighth since the highest look.
 //
 //   kept whole      the highest moment, the last one, the last LOOKS_ASKED_MAX that were asked for
 //   kept as sums    LOOKS_SERIES_MAX looks over time; when full, every second moment goes
