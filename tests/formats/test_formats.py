@@ -168,7 +168,7 @@ def test_output_file_is_what_stdout_gets(tmp_path):
     """Of a recording that has something for each of them."""
     told = draw(tmp_path / "told.cairn", SERVER + "event main;[event sent]![event sent] 1 5\n")
     for form in formats():
-        path = tmp_path / f"out.{form}"
+        path = tmp_path / f"out.{form}.gz"  # heaptrack's must be called so
         path.write_bytes(b"what was there")
         done = run("export", told, "--to", form, "-o", path)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
