@@ -399,19 +399,19 @@ void lane_reader_note_left_out(struct lane_reader *reader, struct book *book)
 }
 
 // Fetches what booking the record at words[at] will need. Returns where the next one begins; `end`
-// if that cannot be said.
-static inline size_t
-prefetch_record(const struct live_map *live, const uint64_t *words, size_t at, size_t end)
+// if that cannot be said. It is record number `number` of them.
+static inline size_t prefetch_record(
+    struct live_map *live, const uint64_t *words, size_t at, size_t end, uint32_t number)
 {
     struct wire_record record;
     if (wire_decode(words + at, end - at, &record) != WIRE_DECODED) {
         return end;
     }
     if (record.tag == WIRE_FREE || record.tag == WIRE_ALLOC || record.tag == WIRE_FREE_TEMPORARY) {
-        live_map_prefetch(live, record.address);
+        live_map_prefetch(live, record.address, number);
     } else if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
-        live_map_prefetch(live, record.address);
-        live_map_prefetch(live, record.old_address);
+        live_map_prefetch(live, record.address, number);
+        live_map_prefetch(live, record.old_address, number); // which is needed first
     }
     return at + record.words;
 }
@@ -447,14 +447,17 @@ static enum err book_piece(struct lane_reader *reader,
                            uint64_t latest_ms,
                            struct progress_in_piece *progress)
 {
-    const struct live_map *live = &reader->thread.process->live;
+    struct live_map *live = &reader->thread.process->live;
     const bool needs_prefetch = live_map_needs_prefetch(live);
     size_t fetched = 0;
+    uint32_t fetched_count = 0;
+    uint32_t booked_count = 0;
     size_t at = 0;
     while (at < count) {
         while (needs_prefetch && fetched < count && fetched < at + PREFETCH_WORDS) {
-            fetched = prefetch_record(live, words, fetched, count);
+            fetched = prefetch_record(live, words, fetched, count, fetched_count++);
         }
+        live_map_use_hint(live, booked_count++);
         struct wire_record record;
         enum wire_result result = wire_decode(words + at, count - at, &record);
         if (UNLIKELY(result != WIRE_DECODED)) {

@@ -107,10 +107,16 @@ static inline bool live_map_needs_prefetch(const struct live_map *map)
     return settled_map_needs_prefetch(&map->settled);
 }
 
-// Starts loading what a later call for `address` will need. No effect but speed.
-static inline void live_map_prefetch(const struct live_map *map, uint64_t address)
+// Starts loading what a later call for `address` will need; live_map_use_hint says when it comes.
+// No effect but speed.
+static inline void live_map_prefetch(struct live_map *map, uint64_t address, uint32_t number)
 {
-    settled_map_prefetch(&map->settled, address);
+    settled_map_prefetch(&map->settled, address, number);
+}
+
+static inline void live_map_use_hint(struct live_map *map, uint32_t number)
+{
+    settled_map_use_hint(&map->settled, number);
 }
 
 // Memory held for blocks that have settled, in bytes.

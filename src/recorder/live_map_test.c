@@ -12,6 +12,7 @@
 
 enum {
     MODEL_BLOCKS_MAX = 1 << 17,
+    AHEAD = 24, // events between the hint at an address and its use
 };
 
 struct model_block {
@@ -87,9 +88,14 @@ static void run_stream(const struct stream *stream, struct model *model)
     live_map_init(&map, stream->seed * 77);
     uint64_t random = stream->seed * 0x9e3779b97f4a7c15ULL;
     model->count = 0;
+    uint64_t ahead[AHEAD] = {0};
     for (size_t event = 0; event < stream->events; event++) {
-        uint64_t address = stream->address_base +
-                           next_random(&random) % stream->address_count * stream->address_step;
+        const uint64_t later = stream->address_base +
+                               next_random(&random) % stream->address_count * stream->address_step;
+        const uint64_t address = event < AHEAD ? later : ahead[event % AHEAD];
+        ahead[event % AHEAD] = later;
+        live_map_prefetch(&map, later, (uint32_t)(event + AHEAD));
+        live_map_use_hint(&map, (uint32_t)event);
         if (next_random(&random) % 100 < stream->add_percent) {
             struct live_block block = {.size_bytes = next_random(&random) & stream->size_mask,
                                        .born_ms = next_random(&random) & stream->born_mask,
@@ -195,7 +201,7 @@ static void an_empty_map_has_nothing(void **state)
     assert_false(live_map_take(&map, 0x1000, &block));
     assert_false(live_map_find(&map, 0x1000, &block));
     assert_false(live_map_take(&map, 0x1001, &block));
-    live_map_prefetch(&map, 0x1000);
+    live_map_prefetch(&map, 0x1000, 0);
     assert_true(live_map_check(&map));
     live_map_release(&map);
     live_map_release(&map);

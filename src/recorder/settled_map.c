@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "recorder/slot_line.h"
 
 enum {
-    LINE_SLOTS = 4,
     PAGE_LINES = 64,
     PAGE_SLOTS = LINE_SLOTS * PAGE_LINES,
     SEGMENT_PAGES_MAX = 64,
@@ -38,9 +38,6 @@ enum {
     KEPT_PAGES = 512
 };
 
-#define KEY_BITS      47
-#define KEY_MASK      (((uint64_t)1 << KEY_BITS) - 1)
-#define KEY_BOXED     ((uint64_t)1 << KEY_BITS)
 #define ROW_BITS      26
 #define BORN_BITS     34
 #define SIZE_LOW_BITS 16
@@ -48,13 +45,6 @@ enum {
 
 _Static_assert(PAGE_SLOTS * sizeof(struct live_slot) == SLOT_PAGE_BYTES, "slots fill their pages");
 _Static_assert(PAGE_SLOTS % FILL_SLOTS == 0, "slots that are copied together lie in one page");
-_Static_assert(LINE_SLOTS == 4, "the masks of a line are written out");
-
-struct place {
-    struct live_segment *segment;
-    struct live_slot *home; // line of LINE_SLOTS
-    struct live_slot *alternate;
-};
 
 static inline uint64_t hash_of(uint64_t seed, uint64_t key)
 {
@@ -81,14 +71,17 @@ alternate_line(const struct live_segment *segment, uint64_t hash, uint32_t line)
     return mirror >= line ? mirror - line : mirror + line_count - line;
 }
 
-static inline struct live_slot *slot_at(const struct live_segment *segment, size_t slot)
+static inline struct live_slot *
+slot_at(const struct settled_map *map, const struct live_segment *segment, size_t slot)
 {
-    return (struct live_slot *)segment->pages[slot / PAGE_SLOTS].memory + slot % PAGE_SLOTS;
+    const uint32_t page = segment->pages[slot / PAGE_SLOTS];
+    return (struct live_slot *)slot_pages_at(&map->memory, page) + slot % PAGE_SLOTS;
 }
 
-static inline struct live_slot *line_at(const struct live_segment *segment, uint32_t line)
+static inline struct live_slot *
+line_at(const struct settled_map *map, const struct live_segment *segment, uint32_t line)
 {
-    return slot_at(segment, (size_t)line * LINE_SLOTS);
+    return slot_at(map, segment, (size_t)line * LINE_SLOTS);
 }
 
 static inline bool fits_slot(uint64_t address)
@@ -140,64 +133,35 @@ void settled_map_release(struct settled_map *map)
     *map = (struct settled_map){0};
 }
 
-// Bit i is set if slot i of the line holds `key`. Without branches: which of the four it is cannot
-// be predicted. Shifting both sides drops what else the word holds. Written out, because compilers
-// keep the loop.
-static inline unsigned line_match_mask(const struct live_slot *line, uint64_t key)
+static inline struct live_segment *segment_of(const struct settled_map *map, uint64_t hash)
 {
-    const uint64_t wanted = key << (64 - KEY_BITS);
-    return (unsigned)(line[0].key << (64 - KEY_BITS) == wanted) |
-           (unsigned)(line[1].key << (64 - KEY_BITS) == wanted) << 1 |
-           (unsigned)(line[2].key << (64 - KEY_BITS) == wanted) << 2 |
-           (unsigned)(line[3].key << (64 - KEY_BITS) == wanted) << 3;
+    return map->segments + map->directory[directory_slot(map, hash)];
 }
 
-// Bit i is set if slot i of the line is free.
-static inline unsigned line_free_mask(const struct live_slot *line)
+static inline void
+place_of(const struct settled_map *map, uint64_t key, struct settled_place *place)
 {
-    return (unsigned)(line[0].key == 0) | (unsigned)(line[1].key == 0) << 1 |
-           (unsigned)(line[2].key == 0) << 2 | (unsigned)(line[3].key == 0) << 3;
+    const uint64_t hash = hash_of(map->seed, key);
+    struct live_segment *segment = segment_of(map, hash);
+    const uint32_t home = home_line(segment, hash);
+    place->key = key;
+    place->version = map->version;
+    place->segment = segment;
+    place->home = line_at(map, segment, home);
+    place->alternate = line_at(map, segment, alternate_line(segment, hash, home));
 }
 
-static inline struct live_slot *line_free_slot(struct live_slot *line)
+// The same, which most often has been found already.
+static inline const struct settled_place *known_place_of(struct settled_map *map, uint64_t key)
 {
-    unsigned free_slots = line_free_mask(line);
-    return free_slots != 0 ? line + __builtin_ctz(free_slots) : NULL;
-}
-
-// Of four bits; the machine's own instruction for it is not in the baseline.
-static inline unsigned bits_set(unsigned mask)
-{
-    return (unsigned)(0x4332322132212110ULL >> (mask * 4)) & 7;
-}
-
-// A free slot of the emptier of two lines: balance now saves moving others later. A line that is
-// half empty is good enough.
-static inline struct live_slot *emptier_free_slot(struct live_slot *home, struct live_slot *other)
-{
-    unsigned home_free = line_free_mask(home);
-    if ((home_free & (home_free - 1)) != 0) {
-        return home + __builtin_ctz(home_free);
+    struct settled_place *hint = map->hints + map->hint;
+    if (UNLIKELY(hint->key != key || hint->version != map->version)) {
+        place_of(map, key, hint);
     }
-    unsigned other_free = line_free_mask(other);
-    bool is_home = bits_set(home_free) >= bits_set(other_free);
-    unsigned free_slots = is_home ? home_free : other_free;
-    struct live_slot *line = is_home ? home : other;
-    return free_slots != 0 ? line + __builtin_ctz(free_slots) : NULL;
+    return hint;
 }
 
-static inline struct place place_of(const struct settled_map *map, uint64_t hash)
-{
-    struct live_segment *segment = map->segments + map->directory[directory_slot(map, hash)];
-    uint32_t home = home_line(segment, hash);
-    return (struct place){
-        .segment = segment,
-        .home = line_at(segment, home),
-        .alternate = line_at(segment, alternate_line(segment, hash, home)),
-    };
-}
-
-static inline struct live_slot *place_find(const struct place *place, uint64_t key)
+static inline struct live_slot *place_find(const struct settled_place *place, uint64_t key)
 {
     unsigned home = line_match_mask(place->home, key);
     unsigned found = home | line_match_mask(place->alternate, key);
@@ -211,14 +175,15 @@ bool settled_map_needs_prefetch(const struct settled_map *map)
            (map->segment_count == 1 && map->segments[0].page_count > CACHED_PAGES);
 }
 
-void settled_map_prefetch(const struct settled_map *map, uint64_t address)
+void settled_map_prefetch(struct settled_map *map, uint64_t address, uint32_t number)
 {
     if (map->segment_count == 0) {
         return;
     }
-    struct place place = place_of(map, hash_of(map->seed, address >> 3));
-    __builtin_prefetch(place.home, 1);
-    __builtin_prefetch(place.alternate, 1);
+    struct settled_place *place = map->hints + number % SETTLED_HINTS;
+    place_of(map, address >> 3, place);
+    __builtin_prefetch(place->home, 1);
+    __builtin_prefetch(place->alternate, 1);
 }
 
 static inline void slots_swap(struct live_slot *a, struct live_slot *b)
@@ -238,20 +203,21 @@ static bool segment_put(const struct settled_map *map,
     struct live_slot *moved[KICKS_MAX];
     uint32_t line = home_line(segment, hash);
     uint32_t other = alternate_line(segment, hash, line);
-    struct live_slot *room = emptier_free_slot(line_at(segment, line), line_at(segment, other));
+    struct live_slot *room =
+        emptier_free_slot(line_at(map, segment, line), line_at(map, segment, other));
     if (LIKELY(room != NULL)) {
         *room = slot;
         segment->used_count++;
         return true;
     }
     for (uint32_t kick = 0; kick < KICKS_MAX; kick++) {
-        room = line_free_slot(line_at(segment, line));
+        room = line_free_slot(line_at(map, segment, line));
         if (room != NULL) {
             *room = slot;
             segment->used_count++;
             return true;
         }
-        moved[kick] = line_at(segment, line) + (kick + (uint32_t)hash) % LINE_SLOTS;
+        moved[kick] = line_at(map, segment, line) + (kick + (uint32_t)hash) % LINE_SLOTS;
         slots_swap(moved[kick], &slot);
         hash = hash_of(map->seed, slot.key & KEY_MASK);
         line = alternate_line(segment, hash, line);
@@ -327,8 +293,8 @@ static bool fill_some(const struct settled_map *map,
     }
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t line = home_line(to, hashes[i]);
-        __builtin_prefetch(line_at(to, line), 1);
-        __builtin_prefetch(line_at(to, alternate_line(to, hashes[i], line)), 1);
+        __builtin_prefetch(line_at(map, to, line), 1);
+        __builtin_prefetch(line_at(map, to, alternate_line(to, hashes[i], line)), 1);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!segment_put(map, to, slots[i], hashes[i])) {
@@ -346,7 +312,7 @@ static bool segment_fill(const struct settled_map *map,
 {
     const size_t slot_count = (size_t)from->page_count * PAGE_SLOTS;
     for (size_t i = 0; i < slot_count; i += FILL_SLOTS) {
-        if (!fill_some(map, to, slot_at(from, i), half)) {
+        if (!fill_some(map, to, slot_at(map, from, i), half)) {
             return false;
         }
     }
@@ -472,6 +438,7 @@ static enum err map_begin(struct settled_map *map)
 
 static NOINLINE void segment_shrink(struct settled_map *map, struct live_segment *segment)
 {
+    map->version++;
     uint32_t pages = pages_for(map, segment->used_count, 0);
     pages = pages > map->kept_pages ? pages : map->kept_pages;
     // Failing to shrink costs memory that we already have, nothing else.
@@ -481,6 +448,7 @@ static NOINLINE void segment_shrink(struct settled_map *map, struct live_segment
 // Makes room where the address of `hash` lives.
 static NOINLINE enum err map_grow(struct settled_map *map, uint64_t hash)
 {
+    map->version++;
     if (map->segment_count == 0) {
         return map_begin(map);
     }
@@ -555,10 +523,11 @@ static void slot_discard(struct settled_map *map, const struct live_slot *slot)
 
 // The slow ways to add a slot: its lines are full, or its segment is.
 static NOINLINE enum err
-add_by_growing(struct settled_map *map, uint64_t hash, struct live_slot slot)
+add_by_growing(struct settled_map *map, uint64_t key, struct live_slot slot)
 {
+    const uint64_t hash = hash_of(map->seed, key);
     for (;;) {
-        struct live_segment *segment = place_of(map, hash).segment;
+        struct live_segment *segment = segment_of(map, hash);
         bool is_full = segment->used_count >= segment->page_count * FULL_SLOTS;
         if (!is_full && segment_put(map, segment, slot, hash)) {
             return ERR_OK;
@@ -574,13 +543,12 @@ enum err settled_map_add(struct settled_map *map, uint64_t address, const struct
         map->live_count++;
         return ERR_OK;
     }
-    uint64_t key = address >> 3;
-    uint64_t hash = hash_of(map->seed, key);
+    const uint64_t key = address >> 3;
     if (UNLIKELY(map->segment_count == 0)) {
-        TRY(map_grow(map, hash));
+        TRY(map_grow(map, hash_of(map->seed, key)));
     }
-    struct place place = place_of(map, hash);
-    struct live_slot *found = place_find(&place, key);
+    const struct settled_place *place = known_place_of(map, key);
+    struct live_slot *found = place_find(place, key);
     if (UNLIKELY(found != NULL)) {
         TRY(add_generation(map, found, block));
         map->live_count++;
@@ -588,13 +556,13 @@ enum err settled_map_add(struct settled_map *map, uint64_t address, const struct
     }
     struct live_slot slot;
     TRY(slot_make(map, key, block, &slot));
-    struct live_slot *room = emptier_free_slot(place.home, place.alternate);
+    struct live_slot *room = emptier_free_slot(place->home, place->alternate);
     if (LIKELY(room != NULL &&
-               place.segment->used_count < place.segment->page_count * FULL_SLOTS)) {
+               place->segment->used_count < place->segment->page_count * FULL_SLOTS)) {
         *room = slot;
-        place.segment->used_count++;
+        place->segment->used_count++;
     } else {
-        enum err err = add_by_growing(map, hash, slot);
+        enum err err = add_by_growing(map, key, slot);
         if (err != ERR_OK) {
             slot_discard(map, &slot);
             return err;
@@ -628,8 +596,8 @@ bool settled_map_take(struct settled_map *map, uint64_t address, struct live_blo
     if (UNLIKELY(map->segment_count == 0)) {
         return false;
     }
-    struct place place = place_of(map, hash_of(map->seed, address >> 3));
-    struct live_slot *slot = place_find(&place, address >> 3);
+    const struct settled_place *place = known_place_of(map, address >> 3);
+    struct live_slot *slot = place_find(place, address >> 3);
     if (slot == NULL) {
         return false;
     }
@@ -644,7 +612,7 @@ bool settled_map_take(struct settled_map *map, uint64_t address, struct live_blo
         slot_unpack(slot, out);
     }
     *slot = (struct live_slot){0};
-    struct live_segment *segment = place.segment;
+    struct live_segment *segment = place->segment;
     segment->used_count--;
     if (UNLIKELY(segment->used_count < segment->page_count * SPARSE_SLOTS) &&
         segment->page_count > 1 && segment->page_count > map->kept_pages) {
@@ -663,8 +631,8 @@ find_oldest(struct settled_map *map, uint64_t address, struct live_block *out, u
         const uint32_t *first = map_u64_find(&map->odd, address);
         box = first != NULL ? *first : BOX_NONE;
     } else if (map->segment_count > 0) {
-        struct place place = place_of(map, hash_of(map->seed, address >> 3));
-        const struct live_slot *slot = place_find(&place, address >> 3);
+        const struct settled_place *place = known_place_of(map, address >> 3);
+        const struct live_slot *slot = place_find(place, address >> 3);
         if (slot != NULL && (slot->key & KEY_BOXED) == 0) {
             slot_unpack(slot, out);
             return true;
@@ -707,7 +675,7 @@ uint64_t settled_map_bytes(const struct settled_map *map)
                      slot_pages_bytes(&map->memory) +
                      map->odd.slot_count * (sizeof(uint64_t) + sizeof(uint32_t));
     for (uint32_t i = 0; i < map->segment_count; i++) {
-        bytes += map->segments[i].page_count * sizeof(struct slot_page);
+        bytes += map->segments[i].page_count * sizeof(uint32_t);
     }
     return bytes;
 }
@@ -739,7 +707,7 @@ bool settled_map_next(const struct settled_map *map,
             position->slot = 0;
             continue;
         }
-        const struct live_slot *slot = slot_at(segment, position->slot++);
+        const struct live_slot *slot = slot_at(map, segment, position->slot++);
         if (slot->key == 0) {
             continue;
         }
@@ -765,12 +733,13 @@ static bool segment_check(const struct settled_map *map, const struct live_segme
     uint32_t used = 0;
     size_t slot_count = (size_t)segment->page_count * PAGE_SLOTS;
     for (size_t i = 0; i < slot_count; i++) {
-        struct live_slot *slot = slot_at(segment, i);
+        struct live_slot *slot = slot_at(map, segment, i);
         if (slot->key == 0) {
             continue;
         }
         used++;
-        struct place place = place_of(map, hash_of(map->seed, slot->key & KEY_MASK));
+        struct settled_place place;
+        place_of(map, slot->key & KEY_MASK, &place);
         if (place.segment != segment || place_find(&place, slot->key & KEY_MASK) != slot) {
             return false;
         }

@@ -25,12 +25,6 @@ void slot_pages_release(struct slot_pages *pages)
     *pages = (struct slot_pages){0};
 }
 
-static void *memory_of(const struct slot_pages *pages, uint32_t number)
-{
-    return pages->chunks.items[number / SLOT_CHUNK_PAGES] +
-           (size_t)(number % SLOT_CHUNK_PAGES) * SLOT_PAGE_BYTES;
-}
-
 static enum err add_chunk(struct slot_pages *pages)
 {
     TRY(slot_chunk_vec_reserve(&pages->chunks, 1));
@@ -47,10 +41,6 @@ char *slot_pages_move_chunk(struct slot_pages *pages, size_t index, char *chunk)
     char *old = pages->chunks.items[index];
     memcpy(chunk, old, CHUNK_BYTES);
     pages->chunks.items[index] = chunk;
-    struct slot_page **owners = pages->owners.items + index * SLOT_CHUNK_PAGES;
-    for (size_t i = 0; i < SLOT_CHUNK_PAGES; i++) {
-        owners[i]->memory = chunk + i * SLOT_PAGE_BYTES;
-    }
     return old;
 }
 
@@ -105,17 +95,17 @@ static void forget_huge(struct slot_pages *pages, uint32_t index)
     }
 }
 
-enum err slot_pages_take(struct slot_pages *pages, struct slot_page *owner)
+enum err slot_pages_take(struct slot_pages *pages, uint32_t *owner)
 {
     const uint32_t number = (uint32_t)pages->owners.len;
     TRY(slot_owner_vec_reserve(&pages->owners, 1));
     if (number == pages->chunks.len * SLOT_CHUNK_PAGES) {
         TRY(add_chunk(pages));
     }
-    *owner = (struct slot_page){.memory = memory_of(pages, number), .number = number};
+    *owner = number;
     pages->owners.items[pages->owners.len++] = owner;
     if (number < pages->touched_count) {
-        memset(owner->memory, 0, SLOT_PAGE_BYTES);
+        memset(slot_pages_at(pages, number), 0, SLOT_PAGE_BYTES);
     } else {
         pages->touched_count = number + 1;
     }
@@ -134,25 +124,25 @@ static void drop_tail(struct slot_pages *pages)
         const uint32_t begin = chunk * SLOT_CHUNK_PAGES;
         const uint32_t first = begin > used ? begin : used;
         // Failing costs memory, and what is there then must not be taken for zeroes.
-        if (madvise(memory_of(pages, first),
+        if (madvise(slot_pages_at(pages, first),
                     (size_t)(pages->touched_count - first) * SLOT_PAGE_BYTES, MADV_DONTNEED) != 0) {
             return;
         }
         pages->touched_count = first;
         // A huge page of which a part is missing is none, and a whole one would come back whole.
         forget_huge(pages, chunk);
-        (void)madvise(memory_of(pages, begin), CHUNK_BYTES,
+        (void)madvise(slot_pages_at(pages, begin), CHUNK_BYTES,
                       MADV_NOHUGEPAGE); // failing costs memory
     }
 }
 
-void slot_pages_give(struct slot_pages *pages, const struct slot_page *owner)
+void slot_pages_give(struct slot_pages *pages, const uint32_t *owner)
 {
-    struct slot_page *last = pages->owners.items[--pages->owners.len];
+    uint32_t *last = pages->owners.items[--pages->owners.len];
     if (last != owner) {
-        memcpy(owner->memory, last->memory, SLOT_PAGE_BYTES);
+        memcpy(slot_pages_at(pages, *owner), slot_pages_at(pages, *last), SLOT_PAGE_BYTES);
         *last = *owner;
-        pages->owners.items[owner->number] = last;
+        pages->owners.items[*owner] = last;
     }
     const size_t used = pages->owners.len;
     if (pages->touched_count > used + used / SPARE_SHARE + SPARE_MIN) {

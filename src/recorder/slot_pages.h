@@ -7,15 +7,15 @@
 // (chunk_maker), to which its pages move. Where there is none, nothing but speed is lost; a map too
 // small to fill a chunk has nothing more than the pages that it uses, and no thread.
 //
-// Who owns a page holds a slot_page, which tells where the page is now: it moves with its chunk,
-// and when a page is given back, the last one moves into its place. So there are no holes, and a
-// chunk that is not needed any more goes back to the kernel whole.
+// Who owns a page holds its number, which changes: when a page is given back, the last one moves
+// into its place. So there are no holes, and a chunk that is not needed any more goes back to the
+// kernel whole. Where a page of some number is, slot_pages_at tells; it moves with its chunk.
 //
 //   owners  0    1    2    3    4   |  ...           give(2):  page 4 moves to 2, its owner is told
 //   chunk  [ pages 0 to 511        ] [ the last one, partly used ]
 //
 // Memory: 4 KiB and 8 to 12 bytes a page, a fiftieth of that in spare pages at most, and the
-// owner's 16 bytes. Forked copies of us do not have it (MADV_DONTFORK). Context: H, one thread.
+// owner's 4 bytes. Forked copies of us do not have it (MADV_DONTFORK). Context: H, one thread.
 // Failure: ERR_NO_MEMORY.
 #pragma once
 
@@ -29,13 +29,8 @@
 #define SLOT_PAGE_BYTES  4096u
 #define SLOT_CHUNK_PAGES ((uint32_t)(CHUNK_BYTES / SLOT_PAGE_BYTES))
 
-struct slot_page {
-    void *memory;    // SLOT_PAGE_BYTES, aligned to as much
-    uint32_t number; // for us
-};
-
 DEFINE_VEC(slot_chunk_vec, char *);
-DEFINE_VEC(slot_owner_vec, struct slot_page *);
+DEFINE_VEC(slot_owner_vec, uint32_t *);
 
 // Zeroed is empty and valid.
 struct slot_pages {
@@ -49,12 +44,19 @@ struct slot_pages {
 
 void slot_pages_release(struct slot_pages *pages);
 
-// A page of zeroes into *owner, which must stay where it is until it gives the page back. Other
-// pages may move.
-enum err slot_pages_take(struct slot_pages *pages, struct slot_page *owner) MUST_USE;
+// Page `number`, of SLOT_PAGE_BYTES and aligned to as much; until a page is taken or given back.
+static inline void *slot_pages_at(const struct slot_pages *pages, uint32_t number)
+{
+    return pages->chunks.items[number / SLOT_CHUNK_PAGES] +
+           (size_t)(number % SLOT_CHUNK_PAGES) * SLOT_PAGE_BYTES;
+}
 
-// Gives the page of *owner back. Other pages may move.
-void slot_pages_give(struct slot_pages *pages, const struct slot_page *owner);
+// Takes a page of zeroes, whose number is in *owner from here on until the page is given back:
+// *owner must stay where it is, and changes. Pages may move.
+enum err slot_pages_take(struct slot_pages *pages, uint32_t *owner) MUST_USE;
+
+// Gives page *owner back. Others may move.
+void slot_pages_give(struct slot_pages *pages, const uint32_t *owner);
 
 // Moves the pages of chunk `index`, which is full, to `chunk`. Returns the one where they were.
 char *slot_pages_move_chunk(struct slot_pages *pages, size_t index, char *chunk) MUST_USE;

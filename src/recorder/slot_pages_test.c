@@ -24,23 +24,23 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-static void write_stamp(const struct slot_page *page, uint64_t stamp)
+static void write_stamp(const struct slot_pages *pages, uint32_t page, uint64_t stamp)
 {
-    uint64_t *words = page->memory;
+    uint64_t *words = slot_pages_at(pages, page);
     words[0] = stamp;
     words[SLOT_PAGE_BYTES / sizeof(*words) - 1] = ~stamp;
 }
 
-static void assert_stamp(const struct slot_page *page, uint64_t stamp)
+static void assert_stamp(const struct slot_pages *pages, uint32_t page, uint64_t stamp)
 {
-    const uint64_t *words = page->memory;
+    const uint64_t *words = slot_pages_at(pages, page);
     assert_int_equal(words[0], stamp);
     assert_int_equal(words[SLOT_PAGE_BYTES / sizeof(*words) - 1], ~stamp);
 }
 
-static void assert_zero(const struct slot_page *page)
+static void assert_zero(const struct slot_pages *pages, uint32_t page)
 {
-    const uint64_t *words = page->memory;
+    const uint64_t *words = slot_pages_at(pages, page);
     for (size_t i = 0; i < SLOT_PAGE_BYTES / sizeof(*words); i++) {
         assert_int_equal(words[i], 0);
     }
@@ -50,8 +50,8 @@ static void assert_zero(const struct slot_page *page)
 static void pages_move_and_keep_what_is_in_them(void **state)
 {
     (void)state;
-    static struct slot_page owners[OWNERS]; // memory NULL: it has none
-    static uint64_t stamps[OWNERS];
+    static uint32_t owners[OWNERS];
+    static uint64_t stamps[OWNERS]; // 0: that owner has no page
     struct slot_pages pages = {0};
     uint64_t random = 7;
     size_t used = 0;
@@ -59,16 +59,16 @@ static void pages_move_and_keep_what_is_in_them(void **state)
     for (uint64_t round = 0; round < ROUNDS; round++) {
         const size_t i = next_random(&random) % OWNERS;
         const bool is_growing = round / (ROUNDS / 4) % 2 == 0;
-        if (owners[i].memory == NULL && (is_growing || round % 8 == 0)) {
+        if (stamps[i] == 0 && (is_growing || round % 8 == 0)) {
             assert_int_equal(slot_pages_take(&pages, owners + i), ERR_OK);
-            assert_zero(owners + i);
+            assert_zero(&pages, owners[i]);
             stamps[i] = next_random(&random);
-            write_stamp(owners + i, stamps[i]);
+            write_stamp(&pages, owners[i], stamps[i]);
             used++;
-        } else if (owners[i].memory != NULL && (!is_growing || round % 8 == 0)) {
-            assert_stamp(owners + i, stamps[i]);
+        } else if (stamps[i] != 0 && (!is_growing || round % 8 == 0)) {
+            assert_stamp(&pages, owners[i], stamps[i]);
             slot_pages_give(&pages, owners + i);
-            owners[i].memory = NULL;
+            stamps[i] = 0;
             used--;
             const uint64_t spare = pages.touched_count - used;
             worst_spare = spare > worst_spare ? spare : worst_spare;
@@ -76,8 +76,8 @@ static void pages_move_and_keep_what_is_in_them(void **state)
         assert_int_equal(pages.owners.len, used);
     }
     for (size_t i = 0; i < OWNERS; i++) {
-        if (owners[i].memory != NULL) {
-            assert_stamp(owners + i, stamps[i]);
+        if (stamps[i] != 0) {
+            assert_stamp(&pages, owners[i], stamps[i]);
         }
     }
     assert_in_range(worst_spare, 1, OWNERS / 96 + 4);
@@ -87,7 +87,7 @@ static void pages_move_and_keep_what_is_in_them(void **state)
 static void all_that_is_given_back_is_given_to_the_kernel(void **state)
 {
     (void)state;
-    static struct slot_page owners[OWNERS];
+    static uint32_t owners[OWNERS];
     struct slot_pages pages = {0};
     for (size_t i = 0; i < OWNERS; i++) {
         assert_int_equal(slot_pages_take(&pages, owners + i), ERR_OK);
@@ -106,11 +106,11 @@ static void all_that_is_given_back_is_given_to_the_kernel(void **state)
 static void a_chunk_that_moves_keeps_its_pages(void **state)
 {
     (void)state;
-    static struct slot_page owners[OWNERS];
+    static uint32_t owners[OWNERS];
     struct slot_pages pages = {0};
     for (size_t i = 0; i < OWNERS; i++) {
         assert_int_equal(slot_pages_take(&pages, owners + i), ERR_OK);
-        write_stamp(owners + i, i + 1);
+        write_stamp(&pages, owners[i], i + 1);
     }
     for (size_t i = 0; i < OWNERS / SLOT_CHUNK_PAGES; i++) {
         char *chunk = chunk_map();
@@ -118,13 +118,13 @@ static void a_chunk_that_moves_keeps_its_pages(void **state)
         char *old = slot_pages_move_chunk(&pages, i, chunk);
         assert_ptr_not_equal(old, chunk);
         chunk_unmap(old);
-        assert_ptr_equal(owners[i * SLOT_CHUNK_PAGES].memory, chunk);
+        assert_ptr_equal(slot_pages_at(&pages, owners[i * SLOT_CHUNK_PAGES]), chunk);
     }
     for (size_t i = 0; i < OWNERS; i++) {
-        assert_stamp(owners + i, i + 1);
+        assert_stamp(&pages, owners[i], i + 1);
         slot_pages_give(&pages, owners + i);
         for (size_t k = i + 1; k < OWNERS; k += 97) {
-            assert_stamp(owners + k, k + 1);
+            assert_stamp(&pages, owners[k], k + 1);
         }
     }
     slot_pages_release(&pages);
