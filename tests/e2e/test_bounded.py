@@ -3,7 +3,8 @@
 
 A recording has 512 to 1024 time slices, whose width doubles with the run's length, so what is kept a
 slice goes up and down by as much; its cohorts do so at a pace of their own, and a processor that the
-program has to share leaves slices empty. Each of these tables is held against its cap, which is what
+program has to share leaves slices empty. Samples of resident memory come every 100 ms until there are
+as many as are kept, and looks at memory maps every second. Each of these tables is held against its cap, which is what
 bounds it, and the rest of the file against the shortest run's. That run is one that has outgrown the
 finest slices and nearly fills those it has.
 """
@@ -17,7 +18,9 @@ from cairn_run import CAIRN, PROGRAMS, Recording, environment
 
 SLICES_MAX = 1024
 COHORTS_MAX = 64 << 10  # docs/design/recorder.md
-ADAPTIVE = ("slices", "cells", "cohorts")
+SAMPLES_MAX = 4096  # proc_sampler.h
+LOOKS_MAX = 2048 + 10  # rss_looks.h: the series, and those that are kept whole
+ADAPTIVE = ("slices", "cells", "cohorts", "rss_samples", "looks")
 FIRST_ROUNDS = 500_000
 
 
@@ -102,6 +105,8 @@ def test_what_is_kept_over_time_stays_below_its_cap(runs):
         assert SLICES_MAX / 2 <= run.entries["slices"] <= SLICES_MAX
         assert 0 < run.entries["cells"] <= run.entries["rows"] * run.entries["slices"]
         assert 0 < run.entries["cohorts"] <= COHORTS_MAX + run.entries["rows"] / 8
+        assert 0 < run.entries["rss_samples"] <= SAMPLES_MAX
+        assert 0 < run.entries["looks"] <= LOOKS_MAX
     assert len({run.entries["rows"] for run in runs}) == 1
 
 
