@@ -33,16 +33,8 @@ struct unwind_thread {
     struct frame_sink sink;          // the result of full walks
 };
 
-// The rest of unwind_again: the first frame is not the remembered one.
+// The rest of unwind_again: the first frame is not the remembered one, or not all words are intact.
 uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start);
-
-// Whether there is a walk to compare with.
-ALWAYS_INLINE bool unwind_remembers(const struct unwind_thread *thread)
-{
-    const uint32_t known = thread->remembered.count;
-    return LIKELY(known - 1 < thread->max_frames - UNWIND_AGAIN_STEPS) && // none: wraps around
-           LIKELY(thread->generation == rule_cache_generation());
-}
 
 // The name of the stack that begins with `start` if it is the very one that was walked last, else
 // 0.
@@ -50,18 +42,18 @@ ALWAYS_INLINE uint64_t unwind_same(const struct unwind_thread *thread,
                                    const struct unwind_regs *start)
 {
     const struct remembered *r = &thread->remembered;
-    const uint32_t known = r->count;
     const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    return unwind_remembers(thread) && remembered_is_at(r, known - 1, &regs) &&
-                   LIKELY(remembered_read_back(r, known) == r->states[known].first_word)
-               ? r->frames[known - 1].name
+    return remembered_is_at_tip(r, &regs) &&
+                   LIKELY(thread->generation == rule_cache_generation()) &&
+                   LIKELY(remembered_hold(r->words, r->tip.word_count))
+               ? r->tip.name
                : 0;
 }
 
 // What unwind_again does if the stack is not the very same.
 ALWAYS_INLINE uint64_t unwind_beside(struct unwind_thread *thread, const struct unwind_regs *start)
 {
-    return unwind_remembers(thread) ? unwind_again_by_steps(thread, start) : 0;
+    return unwind_again_by_steps(thread, start);
 }
 
 ALWAYS_INLINE uint64_t unwind_again(struct unwind_thread *thread, const struct unwind_regs *start)

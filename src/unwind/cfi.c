@@ -240,10 +240,58 @@ static bool read_location(struct program *p, uint8_t op, uint64_t *location)
     return true;
 }
 
+// Runs the short forms of what compilers write, which are nearly all of a program: one byte, or two
+// of which the second is a whole operand. Ends before the first instruction of another form, or
+// that moves beyond `pc`.
+static void run_short_forms(struct program *p, uint64_t pc)
+{
+    const uint8_t *const code = p->code.at;
+    const size_t len = cursor_left(&p->code);
+    const uint64_t align = p->function->code_align;
+    uint64_t here = p->pc;
+    size_t at = 0;
+    while (at + 1 < len) {
+        const uint8_t op = code[at];
+        const uint8_t operand = code[at + 1];
+        if (op == CFA_DEF_CFA_OFFSET) {
+            if (operand >= 0x80 || p->row.cfa_is_expression) {
+                break;
+            }
+            p->row.cfa_value = operand;
+            at += 2;
+        } else if ((op & CFA_HIGH_BITS) == CFA_ADVANCE_LOC) {
+            const uint64_t location = here + (op & CFA_OPERAND) * align;
+            if (location > pc) {
+                break;
+            }
+            here = location;
+            at += 1;
+        } else if (op == CFA_ADVANCE_LOC1) {
+            const uint64_t location = here + operand * align;
+            if (location > pc) {
+                break;
+            }
+            here = location;
+            at += 2;
+        } else if ((op & CFA_HIGH_BITS) == CFA_OFFSET && operand < 0x80) {
+            set_rule(p, op & CFA_OPERAND, CFI_OFFSET, factored(p, operand));
+            at += 2;
+        } else {
+            break;
+        }
+    }
+    p->code.at += at;
+    p->pc = here;
+}
+
 static void run(struct program *p, struct bytes code, uint64_t pc)
 {
     p->code = cursor_over(code);
-    while (cursor_left(&p->code) > 0 && p->err == ERR_OK) {
+    for (;;) {
+        run_short_forms(p, pc);
+        if (cursor_left(&p->code) == 0 || p->err != ERR_OK) {
+            break;
+        }
         uint8_t op = cursor_u8(&p->code);
         uint64_t location = 0;
         if (read_location(p, op, &location)) {

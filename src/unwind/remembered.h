@@ -50,7 +50,18 @@ struct remembered_word {
 
 #define REMEMBERED_WORDS_PER_FRAME 3u // CFA, return address, fp
 
+// The innermost frame, once more: what a walk from the same place asks for, side by side.
+struct remembered_tip {
+    struct frame_regs regs; // REMEMBERED_NOWHERE in sp: none
+    uint64_t fp_mask;       // the bits of fp that count: all or none
+    uint64_t name;
+    uint32_t word_count; // of all frames
+};
+
+#define REMEMBERED_NOWHERE UINT64_MAX // no stack pointer
+
 struct remembered {
+    struct remembered_tip tip;
     uint32_t count;
     uint32_t capacity;
     struct unwind_frame *frames;
@@ -64,22 +75,11 @@ struct fresh_frame {
     uint64_t rule;
 };
 
-// Where the step by `rule` from `regs` to a frame at `cfa` finds things.
-ALWAYS_INLINE uint64_t remembered_fp_slot(uint64_t rule,
-                                          const struct frame_regs *regs,
-                                          uint64_t cfa)
-{
-    uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
-    return ((rule & RULE_FP_FROM_BASE) != 0 ? base : cfa) + (uint64_t)rule_fp_offset(rule);
-}
-
-ALWAYS_INLINE uint64_t remembered_return_slot(uint64_t rule,
-                                              const struct frame_regs *regs,
-                                              uint64_t cfa)
-{
-    uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
-    return ((rule & RULE_RET_FROM_BASE) != 0 ? base : cfa) + (uint64_t)rule_ret_offset(rule);
-}
+// As remembered_append_words, for rules with a RULE_RARE flag.
+uint32_t remembered_append_rare_words(struct remembered_word *words,
+                                      uint32_t at,
+                                      const struct fresh_frame *frame,
+                                      const struct remembered_state *outer);
 
 // Appends what the step from `frame` to the outer frame depended on. The return address is loaded
 // again, since it may carry more than the pc.
@@ -88,29 +88,29 @@ ALWAYS_INLINE uint32_t remembered_append_words(struct remembered_word *words,
                                                const struct fresh_frame *frame,
                                                const struct remembered_state *outer)
 {
-    uint64_t rule = frame->rule;
-    const struct frame_regs *regs = &frame->regs;
-    uint64_t slot = remembered_return_slot(rule, regs, outer->sp);
-    words[at++] = (struct remembered_word){.addr = slot, .value = memory_word(slot)};
-    if (UNLIKELY((rule & RULE_CFA_DEREF) != 0)) {
-        uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
-        words[at++] = (struct remembered_word){.addr = base + (uint64_t)rule_cfa_offset(rule),
-                                               .value = outer->sp};
+    const uint64_t rule = frame->rule;
+    if (UNLIKELY((rule & RULE_RARE) != 0)) {
+        return remembered_append_rare_words(words, at, frame, outer);
     }
-    if ((rule & RULE_FP_SAVED) != 0 && (outer->flags & REMEMBERED_NEEDS_FP) != 0) {
-        words[at++] = (struct remembered_word){.addr = remembered_fp_slot(rule, regs, outer->sp),
+    const uint64_t ret_slot = outer->sp + (uint64_t)rule_ret_offset(rule);
+    words[at++] = (struct remembered_word){.addr = ret_slot, .value = memory_word(ret_slot)};
+    if (UNLIKELY((rule & RULE_FP_SAVED) != 0 && (outer->flags & REMEMBERED_NEEDS_FP) != 0)) {
+        words[at++] = (struct remembered_word){.addr = outer->sp + (uint64_t)rule_fp_offset(rule),
                                                .value = outer->fp};
     }
     return at;
 }
 
+// The flags of a frame with `rule`, which leads to a frame with `outer_flags`.
 ALWAYS_INLINE uint32_t remembered_flags_of(uint64_t rule, uint32_t outer_flags)
 {
-    bool passes_fp_on = (rule & RULE_FP_SAVED) == 0;
-    bool needs_fp =
-        rule_uses_fp(rule) || (passes_fp_on && (outer_flags & REMEMBERED_NEEDS_FP) != 0);
-    return (outer_flags & ~(uint32_t)REMEMBERED_NEEDS_FP) | (needs_fp ? REMEMBERED_NEEDS_FP : 0) |
-           ((rule & RULE_GUESSED) != 0 ? REMEMBERED_GUESSED : 0);
+    // By shifting bits: who saves fp and who does not is nothing that a branch could foretell.
+    _Static_assert((int)RULE_CFA_FP == REMEMBERED_NEEDS_FP, "one bit means the other");
+    _Static_assert((int)RULE_FP_SAVED >> 2 == REMEMBERED_NEEDS_FP, "two bits lower");
+    _Static_assert((int)RULE_GUESSED >> 6 == REMEMBERED_GUESSED, "six bits lower");
+    const uint32_t bits = (uint32_t)rule;
+    return (outer_flags & ~(bits >> 2 & REMEMBERED_NEEDS_FP)) | (bits & REMEMBERED_NEEDS_FP) |
+           (bits >> 6 & REMEMBERED_GUESSED);
 }
 
 // The bits in which `count` words, read back, differ from what they were.
@@ -124,32 +124,46 @@ ALWAYS_INLINE uint64_t remembered_difference(const struct remembered_word *word,
     return difference;
 }
 
+// True if `count` words hold what they did. Four at a time, the last four whatever their number is,
+// so that some may be read twice: dearer than a few words are branches that nobody can foretell.
+ALWAYS_INLINE bool remembered_hold(const struct remembered_word *word, uint32_t count)
+{
+    if (UNLIKELY(count < 4)) {
+        while (count > 0 && memory_word(word[count - 1].addr) == word[count - 1].value) {
+            count--;
+        }
+        return count == 0;
+    }
+    const struct remembered_word *const last = word + (count - 4);
+    for (; word < last; word += 4) {
+        if (UNLIKELY(remembered_difference(word, 4) != 0)) {
+            return false;
+        }
+    }
+    return remembered_difference(last, 4) == 0;
+}
+
 // Reads back the words of frames [0, known), outermost first, and returns how many are intact up to
-// the first that is not. Few branches: eight words at a time, then those that are left over by the
-// binary digits of their number.
+// the first that is not.
 ALWAYS_INLINE uint32_t remembered_read_back(const struct remembered *r, uint32_t known)
 {
-    const struct remembered_word *word = r->words;
     const uint32_t count = known > 0 ? r->states[known].first_word : 0;
-    const struct remembered_word *const end = word + count;
-    for (uint32_t left = count / 8; left > 0; left--) {
-        if (UNLIKELY(remembered_difference(word, 8) != 0)) {
-            break;
-        }
-        word += 8;
+    uint32_t intact = 0;
+    while (count - intact >= 4 && remembered_difference(r->words + intact, 4) == 0) {
+        intact += 4;
     }
-    if (LIKELY(end - word < 8)) {
-        if ((count & 4) != 0 && LIKELY(remembered_difference(word, 4) == 0)) {
-            word += 4;
-        }
-        if ((count & 2) != 0 && LIKELY(remembered_difference(word, 2) == 0)) {
-            word += 2;
-        }
+    while (intact < count && memory_word(r->words[intact].addr) == r->words[intact].value) {
+        intact++;
     }
-    while (word < end && memory_word(word->addr) == word->value) {
-        word++;
-    }
-    return (uint32_t)(word - r->words);
+    return intact;
+}
+
+// True if a walk that begins with `regs` begins in the innermost remembered frame.
+ALWAYS_INLINE bool remembered_is_at_tip(const struct remembered *r, const struct frame_regs *regs)
+{
+    const struct remembered_tip *tip = &r->tip;
+    return ((tip->regs.pc ^ regs->pc) | (tip->regs.sp ^ regs->sp) |
+            ((tip->regs.fp ^ regs->fp) & tip->fp_mask)) == 0;
 }
 
 // True if a walk that has come to `regs` is in remembered frame `index`.
@@ -162,14 +176,32 @@ remembered_is_at(const struct remembered *r, uint32_t index, const struct frame_
            ((state->fp == regs->fp) | ((state->flags & REMEMBERED_NEEDS_FP) == 0));
 }
 
-// As remembered_is_at, and if the steps from
-// there outwards, of which `intact_words` were read back and found intact, are proved.
-ALWAYS_INLINE bool remembered_proves(const struct remembered *r,
-                                     uint32_t index,
-                                     const struct frame_regs *regs,
-                                     uint32_t intact_words)
+// How many of the first `known` frames lie at `sp` or further out.
+ALWAYS_INLINE uint32_t remembered_from_sp(const struct remembered *r, uint32_t known, uint64_t sp)
 {
-    return remembered_is_at(r, index, regs) & (r->states[index + 1].first_word <= intact_words);
+    while (known > 0 && r->states[known - 1].sp < sp) {
+        known--;
+    }
+    return known;
+}
+
+// Of the first `known` frames those from which the steps outwards are proved: the words that they
+// depend on were read back and found intact.
+ALWAYS_INLINE uint32_t remembered_intact(const struct remembered *r, uint32_t known)
+{
+    const uint32_t intact_words = remembered_read_back(r, known);
+    while (known > 0 && r->states[known].first_word > intact_words) {
+        known--;
+    }
+    return known;
+}
+
+void remembered_forget(struct remembered *r);
+
+// No walk is at the tip until the next is remembered.
+ALWAYS_INLINE void remembered_hide_tip(struct remembered *r)
+{
+    r->tip.regs.sp = REMEMBERED_NOWHERE;
 }
 
 // Replaces the frames from `kept` on by fresh[fresh_count - 1], ..., fresh[0]. They must fit. If

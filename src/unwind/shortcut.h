@@ -54,13 +54,25 @@ enum shortcut_flags {
 
 struct shortcuts {
     uint64_t is_known[SHORTCUT_COUNT / 64];
-    struct shortcut *table; // SHORTCUT_COUNT of them
+    uint32_t stepped[SHORTCUT_COUNT]; // names of the stacks that were last stepped through
+    struct shortcut *table;           // SHORTCUT_COUNT of them
 };
 
 ALWAYS_INLINE uint32_t shortcut_place(const struct frame_regs *start)
 {
     const uint64_t mixed = (start->pc ^ start->sp << 28) * 0x9e3779b97f4a7c15ULL;
     return (uint32_t)(mixed >> (64 - SHORTCUT_COUNT_LOG2));
+}
+
+// True if the stack `name` was what was stepped through last from a start at this place, too: most
+// ways are gone once, and to keep one costs as much as to go it.
+ALWAYS_INLINE bool
+shortcut_is_worth(struct shortcuts *shortcuts, const struct frame_regs *start, uint64_t name)
+{
+    uint32_t *stepped = &shortcuts->stepped[shortcut_place(start)];
+    const bool is_same = *stepped == (uint32_t)name;
+    *stepped = (uint32_t)name;
+    return is_same;
 }
 
 // Learns the way through fresh[0], ..., fresh[count - 1], count > 0, to the remembered frame
@@ -103,10 +115,8 @@ ALWAYS_INLINE uint64_t shortcut_take(const struct shortcuts *shortcuts,
     const uint32_t place = shortcut_place(start);
     const struct shortcut *s = &shortcuts->table[place];
     if ((shortcuts->is_known[place / 64] >> place % 64 & 1) == 0 || !shortcut_begins_at(s, start) ||
-        remembered_difference(s->words, s->word_count) != 0 || !shortcut_ends_in(s, r)) {
-        return 0;
-    }
-    if (UNLIKELY(remembered_read_back(r, s->index + 1) != r->states[s->index + 1].first_word)) {
+        !remembered_hold(s->words, s->word_count) || !shortcut_ends_in(s, r) ||
+        UNLIKELY(!remembered_hold(r->words, r->states[s->index + 1].first_word))) {
         return 0;
     }
     const uint64_t base = r->frames[s->index].name;

@@ -222,6 +222,19 @@ static void what_it_cannot_say_is_not_learned(void **state)
     world_release(&w);
 }
 
+static void a_way_is_worth_keeping_the_second_time(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, false, false);
+    const struct frame_regs *start = &w.frames[0].regs;
+    assert_false(shortcut_is_worth(&w.shortcuts, start, 7));
+    assert_true(shortcut_is_worth(&w.shortcuts, start, 7));
+    assert_false(shortcut_is_worth(&w.shortcuts, start, 8));
+    assert_false(shortcut_is_worth(&w.shortcuts, start, 7));
+    world_release(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +244,7 @@ int main(void)
         cmocka_unit_test(it_has_to_end_in_what_is_remembered_now),
         cmocka_unit_test(over_another_root_it_has_another_name),
         cmocka_unit_test(what_it_cannot_say_is_not_learned),
+        cmocka_unit_test(a_way_is_worth_keeping_the_second_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

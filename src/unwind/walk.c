@@ -41,6 +41,7 @@ struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32
     t->shortcuts.table = (struct shortcut *)(t->cut_frames + max_frames);
     frame_sink_init(&t->sink, t->shortcuts.table + SHORTCUT_COUNT, max_frames);
     r->states[0].first_word = 0;
+    remembered_forget(r);
     return t;
 }
 
@@ -112,35 +113,57 @@ struct progress {
     uint32_t known; // of the remembered frames, those [0, known) that stay
 };
 
+// The sp at which a walk would be in the innermost of the first `known` remembered frames.
+ALWAYS_INLINE uint64_t sp_to_meet(const struct remembered *r, uint32_t known)
+{
+    return known > 0 ? r->states[known - 1].sp : UINT64_MAX;
+}
+
+// The rule of `pc`, which may be that of remembered frame `likely - 1`, as far from the leaf: to
+// look there needs no hash, and nobody has to wait for it, since it is foretold.
+ALWAYS_INLINE uint64_t rule_by_memory(const struct remembered *r,
+                                      uint32_t likely,
+                                      struct rule_view rules,
+                                      uint64_t pc)
+{
+    if (likely - 1 < r->count && r->frames[likely - 1].pc == pc) {
+        const uint64_t rule = r->states[likely - 1].rule;
+        // A frame's rule is not its pc's if the frame was guessed or the walk ended there.
+        if (LIKELY((rule & (RULE_STOP | RULE_GUESSED)) == 0)) {
+            return rule;
+        }
+    }
+    return rule_cache_get(rules, pc);
+}
+
 // Steps until the rest is proved or the stack ends (STEP_OK, STEP_LAST, STEP_UNFINISHED; the fresh
 // frames are final), or until this kind of walk cannot go on.
 ALWAYS_INLINE enum step_result
 walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct progress *progress)
 {
     const struct rule_view rules = rule_cache_view();
-    const struct remembered *r = &t->remembered;
+    const struct remembered copy = t->remembered; // so that stores need not be thought to change it
+    const struct remembered *r = &copy;
     const uint64_t top = t->bounds.top;
     struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
     struct fresh_frame *frame = t->fresh;
     struct fresh_frame *const end = frame + r->capacity;
-    uint32_t known = r->count;
-    while (known > 0 && r->states[known - 1].sp < regs.sp) {
-        known--;
-    }
-    const uint32_t intact_words = remembered_read_back(r, known);
+    uint32_t known = remembered_intact(r, remembered_from_sp(r, r->count, regs.sp));
+    uint64_t meet_sp = sp_to_meet(r, known);
     enum step_result result = STEP_OK;
-    for (;; frame++) {
-        while (known > 0 && r->states[known - 1].sp < regs.sp) {
-            known--;
-        }
-        if (known > 0 && remembered_proves(r, known - 1, &regs, intact_words)) {
-            break;
+    for (uint32_t likely = r->count;; frame++, likely--) {
+        if (regs.sp >= meet_sp) {
+            known = remembered_from_sp(r, known, regs.sp);
+            if (known > 0 && remembered_is_at(r, known - 1, &regs)) {
+                break;
+            }
+            meet_sp = sp_to_meet(r, known);
         }
         if (UNLIKELY(frame == end || regs.pc == 0)) {
             return STEP_UNREADABLE;
         }
         frame->regs = regs;
-        frame->rule = rule_cache_get(rules, regs.pc);
+        frame->rule = rule_by_memory(r, likely, rules, regs.pc);
         if (LIKELY((frame->rule & RULE_RARE) == 0)) {
             result = step_common(frame->rule, &regs, top);
         } else {
@@ -237,13 +260,16 @@ ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
         const uint32_t changed =
             remembered_replace(r, p->known, t->fresh, p->fresh_count, result == STEP_UNFINISHED);
         t->changed_from = changed < t->changed_from ? changed : t->changed_from;
+        if (UNLIKELY(r->count > t->max_frames)) {
+            remembered_hide_tip(r); // its name is not that of the stack, which is cut
+        }
     }
     return result;
 }
 
 static void forget(struct unwind_thread *t)
 {
-    t->remembered.count = 0;
+    remembered_forget(&t->remembered);
     shortcut_forget_all(&t->shortcuts);
 }
 
@@ -310,7 +336,9 @@ uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind
 {
     const struct remembered *r = &thread->remembered;
     const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    if (UNLIKELY(!stack_bounds_hold(&thread->bounds, regs.sp))) {
+    if (UNLIKELY(r->count - 1 >= thread->max_frames - UNWIND_AGAIN_STEPS || // none: wraps around
+                 thread->generation != rule_cache_generation() ||
+                 !stack_bounds_hold(&thread->bounds, regs.sp))) {
         return 0;
     }
     uint64_t name = shortcut_take(&thread->shortcuts, r, &regs);
@@ -330,7 +358,7 @@ uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind
     } else {
         name = r->frames[r->count - 1].name;
     }
-    if (p.fresh_count > 0) {
+    if (p.fresh_count > 0 && shortcut_is_worth(&thread->shortcuts, &regs, name)) {
         shortcut_learn(&thread->shortcuts, r, p.known - 1, thread->fresh, p.fresh_count, name);
     }
     return name;
