@@ -103,7 +103,7 @@ WORKLOADS = (
     Workload("live", "20 million live blocks", "live", ("blocks={work}",), 20_000_000, "block",
              skip_tools=("dhat", "massif"), is_divisible=False),
     Workload("stacks", "1 million distinct stacks", "stacks", ("stacks={work}", "rounds=4"),
-             1_000_000, "pair", is_divisible=False),
+             1_000_000, "pair", skip_tools=("dhat",), is_divisible=False),
     Workload("threads", "1000 threads that come and go", "threads",
              ("threads={work}", "pairs=10000"), 1000, "thread", is_divisible=False),
     Workload("growth", "realloc growth", "growth", ("reallocs={work}",), 5_000_000, "realloc"),
