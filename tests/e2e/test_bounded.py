@@ -4,8 +4,8 @@
 A recording has 512 to 1024 time slices, whose width doubles with the run's length, so what is kept a
 slice goes up and down by as much; its cohorts do so at a pace of their own, and a processor that the
 program has to share leaves slices empty. Samples of resident memory come every 100 ms until there are
-as many as are kept, and looks at memory maps every second. Each of these tables is held against its cap, which is what
-bounds it, and the rest of the file against the shortest run's. That run is one that has outgrown the
+as many as are kept, and looks at memory maps every second. How old blocks became is a matter of the
+machine, too. Each of these tables is held against its cap, which is what bounds it, and the rest of the file against the shortest run's. That run is one that has outgrown the
 finest slices and nearly fills those it has.
 """
 import re
@@ -20,7 +20,10 @@ SLICES_MAX = 1024
 COHORTS_MAX = 64 << 10  # docs/design/recorder.md
 SAMPLES_MAX = 4096  # proc_sampler.h
 LOOKS_MAX = 2048 + 10  # rss_looks.h: the series, and those that are kept whole
-ADAPTIVE = ("slices", "cells", "cohorts", "rss_samples", "looks")
+BUCKETS_MAX = 252  # of one row: tables.h
+ADAPTIVE = ("slices", "cells", "cohorts", "lifetime_buckets", "rss_samples", "looks")
+# Those that take memory worth mentioning: how many, and the bytes of each (cell_table.h, cohort_table.h).
+IN_MEMORY = {"cells": (48 << 10, 48), "cohorts": (COHORTS_MAX, 32)}
 FIRST_ROUNDS = 500_000
 
 
@@ -107,13 +110,20 @@ def test_what_is_kept_over_time_stays_below_its_cap(runs):
         assert 0 < run.entries["cohorts"] <= COHORTS_MAX + run.entries["rows"] / 8
         assert 0 < run.entries["rss_samples"] <= SAMPLES_MAX
         assert 0 < run.entries["looks"] <= LOOKS_MAX
+        assert 0 < run.entries["lifetime_buckets"] <= BUCKETS_MAX * run.entries["rows"]
     assert len({run.entries["rows"] for run in runs}) == 1
 
 
 def test_the_recorder_does_not_grow_with_the_run(runs):
+    """But for what the tables that go up and down had left to their caps in the first run."""
     first, *longer = runs
+    left_kib = sum((cap - first.entries[table]) * bytes_each / 1024
+                   for table, (cap, bytes_each) in IN_MEMORY.items())
     for run in longer:
-        assert run.recorder_kib < 1.1 * first.recorder_kib, [run.recorder_kib for run in runs]
+        for table, (cap, _) in IN_MEMORY.items():
+            assert run.entries[table] <= cap
+        assert run.recorder_kib < 1.1 * first.recorder_kib + left_kib, \
+            [(run.recorder_kib, run.entries) for run in runs]
 
 
 def test_opening_costs_what_the_tables_hold(runs):
