@@ -23,6 +23,9 @@
 #include "preload/process.h"
 #include "preload/thread_state.h"
 
+// Where the frame of the hook is that calls us, or of us if we are one.
+#define OUR_FRAME ((uint64_t)__builtin_frame_address(0))
+
 // The rest of guard_enter.
 struct thread_state *guard_enter_slowly(uint64_t frame);
 
@@ -54,11 +57,17 @@ ALWAYS_INLINE struct thread_state *guard_enter(uint64_t frame)
     return t;
 }
 
+// Whether a handler has left something to be sent, now that the guard is free.
+ALWAYS_INLINE bool guard_has_deferred(const struct thread_state *t)
+{
+    // Relaxed: written by handlers on this thread only.
+    return UNLIKELY(atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
+}
+
 ALWAYS_INLINE void guard_leave(struct thread_state *t)
 {
     guard_release(t);
-    // Relaxed: written by handlers on this thread only.
-    if (UNLIKELY(atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0)) {
+    if (guard_has_deferred(t)) {
         guard_drain(t);
     }
 }

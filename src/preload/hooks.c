@@ -136,7 +136,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size)
 
 EXPORT void free(void *block)
 {
-    if (block == NULL || UNLIKELY(bootstrap_heap_owns(block))) {
+    if (stays_when_freed(block)) {
         return;
     }
     record_free_hot(block);

@@ -6,6 +6,7 @@
 // older libcs declare only some of them. Context: T.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -32,10 +33,16 @@ NEW_OPERATORS(X)
 DELETE_OPERATORS(X)
 #undef X
 
+// Whether to free it is nothing: those of the bootstrap heap stay.
+ALWAYS_INLINE bool stays_when_freed(const void *block)
+{
+    return block == NULL || UNLIKELY(bootstrap_heap_owns(block));
+}
+
 // free, whatever its name.
 ALWAYS_INLINE void release_block(void *block)
 {
-    if (block == NULL || UNLIKELY(bootstrap_heap_owns(block))) {
+    if (stays_when_freed(block)) {
         return;
     }
     record_free(block);

@@ -185,6 +185,17 @@ static NOINLINE void without_guard(enum event_kind kind,
     }
 }
 
+// Takes down a block whose stack is found, and gives the guard back.
+ALWAYS_INLINE void
+finish_alloc(struct thread_state *t, const void *block, size_t size_bytes, uint32_t slot)
+{
+    take_down(
+        t,
+        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
+        slot);
+    guard_leave(t);
+}
+
 void record_alloc(const struct unwind_regs *caller, const void *block, size_t size_bytes)
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
@@ -196,12 +207,7 @@ void record_alloc(const struct unwind_regs *caller, const void *block, size_t si
         take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes);
         return;
     }
-    const uint32_t slot = find_slot(t, caller);
-    take_down(
-        t,
-        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
-        slot);
-    guard_leave(t);
+    finish_alloc(t, block, size_bytes, find_slot(t, caller));
 }
 
 void *record_alloc_slowly(uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
@@ -211,21 +217,10 @@ void *record_alloc_slowly(uint64_t pc, uint64_t sp, uint64_t fp, void *block, si
     return block;
 }
 
-// Takes down a block whose stack is found, and gives the guard back.
-ALWAYS_INLINE void *
-finish_alloc(struct thread_state *t, void *block, size_t size_bytes, uint32_t slot)
-{
-    take_down(
-        t,
-        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
-        slot);
-    guard_leave(t);
-    return block;
-}
-
 void *record_alloc_in_slot(struct thread_state *t, void *block, size_t size_bytes, uint32_t slot)
 {
-    return finish_alloc(t, block, size_bytes, slot);
+    finish_alloc(t, block, size_bytes, slot);
+    return block;
 }
 
 // The stack is not the last one.
@@ -233,9 +228,10 @@ void *record_alloc_walking(
     struct thread_state *t, uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
 {
     const struct unwind_regs caller = {.pc = pc, .sp = sp, .fp = fp};
-    const uint64_t name = LIKELY(!t->check_unwind) ? unwind_beside(t->unwind, &caller)
+    const uint64_t name = LIKELY(!t->check_unwind) ? unwind_again_by_steps(t->unwind, &caller)
                                                    : unwind_again(t->unwind, &caller);
-    return finish_alloc(t, block, size_bytes, find_slot_named(t, &caller, name));
+    finish_alloc(t, block, size_bytes, find_slot_named(t, &caller, name));
+    return block;
 }
 
 void *record_drain(struct thread_state *t, void *block)

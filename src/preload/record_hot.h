@@ -19,9 +19,6 @@
 #include "session/nursery_try.h"
 #include "unwind/again.h"
 
-// The frame of the hook that calls us, or of us: guard.h compares these addresses.
-#define OUR_FRAME ((uint64_t)__builtin_frame_address(0))
-
 // record_alloc for the function that returns to `pc`, with its registers. Returns the block.
 void *record_alloc_slowly(uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes);
 
@@ -44,12 +41,6 @@ ALWAYS_INLINE bool still_ours(const struct thread_state *t)
 {
     const uint64_t generation = process_generation();
     return LIKELY(t->generation == generation) || t->generation >> 32 == generation >> 32;
-}
-
-ALWAYS_INLINE bool has_deferred(const struct thread_state *t)
-{
-    // Relaxed: written by handlers on this thread only.
-    return UNLIKELY(atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
 }
 
 // The calling thread's state if guard_enter would take its guard at once, else NULL.
@@ -78,12 +69,8 @@ ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
     t->guard_frame = OUR_FRAME;
     guard_take(t);
     const struct unwind_regs regs = unwind_caller_regs();
-    const uint64_t same = unwind_same(t->unwind, &regs);
-    uint32_t slot = stack_dictionary_first(&t->stacks, same);
-    if (UNLIKELY(!stack_dictionary_holds(&t->stacks, slot, same))) {
-        slot = stack_dictionary_second(&t->stacks, same);
-    }
-    if (!stack_dictionary_holds(&t->stacks, slot, same) || UNLIKELY(t->check_unwind)) {
+    const uint32_t slot = stack_dictionary_find(&t->stacks, unwind_same(t->unwind, &regs));
+    if (slot == STACK_SLOT_NONE || UNLIKELY(t->check_unwind)) {
         const struct unwind_regs caller = hot_caller_again();
         return record_alloc_walking(t, caller.pc, caller.sp, caller.fp, block, size_bytes);
     }
@@ -93,7 +80,7 @@ ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
     }
     t->last_allocated = (uint64_t)block;
     guard_release(t);
-    return has_deferred(t) ? record_drain(t, block) : block;
+    return guard_has_deferred(t) ? record_drain(t, block) : block;
 }
 
 // As record_free.
@@ -111,8 +98,5 @@ ALWAYS_INLINE void record_free_hot(const void *block)
         return;
     }
     t->last_freed = (uint64_t)block;
-    guard_release(t);
-    if (has_deferred(t)) {
-        guard_drain(t);
-    }
+    guard_leave(t);
 }

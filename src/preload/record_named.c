@@ -14,8 +14,6 @@ enum {
     TRIES = 2, // the first may find that everything has to be sent anew
 };
 
-#define OUR_FRAME ((uint64_t)__builtin_frame_address(0)) // guard.h compares these addresses
-
 // The guard, if anything new is recorded, be it in part; else NULL.
 ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
 {

@@ -120,12 +120,17 @@ ALWAYS_INLINE bool nursery_uses(const struct lane_producer *p, uint32_t slot)
     return n->uses[slot % NURSERY_USES] == n->epoch;
 }
 
-// To be called first in each hook that records: a TICK if time has passed since the last.
-ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
+ALWAYS_INLINE uint64_t nursery_clock_ms(const struct lane_producer *p)
 {
     // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
     // never seems to run backwards along such a chain.
-    const uint64_t now_ms = atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
+    return atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
+}
+
+// To be called first in each hook that records: a TICK if time has passed since the last.
+ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
+{
+    const uint64_t now_ms = nursery_clock_ms(p);
     return LIKELY(now_ms == p->clock_ms) || nursery_turn(p, now_ms);
 }
 

@@ -8,13 +8,13 @@
 
 #include "session/nursery.h"
 
-// Whether no time has passed since the last TICK, and `words` fit into the ring.
+// Whether no time has passed since the last TICK.
 ALWAYS_INLINE bool nursery_try_now(const struct lane_producer *p)
 {
-    // Relaxed: as nursery_begin.
-    return LIKELY(atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed) == p->clock_ms);
+    return LIKELY(nursery_clock_ms(p) == p->clock_ms);
 }
 
+// Whether the ring has room for so many words.
 ALWAYS_INLINE bool nursery_try_room(const struct lane_producer *p, size_t words)
 {
     return LIKELY(p->pos + words * sizeof(uint64_t) <= p->limit);

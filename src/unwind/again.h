@@ -50,14 +50,8 @@ ALWAYS_INLINE uint64_t unwind_same(const struct unwind_thread *thread,
                : 0;
 }
 
-// What unwind_again does if the stack is not the very same.
-ALWAYS_INLINE uint64_t unwind_beside(struct unwind_thread *thread, const struct unwind_regs *start)
-{
-    return unwind_again_by_steps(thread, start);
-}
-
 ALWAYS_INLINE uint64_t unwind_again(struct unwind_thread *thread, const struct unwind_regs *start)
 {
     const uint64_t same = unwind_same(thread, start);
-    return LIKELY(same != 0) ? same : unwind_beside(thread, start);
+    return LIKELY(same != 0) ? same : unwind_again_by_steps(thread, start);
 }
