@@ -3,13 +3,13 @@
 #include "cli/names_ahead.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/quiet_thread.h"
 
 enum {
     NICE = 5,        // more would make the end wait for it where all processors are busy
@@ -129,13 +129,8 @@ static void begin(struct names_ahead *ahead)
         ahead->has_failed = true;
         return;
     }
-    sigset_t all;
-    sigset_t before;
-    (void)sigfillset(&all);                            // cannot fail
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the main thread's
-    ahead->is_running = pthread_create(&ahead->thread, NULL, run, ahead) == 0;
+    ahead->is_running = quiet_thread_start(&ahead->thread, run, ahead) == 0;
     ahead->has_failed = !ahead->is_running;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 // A copy of `text` that lives as long as `ahead`.

@@ -3,12 +3,13 @@
 #include "recorder/chunk_maker.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+
+#include "host/quiet_thread.h"
 
 enum {
     SMALL_PAGE_BYTES = 4096,
@@ -128,13 +129,7 @@ struct chunk_maker *chunk_maker_begin(void)
     }
     (void)pthread_mutex_init(&maker->lock, NULL); // neither can fail
     (void)pthread_cond_init(&maker->changed, NULL);
-    sigset_t all;
-    sigset_t before;
-    (void)sigfillset(&all);                            // cannot fail
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the main thread's
-    const int failure = pthread_create(&maker->thread, NULL, run, maker);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failure != 0) {
+    if (quiet_thread_start(&maker->thread, run, maker) != 0) {
         free(maker);
         return NULL;
     }

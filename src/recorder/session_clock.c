@@ -4,12 +4,12 @@
 
 #include <linux/futex.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/quiet_thread.h"
 
 #define NS_PER_MS 1000000u
 
@@ -62,12 +62,7 @@ enum err session_clock_start(struct session_clock *clock,
 {
     *clock = (struct session_clock){
         .session = session, .program_fd = program_fd, .start_ns = monotonic_ns()};
-    sigset_t all;
-    sigset_t before;
-    (void)sigfillset(&all);                            // cannot fail
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the main thread's
-    const int failure = pthread_create(&clock->thread, NULL, run, clock);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int failure = quiet_thread_start(&clock->thread, run, clock);
     if (failure != 0) {
         return err_set_errno(info, failure, "cannot start the recorder's clock");
     }
