@@ -24,6 +24,7 @@
 #define NODES_MAX  (1u << 20) // of the reader's table; a power of two
 
 #define HELD_BLOCKS 20000u
+#define HELD_STACKS 5000u
 
 // The reader's knowledge of one lane, in the plainest form.
 struct reader_node {
@@ -38,7 +39,8 @@ struct reader {
     uint64_t bias[WIRE_MODULE_SLOTS + 1];
     uint32_t resets;
     uint64_t stack_records;
-    const uint64_t *names; // of the stacks of blocks, by their numbers
+    const uint64_t *names;      // of the stacks of blocks, by their numbers
+    const uint64_t *size_names; // of stacks, by the size of all their blocks
     uint32_t blocks;
     uint32_t pairs; // of them
 };
@@ -147,10 +149,13 @@ static void read_block(struct reader *r, uint64_t number, uint32_t slot)
     r->blocks++;
 }
 
-static void read_pair(struct reader *r, const uint64_t *word)
+static void read_pairs(struct reader *r, uint32_t slot, uint32_t count, uint64_t bytes)
 {
-    read_block(r, wire_pair_size(word[0]), wire_pair_slot(word[0]));
-    r->pairs++;
+    assert_int_equal(bytes % count, 0);
+    assert_true(bytes / count <= HELD_STACKS);
+    assert_int_equal(r->slots[slot], r->size_names[bytes / count]);
+    r->blocks += count;
+    r->pairs += count;
 }
 
 // Reads all that was published.
@@ -181,11 +186,12 @@ static void read_all(struct fixture *f)
             break;
         case WIRE_PAIR:
         case WIRE_PAIR_TEMPORARY:
-            read_pair(&f->reader, word);
+            read_pairs(&f->reader, wire_pair_slot(word[0]), 1, wire_pair_size(word[0]));
             break;
         case WIRE_PAIRS:
-            assert_int_equal((uint32_t)word[1], 1); // no two of one size
-            read_pair(&f->reader, word);
+        case WIRE_PAIRS_TEMPORARY:
+            read_pairs(&f->reader, wire_pair_slot(word[0]), wire_pairs_count(word[1]),
+                       wire_pairs_bytes(word[1]));
             words = 2;
             break;
         case WIRE_RISE:
@@ -299,9 +305,12 @@ static void what_is_held_keeps_its_stack(void **state)
     atomic_store(&f->mapping.header->clock_ms, 1);
     uint64_t random = 5;
     uint64_t names[HELD_BLOCKS];
+    uint64_t size_names[HELD_STACKS + 1] = {0};
     f->reader.names = names;
+    f->reader.size_names = size_names;
     for (uint32_t i = 0; i < HELD_BLOCKS; i++) {
-        uint64_t pcs[2] = {0x10000 + next_random(&random) % 5000, 0x20000};
+        const uint64_t number = next_random(&random) % HELD_STACKS;
+        uint64_t pcs[2] = {0x10000 + number, 0x20000};
         struct unwind_frame frames[2];
         const struct stack_view stack = make_stack(frames, pcs, 2);
         uint32_t slot = stack_dictionary_find(&f->dictionary, stack.name);
@@ -310,10 +319,12 @@ static void what_is_held_keeps_its_stack(void **state)
                              ERR_OK);
         }
         names[i] = stack.name;
+        size_names[number + 1] = stack.name;
         assert_true(nursery_begin(&f->producer));
-        // The first is large, so that others stay below it. Sizes are numbers: a pair says whose it
-        // is.
-        assert_true(nursery_allocate(&f->producer, address_of(i), i == 0 ? 1u << 30 : i, slot));
+        // The first is large, so that others stay below it. Sizes are numbers of stacks: pairs say
+        // whose they are.
+        const uint64_t size_bytes = i == 0 ? 1u << 30 : number + 1;
+        assert_true(nursery_allocate(&f->producer, address_of(i), size_bytes, slot));
         if (i == 0 || i % 3 == 0) {
             assert_true(nursery_free(&f->producer, address_of(i)));
         }

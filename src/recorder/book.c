@@ -457,16 +457,17 @@ book_reallocate(struct book *book, struct book_thread *thread, const struct book
 }
 
 enum err
-book_pairs(struct book *book, uint32_t row, uint64_t size_bytes, uint32_t count, uint32_t temporary)
+book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
 {
-    TRY(row_table_paired(&book->rows, row, size_bytes, count, temporary));
-    const uint64_t bytes = count * size_bytes;
+    TRY(row_table_paired(&book->rows, row, count, bytes, is_temporary));
     book->sums.allocations += count;
     book->sums.allocated_bytes += bytes;
     book->sums.frees += count;
     book->sums.freed_bytes += bytes;
-    book->sums.temporary += temporary;
-    book->temporary_bytes += temporary * size_bytes;
+    if (is_temporary) {
+        book->sums.temporary += count;
+        book->temporary_bytes += bytes;
+    }
     return ERR_OK;
 }
 

@@ -223,9 +223,10 @@ enum err book_reallocate(struct book *book,
                          struct book_thread *thread,
                          const struct book_move *move) MUST_USE;
 
-// `count` blocks of size_bytes, each allocated and freed by the thread in its present tick.
+// `count` > 0 blocks of `bytes` in all, whose sizes are of one bucket, each allocated and freed by
+// the thread in its present tick.
 enum err
-book_pairs(struct book *book, uint32_t row, uint64_t size_bytes, uint32_t count, uint32_t temporary)
+book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
     MUST_USE;
 
 // In its present tick the thread's sum was at most rise_bytes above what it was at its beginning,

@@ -313,11 +313,13 @@ book_pair(struct lane_reader *reader, struct book *book, const struct wire_recor
 {
     uint32_t row;
     TRY(row_of_slot(reader, book, record->slot, &row));
-    if (record->count == 0 || record->temporary_count > record->count) {
+    if (record->count == 0) {
         return ERR_CORRUPT;
     }
+    const bool is_temporary =
+        record->tag == WIRE_PAIR_TEMPORARY || record->tag == WIRE_PAIRS_TEMPORARY;
     reader->events += (uint64_t)2 * record->count;
-    return book_pairs(book, row, record->size_bytes, record->count, record->temporary_count);
+    return book_pairs(book, row, record->count, record->size_bytes, is_temporary);
 }
 
 // Books any record but TICK.
@@ -351,6 +353,7 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
     case WIRE_PAIR:
     case WIRE_PAIR_TEMPORARY:
     case WIRE_PAIRS:
+    case WIRE_PAIRS_TEMPORARY:
         return book_pair(reader, book, record);
     case WIRE_RISE:
         book_rise(book, thread, record->address, record->size_bytes);

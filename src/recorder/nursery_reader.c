@@ -11,6 +11,7 @@ struct copy {
     struct nursery head;
     struct nursery_tables *tables;
     uint32_t block_count;
+    uint32_t fold_count;
     uint64_t write_pos;
 };
 
@@ -45,6 +46,11 @@ void nursery_reader_unlock(struct lane_header *lane)
     atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
 }
 
+static uint32_t slot_of(uint64_t kind)
+{
+    return (uint32_t)(kind >> NURSERY_KIND_SLOT_SHIFT) & NURSERY_SLOT_MASK;
+}
+
 static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
 {
     return (fold->key & NURSERY_FOLD_SENDING) != 0 && c->write_pos >= c->head.mark;
@@ -53,9 +59,9 @@ static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
 // Whether the fold that was under way for a block has been counted. Only one can be.
 static bool was_folded(const struct copy *c, const struct nursery_block *block)
 {
-    for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {
-        if (c->tables->folds[i].key == block->kind) {
-            return c->tables->folds[i].counts != c->head.mark;
+    for (uint32_t i = 0; i < c->fold_count; i++) {
+        if (c->tables->folds[i].key == block->kind >> NURSERY_KIND_SLOT_SHIFT) {
+            return c->tables->folds[i].sums != c->head.mark;
         }
     }
     return false;
@@ -77,12 +83,14 @@ static bool is_held(const struct copy *c, const struct nursery_block *block)
 
 static enum err put_folds(const struct copy *c, struct u64_vec *out)
 {
-    for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {
+    for (uint32_t i = 0; i < c->fold_count; i++) {
         const struct nursery_fold *fold = c->tables->folds + i;
-        if (fold->key != 0 && (uint32_t)fold->counts != 0 && !fold_was_sent(c, fold)) {
-            const uint32_t slot = (uint32_t)(fold->key >> 32) & NURSERY_SLOT_MASK;
-            TRY(u64_vec_push(out, wire_pair(WIRE_PAIRS, slot, (uint32_t)fold->key)));
-            TRY(u64_vec_push(out, fold->counts));
+        if (fold->key != 0 && wire_pairs_count(fold->sums) != 0 && !fold_was_sent(c, fold)) {
+            const uint64_t kind = fold->key << NURSERY_KIND_SLOT_SHIFT;
+            const bool is_temporary = kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0;
+            TRY(u64_vec_push(out, wire_pair(is_temporary ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS,
+                                            slot_of(kind), 0)));
+            TRY(u64_vec_push(out, fold->sums));
         }
     }
     return ERR_OK;
@@ -95,9 +103,8 @@ static enum err put_blocks(const struct copy *c, bool latest, struct u64_vec *ou
         const struct nursery_block *block = c->tables->blocks + i;
         const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
         if ((address == c->head.last_allocated) == latest && is_held(c, block)) {
-            const uint32_t slot = (uint32_t)(block->kind >> 32) & NURSERY_SLOT_MASK;
             TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, address)));
-            TRY(u64_vec_push(out, wire_slot_size(slot, (uint32_t)block->kind)));
+            TRY(u64_vec_push(out, wire_slot_size(slot_of(block->kind), (uint32_t)block->kind)));
         }
     }
     return ERR_OK;
@@ -124,9 +131,10 @@ static void empty(struct lane_header *lane, const struct copy *c)
             *place |= (uint64_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
         }
     }
-    memset(tables->folds, 0, sizeof(tables->folds));
+    memset(tables->folds, 0, c->fold_count * sizeof(tables->folds[0]));
     memset(n->touched, 0, sizeof(n->touched));
     n->hold_count = 0;
+    n->record_count = n->direct_count; // for the others are not counted any more
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
 }
 
@@ -140,15 +148,17 @@ enum err nursery_reader_take(struct lane_header *lane,
     c.write_pos = atomic_load_explicit(&lane->write_pos, memory_order_acquire);
     memcpy(&c.head, &lane->nursery, sizeof(c.head));
     c.block_count = c.head.mask + 1;
+    c.fold_count = c.head.fold_mask + 1;
     if (c.head.hold_count == 0) {
         return ERR_OK;
     }
     if (c.block_count < NURSERY_BLOCKS_MIN || c.block_count > NURSERY_BLOCKS_MAX ||
-        (c.block_count & c.head.mask) != 0) {
+        (c.block_count & c.head.mask) != 0 || c.fold_count < NURSERY_FOLDS_MIN ||
+        c.fold_count > NURSERY_FOLDS_MAX) {
         return ERR_CORRUPT;
     }
     const struct nursery_tables *shared = lane_nursery_tables(lane);
-    memcpy(scratch->folds, shared->folds, sizeof(scratch->folds));
+    memcpy(scratch->folds, shared->folds, c.fold_count * sizeof(scratch->folds[0]));
     memcpy(scratch->blocks, shared->blocks, c.block_count * sizeof(scratch->blocks[0]));
     TRY(put_folds(&c, out));
     TRY(put_blocks(&c, false, out));

@@ -29,6 +29,7 @@ enum {
     ADDRESSES = 2000,
     EVENTS = 30000,
     TICK_EVENTS = 400, // on average
+    TWINS = 16 * STACKS,
     BUCKETS = REC_BUCKET_COUNT,
 };
 
@@ -365,6 +366,57 @@ static void what_is_held_back_makes_no_difference(void **state)
     }
 }
 
+// One tick of a thread whose blocks all die in it, two of a kind: worth a record only where the
+// recorder is waited for.
+static void play_tick(struct fixture *f, bool has_waited)
+{
+    struct lane_producer *p = f->lanes;
+    p->wait_count += has_waited;
+    f->clock_ms++;
+    atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
+    for (uint32_t i = 0; i < 2 * TWINS; i++) {
+        const uint32_t bucket = i % TWINS / STACKS;
+        const uint64_t size_bytes = (uint64_t)(4 + bucket % 4) << (1 + bucket / 4);
+        assert_true(nursery_begin(p));
+        assert_true(nursery_allocate(p, address_of(i % 5), size_bytes, i % STACKS));
+        assert_true(nursery_free(p, address_of(i % 5)));
+    }
+    pass(f, false);
+}
+
+static void a_pressed_lane_holds_for_less(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f, 1, SESSION_FOLLOW_CHILDREN, false);
+    const struct nursery *n = &f.lanes[0].lane->nursery;
+    assert_true(
+        nursery_allocate(f.lanes, address_of(0), 1u << 30, 0)); // what follows is no maximum
+    assert_true(nursery_free(f.lanes, address_of(0)));
+    uint32_t ticks = 0;
+    for (; ticks < 32; ticks++) {
+        play_tick(&f, false);
+    }
+    assert_int_equal(n->is_holding, 0);
+    for (; ticks < 48; ticks++) {
+        play_tick(&f, true);
+    }
+    assert_int_equal(n->is_holding, 1); // before the pause was over
+    for (; ticks < 600; ticks++) {
+        play_tick(&f, false);
+        assert_int_equal(n->is_holding, 1);
+    }
+    for (; ticks < 1200; ticks++) {
+        play_tick(&f, false);
+    }
+    assert_int_equal(n->is_holding, 0); // nobody has waited for a second
+    pass(&f, true);
+    assert_int_equal(f.on.book.sums.allocations, 1 + (uint64_t)ticks * 2 * TWINS);
+    assert_int_equal(f.on.book.sums.temporary, f.on.book.sums.allocations);
+    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    close_fixture(&f);
+}
+
 // What the one lane says: its ring from the beginning, and its nursery.
 struct told {
     uint64_t allocations;
@@ -382,10 +434,10 @@ static void tell_words(const uint64_t *words, size_t count, struct told *told)
             told->allocations++;
             told->allocated_bytes += record.size_bytes;
         } else if (record.tag == WIRE_PAIR || record.tag == WIRE_PAIR_TEMPORARY ||
-                   record.tag == WIRE_PAIRS) {
+                   record.tag == WIRE_PAIRS || record.tag == WIRE_PAIRS_TEMPORARY) {
             told->allocations += record.count;
             told->frees += record.count;
-            told->allocated_bytes += record.count * record.size_bytes;
+            told->allocated_bytes += record.size_bytes;
         }
         told->frees += record.tag == WIRE_FREE || record.tag == WIRE_FREE_TEMPORARY ||
                        record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY;
@@ -411,12 +463,18 @@ enum {
     SCRIPT_EVENTS = 120,
 #endif
     CROWDED_FOLDS = 2,
+    SIZES = 3,
+    KINDS = 6, // of stack and size
 };
+
+// Each begins a bucket of 8 sizes or more.
+static const uint32_t sizes_of_kinds[SIZES] = {32, 64, 256};
 
 struct script_event {
     uint64_t freed; // 0: none
     uint64_t made;  // 0: none; both: a realloc
     uint64_t size_bytes;
+    uint32_t slot;
     bool is_tick; // before it
 };
 
@@ -427,22 +485,32 @@ struct script {
     struct told after[SCRIPT_EVENTS + 1]; // that many events
 };
 
-// The n-th size with which blocks of `slot` come to one of the first folds, to meet others there.
-static uint64_t crowded_size(uint32_t slot, uint32_t n)
+static bool is_crowded(const struct nursery *n, uint64_t kind)
 {
-    uint32_t size = 0;
-    for (uint32_t found = 0; found <= n;
-         found += nursery_fold_index(nursery_fold_key(slot, size)) < CROWDED_FOLDS) {
-        size++;
-    }
-    return size;
+    return nursery_fold_index(n, nursery_fold_key(kind)) < CROWDED_FOLDS;
 }
 
-// Many blocks in few sets, and many sizes and stacks in few folds; a first large one makes room
-// below the maximum.
-static void write_script(struct script *script)
+// The next slot with which blocks of that size, temporary or not, come to one of the first folds,
+// to meet others there.
+static uint32_t crowded_slot(const struct nursery *n, uint32_t slot, uint32_t size)
+{
+    uint64_t kind;
+    do {
+        kind = nursery_kind(++slot, size);
+    } while (!is_crowded(n, kind) ||
+             !is_crowded(n, kind | (uint64_t)1 << NURSERY_KIND_TEMPORARY_SHIFT));
+    return slot;
+}
+
+// Many blocks in few places, and many kinds in few folds; a first large one makes room below the
+// maximum.
+static void write_script(const struct nursery *n, struct script *script)
 {
     uint64_t random = 99;
+    uint32_t slots[KINDS] = {0};
+    for (uint32_t i = 0; i < KINDS; i++) {
+        slots[i] = crowded_slot(n, i < SIZES ? 0 : slots[i - SIZES], sizes_of_kinds[i % SIZES]);
+    }
     uint64_t live[SCRIPT_EVENTS];
     uint32_t live_count = 0;
     for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
@@ -454,7 +522,8 @@ static void write_script(struct script *script)
         e->freed = is_free || is_move ? live[--live_count] : 0;
         if (!is_free) {
             e->made = 0x100000 + (uint64_t)i * 0x10000000;
-            e->size_bytes = i == 0 ? 100000 : crowded_size(i % STACKS, (r >> 20) % 4);
+            e->size_bytes = i == 0 ? 100000 : sizes_of_kinds[(r >> 20) % SIZES] + (r >> 30) % 8;
+            e->slot = slots[(r >> 20) % SIZES + (r >> 40) % (KINDS / SIZES) * SIZES];
             live[live_count++] = e->made;
         }
     }
@@ -473,23 +542,23 @@ static void plan(struct script *script)
     }
 }
 
-static bool play_event(struct lane_producer *p, const struct script_event *e, uint32_t slot)
+static bool play_event(struct lane_producer *p, const struct script_event *e)
 {
     if (!nursery_begin(p)) {
         return false;
     }
     if (e->freed != 0 && e->made != 0) {
-        return nursery_reallocate(p, e->freed, e->made, e->size_bytes, slot);
+        return nursery_reallocate(p, e->freed, e->made, e->size_bytes, e->slot);
     }
     return e->freed != 0 ? nursery_free(p, e->freed)
-                         : nursery_allocate(p, e->made, e->size_bytes, slot);
+                         : nursery_allocate(p, e->made, e->size_bytes, e->slot);
 }
 
 static void play(struct fixture *f, struct script *script)
 {
     for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
         atomic_fetch_add(&f->on.session.header->clock_ms, script->events[i].is_tick);
-        if (!play_event(f->lanes, script->events + i, i % STACKS)) {
+        if (!play_event(f->lanes, script->events + i)) {
             _exit(1);
         }
         atomic_store(&script->done, i + 1);
@@ -514,7 +583,7 @@ static void a_thread_may_be_killed_between_any_two_instructions(void **state)
     struct script *script =
         mmap(NULL, sizeof(*script), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(script, MAP_FAILED);
-    write_script(script);
+    write_script(&f.lanes[0].lane->nursery, script);
     plan(script);
     const pid_t child = fork();
     if (child == 0) {
@@ -552,6 +621,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_held_back_makes_no_difference),
+        cmocka_unit_test(a_pressed_lane_holds_for_less),
         cmocka_unit_test(a_thread_may_be_killed_between_any_two_instructions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,12 +67,17 @@ static struct bucket_set *histogram_of(struct row_extra *extra, const struct row
     return is_free ? &extra->lifetimes : &extra->sizes;
 }
 
+static bool is_pair(const struct row_note *note)
+{
+    return note->change == ROW_PAIRED || note->change == ROW_PAIRED_TEMPORARY;
+}
+
 // Fetches what says where in its histogram `note` will be counted; its row is there.
 static inline void prefetch_place(const struct row_table *table, const struct row_note *note)
 {
     struct row_extra *extra = table->extras.items + note->row;
     bucket_set_prefetch_place(histogram_of(extra, note), note->bucket);
-    if (note->change == ROW_PAIRED) {
+    if (is_pair(note)) {
         bucket_set_prefetch_place(&extra->lifetimes, rec_bucket_of(0));
     }
 }
@@ -82,7 +87,7 @@ static inline void prefetch_count(const struct row_table *table, const struct ro
 {
     struct row_extra *extra = table->extras.items + note->row;
     bucket_set_prefetch(histogram_of(extra, note), note->bucket);
-    if (note->change == ROW_PAIRED) {
+    if (is_pair(note)) {
         bucket_set_prefetch(&extra->lifetimes, rec_bucket_of(0));
     }
 }
@@ -113,23 +118,22 @@ static inline enum err count_pairs(struct row_table *table, const struct row_not
     struct rec_row *r = table->rows.items + note->row;
     struct row_extra *extra = table->extras.items + note->row;
     const uint32_t count = note->count;
-    const uint64_t size_bytes = note->size_bytes;
-    const uint64_t bytes = count * size_bytes;
+    const uint64_t bytes = note->size_bytes;
+    const bool is_temporary = note->change == ROW_PAIRED_TEMPORARY;
     const uint32_t at_once = rec_bucket_of(0);
     TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table)));
-    TRY(bucket_set_add(&extra->sizes, note->bucket, size_bytes, r->allocations,
-                       r->allocated_bytes));
-    TRY(bucket_set_add(&extra->lifetimes, at_once, size_bytes, r->frees, r->freed_bytes));
-    bucket_set_add_more(&extra->sizes, note->bucket, count - 1, bytes - size_bytes);
-    bucket_set_add_more(&extra->lifetimes, at_once, count - 1, bytes - size_bytes);
+    TRY(bucket_set_add(&extra->sizes, note->bucket, bytes, r->allocations, r->allocated_bytes));
+    TRY(bucket_set_add(&extra->lifetimes, at_once, bytes, r->frees, r->freed_bytes));
+    bucket_set_add_more(&extra->sizes, note->bucket, count - 1, 0);
+    bucket_set_add_more(&extra->lifetimes, at_once, count - 1, 0);
     fold(r, extra, note->peak_number);
     r->allocations += count;
     r->allocated_bytes += bytes;
     r->frees += count;
     r->freed_bytes += bytes;
-    r->temporary += note->temporary;
-    r->temporary_bytes += note->temporary * size_bytes;
-    r->own_peak_bytes = r->own_peak_bytes > size_bytes ? r->own_peak_bytes : size_bytes;
+    r->temporary += is_temporary ? count : 0;
+    r->temporary_bytes += is_temporary ? bytes : 0;
+    r->own_peak_bytes = r->own_peak_bytes > note->mean_bytes ? r->own_peak_bytes : note->mean_bytes;
     return ERR_OK;
 }
 
@@ -166,6 +170,7 @@ static inline enum err count_note(struct row_table *table, const struct row_note
     case ROW_FREED:
         break;
     case ROW_PAIRED:
+    case ROW_PAIRED_TEMPORARY:
         return count_pairs(table, note);
     case ROW_WAS_TEMPORARY:
         return count_temporary(table, note);

@@ -42,6 +42,7 @@ enum row_change {
     ROW_ALLOCATED,
     ROW_FREED,
     ROW_PAIRED,
+    ROW_PAIRED_TEMPORARY,
     ROW_WAS_TEMPORARY,
     ROW_ALLOCATED_MORE, // what the note before it stands for, beside itself
     ROW_FREED_MORE,
@@ -49,13 +50,13 @@ enum row_change {
 
 // Something that happened to a row and is not counted yet.
 struct row_note {
-    uint64_t size_bytes;
+    uint64_t size_bytes;  // ROW_PAIRED*: of all together
     uint64_t peak_number; // of then
     uint32_t row;
-    uint32_t count;     // how many; but for ROW_ALLOCATED and ROW_FREED, which are one
-    uint32_t temporary; // ROW_PAIRED: how many of them
-    uint16_t change;    // enum row_change
-    uint16_t bucket;    // of the size; ROW_FREED*: of the lifetime
+    uint32_t count;      // how many; but for ROW_ALLOCATED and ROW_FREED, which are one
+    uint32_t mean_bytes; // ROW_PAIRED*: of one
+    uint16_t change;     // enum row_change
+    uint16_t bucket;     // of the size; ROW_FREED*: of the lifetime
 };
 _Static_assert(sizeof(struct row_note) == 32, "all notes together stay in the nearest cache");
 
@@ -146,17 +147,18 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
     return row_table_noted(table);
 }
 
-// The row allocated `count` blocks of size_bytes each and freed them at once; `temporary` of them
-// were so. What it held in between is not known, but for the size of one.
+// The row allocated `count` > 0 blocks of `bytes` in all, whose sizes are of one bucket, and freed
+// them at once. What it held in between is not known, but that one was not smaller than the mean.
 static inline MUST_USE enum err row_table_paired(
-    struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t count, uint32_t temporary)
+    struct row_table *table, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
 {
     struct row_note *note = row_table_note(table, row);
-    note->size_bytes = size_bytes;
+    const uint64_t mean_bytes = count == 1 ? bytes : bytes / count;
+    note->size_bytes = bytes;
     note->count = count;
-    note->temporary = temporary;
-    note->change = ROW_PAIRED;
-    note->bucket = (uint16_t)rec_bucket_of(size_bytes);
+    note->mean_bytes = mean_bytes < UINT32_MAX ? (uint32_t)mean_bytes : UINT32_MAX;
+    note->change = is_temporary ? ROW_PAIRED_TEMPORARY : ROW_PAIRED;
+    note->bucket = (uint16_t)rec_bucket_of(mean_bytes);
     return row_table_noted(table);
 }
 

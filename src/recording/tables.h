@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bucket.h"
+
 #define REC_NONE UINT32_MAX
 
 // Index into strings; 0 is the empty string. Not necessarily UTF-8: paths and names are bytes.
@@ -438,23 +440,15 @@ struct recording {
     struct recording_owner *owner; // of the arrays; NULL if they are borrowed
 };
 
-// Histogram buckets: 0 holds value 0; bucket b >= 1 holds rec_bucket_low(b) <= v <
-// rec_bucket_low(b+1). Values 1..7 have a bucket each; from 8 on, each octave has four buckets of
-// equal width. The bucket of UINT64_MAX is the last one, REC_BUCKET_COUNT - 1; rec_bucket_low() of
-// anything beyond it is UINT64_MAX.
-#define REC_BUCKET_COUNT   252
-#define REC_BUCKET_SINGLES 8 // values 0 to 7 have a bucket each
-#define REC_BUCKET_OCTAVE  3 // 8 = 1 << 3 begins the first octave that is cut into four
+// Histogram buckets (base/bucket.h): bucket b >= 1 holds rec_bucket_low(b) <= v <
+// rec_bucket_low(b+1). rec_bucket_low() of anything beyond the last one is UINT64_MAX.
+#define REC_BUCKET_COUNT   BUCKET_COUNT
+#define REC_BUCKET_SINGLES BUCKET_SINGLES
+#define REC_BUCKET_OCTAVE  BUCKET_OCTAVE
 
-// Inline: the recorder asks it for each event.
 static inline uint32_t rec_bucket_of(uint64_t value)
 {
-    if (value < REC_BUCKET_SINGLES) {
-        return (uint32_t)value;
-    }
-    uint32_t octave = 63 - (uint32_t)__builtin_clzll(value);
-    uint32_t quarter = (uint32_t)(value >> (octave - 2)) & 3;
-    return REC_BUCKET_SINGLES + (octave - REC_BUCKET_OCTAVE) * 4 + quarter;
+    return bucket_of(value);
 }
 
 uint64_t rec_bucket_low(uint32_t bucket);

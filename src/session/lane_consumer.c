@@ -105,6 +105,7 @@ static uint64_t record_words(uint64_t head)
     case WIRE_REALLOC_LARGE_TEMPORARY:
         return 4;
     case WIRE_PAIRS:
+    case WIRE_PAIRS_TEMPORARY:
     case WIRE_RISE:
         return 2;
     case WIRE_STACK:
@@ -152,6 +153,7 @@ static bool is_sound(uint64_t head, uint64_t words)
     case WIRE_QUESTION:
     case WIRE_REALLOC_LARGE_TEMPORARY:
     case WIRE_PAIRS:
+    case WIRE_PAIRS_TEMPORARY:
     case WIRE_RISE:
     case WIRE_TICK:
     case WIRE_FREE:
@@ -191,11 +193,10 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         const bool is_sound = words[2] >= 1 && words[2] <= WIRE_SHIFT_MAX &&
                               out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
         return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
-    } else if (out->tag == WIRE_PAIRS) {
+    } else if (out->tag == WIRE_PAIRS || out->tag == WIRE_PAIRS_TEMPORARY) {
         out->slot = wire_pair_slot(head);
-        out->size_bytes = wire_pair_size(head);
-        out->count = (uint32_t)words[1];
-        out->temporary_count = (uint32_t)(words[1] >> 32);
+        out->size_bytes = wire_pairs_bytes(words[1]);
+        out->count = wire_pairs_count(words[1]);
     } else if (out->tag == WIRE_RISE) {
         out->size_bytes = words[1];
     } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {

@@ -56,13 +56,12 @@ struct wire_record {
     uint32_t words; // length, word 0 included
     // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; RISE: by how much
     uint64_t address;
-    uint64_t old_address;     // REALLOC*
-    uint64_t size_bytes;      // ALLOC*, REALLOC*, PAIR*; RISE: held at most; EVENT: weight
-    uint32_t slot;            // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
-    uint32_t shift;           // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
-    uint32_t count;           // PAIR*: how many; QUESTION: its number
-    uint32_t temporary_count; // PAIR*: how many of them
-    const uint64_t *payload;  // STACK, MODULE, TEXT, MAPPING: the words after the first
+    uint64_t old_address;    // REALLOC*
+    uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; RISE: held at most; EVENT: weight
+    uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
+    uint32_t shift;          // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
+    uint32_t count;          // PAIR*: how many; QUESTION: its number
+    const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING: the words after the first
 };
 
 enum wire_result {
@@ -99,7 +98,6 @@ wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
         out->slot = wire_pair_slot(head);
         out->size_bytes = wire_pair_size(head);
         out->count = 1;
-        out->temporary_count = out->tag == WIRE_PAIR_TEMPORARY;
         return WIRE_DECODED;
     }
     if (LIKELY(out->tag == WIRE_ALLOC || out->tag == WIRE_REALLOC ||

@@ -29,7 +29,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        4
+#define SESSION_VERSION        5
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -40,7 +40,7 @@
 #define LANE_RING_BYTES_MIN    (16u << 10)
 #define LANE_RING_BYTES_MAX    (512u << 10)
 #define LANE_RING_OFFSET       (LANE_STRIDE - LANE_RING_BYTES_MAX)
-#define LANE_NURSERY_BYTES     (128u << 10) // NURSERY_BYTES and more, so that rings stay aligned
+#define LANE_NURSERY_BYTES     (192u << 10) // NURSERY_BYTES and more, so that rings stay aligned
 #define LANE_NURSERY_OFFSET    (LANE_RING_OFFSET - LANE_NURSERY_BYTES)
 #define LANE_STATE_BYTES       (LANE_NURSERY_OFFSET - LANE_HEADER_BYTES)
 #define LANE_GUARD_OFFSET      LANE_HEADER_BYTES

@@ -9,12 +9,50 @@
 // fold that is much used is not displaced by each that is seen once, and those cost little.
 #define PASSED_BY_MAX 4u
 
+static bool is_at(const struct nursery_block *block, uint64_t address)
+{
+    return (block->place & NURSERY_ADDRESS_MASK) == address;
+}
+
+// Where the block at `address` is, or what lies where it belongs.
+ALWAYS_INLINE struct nursery_block *find_block(struct lane_header *lane, uint64_t address)
+{
+    struct nursery_block *block = nursery_block_of(lane, address);
+    if (is_at(block, address)) {
+        return block;
+    }
+    struct nursery_block *line = nursery_line_of(lane, address);
+    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
+        if (is_at(line + i, address)) {
+            return line + i;
+        }
+    }
+    return block;
+}
+
+// Where a new block at `address` comes to. What is there is the same, long gone, or nothing; or
+// something that has to be displaced.
+ALWAYS_INLINE struct nursery_block *choose_place(struct lane_header *lane, uint64_t address)
+{
+    struct nursery_block *block = find_block(lane, address);
+    if (block->place == 0 || is_at(block, address)) {
+        return block;
+    }
+    struct nursery_block *line = nursery_line_of(lane, address);
+    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
+        if (line[i].place == 0) {
+            return line + i;
+        }
+    }
+    return block;
+}
+
 // Sends a HELD block; it is SENT then.
 static bool send_block(struct lane_producer *p, struct nursery_block *block)
 {
     struct nursery *n = &p->lane->nursery;
     const uint64_t address = block->place;
-    const uint32_t slot = (uint32_t)(block->kind >> 32) & NURSERY_SLOT_MASK;
+    const uint32_t slot = nursery_slot(block->kind);
     uint64_t *word = lane_producer_reserve(p, 2);
     if (word == NULL) {
         return false;
@@ -39,9 +77,10 @@ static bool send_block(struct lane_producer *p, struct nursery_block *block)
 static bool send_fold(struct lane_producer *p, struct nursery_fold *fold)
 {
     struct nursery *n = &p->lane->nursery;
-    const uint32_t slot = (uint32_t)(fold->key >> 32) & NURSERY_SLOT_MASK;
-    const uint32_t size = (uint32_t)fold->key;
-    const bool is_one = (uint32_t)fold->counts == 1;
+    const uint64_t kind = fold->key << NURSERY_KIND_SLOT_SHIFT;
+    const bool is_temporary = kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0;
+    const uint64_t bytes = wire_pairs_bytes(fold->sums);
+    const bool is_one = wire_pairs_count(fold->sums) == 1;
     const size_t words = is_one ? 1 : 2;
     uint64_t *word = lane_producer_reserve(p, words);
     if (word == NULL) {
@@ -52,10 +91,12 @@ static bool send_fold(struct lane_producer *p, struct nursery_fold *fold)
     fold->key |= NURSERY_FOLD_SENDING;
     nursery_fence();
     if (is_one) {
-        word[0] = wire_pair(fold->counts >> 32 != 0 ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, slot, size);
+        word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, nursery_slot(kind),
+                            (uint32_t)bytes);
     } else {
-        word[0] = wire_pair(WIRE_PAIRS, slot, size);
-        word[1] = fold->counts;
+        word[0] =
+            wire_pair(is_temporary ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS, nursery_slot(kind), 0);
+        word[1] = fold->sums;
     }
     lane_producer_advance(p, words);
     lane_producer_publish(p);
@@ -73,7 +114,7 @@ static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_
     }
     const uint32_t index = (uint32_t)(fold - lane_nursery_tables(p->lane)->folds);
     p->lane->nursery.folds_used[index / 64] |= (uint64_t)1 << index % 64;
-    fold->counts = 0;
+    fold->sums = 0;
     nursery_fence();
     fold->key = key;
     nursery_fence();
@@ -85,7 +126,7 @@ static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_
 static bool send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
     struct nursery *n = &p->lane->nursery;
-    const uint32_t slot = (uint32_t)(block->kind >> 32) & NURSERY_SLOT_MASK;
+    const uint32_t slot = nursery_slot(block->kind);
     const uint32_t size = (uint32_t)block->kind;
     uint64_t *word = lane_producer_reserve(p, 1);
     if (UNLIKELY(word == NULL)) {
@@ -106,19 +147,22 @@ static bool send_pair(struct lane_producer *p, struct nursery_block *block, bool
     return true;
 }
 
-bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
+bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
+    struct nursery *n = &p->lane->nursery;
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
-    const uint32_t index = nursery_fold_index(block->kind);
-    struct nursery_fold *fold = tables->folds + index;
-    const bool is_taken = fold->key != 0 && fold->key != block->kind;
-    if (is_taken && ++tables->passed_by[index] % PASSED_BY_MAX != 0) {
-        return send_pair(p, block, is_temporary);
+    const uint64_t key = nursery_fold_key(kind);
+    struct nursery_fold *fold = nursery_find_fold(p->lane, key);
+    const bool is_taken = fold->key != 0 && fold->key != key;
+    n->passed_count += is_taken;
+    if (is_taken && ++tables->passed_by[fold - tables->folds] % PASSED_BY_MAX != 0) {
+        return send_pair(p, block, kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0);
     }
-    if (!use_fold(p, fold, block->kind)) {
+    const bool is_full = wire_pairs_count(fold->sums) >= NURSERY_COUNT_MAX;
+    if ((fold->key != key || is_full) && !use_fold(p, fold, key)) {
         return false;
     }
-    nursery_count(&p->lane->nursery, fold, block, is_temporary);
+    nursery_count(n, fold, block, kind);
     return true;
 }
 
@@ -149,7 +193,7 @@ static bool send_blocks(struct lane_producer *p)
         }
         n->touched[i] = 0;
     }
-    struct nursery_block *latest = nursery_block_of(p->lane, n->last_allocated);
+    struct nursery_block *latest = find_block(p->lane, n->last_allocated);
     const bool is_held = n->last_allocated != 0 && latest->place == n->last_allocated;
     return !is_held || send_block(p, latest);
 }
@@ -158,7 +202,7 @@ static bool send_folds(struct lane_producer *p)
 {
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
     uint64_t *used = p->lane->nursery.folds_used;
-    for (size_t i = 0; i < NURSERY_FOLDS / 64; i++) {
+    for (size_t i = 0; i <= p->lane->nursery.fold_mask / 64; i++) {
         for (; used[i] != 0; used[i] &= used[i] - 1) {
             struct nursery_fold *fold = tables->folds + i * 64 + __builtin_ctzll(used[i]);
             if (fold->key != 0 && !send_fold(p, fold)) {
@@ -256,7 +300,7 @@ bool nursery_allocate_slowly(struct lane_producer *p,
     if (UNLIKELY(n->is_holding == 0)) {
         return send_allocation(p, address, size_bytes, slot);
     }
-    struct nursery_block *block = nursery_block_of(p->lane, address);
+    struct nursery_block *block = choose_place(p->lane, address);
     if (nursery_may_hold(n, size_bytes)) {
         if (UNLIKELY(!make_place(p, block))) {
             return false;
@@ -298,7 +342,7 @@ bool nursery_allocate_sampled(
         return send_sampled(p, address, size_bytes, slot, shift);
     }
     const uint64_t bytes = size_bytes << shift;
-    struct nursery_block *block = nursery_block_of(p->lane, address);
+    struct nursery_block *block = choose_place(p->lane, address);
     if (!prepare_to_rise(p, bytes) || !make_place(p, block) ||
         !send_sampled(p, address, size_bytes, slot, shift)) {
         return false;
@@ -317,11 +361,12 @@ static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t
     }
 }
 
-bool nursery_send_free(struct lane_producer *p,
-                       struct nursery_block *block,
-                       uint64_t address,
-                       bool is_temporary)
+bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_temporary)
 {
+    struct nursery_block *block = find_block(p->lane, address);
+    if (block->place == address) {
+        return nursery_fold(p, block, is_temporary);
+    }
     if (UNLIKELY(!nursery_pass_free(p, address, is_temporary))) {
         return false;
     }
@@ -369,12 +414,12 @@ bool nursery_reallocate(struct lane_producer *p,
     if (n->is_holding == 0) {
         return pass_reallocation(p, old_address, address, size_bytes, slot);
     }
-    struct nursery_block *old_block = nursery_block_of(p->lane, old_address);
+    struct nursery_block *old_block = find_block(p->lane, old_address);
     if (old_block->place == old_address || nursery_may_hold(n, size_bytes)) {
         return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
     }
     forget_sent(n, old_block, old_address);
-    struct nursery_block *block = nursery_block_of(p->lane, address);
+    struct nursery_block *block = choose_place(p->lane, address);
     if (!prepare_to_rise(p, size_bytes) || !make_place(p, block) ||
         !pass_reallocation(p, old_address, address, size_bytes, slot)) {
         return false;

@@ -2,7 +2,7 @@
 // nursery: most blocks die young, on the thread that made them; what becomes of them is settled
 // here and never sent one by one.
 //
-//   allocation --held--> place (by address) --freed in the same tick--> fold (by stack and size)
+//   allocation --held--> place (by address) --freed in the same tick--> fold (stack, about size)
 //        |                 | tick over, place taken, or new maximum          | tick over, or place
 //        taken
 //        |--not held-----> v                                              v
@@ -30,13 +30,16 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/bucket.h"
 #include "base/compiler.h"
 #include "session/lane_producer.h"
 #include "session/layout.h"
+#include "session/wire.h"
 
-#define NURSERY_COUNT_MAX (1u << 20) // pairs in one fold: then it is sent, whatever the time
+#define NURSERY_COUNT_MAX (1u << 19) // pairs in one fold: then it is sent, whatever the time
 #define NURSERY_SIZE_MAX  (1u << 20) // of a block that is held: larger ones are few, and matter
 
 // After lane_producer_init, on a zeroed lane.
@@ -56,11 +59,8 @@ bool nursery_allocate_sampled(struct lane_producer *p,
                               uint64_t size_bytes,
                               uint32_t slot,
                               uint32_t shift) MUST_USE;
-bool nursery_send_free(struct lane_producer *p,
-                       struct nursery_block *block,
-                       uint64_t address,
-                       bool is_temporary) MUST_USE;
-bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
+bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_temporary) MUST_USE;
+bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
     MUST_USE;
 
 // Sends all that is held: before a stack's slot gets another meaning, and at the end.
@@ -85,11 +85,18 @@ ALWAYS_INLINE void nursery_fence(void)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-// Where a block at `address` belongs.
+// Where a block at `address` belongs, if nothing else is there.
 ALWAYS_INLINE struct nursery_block *nursery_block_of(struct lane_header *lane, uint64_t address)
 {
     const uint64_t granule = address >> 4; // blocks of most allocators lie 16 bytes apart
     return lane_nursery_tables(lane)->blocks + ((granule ^ granule >> 12) & lane->nursery.mask);
+}
+
+// The line in which it may be otherwise.
+ALWAYS_INLINE struct nursery_block *nursery_line_of(struct lane_header *lane, uint64_t address)
+{
+    const uint32_t line = (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40);
+    return lane_nursery_tables(lane)->blocks + (line * NURSERY_LINE & lane->nursery.mask);
 }
 
 ALWAYS_INLINE bool nursery_is_held(const struct nursery_block *block)
@@ -102,15 +109,43 @@ ALWAYS_INLINE uint64_t nursery_place(uint64_t address, enum nursery_block_state 
     return address | (uint64_t)state << NURSERY_STATE_SHIFT;
 }
 
-ALWAYS_INLINE uint64_t nursery_fold_key(uint32_t slot, uint32_t size)
+ALWAYS_INLINE uint64_t nursery_kind(uint32_t slot, uint32_t size)
 {
-    return NURSERY_FOLD_USED | (uint64_t)slot << 32 | size;
+    return (uint64_t)bucket_of(size) << NURSERY_KIND_BUCKET_SHIFT |
+           (uint64_t)slot << NURSERY_KIND_SLOT_SHIFT | size;
 }
 
-// The place of a key among the folds.
-ALWAYS_INLINE uint32_t nursery_fold_index(uint64_t key)
+ALWAYS_INLINE uint32_t nursery_slot(uint64_t kind)
 {
-    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 56);
+    return (uint32_t)(kind >> NURSERY_KIND_SLOT_SHIFT) & NURSERY_SLOT_MASK;
+}
+
+// What the fold of a block of that kind is found by. Not 0, for no block is empty.
+ALWAYS_INLINE uint64_t nursery_fold_key(uint64_t kind)
+{
+    return kind >> NURSERY_KIND_SLOT_SHIFT;
+}
+
+// The place of a key among the folds; or it is elsewhere in the same cache line.
+ALWAYS_INLINE uint32_t nursery_fold_index(const struct nursery *n, uint64_t key)
+{
+    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & n->fold_mask;
+}
+
+// The fold of that key; or one that is vacant; or the one that it may displace.
+ALWAYS_INLINE struct nursery_fold *nursery_find_fold(struct lane_header *lane, uint64_t key)
+{
+    struct nursery_fold *folds = lane_nursery_tables(lane)->folds;
+    const uint32_t first = nursery_fold_index(&lane->nursery, key);
+    struct nursery_fold *vacant = NULL;
+    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
+        struct nursery_fold *fold = folds + (first ^ i);
+        if (fold->key == key) {
+            return fold;
+        }
+        vacant = vacant == NULL && fold->key == 0 ? fold : vacant;
+    }
+    return vacant != NULL ? vacant : folds + first;
 }
 
 // Whether something that is held may mean the stack in `slot`.
@@ -167,7 +202,7 @@ ALWAYS_INLINE void nursery_put(struct lane_header *lane,
     const size_t line = (size_t)(block - lane_nursery_tables(lane)->blocks) / NURSERY_LINE;
     n->touched[line / 64] |= (uint64_t)1 << line % 64;
     n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
-    block->kind = nursery_fold_key(slot, size);
+    block->kind = nursery_kind(slot, size);
     nursery_fence();
     block->place = address;
     nursery_fence();
@@ -207,51 +242,60 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
         return nursery_pass_block(p, address, size_bytes, slot);
     }
     struct nursery_block *block = nursery_block_of(p->lane, address);
-    if (UNLIKELY(nursery_is_held(block) || !nursery_may_hold(n, size_bytes))) {
+    if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes))) {
         return nursery_allocate_slowly(p, address, size_bytes, slot);
     }
     nursery_put(p->lane, block, address, (uint32_t)size_bytes, slot);
     return true;
 }
 
-// Counts a HELD block, whose key `fold` has, as allocated and freed.
+// Counts a HELD block, of whose kind `fold` is, as allocated and freed.
 ALWAYS_INLINE void nursery_count(struct nursery *n,
                                  struct nursery_fold *fold,
                                  struct nursery_block *block,
-                                 bool is_temporary)
+                                 uint64_t kind)
 {
-    const uint64_t counts = fold->counts; // read once: the fences would have all of it read again
+    const uint64_t sums = fold->sums; // read once: the fences would have all of it read again
     const uint64_t address = block->place;
-    const uint64_t kind = block->kind;
-    n->mark = counts;
+    const uint32_t size = (uint32_t)kind;
+    block->kind = kind; // for whoever reads after a kill, and has to find the fold
+    n->mark = sums;
     nursery_fence();
     block->place = nursery_place(address, NURSERY_FOLDING);
     nursery_fence();
-    fold->counts = counts + 1 + ((uint64_t)is_temporary << 32);
+    fold->sums = sums + ((uint64_t)size << WIRE_PAIRS_BITS) + 1;
     nursery_fence();
     block->place = 0;
     nursery_fence();
-    nursery_leave(n, (uint32_t)kind);
+    nursery_leave(n, size);
 }
 
-// The fold that counts a HELD block, or NULL if it has none yet or that one is full.
-ALWAYS_INLINE struct nursery_fold *nursery_fold_of(struct lane_header *lane,
-                                                   const struct nursery_block *block)
+// The kind of a block that is freed.
+ALWAYS_INLINE uint64_t nursery_freed_kind(const struct nursery_block *block, bool is_temporary)
 {
-    struct nursery_fold *fold = lane_nursery_tables(lane)->folds + nursery_fold_index(block->kind);
-    return LIKELY(fold->key == block->kind && (uint32_t)fold->counts < NURSERY_COUNT_MAX) ? fold
-                                                                                          : NULL;
+    return block->kind | (uint64_t)is_temporary << NURSERY_KIND_TEMPORARY_SHIFT;
+}
+
+// The fold that counts blocks of that kind, or NULL if it is not at its place or full.
+ALWAYS_INLINE struct nursery_fold *nursery_fold_of(struct lane_header *lane, uint64_t kind)
+{
+    const uint64_t key = nursery_fold_key(kind);
+    struct nursery_fold *fold =
+        lane_nursery_tables(lane)->folds + nursery_fold_index(&lane->nursery, key);
+    return LIKELY(fold->key == key && wire_pairs_count(fold->sums) < NURSERY_COUNT_MAX) ? fold
+                                                                                        : NULL;
 }
 
 // A HELD block is about to be freed.
 ALWAYS_INLINE bool
 nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
-    struct nursery_fold *fold = nursery_fold_of(p->lane, block);
+    const uint64_t kind = nursery_freed_kind(block, is_temporary);
+    struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
     if (UNLIKELY(fold == NULL)) {
-        return nursery_fold_elsewhere(p, block, is_temporary);
+        return nursery_fold_elsewhere(p, block, kind);
     }
-    nursery_count(&p->lane->nursery, fold, block, is_temporary);
+    nursery_count(&p->lane->nursery, fold, block, kind);
     return true;
 }
 
@@ -281,7 +325,7 @@ ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
     if (LIKELY(block->place == address)) {
         return nursery_fold(p, block, is_temporary);
     }
-    return nursery_send_free(p, block, address, is_temporary);
+    return nursery_free_elsewhere(p, address, is_temporary);
 }
 
 // The thread did something that is not recorded: what it frees next is not what it allocated last.

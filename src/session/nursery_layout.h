@@ -9,7 +9,7 @@
 // counted twice when the thread is killed between any two of its stores, what takes two stores is
 // written in three steps; `mark` tells whether the second was done:
 //
-//   a fold      mark = counts before; block FOLDING;         counts = new;       block VACANT
+//   a fold      mark = sums before; block FOLDING;           sums = new;         block VACANT
 //   a sending   mark = ring position behind the record;
 //               block SENDING or NURSERY_FOLD_SENDING set;   record published;   block SENT, key 0
 //
@@ -22,7 +22,8 @@
 #define NURSERY_BLOCKS_MIN 256u
 #define NURSERY_BLOCKS_MAX 4096u
 #define NURSERY_LINE       4u // blocks in a cache line
-#define NURSERY_FOLDS      256u
+#define NURSERY_FOLDS_MIN  256u
+#define NURSERY_FOLDS_MAX  4096u
 #define NURSERY_HISTORY    32u   // ticks
 #define NURSERY_USES       2048u // stacks' slots are told apart modulo this
 
@@ -43,24 +44,30 @@ enum nursery_block_state {
 #define NURSERY_ADDRESS_MASK (((uint64_t)1 << NURSERY_STATE_SHIFT) - 1)
 #define NURSERY_SLOT_MASK    ((1u << 24) - 1)
 
+// What a place says of its block: temporary 1 (set when it is freed) | bucket of its size 7 (at
+// most 1 MiB, so it is below 128) | slot 24 | size 32; of one that was SENT, nothing but the size.
 struct nursery_block {
     uint64_t place; // 0: vacant; or its address | enum nursery_block_state << NURSERY_STATE_SHIFT
-    uint64_t kind;  // the key of its fold
+    uint64_t kind;
 };
 
-#define NURSERY_FOLD_USED    ((uint64_t)1 << 63)
-#define NURSERY_FOLD_SENDING ((uint64_t)1 << 62)
+#define NURSERY_KIND_TEMPORARY_SHIFT 63u
+#define NURSERY_KIND_BUCKET_SHIFT    56u
+#define NURSERY_KIND_SLOT_SHIFT      32u
+#define NURSERY_FOLD_SENDING         ((uint64_t)1 << 62)
 
+// Pairs whose kinds are the same but for the size. So both sums are one word, which one store
+// changes.
 struct nursery_fold {
-    uint64_t key;    // 0, or NURSERY_FOLD_USED | slot << 32 | size, and NURSERY_FOLD_SENDING
-    uint64_t counts; // temporary << 32 | pairs
+    uint64_t key;  // 0: unused; or kind >> NURSERY_KIND_SLOT_SHIFT, and NURSERY_FOLD_SENDING
+    uint64_t sums; // bytes 40 | pairs WIRE_PAIRS_BITS
 };
 
 struct nursery_tables {
-    struct nursery_fold folds[NURSERY_FOLDS];
+    struct nursery_fold folds[NURSERY_FOLDS_MAX]; // fold_mask + 1 of them in use
     // What keeps folds that are in use from being displaced each time: pairs that found another's
     // key in their place and were sent by themselves.
-    uint8_t passed_by[NURSERY_FOLDS];
+    uint8_t passed_by[NURSERY_FOLDS_MAX];
     struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
 };
 #define NURSERY_BYTES (sizeof(struct nursery_tables))
@@ -79,6 +86,7 @@ struct nursery {
     int64_t low_room_bytes;         // lowest since the last TICK, for the present ceiling
     _Atomic uint64_t highest_bytes; // highest held_bytes since the last TICK
     uint32_t mask;                  // places in use - 1
+    uint32_t fold_mask;             // folds in use - 1
     uint16_t is_holding;            // new blocks may be held
     uint16_t epoch;                 // of `uses`, 1 to 255; another one when all has been sent
     uint64_t last_allocated;        // address, if the thread's latest event allocated; else 0
@@ -89,17 +97,22 @@ struct nursery {
     _Atomic uint32_t owner;                 // enum nursery_owner
     uint32_t tick_count;                    // of `history`, and for adapting
     uint32_t evicted_count;                 // blocks that others displaced since the last TICK
+    uint32_t passed_count;                  // pairs that found another's fold since then
     uint32_t off_ticks;                     // ticks left until blocks are held again
     uint32_t pause_ticks;                   // how long the latest pause in holding was
     uint32_t trial_ticks;                   // ticks left until holding is judged
+    uint32_t wait_count;                    // lane_producer.wait_count at the last TICK
+    uint32_t pressure;                      // how often there was a wait lately
+    uint32_t pressed_ticks;                 // ticks left in which the lane counts as pressed
     uint64_t direct_count;                  // blocks that were not held since the last TICK
     uint64_t record_count;                  // records sent since then: of blocks, and of pairs
-    uint64_t window_blocks;                 // blocks since holding was judged last
+    uint32_t window_ticks;                  // ticks since holding was judged last
+    uint64_t window_blocks;                 // blocks since then
     uint64_t window_records;                // records sent for them
     int64_t ceiling_bytes;                  // while the sum is at most this, no maximum is new
     int64_t start_bytes;                    // the sum at the last TICK
     uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: a line may have HELD ones
-    uint64_t folds_used[NURSERY_FOLDS / 64];                  // bit set: the fold may have a key
+    uint64_t folds_used[NURSERY_FOLDS_MAX / 64];              // bit set: the fold may have a key
     struct nursery_moment history[NURSERY_HISTORY];
     uint8_t uses[NURSERY_USES]; // `epoch`: something held may mean a stack of such a slot
 };

@@ -33,7 +33,7 @@ nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_by
                nursery_pass_block(p, address, size_bytes, slot);
     }
     struct nursery_block *block = nursery_block_of(p->lane, address);
-    if (UNLIKELY(nursery_is_held(block) || !nursery_may_hold(n, size_bytes))) {
+    if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes))) {
         return false;
     }
     nursery_put(p->lane, block, address, (uint32_t)size_bytes, slot);
@@ -59,11 +59,12 @@ ALWAYS_INLINE bool nursery_try_free(struct lane_producer *p, uint64_t address)
     if (UNLIKELY(block->place != address)) {
         return false;
     }
-    struct nursery_fold *fold = nursery_fold_of(p->lane, block);
+    const uint64_t kind = nursery_freed_kind(block, is_temporary);
+    struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
     if (UNLIKELY(fold == NULL)) {
         return false;
     }
     n->last_allocated = 0;
-    nursery_count(n, fold, block, is_temporary);
+    nursery_count(n, fold, block, kind);
     return true;
 }

@@ -13,20 +13,27 @@
 #include "session/session_join.h"
 
 enum {
-    WINDOW_BLOCKS = 2048,    // so many tell enough
-    WINDOW_TICKS = 16,       // after so many ticks fewer do, but for
-    WINDOW_BLOCKS_MIN = 256, // so few
-    GAIN_MIN = 4,            // blocks to a record, or holding is not worth its while
-    PAUSE_TICKS_MIN = 64,    // for so long nothing is held then, and
-    PAUSE_TICKS_MAX = 2048,  // twice as long each time that nothing has changed meanwhile
-    TRIAL_TICKS = 4,         // until the recorder has said how far below the maximum we are
-    OWNER_NAP_NS = 200000,   // the recorder has a nursery for some microseconds
+    WINDOW_BLOCKS = 2048,          // so many tell enough
+    WINDOW_BLOCKS_PRESSED = 32768, // when every tick is another, for the processors are busy
+    WINDOW_TICKS = 16,             // after so many ticks fewer do, but for
+    WINDOW_BLOCKS_MIN = 256,       // so few
+    GAIN_MIN = 4,                  // blocks to a record, or holding is not worth its while
+    PRESSED_RECORDS = 2,           // where the recorder is waited for, so many records for
+    PRESSED_BLOCKS = 3,            // so many blocks are still worth it
+    PRESSURE_STEP = 4,             // a tick with a wait; one without counts 1 less
+    PRESSURE_HIGH = 32,            // when a lane is pressed: more than one in five for a while
+    PRESSED_TICKS = 1024,          // and how long it stays so
+    PAUSE_TICKS_MIN = 64,          // for so long nothing is held then, and
+    PAUSE_TICKS_MAX = 2048,        // twice as long each time that nothing has changed meanwhile
+    TRIAL_TICKS = 4,               // until the recorder has said how far below the maximum we are
+    OWNER_NAP_NS = 200000,         // the recorder has a nursery for some microseconds
 };
 
 void nursery_init(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     n->mask = NURSERY_BLOCKS_MIN - 1;
+    n->fold_mask = NURSERY_FOLDS_MIN - 1;
     n->epoch = 1;
     n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
     atomic_store_explicit(&n->since_ms, UINT64_MAX, memory_order_relaxed);
@@ -108,31 +115,70 @@ static void pause_holding(struct lane_producer *p)
     clear_blocks(p);
 }
 
+static void begin_window(struct nursery *n)
+{
+    n->window_blocks = 0;
+    n->window_records = 0;
+    n->window_ticks = 0;
+}
+
 static void resume_holding(struct nursery *n)
 {
     n->is_holding = 1;
     n->trial_ticks = TRIAL_TICKS;
-    n->window_blocks = 0;
-    n->window_records = 0;
+    begin_window(n);
     begin_anew(n);
 }
 
-// Judges whether it is worth its while to hold blocks.
+// Sees in each tick whether the thread had to wait for the recorder. True: it has come to that.
+static bool feel_pressure(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const bool has_waited = p->wait_count != n->wait_count;
+    n->wait_count = p->wait_count;
+    n->pressed_ticks -= n->pressed_ticks > 0;
+    if (!has_waited) {
+        n->pressure -= n->pressure > 0;
+        return false;
+    }
+    n->pressure += PRESSURE_STEP;
+    if (n->pressure < PRESSURE_HIGH) {
+        return false;
+    }
+    const bool is_new = n->pressed_ticks == 0;
+    n->pressure = PRESSURE_HIGH;
+    n->pressed_ticks = PRESSED_TICKS;
+    return is_new;
+}
+
+// Holding costs the thread more time than sending, and saves the recorder's. That is the better
+// bargain where one record stands for many blocks; or where the thread waits for the recorder, or
+// both for a processor.
+static bool is_worth_it(const struct nursery *n)
+{
+    return n->pressed_ticks > 0
+               ? n->window_records * PRESSED_BLOCKS <= n->window_blocks * PRESSED_RECORDS
+               : n->window_records * GAIN_MIN <= n->window_blocks;
+}
+
 static void judge_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     n->window_blocks += n->hold_count + n->direct_count;
     n->window_records += n->record_count;
-    if (n->window_blocks < WINDOW_BLOCKS && n->tick_count % WINDOW_TICKS != 0) {
+    n->window_ticks++;
+    const uint32_t enough = n->pressed_ticks > 0 ? WINDOW_BLOCKS_PRESSED : WINDOW_BLOCKS;
+    if (n->window_blocks < enough && n->window_ticks < WINDOW_TICKS) {
         return;
     }
-    if (n->window_records > n->window_blocks / GAIN_MIN && n->window_blocks >= WINDOW_BLOCKS_MIN) {
-        pause_holding(p);
-    } else if (n->window_blocks >= WINDOW_BLOCKS_MIN) {
-        n->pause_ticks = 0;
+    if (n->window_blocks >= WINDOW_BLOCKS_MIN) {
+        if (is_worth_it(n)) {
+            n->pause_ticks = 0;
+        } else {
+            pause_holding(p);
+        }
     }
-    n->window_blocks = 0;
-    n->window_records = 0;
+    begin_window(n);
 }
 
 // Stops holding where it does not help, and tries again later.
@@ -142,9 +188,10 @@ static void adapt_holding(struct lane_producer *p)
     if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0) {
         return;
     }
+    const bool is_now_pressed = feel_pressure(p);
     if (n->is_holding == 0) {
         n->off_ticks--;
-        if (n->off_ticks == 0) {
+        if (n->off_ticks == 0 || is_now_pressed) {
             resume_holding(n);
         }
     } else if (n->trial_ticks > 0) {
@@ -163,6 +210,11 @@ static void adapt_size(struct lane_producer *p)
         n->mask = n->mask * 4 + 3;
     }
     n->evicted_count = 0;
+    // All folds were sent, and are empty.
+    if (n->passed_count > (n->fold_mask + 1) / 4 && n->fold_mask + 1 < NURSERY_FOLDS_MAX) {
+        n->fold_mask = n->fold_mask * 4 + 3;
+    }
+    n->passed_count = 0;
 }
 
 // What the recorder said of the moment of an earlier TICK.
@@ -270,9 +322,8 @@ static void finish_block(struct lane_producer *p, struct nursery_block *block)
 {
     const struct nursery *n = &p->lane->nursery;
     const uint64_t state = block->place >> NURSERY_STATE_SHIFT;
-    const struct nursery_fold *fold =
-        lane_nursery_tables(p->lane)->folds + nursery_fold_index(block->kind);
-    const bool is_done = state == NURSERY_SENDING ? p->pos >= n->mark : fold->counts != n->mark;
+    const struct nursery_fold *fold = nursery_find_fold(p->lane, nursery_fold_key(block->kind));
+    const bool is_done = state == NURSERY_SENDING ? p->pos >= n->mark : fold->sums != n->mark;
     if (state == NURSERY_SENDING || state == NURSERY_FOLDING) {
         block->place = is_done ? 0 : block->place & NURSERY_ADDRESS_MASK;
     }
@@ -294,7 +345,7 @@ bool nursery_recover(struct lane_producer *p)
             n->touched[i / NURSERY_LINE / 64] |= (uint64_t)1 << i / NURSERY_LINE % 64;
         }
     }
-    for (uint32_t i = 0; i < NURSERY_FOLDS; i++) {
+    for (uint32_t i = 0; i <= n->fold_mask; i++) {
         const bool was_sending = (tables->folds[i].key & NURSERY_FOLD_SENDING) != 0;
         tables->folds[i].key &= ~NURSERY_FOLD_SENDING;
         tables->folds[i].key = was_sending && p->pos >= n->mark ? 0 : tables->folds[i].key;

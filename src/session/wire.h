@@ -14,7 +14,7 @@
 //   ALLOC_LARGE    address (56)               slot (24 high) ; size 64             size >= 2^40
 //   REALLOC_LARGE* new address (56)           slot (24 high) ; old address ; size 64
 //   PAIR*          slot 24, size 32           -
-//   PAIRS          slot 24, size 32           temporary 32 high | count 32
+//   PAIRS*         slot 24                    bytes 40 high | count 24
 //   RISE           bytes (56)                 bytes held at most
 //   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; shift
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
@@ -56,10 +56,10 @@
 // WIRE_SAMPLED_SIZE_BITS. It is freed as any other.
 //
 // Nursery (nursery.h). A pair is a block that was allocated and freed in the same tick, by its own
-// thread, and was never sent; PAIRS are `count` of them, `temporary` of which were so. Blocks that
-// are sent late are sent within the tick in which they were allocated, in any order. RISE ends such
-// a tick: since its TICK the lane's sum rose by at most `bytes` above what it was then, and blocks
-// of at most so many bytes were held back at any moment.
+// thread, and was never sent; PAIRS are `count` of them, whose sizes are of one bucket
+// (base/bucket.h). Blocks that are sent late are sent within the tick in which they were allocated,
+// in any order. RISE ends such a tick: since its TICK the lane's sum rose by at most `bytes` above
+// what it was then, and blocks of at most so many bytes were held back at any moment.
 //
 // Order. But for that, records of one lane are in the thread's true order: ALLOC and REALLOC are
 // written after the allocator returned, FREE before it is called. Between lanes only TICK orders.
@@ -87,6 +87,7 @@ enum wire_tag {
     WIRE_PAIRS = 17,
     WIRE_RISE = 18,
     WIRE_ALLOC_SAMPLED = 19,
+    WIRE_PAIRS_TEMPORARY = 20,
     WIRE_EVENT = 24,
     WIRE_QUESTION = 25,
 };
@@ -130,6 +131,7 @@ enum wire_text_flags {
 
 #define WIRE_SLOT_BITS         24
 #define WIRE_SIZE_BITS         40
+#define WIRE_PAIRS_BITS        24 // of their count
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
 #define WIRE_SHIFT_MAX         20u
@@ -147,7 +149,7 @@ static inline uint64_t wire_word(enum wire_tag tag, uint64_t rest)
     return (uint64_t)tag | rest << 8;
 }
 
-// Of PAIR, PAIR_TEMPORARY and PAIRS.
+// Of PAIR and PAIR_TEMPORARY; PAIRS* have a size of 0.
 static inline uint64_t wire_pair(enum wire_tag tag, uint32_t slot, uint32_t size)
 {
     return wire_word(tag, slot | (uint64_t)size << WIRE_SLOT_BITS);
@@ -161,6 +163,16 @@ static inline uint32_t wire_pair_slot(uint64_t head)
 static inline uint32_t wire_pair_size(uint64_t head)
 {
     return (uint32_t)(head >> 32);
+}
+
+static inline uint32_t wire_pairs_count(uint64_t sums)
+{
+    return (uint32_t)sums & ((1u << WIRE_PAIRS_BITS) - 1);
+}
+
+static inline uint64_t wire_pairs_bytes(uint64_t sums)
+{
+    return sums >> WIRE_PAIRS_BITS;
 }
 
 static inline uint64_t wire_slot_size(uint32_t slot, uint64_t size)

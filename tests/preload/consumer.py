@@ -22,10 +22,10 @@ PROGRAMS = os.path.join(BUILD, "tests/preload/programs")
 EMULATOR = os.environ.get("CAIRN_EMULATOR", "").split()  # what programs of another machine run under
 
 PROCESSES, LANES = 1024, 4096
-PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (192 << 10)
+PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 4
+MAGIC, VERSION = 0x6E7269616373, 5
 STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 128 // 4, 192 // 8, None
 COUNTER_NAMES = re.findall(
     r"^ X\((\w+),",
@@ -40,7 +40,7 @@ PAD, TICK, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT
 MAPPING = 16
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}
 FREE_TEMPORARY, REALLOC_TEMPORARY, REALLOC_LARGE_TEMPORARY = 11, 12, 13
-PAIR, PAIR_TEMPORARY, PAIRS, RISE = 14, 15, 17, 18
+PAIR, PAIR_TEMPORARY, PAIRS, RISE, PAIRS_TEMPORARY = 14, 15, 17, 18, 20
 TEXT_KINDS = {1: "executable", 2: "command_line", 3: "thread_name", 4: "working_directory",
               5: "allocator", 6: "libc"}
 MASK64 = (1 << 64) - 1
@@ -85,10 +85,10 @@ class Mapping:
 
 @dataclass
 class Pairs:
-    """Blocks that were allocated and freed in one tick and never sent."""
+    """Blocks of about one size that were allocated and freed in one tick and never sent."""
     count: int
-    temporary: int
-    size: int
+    temporary: bool
+    bytes: int
     frames: list
     tick: int
 
@@ -192,10 +192,9 @@ class Lane:
             Mapping(MAPPING_KINDS[kind] if size else None, address, size, number, old_address,
                     old_size, old_number, frames))
 
-    def pairs(self, word, count, temporary):
-        slot, size = word >> 8 & 0xFFFFFF, word >> 32
-        assert 0 <= temporary <= count and count > 0
-        frames, _ = self.slots[slot]
+    def pairs(self, word, count, size, temporary):
+        assert 0 < count <= size, "no block is empty"
+        frames, _ = self.slots[word >> 8 & 0xFFFFFF]
         self.process.pairs.append(Pairs(count, temporary, size, frames, self.tick))
 
     def decode(self, data):
@@ -234,10 +233,11 @@ class Lane:
                 self.event("realloc", rest, words[i + 1] >> 40, words[i + 3], words[i + 2])
                 i += 4
             elif tag in (PAIR, PAIR_TEMPORARY):
-                self.pairs(word, 1, int(tag == PAIR_TEMPORARY))
+                self.pairs(word, 1, word >> 32, tag == PAIR_TEMPORARY)
                 i += 1
-            elif tag == PAIRS:
-                self.pairs(word, words[i + 1] & 0xFFFFFFFF, words[i + 1] >> 32)
+            elif tag in (PAIRS, PAIRS_TEMPORARY):
+                sums = words[i + 1]
+                self.pairs(word, sums & 0xFFFFFF, sums >> 24, tag == PAIRS_TEMPORARY)
                 i += 2
             elif tag == RISE:
                 i += 2
