@@ -485,20 +485,13 @@ struct script {
     struct told after[SCRIPT_EVENTS + 1]; // that many events
 };
 
-static bool is_crowded(const struct nursery *n, uint64_t kind)
-{
-    return nursery_fold_index(n, nursery_fold_key(kind)) < CROWDED_FOLDS;
-}
-
-// The next slot with which blocks of that size, temporary or not, come to one of the first folds,
-// to meet others there.
+// The next slot with which blocks of that size come to one of the first folds, to meet others
+// there. (So do temporary ones elsewhere: their keys differ from these by the same bit.)
 static uint32_t crowded_slot(const struct nursery *n, uint32_t slot, uint32_t size)
 {
-    uint64_t kind;
     do {
-        kind = nursery_kind(++slot, size);
-    } while (!is_crowded(n, kind) ||
-             !is_crowded(n, kind | (uint64_t)1 << NURSERY_KIND_TEMPORARY_SHIFT));
+        slot++;
+    } while (nursery_fold_index(n, nursery_fold_key(nursery_kind(slot, size))) >= CROWDED_FOLDS);
     return slot;
 }
 
