@@ -459,6 +459,8 @@ static struct told listen(struct lane_header *lane, struct nursery_tables *scrat
 enum {
 #if defined(__SANITIZE_THREAD__)
     SCRIPT_EVENTS = 6, // each takes a hundred times as many instructions
+#elif defined(__SANITIZE_ADDRESS__)
+    SCRIPT_EVENTS = 40, // and here some times as many
 #else
     SCRIPT_EVENTS = 120,
 #endif
