@@ -12,11 +12,16 @@
 #define BUCKET_SINGLES 8 // values 0 to 7 have a bucket each
 #define BUCKET_OCTAVE  3 // 8 = 1 << 3 begins the first octave that is cut into four
 
-// No branch: it is on the path of each event. Values below 8 take the octave of 4, cut into ones,
-// as what they are in it.
+#define BUCKET_TABLE 256 // values below it are looked up: most sizes and lifetimes are
+
+extern const uint8_t bucket_table[BUCKET_TABLE];
+
 static inline uint32_t bucket_of(uint64_t value)
 {
-    const uint32_t octave = 63 - (uint32_t)__builtin_clzll(value | BUCKET_SINGLES / 2);
-    const uint32_t quarter = (uint32_t)(value >> (octave - 2)); // 4 to 7, from 8 on
-    return octave * 4 + quarter - BUCKET_SINGLES;
+    if (value < BUCKET_TABLE) {
+        return bucket_table[value];
+    }
+    const uint32_t octave = 63 - (uint32_t)__builtin_clzll(value);
+    const uint32_t quarter = (uint32_t)(value >> (octave - 2)) & 3;
+    return BUCKET_SINGLES + (octave - BUCKET_OCTAVE) * 4 + quarter;
 }

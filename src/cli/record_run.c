@@ -183,6 +183,7 @@ void record_program(const struct record_settings *settings, char **argv, struct 
         .allow_own_malloc = settings->is_forced,
         .check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1"),
         .no_nursery = variable_is("CAIRN_NURSERY", "0"),
+        .is_always_pressed = variable_is("CAIRN_NURSERY", "always"),
         .may_sample = settings->may_sample,
         .callbacks = {.context = &run,
                       .output_path = output_path,

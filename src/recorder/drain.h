@@ -39,6 +39,7 @@
 #include "recorder/book.h"
 #include "recorder/lane_reader.h"
 #include "recorder/nursery_reader.h"
+#include "recorder/pressure.h"
 #include "session/session_create.h"
 
 struct drain_lane {
@@ -47,6 +48,7 @@ struct drain_lane {
     bool is_corrupt;          // nothing is believed any more
     bool is_done;             // its thread has ended: recycle it when it is empty
     bool is_relieved;         // its thread is gone, and what its nursery held was taken
+    uint64_t weighed_events;  // of its events, those that drain_take_load has told
     struct nursery_hold hold; // at the beginning of the pass, if it could not be taken
 };
 
@@ -115,3 +117,6 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
 
 // Records booked so far.
 uint64_t drain_events(const struct drain *drain);
+
+// What the present lanes brought since they were asked last.
+struct lane_load drain_take_load(struct drain *drain);

@@ -109,12 +109,29 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     checkpoint_start(&s->checkpoint, &source, now_ms);
 }
 
+// Tells threads whether several of them keep us busy all the time.
+static void weigh_load(struct recorder_state *s, uint64_t now_ns)
+{
+    if (pressure_is_due(&s->pressure, now_ns)) {
+        const struct lane_load load = drain_take_load(&s->drain);
+        const bool is_pressed = pressure_judge(&s->pressure, now_ns, &load);
+        // Relaxed: stands for nothing but itself.
+        atomic_store_explicit(&s->session.header->is_pressed,
+                              is_pressed || s->options->is_always_pressed, memory_order_relaxed);
+    }
+}
+
 // Sleeps until a lane is half full (then recorder_wake differs from `seen`) or for `sleep_ms`.
 static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t sleep_ms)
 {
+    const uint64_t began_ns = monotonic_ns();
     const struct timespec timeout = {.tv_nsec = (long)(sleep_ms * 1000000u)};
     (void)syscall(SYS_futex, &s->session.header->recorder_wake, FUTEX_WAIT, seen, &timeout, NULL,
                   0); // why it ended does not matter
+    const uint64_t slept_ns = monotonic_ns() - began_ns;
+    const uint64_t wanted_ns = sleep_ms * 1000000u;
+    // Beyond that we were waiting for a processor.
+    pressure_note_sleep(&s->pressure, slept_ns < wanted_ns ? slept_ns : wanted_ns);
 }
 
 // A child may have been forked just before: gives it the time to join. One that is there and never
@@ -216,6 +233,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         bool was_busy = false;
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
+        weigh_load(s, monotonic_ns());
         see_code(s);
         recorder_look_round(s, now_ms);
         follow_checkpoint(s, now_ms);

@@ -16,6 +16,7 @@
 #include "recorder/launch.h"
 #include "recorder/preflight.h"
 #include "recorder/preload_path.h"
+#include "recorder/pressure.h"
 #include "recorder/proc_sampler.h"
 #include "recorder/recorder.h"
 #include "recorder/rss_looks.h"
@@ -35,6 +36,7 @@ struct recorder_state {
     uint64_t newcomers_ms;    // before that, no round is made for new ones
     uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
     struct session_clock clock;
+    struct pressure pressure;
     struct launch_signals signals;
     struct launched program;
     struct checkpoint checkpoint;

@@ -136,6 +136,10 @@ static void buckets_meet_without_gaps_and_hold_their_values(void **state)
             assert_true(next - low <= low / 4);
         }
     }
+    for (uint64_t value = 0; value < 1024; value++) {
+        const uint32_t bucket = rec_bucket_of(value);
+        assert_true(rec_bucket_low(bucket) <= value && value < rec_bucket_low(bucket + 1));
+    }
     assert_int_equal(rec_bucket_of(8), 8);
     assert_int_equal(rec_bucket_of(9), 8);
     assert_int_equal(rec_bucket_of(10), 9);

@@ -178,7 +178,6 @@ static bool wait_for_room(struct lane_producer *p, size_t bytes)
     struct patience patience;
     patience_init(&patience, p->session, p->lane);
     session_count(p->session, NOTE_producer_waits, 1);
-    p->wait_count++;
     for (;;) {
         const uint64_t blocked = signals_block();
         // Sequentially consistent with the load in has_room: either we see the new read_pos or the

@@ -61,7 +61,6 @@ struct lane_producer {
     uint64_t ring_bytes;
     uint64_t clock_ms;    // of the last TICK
     uint64_t tick_pos;    // where that ends
-    uint32_t wait_count;  // how often it waited for room
     bool pressed;         // half full was seen since the last growth
     bool is_sampling;     // SESSION_OVERFLOW_SAMPLE
     uint32_t level;       // how full the ring was, see lane_producer_relax; 0: less than half

@@ -114,6 +114,9 @@ struct session_header {
     _Alignas(64) _Atomic uint64_t clock_ms;
     // R: enum session_recording. Beside the clock, which every hook reads anyway.
     _Atomic uint32_t recording;
+    // R: several threads keep it busy all the time, so that what spares it work is worth more of
+    // theirs (nursery.h). Not 0: so it is.
+    _Atomic uint32_t is_pressed;
 
     // P adds 1 and wakes it (FUTEX_WAKE, shared) when a lane is half full; R sleeps on it.
     _Alignas(64) _Atomic uint32_t recorder_wake;

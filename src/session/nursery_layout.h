@@ -101,9 +101,7 @@ struct nursery {
     uint32_t off_ticks;                     // ticks left until blocks are held again
     uint32_t pause_ticks;                   // how long the latest pause in holding was
     uint32_t trial_ticks;                   // ticks left until holding is judged
-    uint32_t wait_count;                    // lane_producer.wait_count at the last TICK
-    uint32_t pressure;                      // how often there was a wait lately
-    uint32_t pressed_ticks;                 // ticks left in which the lane counts as pressed
+    uint32_t is_pressed;                    // session_header.is_pressed at the last TICK
     uint64_t direct_count;                  // blocks that were not held since the last TICK
     uint64_t record_count;                  // records sent since then: of blocks, and of pairs
     uint32_t window_ticks;                  // ticks since holding was judged last

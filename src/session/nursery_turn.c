@@ -18,11 +18,8 @@ enum {
     WINDOW_TICKS = 16,             // after so many ticks fewer do, but for
     WINDOW_BLOCKS_MIN = 256,       // so few
     GAIN_MIN = 4,                  // blocks to a record, or holding is not worth its while
-    PRESSED_RECORDS = 2,           // where the recorder is waited for, so many records for
+    PRESSED_RECORDS = 2,           // while the recorder is pressed, so many records for
     PRESSED_BLOCKS = 3,            // so many blocks are still worth it
-    PRESSURE_STEP = 4,             // a tick with a wait; one without counts 1 less
-    PRESSURE_HIGH = 32,            // when a lane is pressed: more than one in five for a while
-    PRESSED_TICKS = 1024,          // and how long it stays so
     PAUSE_TICKS_MIN = 64,          // for so long nothing is held then, and
     PAUSE_TICKS_MAX = 2048,        // twice as long each time that nothing has changed meanwhile
     TRIAL_TICKS = 4,               // until the recorder has said how far below the maximum we are
@@ -130,33 +127,22 @@ static void resume_holding(struct nursery *n)
     begin_anew(n);
 }
 
-// Sees in each tick whether the thread had to wait for the recorder. True: it has come to that.
-static bool feel_pressure(struct lane_producer *p)
+// Sees in each tick whether the recorder is pressed. True: it was not in the last one.
+static bool see_pressure(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    const bool has_waited = p->wait_count != n->wait_count;
-    n->wait_count = p->wait_count;
-    n->pressed_ticks -= n->pressed_ticks > 0;
-    if (!has_waited) {
-        n->pressure -= n->pressure > 0;
-        return false;
-    }
-    n->pressure += PRESSURE_STEP;
-    if (n->pressure < PRESSURE_HIGH) {
-        return false;
-    }
-    const bool is_new = n->pressed_ticks == 0;
-    n->pressure = PRESSURE_HIGH;
-    n->pressed_ticks = PRESSED_TICKS;
+    // Relaxed: stands for nothing but itself.
+    const uint32_t is_pressed = atomic_load_explicit(&p->session->is_pressed, memory_order_relaxed);
+    const bool is_new = is_pressed != 0 && n->is_pressed == 0;
+    n->is_pressed = is_pressed;
     return is_new;
 }
 
 // Holding costs the thread more time than sending, and saves the recorder's. That is the better
-// bargain where one record stands for many blocks; or where the thread waits for the recorder, or
-// both for a processor.
+// bargain where one record stands for many blocks; or where several threads wait for the recorder.
 static bool is_worth_it(const struct nursery *n)
 {
-    return n->pressed_ticks > 0
+    return n->is_pressed != 0
                ? n->window_records * PRESSED_BLOCKS <= n->window_blocks * PRESSED_RECORDS
                : n->window_records * GAIN_MIN <= n->window_blocks;
 }
@@ -167,7 +153,7 @@ static void judge_holding(struct lane_producer *p)
     n->window_blocks += n->hold_count + n->direct_count;
     n->window_records += n->record_count;
     n->window_ticks++;
-    const uint32_t enough = n->pressed_ticks > 0 ? WINDOW_BLOCKS_PRESSED : WINDOW_BLOCKS;
+    const uint32_t enough = n->is_pressed != 0 ? WINDOW_BLOCKS_PRESSED : WINDOW_BLOCKS;
     if (n->window_blocks < enough && n->window_ticks < WINDOW_TICKS) {
         return;
     }
@@ -188,7 +174,7 @@ static void adapt_holding(struct lane_producer *p)
     if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0) {
         return;
     }
-    const bool is_now_pressed = feel_pressure(p);
+    const bool is_now_pressed = see_pressure(p);
     if (n->is_holding == 0) {
         n->off_ticks--;
         if (n->off_ticks == 0 || is_now_pressed) {

@@ -8,10 +8,12 @@ from cairn_run import PROGRAMS, thread_block_bytes
 COUNTS = ["allocations", "frees", "allocated_bytes", "temporary", "leaked_allocations",
           "leaked_bytes", "peak_bytes"]
 OFF = {"CAIRN_NURSERY": "0"}
+ALWAYS = {"CAIRN_NURSERY": "always"}
 
 ONE_THREAD = ["malloc_family", "aligned_forms", "realloc_forms", "zero_sizes", "string_functions",
               "temporary", "peak", "constructors", "operators", "rust_blocks"]
 ENDINGS = ["return", "exit", "kill"]
+HOW = pytest.mark.parametrize("how", [{}, ALWAYS], ids=["on", "always"])
 
 
 def sites(recording):
@@ -29,17 +31,19 @@ def totals(recording, left_out=()):
             if cost not in timed and cost not in left_out}
 
 
+@HOW
 @pytest.mark.parametrize("name", ONE_THREAD)
-def test_one_thread_is_recorded_the_same_with_and_without(record, name):
-    held = record(PROGRAMS / name, is_compared=False)
+def test_one_thread_is_recorded_the_same_with_and_without(record, name, how):
+    held = record(PROGRAMS / name, env=how, is_compared=False)
     sent = record(PROGRAMS / name, env=OFF, is_compared=False)
     assert totals(held) == totals(sent)
     assert sites(held) == sites(sent)
 
 
+@HOW
 @pytest.mark.parametrize("name", ["threads", "cross_thread", "fork_both"])
-def test_threads_and_processes_too_but_for_the_peak(record, name):
-    held = record(PROGRAMS / name, is_compared=False)
+def test_threads_and_processes_too_but_for_the_peak(record, name, how):
+    held = record(PROGRAMS / name, env=how, is_compared=False)
     sent = record(PROGRAMS / name, env=OFF, is_compared=False)
     inexact = ("peak_bytes", "peak_blocks", "peak_error_bytes")
     assert totals(held, inexact) == totals(sent, inexact)
@@ -48,7 +52,7 @@ def test_threads_and_processes_too_but_for_the_peak(record, name):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("nursery", [{}, OFF], ids=["on", "off"])
+@pytest.mark.parametrize("nursery", [{}, OFF, ALWAYS], ids=["on", "off", "always"])
 def test_a_program_s_own_count_is_ours_however_it_ends(record, ending, nursery):
     recording = record(PROGRAMS / "young_blocks", 300000, 1, ending, env=nursery)
     counted = dict(zip(COUNTS, map(int, recording.finished.stdout.split())))
@@ -56,11 +60,12 @@ def test_a_program_s_own_count_is_ours_however_it_ends(record, ending, nursery):
     assert recording.totals["peak_error_bytes"] == 0
 
 
+@HOW
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_threads_that_wait_have_told_everything(record, ending):
+def test_threads_that_wait_have_told_everything(record, ending, how):
     program = PROGRAMS / "young_blocks"
     threads = 4
-    recording = record(program, 50000, threads, ending)
+    recording = record(program, 50000, threads, ending, env=how)
     counted = dict(zip(COUNTS, map(int, recording.finished.stdout.split())))
     tables = (threads - 1) * thread_block_bytes(program)
     for cost in ("allocations", "leaked_allocations"):
@@ -75,8 +80,9 @@ def test_threads_that_wait_have_told_everything(record, ending):
     assert counted["leaked_bytes"] - bound <= recording.totals["peak_bytes"] <= sum_of_peaks + bound
 
 
-def test_stacks_at_the_peak_are_the_same(record):
-    held = record(PROGRAMS / "young_blocks", 300000, 1, "return", is_compared=False)
+@HOW
+def test_stacks_at_the_peak_are_the_same(record, how):
+    held = record(PROGRAMS / "young_blocks", 300000, 1, "return", env=how, is_compared=False)
     sent = record(PROGRAMS / "young_blocks", 300000, 1, "return", env=OFF, is_compared=False)
     assert len(sites(held)) >= 3
     assert sites(held) == sites(sent)
