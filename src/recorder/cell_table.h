@@ -87,6 +87,10 @@ static inline MUST_USE enum err cell_table_touch(struct cell_table *table,
 // Slices merge: slice s of a row, whose cells these are, becomes s >> shift. Takes no memory.
 void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uint32_t shift);
 
+// The cells of `count` rows, whose latest ones these are, are to be collected soon. A list is gone
+// through much faster together with others, since each step waits for memory. `latest` is used up.
+void cell_table_fetch(const struct cell_table *table, uint32_t *latest, size_t count);
+
 // Appends the cells of row number `index` to `out`, by ascending slice; slice s of ours is slice
 // s << shift of theirs.
 enum err cell_table_collect(const struct cell_table *table,

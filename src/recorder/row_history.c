@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+
+enum {
+    ROWS_TOGETHER = 32, // whose cells are fetched
+};
+
 // What of each step's blocks of one row is still alive. A step is 1 << cohort_shift slices. Outside
 // of [first, end) everything is zero.
 struct survivors {
@@ -35,7 +41,8 @@ static void add_survivors(struct survivors *alive, uint32_t step, int64_t blocks
 struct row_part {
     uint32_t row;
     uint32_t shift; // of cohorts
-    const struct rec_cell_vec *cells;
+    const struct rec_cell *cells;
+    size_t cell_count;
     const struct rec_cohort *freed; // sorted
     size_t freed_count;
 };
@@ -43,8 +50,8 @@ struct row_part {
 static void find_survivors(const struct row_part *part, struct survivors *alive)
 {
     clear_survivors(alive);
-    for (size_t i = 0; i < part->cells->len; i++) {
-        const struct rec_cell *cell = part->cells->items + i;
+    for (size_t i = 0; i < part->cell_count; i++) {
+        const struct rec_cell *cell = part->cells + i;
         add_survivors(alive, cell->slice >> part->shift, (int64_t)(cell->allocations - cell->frees),
                       (int64_t)(cell->allocated_bytes - cell->freed_bytes));
     }
@@ -97,19 +104,61 @@ push_cohorts(const struct row_part *part, const struct survivors *alive, struct 
     return ERR_OK;
 }
 
+static bool is_listed(const struct row_table *table, uint32_t row)
+{
+    return table->extras.items[row].cells.latest != CELL_NONE;
+}
+
+// Appends the row's cells to `out`.
+static enum err gather_cells(const struct row_table *table, uint32_t row, struct rec_cell_vec *out)
+{
+    return cell_table_collect(&table->cells, &table->extras.items[row].cells,
+                              table->rows.items + row, row, table->cell_shift, out);
+}
+
+// The next row's cells. Those of listed rows were gathered before.
 static enum err collect_cells(struct row_history *h, uint32_t row)
 {
-    const struct row_table *table = &h->book->rows;
     rec_cell_vec_clear(&h->cells);
-    return cell_table_collect(&table->cells, &table->extras.items[row].cells,
-                              table->rows.items + row, row, table->cell_shift, &h->cells);
+    h->run_first = h->run_end;
+    if (!is_listed(&h->book->rows, row)) {
+        return gather_cells(&h->book->rows, row, &h->cells);
+    }
+    while (h->run_end < h->listed.len && h->listed.items[h->run_end].row == row) {
+        h->run_end++;
+    }
+    return ERR_OK;
 }
 
 // Whether everything that the row allocated has been freed in the only slice that it was active in.
 static bool has_no_cohorts(const struct row_table *table, uint32_t row)
 {
     const struct rec_row *r = table->rows.items + row;
-    return r->allocations == r->frees && table->extras.items[row].cells.latest == CELL_NONE;
+    return r->allocations == r->frees && !is_listed(table, row);
+}
+
+static void fetch_cells(const struct row_table *table, uint32_t first)
+{
+    uint32_t latest[ROWS_TOGETHER];
+    size_t count = 0;
+    for (size_t row = first; row < table->rows.len && row < (size_t)first + ROWS_TOGETHER; row++) {
+        latest[count] = table->extras.items[row].cells.latest;
+        count += latest[count] != CELL_NONE;
+    }
+    cell_table_fetch(&table->cells, latest, count);
+}
+
+// The cells of a row with cohorts; those of a listed one are kept.
+static enum err add_cells(struct row_history *h, struct row_part *part)
+{
+    const struct row_table *table = &h->book->rows;
+    struct rec_cell_vec *cells = is_listed(table, part->row) ? &h->listed : &h->cells;
+    rec_cell_vec_clear(&h->cells);
+    const size_t before = cells->len;
+    TRY(gather_cells(table, part->row, cells));
+    part->cells = cells->items + before;
+    part->cell_count = cells->len - before;
+    return ERR_OK;
 }
 
 static enum err make_cohorts(struct row_history *h)
@@ -119,14 +168,18 @@ static enum err make_cohorts(struct row_history *h)
     struct survivors alive = {0};
     size_t at = 0;
     TRY(cohort_table_collect(&h->book->rows.cohorts, &freed));
+    TRY(rec_cell_vec_reserve(&h->listed, cell_table_count(&table->cells)));
     for (uint32_t row = 0; row < table->rows.len; row++) {
-        struct row_part part = {.row = row, .shift = table->cohort_shift, .cells = &h->cells};
+        struct row_part part = {.row = row, .shift = table->cohort_shift};
+        if (row % ROWS_TOGETHER == 0) {
+            fetch_cells(table, row);
+        }
         part.freed = freed.items != NULL ? freed.items + at : NULL;
         for (; at < freed.len && freed.items[at].row == row; at++) {
             part.freed_count++;
         }
         if (part.freed_count > 0 || !has_no_cohorts(table, row)) {
-            TRY(collect_cells(h, row));
+            TRY(add_cells(h, &part));
             find_survivors(&part, &alive);
             TRY(push_cohorts(&part, &alive, &h->cohorts));
         }
@@ -189,7 +242,9 @@ struct row_entries {
 
 static struct row_entries made_cells(const struct row_history *h)
 {
-    return (struct row_entries){h->cells.items, h->cells.len};
+    return h->cells.len > 0
+               ? (struct row_entries){h->cells.items, h->cells.len}
+               : (struct row_entries){h->listed.items + h->run_first, h->run_end - h->run_first};
 }
 
 static struct row_entries made_buckets(const struct row_history *h)
@@ -213,6 +268,8 @@ static void begin_supplied(void *context, enum rec_table_index table)
     (void)table; // one at a time
     h->next_row = 0;
     h->taken = 0;
+    h->run_first = 0;
+    h->run_end = 0;
     rec_cell_vec_clear(&h->cells);
     rec_bucket_vec_clear(&h->buckets);
 }
@@ -231,6 +288,7 @@ enum err row_history_begin(struct row_history *history, struct book *book)
 
 void row_history_release(struct row_history *history)
 {
+    rec_cell_vec_release(&history->listed);
     rec_cell_vec_release(&history->cells);
     rec_bucket_vec_release(&history->buckets);
     rec_cohort_vec_release(&history->cohorts);

@@ -3,8 +3,10 @@
 // row by row while it is written.
 //
 // As tables they would be larger than the rows themselves. So they are counted first, and made, one
-// row at a time, when the writer asks for them. Only the cohorts, which cannot be counted without
-// being made, are kept as a whole, and those of freed blocks, which are few, are sorted before.
+// row at a time, when the writer asks for them. Kept as a whole are the cohorts, which cannot be
+// counted without being made, and for which those of freed blocks, which are few, are sorted; and
+// the cells of rows that have several, which are needed three times and lie scattered: as many
+// bytes as they already take, bounded by the book's caps.
 // Of a row and a slice there is alive what was allocated in it, less what of that was freed in it
 // (what was freed in it but was not born before), less what of that was freed later: so cohorts
 // that are alive at the end are stored nowhere.
@@ -23,6 +25,7 @@
 struct row_history {
     struct book *book;             // borrowed
     struct rec_cohort_vec cohorts; // all, sorted
+    struct rec_cell_vec listed;    // of rows with more than one, sorted
     size_t counts[REC_TABLE_COUNT];
 
     // How far the present table has been made.
@@ -30,7 +33,9 @@ struct row_history {
     size_t taken; // of what the latest row gave
 
     // What that was: one of them, for the present table.
-    struct rec_cell_vec cells;
+    struct rec_cell_vec cells; // of a row that has one; else listed[run_first..run_end)
+    size_t run_first;
+    size_t run_end;
     struct rec_bucket_vec buckets;
 };
 

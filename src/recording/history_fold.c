@@ -74,13 +74,11 @@ static enum err read_next(struct history_fold *fold, const void **out)
     return ERR_OK;
 }
 
-// Whether a lone says this entry.
+// Whether a lone says this entry: it does only of a row's only one.
 static bool is_implied(const struct history_fold *fold, const void *entry)
 {
-    struct rec_cell implied; // the largest of them
     const uint32_t row = row_of(entry);
-    return history_imply(fold->table, fold->lones.items + row, fold->recording->rows + row, row,
-                         &implied);
+    return history_says(fold->table, fold->lones.items + row, fold->recording->rows + row);
 }
 
 // How many cells can do without their frees: if the cohorts say them, and if nothing does.

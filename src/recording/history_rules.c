@@ -7,7 +7,13 @@
 const struct rec_lone rec_lone_none = {
     .slice = REC_NONE, .lifetime_bucket = REC_NONE, .cohort_slice = REC_NONE};
 
-static bool imply_cell(const struct rec_row *row, uint32_t number, uint32_t slice, void *out)
+static bool is_number(const struct rec_row *row, uint32_t word)
+{
+    (void)row;
+    return word != REC_NONE;
+}
+
+static void make_cell(const struct rec_row *row, uint32_t number, uint32_t slice, void *out)
 {
     const struct rec_cell cell = {.row = number,
                                   .slice = slice,
@@ -17,42 +23,45 @@ static bool imply_cell(const struct rec_row *row, uint32_t number, uint32_t slic
                                   .freed_bytes = row->freed_bytes,
                                   .temporary = row->temporary};
     memcpy(out, &cell, sizeof(cell));
-    return slice != REC_NONE;
 }
 
-static bool imply_size(const struct rec_row *row, uint32_t number, uint32_t has_one, void *out)
+static bool has_one_size(const struct rec_row *row, uint32_t has_one)
 {
-    struct rec_bucket bucket = {
-        .row = number, .count = row->allocations, .bytes = row->allocated_bytes};
-    if (has_one != 1 || row->allocations == 0) {
-        return false;
-    }
-    bucket.bucket = rec_bucket_of(row->allocated_bytes / row->allocations);
-    memcpy(out, &bucket, sizeof(bucket));
-    return true;
+    return has_one == 1 && row->allocations > 0;
 }
 
-static bool imply_lifetime(const struct rec_row *row, uint32_t number, uint32_t only, void *out)
+static void make_size(const struct rec_row *row, uint32_t number, uint32_t has_one, void *out)
+{
+    (void)has_one;
+    const struct rec_bucket bucket = {.row = number,
+                                      .bucket =
+                                          rec_bucket_of(row->allocated_bytes / row->allocations),
+                                      .count = row->allocations,
+                                      .bytes = row->allocated_bytes};
+    memcpy(out, &bucket, sizeof(bucket));
+}
+
+static void make_lifetime(const struct rec_row *row, uint32_t number, uint32_t only, void *out)
 {
     const struct rec_bucket bucket = {
         .row = number, .bucket = only, .count = row->frees, .bytes = row->freed_bytes};
     memcpy(out, &bucket, sizeof(bucket));
-    return only != REC_NONE;
 }
 
-static bool imply_cohort(const struct rec_row *row, uint32_t number, uint32_t born, void *out)
+static bool has_one_birth(const struct rec_row *row, uint32_t born)
 {
-    const uint64_t blocks = row->allocations - row->frees;
-    if (born == REC_NONE || row->allocations <= row->frees || blocks > UINT32_MAX) {
-        return false;
-    }
+    return born != REC_NONE && row->allocations > row->frees &&
+           row->allocations - row->frees <= UINT32_MAX;
+}
+
+static void make_cohort(const struct rec_row *row, uint32_t number, uint32_t born, void *out)
+{
     const struct rec_cohort cohort = {.row = number,
                                       .born_slice = born,
                                       .freed_slice = REC_NONE,
-                                      .blocks = (uint32_t)blocks,
+                                      .blocks = (uint32_t)(row->allocations - row->frees),
                                       .bytes = row->allocated_bytes - row->freed_bytes};
     memcpy(out, &cohort, sizeof(cohort));
-    return true;
 }
 
 static uint32_t propose_cell(const void *entry)
@@ -102,22 +111,38 @@ static bool is_cohort_after(const void *entry, const void *before)
 
 static const struct history_rule {
     size_t offset; // of its word in rec_lone
-    bool (*imply)(const struct rec_row *row, uint32_t number, uint32_t word, void *out);
+    bool (*says)(const struct rec_row *row, uint32_t word);
+    void (*make)(const struct rec_row *row, uint32_t number, uint32_t word, void *out);
     uint32_t (*propose)(const void *entry); // that word
     bool (*is_after)(const void *entry, const void *before);
 } rules[REC_TABLE_COUNT] = {
-    [REC_TABLE_COHORTS] = {offsetof(struct rec_lone, cohort_slice), imply_cohort, propose_cohort,
-                           is_cohort_after},
-    [REC_TABLE_CELLS] = {offsetof(struct rec_lone, slice), imply_cell, propose_cell, is_cell_after},
-    [REC_TABLE_SIZE_BUCKETS] = {offsetof(struct rec_lone, has_one_size), imply_size, propose_size,
-                                is_bucket_after},
-    [REC_TABLE_LIFETIME_BUCKETS] = {offsetof(struct rec_lone, lifetime_bucket), imply_lifetime,
-                                    propose_lifetime, is_bucket_after},
+    [REC_TABLE_COHORTS] = {offsetof(struct rec_lone, cohort_slice), has_one_birth, make_cohort,
+                           propose_cohort, is_cohort_after},
+    [REC_TABLE_CELLS] = {offsetof(struct rec_lone, slice), is_number, make_cell, propose_cell,
+                         is_cell_after},
+    [REC_TABLE_SIZE_BUCKETS] = {offsetof(struct rec_lone, has_one_size), has_one_size, make_size,
+                                propose_size, is_bucket_after},
+    [REC_TABLE_LIFETIME_BUCKETS] = {offsetof(struct rec_lone, lifetime_bucket), is_number,
+                                    make_lifetime, propose_lifetime, is_bucket_after},
 };
 
 bool is_history_table(enum rec_table_index index)
 {
-    return index < REC_TABLE_COUNT && rules[index].imply != NULL;
+    return index < REC_TABLE_COUNT && rules[index].says != NULL;
+}
+
+static uint32_t word_of(enum rec_table_index index, const struct rec_lone *lone)
+{
+    uint32_t word = 0;
+    memcpy(&word, (const char *)lone + rules[index].offset, sizeof(word));
+    return word;
+}
+
+bool history_says(enum rec_table_index index,
+                  const struct rec_lone *lone,
+                  const struct rec_row *row)
+{
+    return rules[index].says(row, word_of(index, lone));
 }
 
 bool history_imply(enum rec_table_index index,
@@ -126,9 +151,11 @@ bool history_imply(enum rec_table_index index,
                    uint32_t number,
                    void *out)
 {
-    uint32_t word = 0;
-    memcpy(&word, (const char *)lone + rules[index].offset, sizeof(word));
-    return rules[index].imply(row, number, word, out);
+    const bool says = history_says(index, lone, row);
+    if (says) {
+        rules[index].make(row, number, word_of(index, lone), out);
+    }
+    return says;
 }
 
 bool history_propose(enum rec_table_index index,
@@ -139,8 +166,11 @@ bool history_propose(enum rec_table_index index,
 {
     struct rec_cell implied; // the largest of them
     const uint32_t word = rules[index].propose(entry);
-    if (!rules[index].imply(row, number, word, &implied) ||
-        memcmp(&implied, entry, rec_tables[index].entry_bytes) != 0) {
+    if (!rules[index].says(row, word)) {
+        return false;
+    }
+    rules[index].make(row, number, word, &implied);
+    if (memcmp(&implied, entry, rec_tables[index].entry_bytes) != 0) {
         return false;
     }
     memcpy((char *)lone + rules[index].offset, &word, sizeof(word));

@@ -32,6 +32,11 @@ extern const struct rec_lone rec_lone_none;
 // Whether that table is part of the history of rows. Its entries begin with the number of a row.
 bool is_history_table(enum rec_table_index index);
 
+// Whether `lone` says anything of a row in that table.
+bool history_says(enum rec_table_index index,
+                  const struct rec_lone *lone,
+                  const struct rec_row *row);
+
 // Fills `out`, an entry of the table, with what `lone` says of row `number`. False if that is
 // nothing.
 bool history_imply(enum rec_table_index index,
