@@ -197,14 +197,13 @@ struct late_lookup *names_ahead_end(struct names_ahead *ahead)
     ahead->has_failed = true; // what comes later is not for us
     // The step that it was in was told to end, so that its callback must go on from here on.
     atomic_store_explicit(&ahead->is_ending, false, memory_order_relaxed);
-    struct late_lookup *lookup = ahead->lookup;
-    ahead->lookup = NULL;
-    return lookup;
+    return ahead->lookup;
 }
 
 void names_ahead_release(struct names_ahead *ahead)
 {
     late_lookup_free(names_ahead_end(ahead));
+    ahead->lookup = NULL;
     code_list_release(&ahead->code);
     code_list_release(&ahead->inbox);
     for (size_t i = 0; i < ahead->texts.len; i++) {

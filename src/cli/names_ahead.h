@@ -54,7 +54,8 @@ void names_ahead_init(struct names_ahead *ahead);
 // Frames and modules may have been added to `stacks`. Starts the thread with the first.
 void names_ahead_see(struct names_ahead *ahead, const struct stack_table *stacks);
 
-// Ends the thread. Returns the lookup so far, which the caller frees; NULL if there is none.
+// Ends the thread, perhaps not for the first time. Returns the lookup so far, which remains ours;
+// NULL if there is none.
 struct late_lookup *names_ahead_end(struct names_ahead *ahead);
 
 void names_ahead_release(struct names_ahead *ahead);

@@ -75,11 +75,6 @@ static MUST_USE enum err read_rules(const struct recording *recording, struct st
     return ERR_OK;
 }
 
-static void lookup_freep(struct late_lookup **lookup)
-{
-    late_lookup_free(*lookup);
-}
-
 enum err record_names_add(struct recording *recording,
                           struct names_ahead *ahead,
                           struct string_table *strings,
@@ -88,7 +83,7 @@ enum err record_names_add(struct recording *recording,
 {
     CLEANUP(late_symbols_release) struct late_symbols found = {0};
     CLEANUP(strbuf_release) struct strbuf rules = {0};
-    CLEANUP(lookup_freep) struct late_lookup *lookup = names_ahead_end(ahead);
+    struct late_lookup *lookup = names_ahead_end(ahead);
     TRY(read_rules(recording, &rules));
     TRY(late_symbols_find(recording, lookup, progress, &found));
     if (rules.len > 0) {

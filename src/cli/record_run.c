@@ -35,17 +35,19 @@ const struct record_settings record_default_settings = {
     .max_frames = SESSION_FRAMES_DEFAULT,
 };
 
-// What the recorder's callbacks need.
+// A program's recording: what the recorder's callbacks need, and what it returns.
 struct run {
     struct strbuf pattern; // owned; of the output's name
     bool is_quiet;
     bool is_told;             // what the recording holds has been printed
     struct progress progress; // silent until the program has ended
     struct names_ahead ahead;
+    struct recorder_result result;
 };
 
 static void run_release(struct run *run)
 {
+    recorder_result_release(&run->result);
     strbuf_release(&run->pattern);
     names_ahead_release(&run->ahead);
 }
@@ -158,14 +160,17 @@ static bool variable_is(const char *name, const char *value)
     return is != NULL && strcmp(is, value) == 0;
 }
 
-void record_program(const struct record_settings *settings, char **argv, struct record_outcome *out)
+static void record(const struct record_settings *settings,
+                   char **argv,
+                   struct run *run,
+                   struct record_outcome *out)
 {
     struct err_info info = {0};
     *out = (struct record_outcome){.exit_status = STATUS_USAGE};
-    CLEANUP(run_release) struct run run = {.is_quiet = settings->is_quiet};
+    *run = (struct run){.is_quiet = settings->is_quiet};
     CLEANUP(strbuf_release) struct strbuf library = {0};
-    names_ahead_init(&run.ahead);
-    fill_pattern(settings, argv[0], &run.pattern);
+    names_ahead_init(&run->ahead);
+    fill_pattern(settings, argv[0], &run->pattern);
     if (find_library(&library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set
         return;
@@ -185,7 +190,7 @@ void record_program(const struct record_settings *settings, char **argv, struct 
         .no_nursery = variable_is("CAIRN_NURSERY", "0"),
         .is_always_pressed = variable_is("CAIRN_NURSERY", "always"),
         .may_sample = settings->may_sample,
-        .callbacks = {.context = &run,
+        .callbacks = {.context = run,
                       .output_path = output_path,
                       .log = say,
                       .see_code = see_code,
@@ -193,28 +198,36 @@ void record_program(const struct record_settings *settings, char **argv, struct 
                       .progress = show_progress,
                       .complete = say_complete},
     };
-    CLEANUP(recorder_result_release) struct recorder_result result = {0};
-    enum err problem = recorder_run(&options, &result, &info);
-    progress_clear(&run.progress);
+    struct recorder_result *result = &run->result;
+    enum err problem = recorder_run(&options, result, &info);
+    progress_clear(&run->progress);
+    (void)names_ahead_end(&run->ahead); // had nobody asked for names
     // What could not be written can be summed up all the same.
-    if (result.recording.process_count > 0 && !settings->is_quiet && !run.is_told) {
-        run_summary_print(&result.recording, result.output_path);
+    if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_told) {
+        run_summary_print(&result->recording, result->output_path);
     }
-    if (problem != ERR_OK && !result.is_told) {
+    if (problem != ERR_OK && !result->is_told) {
         (void)command_error(&info); // what follows decides the status
     }
-    *out = (struct record_outcome){.has_run = result.has_run,
-                                   .is_recorded = problem == ERR_OK && result.output_path != NULL,
-                                   .wait_status = result.wait_status,
-                                   .exit_status = result.exit_status,
-                                   .path = result.output_path};
-    result.output_path = NULL;
+    *out = (struct record_outcome){.has_run = result->has_run,
+                                   .is_recorded = problem == ERR_OK && result->output_path != NULL,
+                                   .wait_status = result->wait_status,
+                                   .exit_status = result->exit_status,
+                                   .path = result->output_path};
+    result->output_path = NULL;
+}
+
+void record_program(const struct record_settings *settings, char **argv, struct record_outcome *out)
+{
+    CLEANUP(run_release) struct run run = {0};
+    record(settings, argv, &run, out);
 }
 
 int record_run(const struct record_settings *settings, char **argv)
 {
+    static struct run run; // left to the kernel, which takes all of it at once
     struct record_outcome outcome;
-    record_program(settings, argv, &outcome);
+    record(settings, argv, &run, &outcome);
     free(outcome.path);
     return outcome.has_run ? end_as(outcome.wait_status) : outcome.exit_status;
 }
