@@ -247,7 +247,7 @@ enum column_encoding column_encode(const uint64_t *values,
     size_t numbers = encoding == COLUMN_CONSTANT ? 1 : count;
     struct coded_block block;
     for (size_t begin = 0; begin < numbers; begin += BLOCK) {
-        if (!strbuf_reserve(out, BLOCK * MAX_LEB128_BYTES)) {
+        if (!strbuf_reserve(out, (size_t)BLOCK * MAX_LEB128_BYTES)) {
             break; // out->failed says so
         }
         code_block(values, context, begin, numbers, encoding, &block);
