@@ -410,10 +410,12 @@ static inline size_t prefetch_record(
     if (wire_decode(words + at, end - at, &record) != WIRE_DECODED) {
         return end;
     }
-    if (record.tag == WIRE_FREE || record.tag == WIRE_ALLOC || record.tag == WIRE_FREE_TEMPORARY) {
+    if (record.tag == WIRE_FREE || record.tag == WIRE_FREE_TEMPORARY) {
         live_map_prefetch(live, record.address, number);
+    } else if (record.tag == WIRE_ALLOC) {
+        live_map_prefetch_add(live, record.address, number);
     } else if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
-        live_map_prefetch(live, record.address, number);
+        live_map_prefetch_add(live, record.address, number);
         live_map_prefetch(live, record.old_address, number); // which is needed first
     }
     return at + record.words;

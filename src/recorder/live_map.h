@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 // live_map: the blocks of one process that are alive, by address.
 //
-// Most blocks die young. So a new block is first put into a small direct-mapped table, where its
-// free finds it with one comparison; there it stays until another block wants its place, and only
-// then settles in the settled_map, which is made for millions.
+// Most blocks die young, also in programs with millions of old ones. So a new block is first put
+// into a small direct-mapped table, where its free finds it with one comparison; there it stays
+// until another block wants its place, and only then settles in the settled_map.
 //
 //   add ---> young (4096 places, by address) ---> settled (when its place is wanted)
 //   take <----'                      take <---------'
 //
 // Blocks of one address form a queue, first in first out. Hence the invariant: an address that is
-// in `young` is not in `settled`, so whoever is found there is the oldest of its address. An array
-// of counters over settled addresses says in most cases that an address cannot be settled; where
-// it does not, the new block settles at once. With many settled blocks it would hardly ever say
-// so: then there are no young ones until most of the settled have gone.
+// in `young` is not in `settled`, so whoever is found there is the oldest of its address. A place
+// therefore keeps the address of a block that was freed: allocators use it again soon, and then it
+// is known not to be settled. Of other addresses the settled_map is asked.
 //
-// Memory: that of settled_map, and up to 144 KiB for a process with few blocks. Context: H, one
+// That costs more than it saves where blocks do not die young. So the young are looked at now and
+// then, and where too few of them were freed, all settle, and it is tried again some time later.
+//
+// Memory: that of settled_map, and up to 128 KiB, as far as places are used. Context: H, one
 // thread. The addresses come from the program and are hostile: they choose places, nothing else.
 // Failure: ERR_NO_MEMORY leaves the map as it was, without the block.
 #pragma once
@@ -27,21 +29,24 @@
 #include "base/err.h"
 #include "recorder/settled_map.h"
 
-#define YOUNG_PLACES     4096u
-#define SETTLED_COUNTERS 16384u
-#define SETTLED_MANY     8192u // then there are no young ones any more
-#define SETTLED_FEW      2048u // then there are again
+#define YOUNG_PLACES 4096u
+#define YOUNG_ALIVE  ((uint64_t)1 << 63)
 
 struct young_block {
-    uint64_t address; // 0: the place is free
+    uint64_t address; // is not in `settled`. With YOUNG_ALIVE: has a block. 0: none
     struct live_block block;
 };
 
 struct live_map {
     struct settled_map settled;
-    struct young_block *young; // owned, YOUNG_PLACES; NULL: there are none
-    uint8_t *counters;         // in the same memory; SETTLED_COUNTERS. One that is full stays so.
-    uint64_t live_count;       // blocks, generations included
+    struct young_block *young;  // YOUNG_PLACES; NULL: there are none at present
+    struct young_block *places; // owned; their memory
+    uint64_t live_count;        // blocks, generations included
+    uint64_t absent;            // not in `settled`: was the latest to be freed there; 0: none
+    uint64_t fetched;           // what settled_map needs for it has been fetched last
+    uint32_t freed_young;       // since the young were looked at
+    uint32_t asked;             // how often `settled` was needed since
+    uint32_t pause;             // so many events without young ones are to come
 };
 
 // An empty map. `seed` should be unknown to the program.
@@ -60,19 +65,14 @@ static inline struct young_block *live_map_place(const struct live_map *map, uin
     return map->young + ((address >> 4 ^ address >> 16) & (YOUNG_PLACES - 1));
 }
 
-static inline uint8_t *live_map_counter(const struct live_map *map, uint64_t address)
-{
-    return map->counters + ((address >> 4 ^ address >> 18) & (SETTLED_COUNTERS - 1));
-}
-
-// Adds a block as the youngest of its address, which is not 0.
+// Adds a block as the youngest of its address, which is not 0 and has at most 56 bits.
 static inline MUST_USE enum err
 live_map_add(struct live_map *map, uint64_t address, const struct live_block *block)
 {
     if (LIKELY(map->young != NULL)) {
         struct young_block *place = live_map_place(map, address);
-        if (LIKELY(place->address == 0 && *live_map_counter(map, address) == 0)) {
-            *place = (struct young_block){.address = address, .block = *block};
+        if (LIKELY(place->address == address)) {
+            *place = (struct young_block){.address = address | YOUNG_ALIVE, .block = *block};
             map->live_count++;
             return ERR_OK;
         }
@@ -85,10 +85,11 @@ static inline bool live_map_take(struct live_map *map, uint64_t address, struct 
 {
     if (LIKELY(map->young != NULL)) {
         struct young_block *place = live_map_place(map, address);
-        if (LIKELY(place->address == address && address != 0)) {
+        if (LIKELY(place->address == (address | YOUNG_ALIVE))) {
             *out = place->block;
-            place->address = 0;
+            place->address = address & ~YOUNG_ALIVE; // a program may have said anything
             map->live_count--;
+            map->freed_young++;
             return true;
         }
     }
@@ -107,16 +108,39 @@ static inline bool live_map_needs_prefetch(const struct live_map *map)
     return settled_map_needs_prefetch(&map->settled);
 }
 
-// Starts loading what a later call for `address` will need; live_map_use_hint says when it comes.
-// No effect but speed.
+// Starts loading what a later live_map_take of `address` will need; live_map_use_hint says when it
+// comes. No effect but speed. Each number has two hints: for the address, and for a block that
+// settles.
 static inline void live_map_prefetch(struct live_map *map, uint64_t address, uint32_t number)
 {
-    settled_map_prefetch(&map->settled, address, number);
+    if (map->young == NULL || (live_map_place(map, address)->address & ~YOUNG_ALIVE) != address) {
+        map->fetched = address;
+        settled_map_prefetch(&map->settled, address, 2 * number);
+    }
+}
+
+// The same for live_map_add, which may make another block settle.
+static inline void live_map_prefetch_add(struct live_map *map, uint64_t address, uint32_t number)
+{
+    if (map->young == NULL) {
+        settled_map_prefetch(&map->settled, address, 2 * number);
+        return;
+    }
+    const uint64_t there = live_map_place(map, address)->address;
+    if ((there & ~YOUNG_ALIVE) == address) {
+        return;
+    }
+    if (map->fetched != address) { // else it will most likely be known to be absent
+        settled_map_prefetch(&map->settled, address, 2 * number);
+    }
+    if ((there & YOUNG_ALIVE) != 0) {
+        settled_map_prefetch(&map->settled, there & ~YOUNG_ALIVE, 2 * number + 1);
+    }
 }
 
 static inline void live_map_use_hint(struct live_map *map, uint32_t number)
 {
-    settled_map_use_hint(&map->settled, number);
+    settled_map_use_hint(&map->settled, 2 * number);
 }
 
 // Memory held for blocks that have settled, in bytes.

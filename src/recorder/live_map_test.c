@@ -70,7 +70,7 @@ static const struct stream streams[] = {
     {"rows and times beyond a slot", 4, 0x10000, 8, 500, 0xff, 0xffffffffffff, ~0u, 55, 20000},
     {"addresses that are no multiple of 8", 5, 0x1001, 3, 600, 0x3ff, 0xff, 0xf, 55, 20000},
     {"addresses of 56 bits", 6, 0xfffffffffff000, 8, 600, 0x3ff, 0xff, 0xf, 55, 20000},
-    {"the lowest addresses", 7, 0, 1, 64, 0x3ff, 0xff, 0xf, 55, 20000},
+    {"the lowest addresses", 7, 1, 1, 64, 0x3ff, 0xff, 0xf, 55, 20000},
     {"mostly frees", 8, 0x555555560000, 16, 100, 0xfff, 0xffff, 0xff, 30, 20000},
 };
 
@@ -229,8 +229,9 @@ static void waves_pair_as_without_young_blocks(void **state)
         } else {
             struct live_block got = {0};
             struct live_block want = {0};
+            bool is_last;
             assert_int_equal(live_map_take(&map, address, &got),
-                             settled_map_take(&model, address, &want));
+                             settled_map_take(&model, address, &want, &is_last));
             assert_same_block(got, want);
         }
         assert_int_equal(map.live_count, model.live_count);
@@ -247,11 +248,136 @@ static void waves_pair_as_without_young_blocks(void **state)
     settled_map_release(&model);
 }
 
+// One address gets a block in both maps, or loses one.
+static void add_to_both(struct live_map *map,
+                        struct settled_map *model,
+                        uint64_t address,
+                        const struct live_block *block)
+{
+    assert_int_equal(live_map_add(map, address, block), ERR_OK);
+    assert_int_equal(settled_map_add(model, address, block), ERR_OK);
+}
+
+static void take_from_both(struct live_map *map, struct settled_map *model, uint64_t address)
+{
+    struct live_block got = {0};
+    struct live_block want = {0};
+    bool is_last;
+    assert_int_equal(live_map_take(map, address, &got),
+                     settled_map_take(model, address, &want, &is_last));
+    assert_same_block(got, want);
+    assert_int_equal(map->live_count, model->live_count);
+}
+
+// Blocks that die young among many that do not, at addresses that were used before: by other young
+// ones, by old ones that were freed, and, as a second generation, by ones that still live.
+static void the_young_stay_among_many_old_ones(void **state)
+{
+    (void)state;
+    enum {
+        OLD = 30000,
+        NESTED = 6,
+    };
+    struct live_map map;
+    struct settled_map model;
+    live_map_init(&map, 5);
+    settled_map_init(&model, 6);
+    const uint64_t old_base = 0x7f0000000000;
+    const uint64_t young_base = 0x7f0000004000; // the old ones lie there, too
+    struct live_block block = {0};
+    for (uint64_t i = 0; i < OLD; i++) {
+        block = (struct live_block){.size_bytes = i, .born_ms = 1, .row = 3};
+        add_to_both(&map, &model, old_base + i * 64, &block);
+    }
+    uint64_t random = 4711;
+    for (uint32_t i = 0; i < 60000; i++) {
+        uint64_t addresses[NESTED];
+        for (uint32_t k = 0; k < NESTED; k++) {
+            const uint64_t of_old = old_base + next_random(&random) % OLD * 64;
+            const uint64_t of_young = young_base + next_random(&random) % 256 * 16;
+            addresses[k] = i % 8 == 0 && k == 0 ? of_old : of_young;
+            if (i % 16 == 0 && k == 0) {
+                take_from_both(&map, &model, addresses[k]);
+            }
+            block = (struct live_block){.size_bytes = i, .born_ms = k, .row = i % 97};
+            add_to_both(&map, &model, addresses[k], &block);
+        }
+        for (uint32_t k = NESTED; k > 0; k--) {
+            take_from_both(&map, &model, addresses[k - 1]);
+        }
+        if (i % 1000 == 0) {
+            assert_true(live_map_check(&map));
+            assert_true(i <= 20000 || map.young != NULL);
+        }
+    }
+    assert_true(map.settled.live_count > OLD / 2);
+    live_map_release(&map);
+    settled_map_release(&model);
+}
+
+// Three addresses that share a place, in some order: what is known of each of them. Not so long
+// that the young go.
+static void run_one_place(uint64_t seed)
+{
+    struct live_map map;
+    struct settled_map model;
+    live_map_init(&map, 9);
+    settled_map_init(&model, 10);
+    static const uint64_t addresses[] = {0x7f0000001230, 0x7f0000011220, 0x7f0000021210};
+    uint64_t random = seed;
+    for (uint32_t i = 0; i < 1500; i++) {
+        const uint64_t address = addresses[next_random(&random) % 3];
+        if (i == 0 || next_random(&random) % 100 < 48) {
+            const struct live_block block = {.size_bytes = i};
+            add_to_both(&map, &model, address, &block);
+        } else {
+            take_from_both(&map, &model, address);
+        }
+        assert_true(live_map_check(&map));
+        assert_non_null(map.young);
+        assert_ptr_equal(live_map_place(&map, addresses[0]), live_map_place(&map, address));
+    }
+    live_map_release(&map);
+    settled_map_release(&model);
+}
+
+static void addresses_of_one_place_pair_as_without_it(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 16; seed++) {
+        run_one_place(seed * 31);
+    }
+}
+
+// The program says what it frees in a realloc with a word of 64 bits.
+static void an_address_that_is_none_frees_no_block_twice(void **state)
+{
+    (void)state;
+    struct live_map map;
+    live_map_init(&map, 1);
+    const struct live_block block = {.size_bytes = 5};
+    assert_int_equal(live_map_add(&map, 0x1000, &block), ERR_OK);
+    struct live_block out;
+    uint64_t taken = 0;
+    for (uint64_t bit = 56; bit < 64; bit++) {
+        taken += live_map_take(&map, 0x1000 | (uint64_t)1 << bit, &out);
+        taken += live_map_take(&map, 0x1000 | (uint64_t)1 << bit, &out);
+    }
+    taken += live_map_take(&map, 0x1000, &out);
+    assert_int_equal(taken, 1);
+    assert_int_equal(map.live_count, 0);
+    assert_true(live_map_check(&map));
+    live_map_release(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_blocks_as_the_naive_model_does),
         cmocka_unit_test(waves_pair_as_without_young_blocks),
+        cmocka_unit_test(the_young_stay_among_many_old_ones),
+        cmocka_unit_test(addresses_of_one_place_pair_as_without_it),
+        cmocka_unit_test(an_address_that_is_none_frees_no_block_twice),
         cmocka_unit_test(holds_each_block_in_24_bytes_at_every_size),
         cmocka_unit_test(walks_every_block_once),
         cmocka_unit_test(an_empty_map_has_nothing),

@@ -536,23 +536,14 @@ add_by_growing(struct settled_map *map, uint64_t key, struct live_slot slot)
     }
 }
 
-enum err settled_map_add(struct settled_map *map, uint64_t address, const struct live_block *block)
+// Adds a block whose address fits a slot. `is_first`: there is none at that address.
+ALWAYS_INLINE enum err
+add_slot(struct settled_map *map, uint64_t key, const struct live_block *block, bool is_first)
 {
-    if (UNLIKELY(!fits_slot(address))) {
-        TRY(add_odd(map, address, block));
-        map->live_count++;
-        return ERR_OK;
-    }
-    const uint64_t key = address >> 3;
-    if (UNLIKELY(map->segment_count == 0)) {
-        TRY(map_grow(map, hash_of(map->seed, key)));
-    }
     const struct settled_place *place = known_place_of(map, key);
-    struct live_slot *found = place_find(place, key);
+    struct live_slot *found = is_first ? NULL : place_find(place, key);
     if (UNLIKELY(found != NULL)) {
-        TRY(add_generation(map, found, block));
-        map->live_count++;
-        return ERR_OK;
+        return add_generation(map, found, block);
     }
     struct live_slot slot;
     TRY(slot_make(map, key, block, &slot));
@@ -561,15 +552,39 @@ enum err settled_map_add(struct settled_map *map, uint64_t address, const struct
                place->segment->used_count < place->segment->page_count * FULL_SLOTS)) {
         *room = slot;
         place->segment->used_count++;
+        return ERR_OK;
+    }
+    enum err err = add_by_growing(map, key, slot);
+    if (err != ERR_OK) {
+        slot_discard(map, &slot);
+    }
+    return err;
+}
+
+ALWAYS_INLINE enum err
+add(struct settled_map *map, uint64_t address, const struct live_block *block, bool is_first)
+{
+    if (UNLIKELY(!fits_slot(address))) {
+        TRY(add_odd(map, address, block));
     } else {
-        enum err err = add_by_growing(map, key, slot);
-        if (err != ERR_OK) {
-            slot_discard(map, &slot);
-            return err;
+        if (UNLIKELY(map->segment_count == 0)) {
+            TRY(map_grow(map, hash_of(map->seed, address >> 3)));
         }
+        TRY(add_slot(map, address >> 3, block, is_first));
     }
     map->live_count++;
     return ERR_OK;
+}
+
+enum err settled_map_add(struct settled_map *map, uint64_t address, const struct live_block *block)
+{
+    return add(map, address, block, false);
+}
+
+enum err
+settled_map_add_first(struct settled_map *map, uint64_t address, const struct live_block *block)
+{
+    return add(map, address, block, true);
 }
 
 static NOINLINE bool take_odd(struct settled_map *map, uint64_t address, struct live_block *out)
@@ -588,10 +603,16 @@ static NOINLINE bool take_odd(struct settled_map *map, uint64_t address, struct 
     return true;
 }
 
-bool settled_map_take(struct settled_map *map, uint64_t address, struct live_block *out)
+bool settled_map_take(struct settled_map *map,
+                      uint64_t address,
+                      struct live_block *out,
+                      bool *is_last)
 {
+    *is_last = true;
     if (UNLIKELY(!fits_slot(address))) {
-        return take_odd(map, address, out);
+        const bool is_taken = take_odd(map, address, out);
+        *is_last = !is_taken || map_u64_find(&map->odd, address) == NULL;
+        return is_taken;
     }
     if (UNLIKELY(map->segment_count == 0)) {
         return false;
@@ -606,6 +627,7 @@ bool settled_map_take(struct settled_map *map, uint64_t address, struct live_blo
         uint32_t next = live_boxes_take(&map->boxes, (uint32_t)slot->value, out);
         if (next != BOX_NONE) {
             slot->value = next;
+            *is_last = false;
             return true;
         }
     } else {
@@ -619,6 +641,15 @@ bool settled_map_take(struct settled_map *map, uint64_t address, struct live_blo
         segment_shrink(map, segment);
     }
     return true;
+}
+
+bool settled_map_has(struct settled_map *map, uint64_t address)
+{
+    if (UNLIKELY(!fits_slot(address))) {
+        return map_u64_find(&map->odd, address) != NULL;
+    }
+    return map->segment_count > 0 &&
+           place_find(known_place_of(map, address >> 3), address >> 3) != NULL;
 }
 
 // The oldest block at `address` into *out, and the box of the next younger one (or BOX_NONE).

@@ -47,7 +47,7 @@ struct settled_place {
     struct live_slot *alternate;
 };
 
-#define SETTLED_HINTS 32u
+#define SETTLED_HINTS 64u
 
 struct settled_map {
     uint64_t seed;
@@ -74,8 +74,20 @@ void settled_map_release(struct settled_map *map); // accepts a zeroed map
 enum err settled_map_add(struct settled_map *map, uint64_t address, const struct live_block *block)
     MUST_USE;
 
-// Removes the oldest block at `address` into *out; false if there is none.
-bool settled_map_take(struct settled_map *map, uint64_t address, struct live_block *out);
+// The same where there is none at that address.
+enum err settled_map_add_first(struct settled_map *map,
+                               uint64_t address,
+                               const struct live_block *block) MUST_USE;
+
+// Removes the oldest block at `address` into *out; false if there is none. *is_last: there is no
+// younger one.
+bool settled_map_take(struct settled_map *map,
+                      uint64_t address,
+                      struct live_block *out,
+                      bool *is_last);
+
+// Whether there is a block at `address`.
+bool settled_map_has(struct settled_map *map, uint64_t address);
 
 // The oldest block at `address`; false if there is none.
 bool settled_map_find(struct settled_map *map, uint64_t address, struct live_block *out);
