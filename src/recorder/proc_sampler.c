@@ -112,6 +112,7 @@ uint64_t proc_sampler_take(struct proc_sampler *sampler,
                            pid_t pid,
                            struct book_process *process,
                            uint64_t now_ms,
+                           bool follows,
                            struct proc_sample_facts *facts)
 {
     struct rec_rss_sample sample = {
@@ -119,7 +120,9 @@ uint64_t proc_sampler_take(struct proc_sampler *sampler,
     if (!read_status(pid, &sample, &process->record, facts)) {
         return 0;
     }
-    read_rollup(pid, &sample);
+    if (!follows) {
+        read_rollup(pid, &sample);
+    }
     read_faults(pid, &sample);
     read_break(pid, &sample);
     if (rss_sample_vec_push(&sampler->samples, sample) != ERR_OK) {

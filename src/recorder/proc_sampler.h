@@ -42,11 +42,13 @@ struct proc_sample_facts {
 };
 
 // Reads one process now; the kernel's own high-water mark goes to its record. Returns its resident
-// bytes, 0 if it cannot be read.
+// bytes, 0 if it cannot be read. What takes long, to have them to the page, is left out if a look
+// at its whole map `follows` and corrects them.
 uint64_t proc_sampler_take(struct proc_sampler *sampler,
                            pid_t pid,
                            struct book_process *process,
                            uint64_t now_ms,
+                           bool follows,
                            struct proc_sample_facts *facts);
 
 // A look at its whole map at that moment found `rss_bytes`: what the sample says from now on.

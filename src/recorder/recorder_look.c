@@ -155,8 +155,8 @@ static void ask_to_wait(struct recorder_state *s, uint32_t slot, bool is_confine
         is_confined ? EXIT_LOOK_NO : EXIT_LOOK_WANTED, memory_order_relaxed, memory_order_relaxed);
 }
 
-// Samples all processes. Returns their sum.
-static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms)
+// Samples all processes; a look at them `follows` or not. Returns their sum.
+static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follows)
 {
     uint64_t rss_bytes = 0;
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
@@ -165,7 +165,8 @@ static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms)
             continue;
         }
         struct proc_sample_facts facts = {0};
-        rss_bytes += proc_sampler_take(&s->sampler, process->pid, process->book, now_ms, &facts);
+        rss_bytes +=
+            proc_sampler_take(&s->sampler, process->pid, process->book, now_ms, follows, &facts);
         if (process->pid == s->drain.main_pid) {
             ask_to_wait(s, slot, facts.is_confined);
         }
@@ -201,7 +202,7 @@ void recorder_look_round(struct recorder_state *s, uint64_t now_ms)
         return;
     }
     const struct expense expense = expense_begin();
-    const uint64_t rss_bytes = sample_all(s, now_ms);
+    const uint64_t rss_bytes = sample_all(s, now_ms, waits);
     const uint64_t spent_ns = expense_ns(&expense);
     s->sampled_processes = s->book.processes.len;
     if (rss_bytes > 0) { // else nobody was there
