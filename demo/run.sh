@@ -35,7 +35,8 @@ cat <<'TEXT'
   Temporary  spam::is_suspicious calls mentions(), which takes its text by value: ten copies of
              each page, only to be read. A single & would remove every one of them.
   Leaked     payments::charge forgets 800 receipts and their texts, one for each declined payment:
-             see demo/shop.cpp, where it returns false. The 71 KiB in libstdc++ are its own.
+             see demo/shop.cpp, where it returns false. What libstdc++ keeps for itself
+             is told as suppressed.
   Stacks     nobody allocates in std::vector or std::regex: each site is the line of the shop that
              asked, with the way there below it.
 TEXT

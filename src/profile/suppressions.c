@@ -6,20 +6,72 @@
 
 #include "base/compiler.h"
 
-// What the C library, the dynamic linker and libraries that nearly every program has allocate once
-// and keep: no program can do anything about it.
+// What the C library and libraries that nearly every program has allocate once, or once a thread,
+// and keep: no program can do anything about it. The measure is what valgrind frees before it
+// counts (__libc_freeres, __gnu_cxx::__freeres) and what LeakSanitizer finds by a pointer of the
+// library's own. Nothing stands here that the program asked for and can give back: a FILE, an
+// iconv_t, a locale_t. Names within glibc need its debug symbols; where these are not installed the
+// exported function above them is what is known, so that stands here too if all below it is the
+// library's own.
 static const char *const built_in[] = {
-    "^__new_exitfn$",           // blocks of atexit handlers
-    "^tzset_internal$",         // the time zone
-    "^__gconv_read_conf$",      // character sets
-    "^__gconv_load_cache$",     // the same
-    "^_nl_intern_locale_data$", // locales
-    "^_nl_make_l10nflist$",     // the same
-    "^__nss_module_allocate$",  // name services
-    "^dl_open_worker",          // modules that stay loaded
-    "^allocate_dtv",            // thread-local storage of threads that still run
-    "^g_thread_self$",          // GLib
-    "^g_main_context_new$",     // the same
+    "_IO_file_doallocate$",         // buffers of stdio; who leaks a FILE leaks fopen's block, too
+    "^__new_exitfn$",               // blocks of atexit handlers
+    "^__cxa_atexit$",               // the same
+    "^tzset_internal$",             // the time zone
+    "^tzset$",                      // the same
+    "^localtime$",                  // the same
+    "^localtime_r$",                // the same
+    "^mktime$",                     // the same
+    "^ctime$",                      // the same
+    "^__gconv_read_conf$",          // character sets
+    "^__gconv_load_cache$",         // the same
+    "^__gconv_find_transform$",     // the same
+    "^__wcsmbs_load_conv$",         // the same
+    "^mbstowcs$",                   // the same
+    "^_nl_intern_locale_data$",     // locales
+    "^_nl_make_l10nflist$",         // the same
+    "^_nl_find_locale$",            // the same
+    "^setlocale$",                  // the same
+    "^__GI_setlocale$",             // the same
+    "^textdomain$",                 // translations
+    "^__textdomain$",               // the same
+    "^bindtextdomain$",             // the same
+    "^__bindtextdomain$",           // the same
+    "^__dcigettext$",               // the same
+    "^dlerror$",                    // what dlerror says
+    "^__dlerror$",                  // the same
+    "^__nss_module_allocate$",      // name services
+    "__nss_database_get$",          // the same
+    "__nss_*_lookup2$",             // the same
+    "__resolv_context_get$",        // a thread's resolver
+    "^getpwuid$",                   // where the answer lies that is nobody's to free
+    "^getpwnam$",                   // the same
+    "^getgrgid$",                   // the same
+    "^getgrnam$",                   // the same
+    "^gethostbyname$",              // the same
+    "^allocate_dtv",                // thread-local storage of threads that still run
+    "^_GLOBAL__sub_I_eh_alloc.cc$", // libstdc++'s memory for exceptions, where linked statically
+    "^std::ios_base::sync_with_stdio(", // buffers of cin, cout and the like
+    "^std::sys::*stack_overflow::",     // Rust: what it knows of threads, for the main one
+    "^std::io::stdio::stdin",           // Rust: the buffer of stdin
+    "^g_thread_self$",                  // GLib
+    "^g_main_context_new$",             // the same
+};
+
+// Blocks that are known by whose code asked for them, names or none: that of the innermost frame,
+// and that of its caller. Both are parts of modules' paths; "" is any.
+struct code_rule {
+    const char *words; // as it is told
+    const char *module;
+    const char *caller;
+};
+
+static const struct code_rule built_in_code[] = {
+    // Modules that stay loaded, search paths, thread-local storage. By no name, since constructors
+    // of what dlopen loads run below the same functions, and what these ask for is the program's.
+    {"ld-linux, innermost", "/ld-linux", ""},
+    // What libstdc++ asks for when it is loaded: its memory for exceptions when there is none.
+    {"libstdc++ < ld-linux, innermost", "libstdc++.so", "/ld-linux"},
 };
 
 const char *suppression_source_name(enum suppression_source source)
@@ -104,6 +156,11 @@ enum err suppressions_add_built_in(struct suppressions *list)
     for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
         TRY(add_rule(list, built_in[i], strlen(built_in[i]), SUPPRESSION_BUILT_IN));
     }
+    for (size_t i = 0; i < ARRAY_LEN(built_in_code); i++) {
+        const char *words = built_in_code[i].words;
+        TRY(add_rule(list, words, strlen(words), SUPPRESSION_BUILT_IN));
+        list->rules.items[list->rules.len - 1].code = built_in_code + i;
+    }
     return ERR_OK;
 }
 
@@ -171,7 +228,8 @@ static uint32_t rule_of_name(const struct suppressions *list, const char *name, 
     if (*known == 0) {
         *known = REC_NONE;
         for (size_t i = 0; name[0] != '\0' && i < list->rules.len; i++) {
-            if (suppression_matches(suppression_pattern(list, i), name)) {
+            if (list->rules.items[i].code == NULL &&
+                suppression_matches(suppression_pattern(list, i), name)) {
                 *known = (uint32_t)i + 1;
                 break;
             }
@@ -214,8 +272,7 @@ static uint32_t rule_of_location(struct matcher *matcher, const struct code_loca
 }
 
 // By frame: its innermost location's rule first; 0: none.
-static MUST_USE enum err
-rules_of_frames(struct matcher *matcher, struct u32_vec *out, bool *has_any)
+static MUST_USE enum err rules_of_frames(struct matcher *matcher, struct u32_vec *out)
 {
     const struct profile *profile = matcher->profile;
     TRY(u32_vec_resize(out, profile->recording.frame_count));
@@ -226,9 +283,78 @@ rules_of_frames(struct matcher *matcher, struct u32_vec *out, bool *has_any)
                 rule_of_location(matcher, &profile->code.locations.items[chain.locations[n]]);
             out->items[i] = rule != REC_NONE ? rule : 0;
         }
-        *has_any = *has_any || out->items[i] != 0;
     }
     return ERR_OK;
+}
+
+// By module: 1 if the part is in its path; the last is for code of no module.
+static MUST_USE enum err
+modules_with(const struct profile *profile, const char *part, struct u32_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    TRY(u32_vec_resize(out, recording->module_count + 1));
+    for (size_t i = 0; i < recording->module_count; i++) {
+        out->items[i] =
+            suppression_matches(part, profile_string(profile, recording->modules[i].path));
+    }
+    out->items[recording->module_count] = part[0] == '\0';
+    return ERR_OK;
+}
+
+static bool is_in(const struct u32_vec *modules, const struct recording *recording, size_t node)
+{
+    const uint32_t module = node != 0 ? recording->frames[recording->nodes[node].frame].module
+                                      : REC_NONE; // the root has no frame
+    return modules->items[module != REC_NONE ? module : recording->module_count] != 0;
+}
+
+// Gives a rule of code the innermost nodes that it matches and no other rule has.
+static MUST_USE enum err take_innermost(const struct code_rule *code,
+                                        uint32_t number,
+                                        const struct profile *profile,
+                                        const struct u32_vec *has_callee,
+                                        struct u32_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec modules = {0};
+    CLEANUP(u32_vec_release) struct u32_vec callers = {0};
+    TRY(modules_with(profile, code->module, &modules));
+    TRY(modules_with(profile, code->caller, &callers));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        if (out->items[i] == 0 && has_callee->items[i] == 0 && is_in(&modules, recording, i) &&
+            is_in(&callers, recording, recording->nodes[i].parent)) {
+            out->items[i] = number;
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+take_by_code(const struct suppressions *list, const struct profile *profile, struct u32_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec has_callee = {0};
+    TRY(u32_vec_resize(&has_callee, recording->node_count));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        has_callee.items[recording->nodes[i].parent] = 1;
+    }
+    for (size_t i = 0; i < list->rules.len; i++) {
+        const struct code_rule *code = list->rules.items[i].code;
+        if (code != NULL) {
+            TRY(take_innermost(code, (uint32_t)i + 1, profile, &has_callee, out));
+        }
+    }
+    return ERR_OK;
+}
+
+static bool has_any(const struct u32_vec *rules)
+{
+    for (size_t i = 0; i < rules->len; i++) {
+        if (rules->items[i] != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 enum err suppressions_of_nodes(const struct suppressions *list,
@@ -238,18 +364,18 @@ enum err suppressions_of_nodes(const struct suppressions *list,
     const struct recording *recording = &profile->recording;
     CLEANUP(matcher_release) struct matcher matcher = {.list = list, .profile = profile};
     CLEANUP(u32_vec_release) struct u32_vec frames = {0};
-    bool has_any = false;
     TRY(u32_vec_resize(&matcher.names, string_table_count(&profile->code.names)));
     TRY(u32_vec_resize(&matcher.modules, recording->module_count));
-    TRY(rules_of_frames(&matcher, &frames, &has_any));
-    if (!has_any) {
-        return ERR_OK;
-    }
+    TRY(rules_of_frames(&matcher, &frames));
     TRY(u32_vec_resize(out, recording->node_count));
     for (size_t i = 1; i < recording->node_count; i++) {
         struct rec_node node = recording->nodes[i];
         uint32_t own = frames.items[node.frame];
         out->items[i] = own != 0 ? own : out->items[node.parent];
+    }
+    TRY(take_by_code(list, profile, out));
+    if (!has_any(out)) {
+        u32_vec_release(out);
     }
     return ERR_OK;
 }

@@ -2,15 +2,16 @@
 // suppressions: rules for leaks that nobody wants to hear of, as LeakSanitizer writes them.
 //
 //   # comment
-//   leak:dl_open_worker          a function, source file or module on the stack contains this
+//   leak:load_plugins            a function, source file or module on the stack contains this
 //   leak:^lib*crypto$            ^ and $ hold the ends, * is anything
 //
 // A stack is suppressed by the rule that matches its innermost matching frame, inlined ones
-// included; of several rules the first. Its memory is then not leaked: profile_select takes it out
-// of the leaked costs, and counts it for the rule.
-// Rules come from three places: a list of our own for what the C library and its friends keep for
-// ever, the program itself (__lsan_default_suppressions, rec_meta.suppressions), and a file.
-// Input is hostile: work is proportional to rules times distinct names. Context: H.
+// included; of several rules the first. Two of the built-in rules are of another kind: they say in
+// which module's code the innermost frame is, and come last. Its memory is then not leaked:
+// profile_select takes it out of the leaked costs, and counts it for the rule. Rules come from
+// three places: a list of our own for what the C library and its friends keep for ever, the program
+// itself (__lsan_default_suppressions, rec_meta.suppressions), and a file. Input is hostile: work
+// is proportional to rules times distinct names. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -35,9 +36,14 @@ enum suppression_source {
 // "built-in", "embedded" or "file". Static.
 const char *suppression_source_name(enum suppression_source source);
 
+struct code_rule;
+
 struct suppression {
     size_t pattern; // in texts
     enum suppression_source source;
+    // Static: the rule of code that the pattern is only the words for; NULL: the pattern is the
+    // rule.
+    const struct code_rule *code;
 };
 
 DEFINE_VEC(suppression_vec, struct suppression);

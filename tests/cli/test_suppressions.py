@@ -107,15 +107,54 @@ def test_the_built_in_rules(draw):
     def leak(name):
         return Block("main", (frame("main"), f"/lib/libc.so.6!{name}(x.c:1)"), 100, len(name))
     heap = Heap([leak("__new_exitfn"), leak("tzset_internal"), leak("my__new_exitfn"),
-                 leak("dl_open_worker_begin")])
+                 leak("__GI__IO_file_doallocate"), leak("my_IO_file_doallocate_too")])
     path = draw(heap.draw())
     report = json_of(path)
-    assert (report["totals"]["leaked_bytes"], report["suppressed"]["leaked_bytes"]) == (100, 300)
+    assert (report["totals"]["leaked_bytes"], report["suppressed"]["leaked_bytes"]) == (200, 300)
     assert json_of("--no-builtin-suppressions", path)["suppressed"]["rules"] == []
     text = text_of(path)
     assert "  suppressed        300 B  300 bytes in 3 blocks, not counted as leaked" in text
     assert "         100 B in         1 block   built-in  ^tzset_internal$" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+LOADER = "/lib64/ld-linux-x86-64.so.2!"
+POOL = "/usr/lib/libstdc++.so.6.0.30!"
+
+
+@pytest.mark.parametrize("stack, rule", [
+    ((frame("main"), LOADER), "ld-linux, innermost"),
+    ((frame("main"), "/lib/libc.so.6!dlopen", LOADER + "dl_open_worker", LOADER), "ld-linux, innermost"),
+    ((LOADER, LOADER, POOL), "libstdc++ < ld-linux, innermost"),
+    ((LOADER, POOL), "libstdc++ < ld-linux, innermost"),
+    # What constructors of a loaded module keep is the module's, the loader's names or none.
+    ((frame("main"), LOADER + "dl_open_worker", LOADER + "_dl_init", "/lib/plugin.so!begin"), None),
+    ((frame("main"), LOADER, LOADER, "/lib/plugin.so!"), None),
+    # Nor is it libstdc++'s own if it came from anywhere but the loader, or went on to somebody else.
+    ((frame("main"), POOL), None),
+    ((POOL,), None),
+    ((LOADER, "/lib/plugin.so!", POOL), None),
+    ((LOADER, POOL, frame("main")), None),
+    (("/lib/ld-musl-x86_64.so.1!", POOL), None),
+])
+def test_built_in_rules_by_whose_code_it_is(draw, stack, rule):
+    other = Block("main", (frame("main"), frame("load")), 7, 1)
+    for is_alone in (False, True):
+        blocks = [Block("main", stack, 100, 1)] + ([] if is_alone else [other])
+        report = json_of(draw(Heap(blocks).draw()))
+        found = [r["pattern"] for r in report["suppressed"]["rules"] if r["leaked_bytes"] == 100]
+        assert found == ([] if rule is None else [rule])
+        left = (0 if rule else 100) + (0 if is_alone else 7)
+        assert report["totals"]["leaked_bytes"] == left
+
+
+def test_a_caller_of_what_the_loader_keeps_is_not_taken_with_it(draw):
+    """The same frames, once innermost and once with a callee."""
+    stack = (frame("main"), LOADER)
+    report = json_of(draw(Heap([Block("main", stack, 100, 1),
+                                Block("main", (*stack, frame("load")), 30, 1)]).draw()))
+    # Which of the two the loader's own block is cannot be told from one that it passed on.
+    assert report["totals"]["leaked_bytes"] == 130
 
 
 def test_diff_check_and_export(run, rules, draw):

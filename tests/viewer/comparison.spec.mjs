@@ -43,10 +43,11 @@ describe('comparison', () => {
   it('tells the flame graph the change of each frame', async () => {
     await diff.open('#/flame?diff=1&cost=leaked_bytes&min_share=0');
     assert.match(await diff.text('flame-status'), /^all:/);
-    const svg = readSvg((await diff.download(diff.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
-    const tip = svg.text.split('<title>').find((part) => part.startsWith('leak_receipt()')) ?? '';
+    const drawn = async () => readSvg((await diff.download(diff.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
+    const tip = (await drawn()).text.split('<title>').find((part) => part.startsWith('leak_receipt()')) ?? '';
     assert.match(tip, /Leaked: 73\.2 KiB \(75,000 B\), [\d.]+%, \+24\.4 KiB against before/);
-    const colours = new Set([...svg.text.matchAll(/fill="(hsl[^"]*)"/g)].map((match) => match[1]));
+    await diff.open('#/flame?diff=1&cost=allocated_bytes&min_share=0'); // of what grew, and what did not
+    const colours = new Set([...(await drawn()).text.matchAll(/fill="(hsl[^"]*)"/g)].map((match) => match[1]));
     assert.ok(colours.size >= 2, [...colours].join('; '));
   });
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Does what most programs of Rust do and leaves nothing but what the run-time keeps: prints, reads a
+// line, and starts a thread. With the word "block" it leaks 777 bytes.
+fn main() {
+    let mut line = String::new();
+    let _ = std::io::stdin().read_line(&mut line);
+    println!("hello");
+    let _ = std::thread::spawn(|| println!("from a thread")).join();
+    if std::env::args().nth(1).as_deref() == Some("block") {
+        std::mem::forget(vec![1u8; 777]);
+    }
+}
