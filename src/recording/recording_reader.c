@@ -291,6 +291,17 @@ judge(const struct opening *o, const struct loaded *l, struct recording_open_res
     shortfall_text(&s, out->missing, sizeof(out->missing));
 }
 
+// A log of events that became no recording, since its recorder was killed, or has not ended yet.
+static bool is_bare_log(const struct chunk_index *index)
+{
+    for (size_t i = 0; i < index->chunks.len; i++) {
+        if (index->chunks.items[i].head.type != CHUNK_EVENTS) {
+            return false;
+        }
+    }
+    return index->chunks.len > 0;
+}
+
 static enum err
 refuse_hollow(const struct opening *o, const struct loaded *best, struct err_info *info)
 {
@@ -301,6 +312,12 @@ refuse_hollow(const struct opening *o, const struct loaded *best, struct err_inf
     }
     if (o->index.damaged_bytes > 0 || o->index.has_footer || best->shortfall.damaged_chunks > 0) {
         return err_set(info, ERR_CORRUPT, "'%s' is so damaged that nothing in it can be shown",
+                       o->source.path);
+    }
+    if (is_bare_log(&o->index)) {
+        return err_set(info, ERR_TRUNCATED,
+                       "'%s' is the log of events of a recording that has not ended or was killed, "
+                       "and holds no profile; 'cairn dump --events' prints it",
                        o->source.path);
     }
     return err_set(info, ERR_TRUNCATED,

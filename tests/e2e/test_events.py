@@ -143,6 +143,12 @@ def test_the_log_of_a_run_that_was_killed_can_be_read(scratch):
         c.process.wait(60)
     events = events_of(log)
     assert sum(e["kind"] == "allocation" and e["size_bytes"] == 10 for e in events) == 1000
+    for command in (["report"], ["verify"], ["analyze", "--no-browser"], ["diff", log],
+                    ["export", "--to", "json"]):
+        run = subprocess.run([CAIRN, *command, log], env=environment(), capture_output=True,
+                             check=False, text=True, timeout=60)
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1), run
+        assert "is the log of events" in run.stderr and "'cairn dump --events'" in run.stderr
     data = bytearray(log.read_bytes())
     data[-20] ^= 1  # within the last chunk
     log.write_bytes(data)
