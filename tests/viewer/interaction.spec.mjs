@@ -208,6 +208,42 @@ describe('keys', () => {
     assert.equal(await page.locator('#filter-text').inputValue(), 'h');
   });
 
+  for (const [way, open] of [
+    ['by its button', () => page.getByRole('button', { name: 'Open hot path' }).click()],
+    ['by h', () => page.keyboard.press('h')],
+  ]) {
+    it(`the hot path, opened ${way}, ends in the selected row, with focus and stacks`, async () => {
+      await viewer.open('#/top-down?cost=leaked_bytes');
+      await page.evaluate(() => document.activeElement?.blur?.());
+      await open();
+      await page.waitForSelector('.table-selected');
+      await viewer.idle();
+      const seen = await page.evaluate(() => {
+        const rows = [...document.querySelectorAll('.table-body [role=row]')].sort((a, b) => a.ariaRowIndex - b.ariaRowIndex);
+        const levels = rows.map((row) => Number(row.getAttribute('aria-level')));
+        const chosen = rows.findIndex((row) => row.classList.contains('table-selected'));
+        const focused = document.activeElement;
+        return {
+          focus: [focused?.getAttribute('role'), focused?.getAttribute('aria-activedescendant') === rows[chosen]?.id],
+          // Rows from the first on are opened one in the other, down to the selected one and no further.
+          path: levels.slice(0, chosen + 1),
+          open: rows.map((row) => row.getAttribute('aria-expanded') === 'true'),
+          chosen,
+          frame: rows[chosen]?.querySelector('.code')?.getAttribute('title')?.split('\n')[0],
+          frames: [...document.querySelectorAll('section.stack .code')].map((code) => code.getAttribute('title')?.split('\n')[0]),
+        };
+      });
+      assert.deepEqual(seen.focus, ['treegrid', true]);
+      assert.ok(seen.chosen > 0, JSON.stringify(seen));
+      assert.deepEqual(seen.path, seen.path.map((_, i) => i + 1));
+      assert.deepEqual(seen.open.slice(0, seen.chosen), seen.path.slice(1).map(() => true));
+      assert.ok(!seen.open.slice(seen.chosen + 1).includes(true), JSON.stringify(seen));
+      assert.ok(seen.frames.includes(seen.frame), JSON.stringify(seen));
+      await page.keyboard.press('ArrowUp');
+      await page.waitForFunction((wanted) => document.querySelector('.table-selected')?.ariaRowIndex === String(wanted + 1), seen.chosen);
+    });
+  }
+
   it('Enter leads from a tree to caller and callee', async () => {
     await viewer.open('#/bottom-up?function=churn&cost=temporary');
     const table = await viewer.table('Bottom-up tree');

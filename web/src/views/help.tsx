@@ -13,7 +13,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['→ ←', 'in trees: open, close or go to the caller'],
   ['Enter', 'in tables: open the function in Caller / Callee; in the flame graph: zoom'],
   ['c', 'in tables: copy the selected row'],
-  ['h', 'in trees: open the hot path, from the selected row if there is one'],
+  ['h', 'in trees: open the hot path, from the selected row if there is one, and select its end'],
   ['o, right click', 'in the flame graph: open the function'],
   ['Esc', 'in the flame graph: zoom out; here: close'],
   ['?', 'this'],

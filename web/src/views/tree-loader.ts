@@ -13,8 +13,9 @@ export interface LoadedTree {
   readonly error: AppError | null;
   readonly busy: boolean;
   readonly toggle: (id: number, open: boolean) => void;
-  /** Opens the heaviest child of the heaviest child, down to where it branches; of all, the heaviest in any case. */
-  readonly openHotPath: (id: number, cost: string) => void;
+  /** Opens the heaviest child of the heaviest child, down to where it branches; of all, the heaviest in any case. Gives the
+   * last of them, 0 if there is none (any more). */
+  readonly openHotPath: (id: number, cost: string) => Promise<number>;
   readonly question: string;
   /** What the server was asked for last. */
   readonly target: string;
@@ -100,7 +101,7 @@ class TreeLoader {
     }
   }
 
-  async openHotPath(from: number, cost: string): Promise<void> {
+  async openHotPath(from: number, cost: string): Promise<number> {
     let id = from;
     for (let step = 0; step < MAX_HOT_STEPS; step++) {
       await this.toggle(id, true);
@@ -110,10 +111,11 @@ class TreeLoader {
       const next = heaviest === undefined ? undefined : tree.nodes.get(heaviest);
       const isHot = id === ROOT || (next?.total[cost] ?? 0) >= total * HOT_SHARE;
       if (next === undefined || !isHot || total === 0) {
-        return;
+        break;
       }
       id = next.id;
     }
+    return this.abort.signal.aborted ? ROOT : id;
   }
 }
 
@@ -140,7 +142,7 @@ export function useTree(params: Readonly<Record<string, string>>): LoadedTree {
       ...state,
       busy,
       toggle: (id, open) => void loader.current?.toggle(id, open),
-      openHotPath: (id, cost) => void loader.current?.openHotPath(id, cost),
+      openHotPath: (id, cost) => loader.current?.openHotPath(id, cost) ?? Promise.resolve(ROOT),
       cancel: () => {
         loader.current?.cancel();
         setBusy(false);

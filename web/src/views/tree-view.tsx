@@ -1,6 +1,6 @@
 // Bottom-up and top-down: the call tree as a table, with the whole stacks behind the selected row beside it.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey } from '../model/cost';
 import { visibleRows, type TreeNode } from '../model/tree-rows';
 import { filterParams, isMoment, type Address } from '../state/address';
@@ -96,13 +96,21 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
   const loaded = useTree(asked);
   const [selected, setSelected] = useState(-1);
   useEffect(() => setSelected(-1), [loaded.question]);
-  const hot = (): void => loaded.openHotPath(Math.max(selected, 0), address.cost);
+  const split = useRef<HTMLDivElement>(null);
+  const openHot = async (): Promise<void> => {
+    const last = await loaded.openHotPath(Math.max(selected, 0), address.cost);
+    if (last > 0) {
+      setSelected(last);
+      split.current?.querySelector<HTMLElement>('[role=treegrid]')?.focus();
+    }
+  };
+  const hot = (): void => void openHot();
   useEffect(() => onKeyOutsideFields((key) => (key === 'h' ? (hot(), true) : false)));
   return (
     <div class="view">
       <div class="toolbar" role="toolbar" aria-label="Tree">
         <CostSelect value={address.cost} costs={ALL_COSTS} onChange={(cost) => go({ cost })} />
-        <button type="button" onClick={hot} title="Open the heaviest child, and its heaviest as long as it holds half (h)">
+        <button type="button" onClick={hot} title="Open the heaviest child, and its heaviest as long as it holds half, and select it (h)">
           Open hot path
         </button>
         <button
@@ -120,7 +128,7 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
       </div>
       {loaded.error === null ? null : <Failure label="Tree" error={loaded.error} onAgain={loaded.again} />}
       {loaded.busy ? <Waiting label="Tree" target={loaded.target} onCancel={loaded.cancel} /> : null}
-      <div class="split">
+      <div class="split" ref={split}>
         <TreeTable loaded={loaded} address={address} selected={selected} onSelect={setSelected} />
         <StackPanel asked={asked} node={selected} cost={address.cost} />
       </div>
