@@ -153,8 +153,9 @@ static uint32_t name_of(const struct drain_process *process)
 }
 
 // What the slot's process is to be called, and its parent. One of another namespace names its
-// parent by a pid of that, or not at all. Where it had no /proc to see its namespace it most likely
-// is ours.
+// parent by a pid of that, or not at all. One that had no /proc to see its namespace is found by
+// the memory that it shares with us; who took its pid for one of ours would wait for a stranger's
+// end.
 static struct drain_process
 identify(const struct drain *drain, const struct process_slot *shared, uint32_t *out_parent_pid)
 {
@@ -162,19 +163,22 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
                                     .inner_pid = shared->pid,
                                     .pid_namespace = shared->pid_namespace,
                                     .pidfd = -1};
+    if (process.pid_namespace == 0 && drain->session->pid_namespace != 0) {
+        process.pid_namespace = pid_lookup_namespace(process.inner_pid, drain->session->memfd);
+    }
     const uint32_t inner_parent_pid = shared->parent_pid;
-    process.is_our_namespace =
-        process.pid_namespace == 0 || process.pid_namespace == drain->session->pid_namespace;
+    process.is_our_namespace = process.pid_namespace == drain->session->pid_namespace;
     *out_parent_pid = inner_parent_pid;
     if (process.is_our_namespace) {
         return process;
     }
-    process.pid = pid_lookup(process.inner_pid, process.pid_namespace);
+    process.pid =
+        process.pid_namespace != 0 ? pid_lookup(process.inner_pid, process.pid_namespace) : 0;
     *out_parent_pid = process.pid > 0 ? pid_lookup_parent(process.pid) : 0;
     for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
         const struct drain_process *other = drain->processes + i;
         if (other->book != NULL && other->inner_pid == inner_parent_pid &&
-            other->pid_namespace == process.pid_namespace) {
+            (other->pid_namespace == process.pid_namespace || process.pid_namespace == 0)) {
             *out_parent_pid = name_of(other); // whose heap it has, if it was forked
         }
     }

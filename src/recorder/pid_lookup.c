@@ -4,16 +4,30 @@
 
 #include <dirent.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "host/file.h"
 #include "host/strbuf.h"
 #include "recorder/proc_text.h"
 
 #define STATUS_BYTES_MAX 65536u
+#define MAPS_BYTES_MAX   (16u << 20) // of the 65530 mappings that a process may have
+
+enum {
+    PID_TEXT_BYTES = 16,
+};
+
+struct sought {
+    uint32_t inner_pid;
+    uint32_t pid_namespace; // only where there is no
+    char mapping[64];       // device and inode as in proc's maps, or ""
+    bool believes_unseen;   // a process whose mappings cannot be seen is it, too
+};
 
 // 0 if it cannot be seen.
 static uint32_t namespace_of(const char *process)
@@ -38,39 +52,80 @@ uint32_t pid_lookup_innermost(const char *status)
     return last;
 }
 
-// The text of a process's status; false if it is gone. The caller releases it.
-static bool read_status(const char *process, struct strbuf *text)
+// One of a process's texts; false if it is gone, or closed to us. The caller releases it.
+static bool read_text(const char *process, const char *name, size_t max_bytes, struct strbuf *text)
 {
     char path[64];
     struct err_info info;
-    const int length = snprintf(path, sizeof(path), "/proc/%s/status", process);
-    return length < (int)sizeof(path) && file_read(path, STATUS_BYTES_MAX, text, &info) == ERR_OK;
+    const int length = snprintf(path, sizeof(path), "/proc/%s/%s", process, name);
+    return length < (int)sizeof(path) && file_read(path, max_bytes, text, &info) == ERR_OK;
 }
 
-static bool is_it(const char *process, uint32_t inner_pid, uint32_t pid_namespace)
+// Where it cannot be seen what the process has mapped, it is `unseen`.
+static bool has_mapping(const char *process, const char *mapping, bool unseen)
 {
     struct strbuf text = {0};
-    const bool is_pid =
-        read_status(process, &text) && pid_lookup_innermost(strbuf_text(&text)) == inner_pid;
+    const bool has_it = read_text(process, "maps", MAPS_BYTES_MAX, &text)
+                            ? strstr(strbuf_text(&text), mapping) != NULL
+                            : unseen;
     strbuf_release(&text);
-    return is_pid && namespace_of(process) == pid_namespace;
+    return has_it;
+}
+
+static bool is_it(const char *process, const struct sought *sought)
+{
+    struct strbuf text = {0};
+    const bool is_pid = read_text(process, "status", STATUS_BYTES_MAX, &text) &&
+                        pid_lookup_innermost(strbuf_text(&text)) == sought->inner_pid;
+    strbuf_release(&text);
+    if (!is_pid || sought->mapping[0] == '\0') {
+        return is_pid && namespace_of(process) == sought->pid_namespace;
+    }
+    return has_mapping(process, sought->mapping, sought->believes_unseen);
+}
+
+// Finds the first process that is it. Its pid as a text goes to `name`, false: there is none.
+static bool find_process(const struct sought *sought, char name[PID_TEXT_BYTES])
+{
+    DIR *all = opendir("/proc");
+    if (all == NULL) {
+        return false;
+    }
+    bool has_found = false;
+    for (const struct dirent *entry; !has_found && (entry = readdir(all)) != NULL;) {
+        if (strtol(entry->d_name, NULL, 10) > 0 && strlen(entry->d_name) < PID_TEXT_BYTES &&
+            is_it(entry->d_name, sought)) {
+            (void)snprintf(name, PID_TEXT_BYTES, "%s", entry->d_name); // fits
+            has_found = true;
+        }
+    }
+    (void)closedir(all); // read only
+    return has_found;
 }
 
 pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace)
 {
-    DIR *all = opendir("/proc");
-    if (all == NULL) {
+    const struct sought sought = {.inner_pid = inner_pid, .pid_namespace = pid_namespace};
+    char name[PID_TEXT_BYTES];
+    return find_process(&sought, name) ? (pid_t)strtol(name, NULL, 10) : 0;
+}
+
+uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file)
+{
+    struct stat file;
+    if (fstat(mapped_file, &file) != 0) {
         return 0;
     }
-    pid_t found = 0;
-    for (const struct dirent *entry; found == 0 && (entry = readdir(all)) != NULL;) {
-        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); // 0 if it is no process
-        if (pid > 0 && is_it(entry->d_name, inner_pid, pid_namespace)) {
-            found = pid;
-        }
+    struct sought sought = {.inner_pid = inner_pid};
+    (void)snprintf(sought.mapping, sizeof(sought.mapping), " %02x:%02x %ju ", major(file.st_dev),
+                   minor(file.st_dev), (uintmax_t)file.st_ino); // fits
+    char name[PID_TEXT_BYTES];
+    if (!find_process(&sought, name)) {
+        (void)snprintf(name, sizeof(name), "%u", inner_pid); // fits
+        sought.believes_unseen = true;
+        return is_it(name, &sought) ? namespace_of(name) : 0;
     }
-    (void)closedir(all); // read only
-    return found;
+    return namespace_of(name);
 }
 
 uint32_t pid_lookup_parent(pid_t pid)
@@ -78,8 +133,9 @@ uint32_t pid_lookup_parent(pid_t pid)
     char process[16];
     (void)snprintf(process, sizeof(process), "%d", (int)pid); // fits
     struct strbuf text = {0};
-    const char *line =
-        read_status(process, &text) ? proc_text_value(strbuf_text(&text), "PPid") : NULL;
+    const char *line = read_text(process, "status", STATUS_BYTES_MAX, &text)
+                           ? proc_text_value(strbuf_text(&text), "PPid")
+                           : NULL;
     const uint32_t parent = line != NULL ? (uint32_t)strtoul(line, NULL, 10) : 0;
     strbuf_release(&text);
     return parent;

@@ -16,6 +16,11 @@
 // which is not ours. 0: there is none any more.
 pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace);
 
+// The namespace of a process that could not see it, since it has no /proc, but has mapped this file
+// as nobody does but those who are recorded. Where there is none such, but one that we know by this
+// pid and whose mappings are closed to us, it is taken for that. 0: there is none (any more).
+uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file);
+
 // The parent of one of our processes, by our own pid; 0 if it has none or is gone.
 uint32_t pid_lookup_parent(pid_t pid);
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,11 +46,31 @@ static void we_find_ourselves_where_we_are_and_nowhere_else(void **state)
     assert_int_equal(pid_lookup_parent(getpid()), getppid());
 }
 
+static void a_mapping_finds_who_has_no_proc(void **state)
+{
+    (void)state;
+    struct stat found;
+    assert_int_equal(stat("/proc/self/ns/pid", &found), 0);
+    const int file = memfd_create("pid_lookup_test", MFD_CLOEXEC);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, 4096), 0);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), 0); // nobody maps it
+    void *memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
+    assert_true(memory != MAP_FAILED);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), (uint32_t)found.st_ino);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getppid(), file), 0); // but not this one
+    assert_int_equal(pid_lookup_namespace(0, file), 0);
+    assert_int_equal(munmap(memory, 4096), 0);
+    assert_int_equal(close(file), 0);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
         cmocka_unit_test(we_find_ourselves_where_we_are_and_nowhere_else),
+        cmocka_unit_test(a_mapping_finds_who_has_no_proc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

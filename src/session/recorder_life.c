@@ -60,12 +60,12 @@ static bool is_zombie(uint32_t pid)
     return false;
 }
 
-// Whether the recorder's pid is one of ours.
+// Whether the recorder's pid is known to be one of ours.
 static bool is_of_our_namespace(struct session_header *session, const struct lane_header *lane)
 {
     const uint32_t ours = session_process(session, lane->process_index)->pid_namespace;
     const uint32_t theirs = session->recorder_namespace;
-    return ours == theirs || ours == 0 || theirs == 0;
+    return ours == theirs; // neither, where there is no /proc at all
 }
 
 static bool is_gone(struct session_header *session, const struct lane_header *lane)

@@ -59,28 +59,31 @@ static void patience_depends_on_clock_pid_and_progress(void **state)
     const struct {
         const char *name;
         uint32_t pid;
-        uint32_t pid_namespace; // of the recorder; ours is 1
+        uint32_t own_namespace; // 0: not known
+        uint32_t pid_namespace; // of the recorder
         uint64_t step_ms;
         bool clock_moves;
         bool read_moves;
         uint64_t least_ms;
         uint64_t most_ms;
     } cases[] = {
-        {"gone and silent", gone, 1, 50, false, false, 250, 300},
-        {"gone and silent, and who knows where", gone, 0, 50, false, false, 250, 300},
-        {"silent, and its pid is another namespace's", gone, 2, 50, false, false, 3000, 3050},
-        {"gone, but its clock moves", gone, 1, 50, true, true, never, never},
-        {"there, but silent", alive, 1, 50, false, false, 3000, 3050},
-        {"silent, but it reads", alive, 1, 50, false, true, 3000, 3050},
-        {"there, and this lane is forgotten", alive, 1, 50, true, false, 30000, 30050},
-        {"there and well", alive, 1, 50, true, true, never, never},
-        {"we were stopped for ten seconds at a time", alive, 1, 10000, false, false, 300000,
+        {"gone and silent", gone, 1, 1, 50, false, false, 250, 300},
+        {"gone and silent, and who knows where", gone, 1, 0, 50, false, false, 3000, 3050},
+        {"gone and silent, and who knows where we are", gone, 0, 1, 50, false, false, 3000, 3050},
+        {"gone and silent, and nobody has a /proc", gone, 0, 0, 50, false, false, 250, 300},
+        {"silent, and its pid is another namespace's", gone, 1, 2, 50, false, false, 3000, 3050},
+        {"gone, but its clock moves", gone, 1, 1, 50, true, true, never, never},
+        {"there, but silent", alive, 1, 1, 50, false, false, 3000, 3050},
+        {"silent, but it reads", alive, 1, 1, 50, false, true, 3000, 3050},
+        {"there, and this lane is forgotten", alive, 1, 1, 50, true, false, 30000, 30050},
+        {"there and well", alive, 1, 1, 50, true, true, never, never},
+        {"we were stopped for ten seconds at a time", alive, 1, 1, 10000, false, false, 300000,
          310000},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         session->recorder_pid = cases[i].pid;
         session->recorder_namespace = cases[i].pid_namespace;
-        session_process(session, lane.process_index)->pid_namespace = 1;
+        session_process(session, lane.process_index)->pid_namespace = cases[i].own_namespace;
         uint64_t over_ms = 0;
         // The time between two looks is real; where it got long, the case was another one.
         for (int attempt = 0;
