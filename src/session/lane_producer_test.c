@@ -375,22 +375,31 @@ static void a_dead_recorder_ends_the_session_soon(void **state)
 struct late_reader {
     struct fixture *fixture;
     uint64_t for_ms;
-    uint64_t longest_pause_ms; // between two movements of the clock
+    uint64_t moved_ms;         // when the clock moved last, or the wait began
+    uint64_t longest_pause_ms; // between two movements of the clock, from the wait to its end
 };
+
+static void note_pause(struct late_reader *r)
+{
+    const uint64_t now = now_ms();
+    const uint64_t pause_ms = now - r->moved_ms;
+    r->longest_pause_ms = pause_ms > r->longest_pause_ms ? pause_ms : r->longest_pause_ms;
+    r->moved_ms = now;
+}
 
 static void *read_late(void *argument)
 {
     struct late_reader *r = argument;
-    const uint64_t began = now_ms();
-    for (uint64_t last = began, now = began; now - began < r->for_ms; last = now) {
+    const uint64_t end_ms = r->moved_ms + r->for_ms;
+    do {
         atomic_fetch_add(&r->fixture->mapping.header->clock_ms, 1);
+        note_pause(r);
         const struct timespec nap = {.tv_nsec = 1000000};
         nanosleep(&nap, NULL);
-        now = now_ms();
-        r->longest_pause_ms = now - last > r->longest_pause_ms ? now - last : r->longest_pause_ms;
-    }
+    } while (r->moved_ms < end_ms);
     static uint64_t sink[LANE_RING_BYTES_MAX / 8];
     take(r->fixture->lane, sink, sizeof(sink));
+    note_pause(r);
     return NULL;
 }
 
@@ -402,7 +411,8 @@ static bool waits_for_a_slow_recorder(pid_t nobody)
     for (size_t i = 0; i < LANE_RING_BYTES_MIN / 8; i++) {
         assert_non_null(one_word(&f.producer));
     }
-    struct late_reader reader = {.fixture = &f, .for_ms = (uint64_t)4 * LANE_SUSPECT_MS};
+    struct late_reader reader = {
+        .fixture = &f, .for_ms = (uint64_t)4 * LANE_SUSPECT_MS, .moved_ms = now_ms()};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
     const bool has_room = one_word(&f.producer) != NULL;
