@@ -277,10 +277,19 @@ void book_is_shared(struct book *book)
     book->bound.is_shared = true;
 }
 
-void book_note_holds(struct book *book, uint64_t since_ms, uint64_t bytes)
+void book_clear_holds(struct book *book)
 {
-    book->held_since_ms = since_ms;
-    peak_bound_set_open(&book->bound, bytes);
+    book->held_since_ms = UINT64_MAX;
+    peak_bound_clear_open(&book->bound);
+}
+
+void book_add_hold(struct book *book,
+                   const struct book_thread *thread,
+                   const struct nursery_hold *hold)
+{
+    book->held_since_ms =
+        hold->since_ms < book->held_since_ms ? hold->since_ms : book->held_since_ms;
+    peak_bound_add_open(&book->bound, &thread->swing, hold->rise_bytes, hold->held_bytes);
 }
 
 // Those that a new block stands for beside itself.
@@ -469,6 +478,12 @@ book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool
         book->temporary_bytes += bytes;
     }
     return ERR_OK;
+}
+
+void book_thread_tick(struct book_thread *thread, uint64_t tick_ms)
+{
+    thread->tick_ms = tick_ms;
+    peak_bound_begin_own_tick(&thread->swing);
 }
 
 void book_rise(struct book *book,

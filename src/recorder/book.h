@@ -27,6 +27,7 @@
 #include "recorder/book_process.h"
 #include "recorder/event_log.h"
 #include "recorder/mark_list.h"
+#include "recorder/nursery_reader.h"
 #include "recorder/peak_bound.h"
 #include "recorder/peak_scopes.h"
 #include "recorder/peak_spread.h"
@@ -189,9 +190,14 @@ void book_note_complete(struct book *book, uint64_t complete_ms);
 // Two threads are there at one time: from now on the peak has a bound, not a value.
 void book_is_shared(struct book *book);
 
-// Threads hold, of ticks from since_ms on (UINT64_MAX: none), blocks of at most `bytes` that will
-// be booked later.
-void book_note_holds(struct book *book, uint64_t since_ms, uint64_t bytes);
+// No thread holds anything.
+void book_clear_holds(struct book *book);
+
+// `thread` holds blocks of its tick that will be booked later. It is borrowed until it ends, or the
+// holds are cleared.
+void book_add_hold(struct book *book,
+                   const struct book_thread *thread,
+                   const struct nursery_hold *hold);
 
 // The events. Addresses are not 0; rows are of book_row.
 enum err book_allocate(struct book *book,
@@ -228,6 +234,9 @@ enum err book_reallocate(struct book *book,
 enum err
 book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
     MUST_USE;
+
+// A tick of the thread itself begins: it holds nothing.
+void book_thread_tick(struct book_thread *thread, uint64_t tick_ms);
 
 // In its present tick the thread's sum was at most rise_bytes above what it was at its beginning,
 // and blocks of at most held_bytes were not known to us.

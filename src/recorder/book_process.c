@@ -138,6 +138,7 @@ void book_thread_begin(struct book_thread *thread,
 
 void book_thread_end(struct book *book, struct book_thread *thread)
 {
+    peak_bound_forget(&book->bound, &thread->swing);
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&book->watch.scopes, thread->entry, thread->lane);
         book_watch_changed(&book->watch);

@@ -233,15 +233,13 @@ static enum err relieve_lanes(struct drain *drain, bool is_last)
 // What threads still hold of the ticks up to last_tick.
 static void note_holds(struct drain *drain, uint64_t last_tick)
 {
-    struct nursery_hold all = {.since_ms = UINT64_MAX};
+    book_clear_holds(drain->book);
     for (uint32_t i = 0; i < drain->active_count; i++) {
-        const struct nursery_hold *hold = &drain->lanes[drain->active[i]]->hold;
-        if (hold->since_ms != UINT64_MAX && hold->since_ms <= last_tick) {
-            all.since_ms = hold->since_ms < all.since_ms ? hold->since_ms : all.since_ms;
-            all.bytes += hold->bytes < UINT32_MAX ? hold->bytes : UINT32_MAX;
+        const struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane->hold.since_ms != UINT64_MAX && lane->hold.since_ms <= last_tick) {
+            book_add_hold(drain->book, &lane->reader.thread, &lane->hold);
         }
     }
-    book_note_holds(drain->book, all.since_ms, all.bytes);
 }
 
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)

@@ -477,7 +477,7 @@ static enum err book_piece(struct lane_reader *reader,
                 *progress = (struct progress_in_piece){.words = at, .is_later = true};
                 return ERR_OK;
             }
-            reader->thread.tick_ms = tick;
+            book_thread_tick(&reader->thread, tick);
             TRY(book_tick(book, tick));
             tell_margin(reader, book, reader->consumer.read_pos + at * sizeof(*words));
         } else {

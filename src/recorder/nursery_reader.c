@@ -15,6 +15,19 @@ struct copy {
     uint64_t write_pos;
 };
 
+// How high the sum was in the present tick, above where it began. Volatile: the thread may go on.
+static uint64_t rise_of(const volatile struct nursery *n)
+{
+    const int64_t now = n->room_bytes;
+    const int64_t low = n->low_room_bytes;
+    const uint64_t highest = (uint64_t)n->ceiling_bytes - (uint64_t)(now < low ? now : low);
+    const uint64_t rise = highest - (uint64_t)n->start_bytes;
+    return (int64_t)rise > 0 ? rise : 0;
+}
+
+// A thread that is under way may leave these words apart from each other for some instructions:
+// while it raises its ceiling, when it holds nothing any more; and while it begins a tick, when all
+// of the last one, RISE included, is in the ring. Then they do not matter.
 struct nursery_hold nursery_reader_hold(struct lane_header *lane)
 {
     struct nursery *n = &lane->nursery;
@@ -22,7 +35,8 @@ struct nursery_hold nursery_reader_hold(struct lane_header *lane)
     // whoever looks there after this.
     struct nursery_hold hold = {.since_ms =
                                     atomic_load_explicit(&n->since_ms, memory_order_acquire)};
-    hold.bytes = atomic_load_explicit(&n->highest_bytes, memory_order_relaxed);
+    hold.rise_bytes = rise_of(n);
+    hold.held_bytes = atomic_load_explicit(&n->highest_bytes, memory_order_relaxed);
     if (*(const volatile uint64_t *)&n->hold_count == 0) {
         hold.since_ms = UINT64_MAX;
     }
@@ -112,12 +126,8 @@ static enum err put_blocks(const struct copy *c, bool latest, struct u64_vec *ou
 
 static enum err put_rise(const struct copy *c, struct u64_vec *out)
 {
-    const struct nursery *n = &c->head;
-    const int64_t room = n->room_bytes < n->low_room_bytes ? n->room_bytes : n->low_room_bytes;
-    const uint64_t peak = (uint64_t)n->ceiling_bytes - (uint64_t)room;
-    const uint64_t rise = peak - (uint64_t)n->start_bytes;
-    TRY(u64_vec_push(out, wire_word(WIRE_RISE, (int64_t)rise > 0 ? rise : 0)));
-    return u64_vec_push(out, atomic_load_explicit(&n->highest_bytes, memory_order_relaxed));
+    TRY(u64_vec_push(out, wire_word(WIRE_RISE, rise_of(&c->head))));
+    return u64_vec_push(out, atomic_load_explicit(&c->head.highest_bytes, memory_order_relaxed));
 }
 
 // Leaves the nursery as if the thread had sent it all.

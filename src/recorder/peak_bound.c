@@ -12,12 +12,81 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+// How much higher than what is counted of it a lane may have been.
+static uint64_t
+above_swing(const struct lane_swing *swing, uint64_t rise_bytes, uint64_t held_bytes)
+{
+    const uint64_t max = INT64_MAX / 4; // what is more is a lie
+    if (rise_bytes > max || held_bytes > max) {
+        return 0;
+    }
+    const int64_t risen = (int64_t)((uint64_t)swing->base_bytes + rise_bytes);
+    const int64_t held = (int64_t)((uint64_t)swing->highest_bytes + held_bytes);
+    const int64_t limit = risen < held ? risen : held;
+    const int64_t counted =
+        swing->limit_bytes > swing->highest_bytes ? swing->limit_bytes : swing->highest_bytes;
+    return limit > counted ? (uint64_t)limit - (uint64_t)counted : 0;
+}
+
+void peak_bound_rise(struct peak_bound *bound,
+                     struct lane_swing *swing,
+                     uint64_t rise_bytes,
+                     uint64_t held_bytes)
+{
+    if (!bound->is_shared) {
+        return;
+    }
+    peak_bound_change(bound, swing, 0);
+    const uint64_t above = above_swing(swing, rise_bytes, held_bytes);
+    if (above > 0) {
+        bound->unseen_bytes += above;
+        swing->limit_bytes = (int64_t)(above + max_u64((uint64_t)swing->limit_bytes,
+                                                       (uint64_t)swing->highest_bytes));
+    }
+}
+
+void peak_bound_clear_open(struct peak_bound *bound)
+{
+    bound->open_count = 0;
+    bound->open_rest_bytes = 0;
+}
+
+void peak_bound_add_open(struct peak_bound *bound,
+                         const struct lane_swing *swing,
+                         uint64_t rise_bytes,
+                         uint64_t held_bytes)
+{
+    if (!bound->is_shared) {
+        return;
+    }
+    if (bound->open_count == PEAK_OPENS_MAX) {
+        bound->open_rest_bytes += held_bytes < UINT32_MAX ? held_bytes : UINT32_MAX;
+        return;
+    }
+    bound->opens[bound->open_count++] =
+        (struct peak_open){.swing = swing, .rise_bytes = rise_bytes, .held_bytes = held_bytes};
+}
+
+void peak_bound_forget(struct peak_bound *bound, const struct lane_swing *swing)
+{
+    for (uint32_t i = 0; i < bound->open_count; i++) {
+        if (bound->opens[i].swing == swing) {
+            bound->opens[i] = bound->opens[--bound->open_count];
+            return;
+        }
+    }
+}
+
 static uint64_t upper_of_tick(const struct peak_bound *bound)
 {
     uint64_t upper =
-        bound->start_bytes + bound->rise_bytes + bound->unseen_bytes + bound->tick_open_bytes;
+        bound->start_bytes + bound->rise_bytes + bound->unseen_bytes + bound->open_rest_bytes;
     for (uint32_t i = 0; i + bound->new_ghosts < bound->ghost_count; i++) {
         upper += bound->ghosts[i].bytes; // new ones are in start_bytes
+    }
+    for (uint32_t i = 0; i < bound->open_count; i++) {
+        const struct lane_swing swing = peak_bound_swing(bound, bound->opens[i].swing);
+        upper += above_swing(&swing, bound->opens[i].rise_bytes, bound->opens[i].held_bytes);
     }
     return upper;
 }
@@ -45,7 +114,6 @@ void peak_bound_end_tick(struct peak_bound *bound, uint64_t live_bytes)
     bound->dead = PEAK_NOBODY;
     bound->dead_bytes = 0;
     bound->new_ghosts = 0;
-    bound->tick_open_bytes = bound->open_bytes;
 }
 
 void peak_bound_begin_tick(struct peak_bound *bound, uint64_t tick_ms)

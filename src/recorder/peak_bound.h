@@ -23,11 +23,16 @@
 // gone, its heap may or may not have been there: it is a ghost, which counts for `upper` alone.
 //
 // Threads hold back blocks (nursery.h). While a recording has one thread at a time, no maximum
-// falls into such a time, and nothing changes. From then on a lane's highest prefix is what its
-// thread says (peak_bound_rise), or what we saw of it and all that it ever held in the tick,
-// whichever is less; and what threads hold at the moment (open_bytes), so that we have not heard of
-// it, is added. What we see is never more than the truth then, so `lower` stays one. Context: H,
-// one thread; no allocation.
+// falls into such a time, and nothing changes. From then on a lane's highest prefix is at most
+//
+//     what it had done when its thread's own tick began, when nothing was held, and by how much its
+//     thread says that its sum has risen since (peak_bound_rise)
+//     what we saw of it at most, and all that it ever held in the tick
+//
+// whichever is less. (Its own tick and ours need not begin together.) Of lanes that hold something
+// at the moment, so that we have not heard of it, the same is known (peak_bound_add_open). What we
+// see is never more than the truth then, so `lower` stays one. Context: H, one thread; no
+// allocation.
 #pragma once
 
 #include <stdbool.h>
@@ -35,6 +40,7 @@
 
 enum {
     PEAK_GHOSTS_MAX = 8, // beyond which the latest two become one
+    PEAK_OPENS_MAX = 64, // beyond which all that a lane holds counts
 };
 
 // Whose lanes acted, or who ended, in a tick: a number of a process, or one of these.
@@ -47,17 +53,35 @@ struct peak_ghost {
     uint64_t until_ms; // from then on it is
 };
 
+// One lane's part of the tick under way.
+struct lane_swing {
+    uint64_t serial; // tick that the rest is about, of peak_bound.serial
+    uint32_t owner;  // number of the lane's process
+    int64_t net_bytes;
+    int64_t highest_bytes; // highest net_bytes, at least 0
+    int64_t limit_bytes;   // what it may have been, if more
+    int64_t base_bytes;    // net_bytes when its thread's own tick began, be it before this one
+};
+
+// A lane whose thread holds something.
+struct peak_open {
+    const struct lane_swing *swing; // borrowed, until it is forgotten
+    uint64_t rise_bytes;
+    uint64_t held_bytes;
+};
+
 struct peak_bound {
-    uint64_t serial;          // of the tick under way
-    uint64_t start_bytes;     // live when it began
-    uint64_t rise_bytes;      // sum of all lanes' highest prefixes in it
-    uint64_t unseen_bytes;    // by how much their true ones may be higher
-    uint32_t lane_count;      // lanes that did something in it
-    uint32_t actors;          // whose they are
-    uint32_t dead;            // who ended in it
-    uint64_t dead_bytes;      // what they held
-    uint64_t open_bytes;      // that lanes may hold now
-    uint64_t tick_open_bytes; // highest open_bytes in this tick
+    uint64_t serial;       // of the tick under way
+    uint64_t start_bytes;  // live when it began
+    uint64_t rise_bytes;   // sum of all lanes' highest prefixes in it
+    uint64_t unseen_bytes; // by how much their true ones may be higher
+    uint32_t lane_count;   // lanes that did something in it
+    uint32_t actors;       // whose they are
+    uint32_t dead;         // who ended in it
+    uint64_t dead_bytes;   // what they held
+    struct peak_open opens[PEAK_OPENS_MAX];
+    uint32_t open_count;
+    uint64_t open_rest_bytes; // what lanes hold for which there was no room
     bool is_shared;           // the recording has had more than one lane at a time
     struct peak_ghost ghosts[PEAK_GHOSTS_MAX];
     uint32_t ghost_count;
@@ -66,17 +90,21 @@ struct peak_bound {
     uint64_t lower_bytes;
 };
 
-// One lane's part of the tick under way.
-struct lane_swing {
-    uint64_t serial; // tick that the rest is about, of peak_bound.serial
-    uint32_t owner;  // number of the lane's process
-    int64_t net_bytes;
-    int64_t highest_bytes; // highest net_bytes, at least 0
-};
-
 static inline uint32_t peak_bound_and(uint32_t some, uint32_t other)
 {
     return some == PEAK_NOBODY || some == other ? other : PEAK_SEVERAL;
+}
+
+// `swing` as it is in the tick under way, of which it may not know yet.
+static inline struct lane_swing peak_bound_swing(const struct peak_bound *bound,
+                                                 const struct lane_swing *swing)
+{
+    if (swing->serial == bound->serial) {
+        return *swing;
+    }
+    return (struct lane_swing){.serial = bound->serial,
+                               .owner = swing->owner,
+                               .base_bytes = swing->base_bytes - swing->net_bytes};
 }
 
 // A lane changes the live bytes by `change`. Inline: it is on the path of each event.
@@ -84,7 +112,7 @@ static inline void
 peak_bound_change(struct peak_bound *bound, struct lane_swing *swing, int64_t change)
 {
     if (__builtin_expect(swing->serial != bound->serial, 0)) {
-        *swing = (struct lane_swing){.serial = bound->serial, .owner = swing->owner};
+        *swing = peak_bound_swing(bound, swing);
         bound->lane_count++;
         bound->actors = peak_bound_and(bound->actors, swing->owner);
     }
@@ -92,35 +120,38 @@ peak_bound_change(struct peak_bound *bound, struct lane_swing *swing, int64_t ch
     swing->net_bytes = (int64_t)((uint64_t)swing->net_bytes + (uint64_t)change);
     if (swing->net_bytes > swing->highest_bytes) {
         bound->rise_bytes += (uint64_t)swing->net_bytes - (uint64_t)swing->highest_bytes;
+        if (__builtin_expect(swing->limit_bytes > swing->highest_bytes, 0)) {
+            const int64_t seen =
+                swing->net_bytes < swing->limit_bytes ? swing->net_bytes : swing->limit_bytes;
+            bound->unseen_bytes -= (uint64_t)seen - (uint64_t)swing->highest_bytes;
+        }
         swing->highest_bytes = swing->net_bytes;
     }
 }
 
-// The lane's thread says that its sum was never higher than rise_bytes above what it was when the
-// tick began, and that it held at most held_bytes that we had not heard of.
-static inline void peak_bound_rise(struct peak_bound *bound,
-                                   struct lane_swing *swing,
-                                   uint64_t rise_bytes,
-                                   uint64_t held_bytes)
+// A tick of the lane's own thread begins: nothing is held.
+static inline void peak_bound_begin_own_tick(struct lane_swing *swing)
 {
-    const int64_t max = INT64_MAX / 4; // what is more is a lie
-    if (!bound->is_shared || rise_bytes > (uint64_t)max || held_bytes > (uint64_t)max) {
-        return;
-    }
-    peak_bound_change(bound, swing, 0);
-    const int64_t above = (int64_t)rise_bytes - swing->highest_bytes;
-    const int64_t unseen = above < (int64_t)held_bytes ? above : (int64_t)held_bytes;
-    bound->unseen_bytes += unseen > 0 ? (uint64_t)unseen : 0;
+    swing->base_bytes = swing->net_bytes;
 }
 
-// What lanes may hold from now on.
-static inline void peak_bound_set_open(struct peak_bound *bound, uint64_t open_bytes)
-{
-    bound->open_bytes = bound->is_shared ? open_bytes : 0;
-    if (bound->open_bytes > bound->tick_open_bytes) {
-        bound->tick_open_bytes = bound->open_bytes;
-    }
-}
+// The lane's thread says that in its own tick its sum was never higher than rise_bytes above what
+// it was at its beginning, and that it held at most held_bytes that we had not heard of.
+void peak_bound_rise(struct peak_bound *bound,
+                     struct lane_swing *swing,
+                     uint64_t rise_bytes,
+                     uint64_t held_bytes);
+
+// No lane holds anything.
+void peak_bound_clear_open(struct peak_bound *bound);
+
+// A lane holds something; what peak_bound_rise is told at the end of its thread's tick is this so
+// far. `swing` must outlive it, or be forgotten.
+void peak_bound_add_open(struct peak_bound *bound,
+                         const struct lane_swing *swing,
+                         uint64_t rise_bytes,
+                         uint64_t held_bytes);
+void peak_bound_forget(struct peak_bound *bound, const struct lane_swing *swing);
 
 void peak_bound_init(struct peak_bound *bound);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// series against a naive list of every event; peak_bound against all orders of small histories.
+// series against a naive list of every event.
 #include "recorder/series.h"
 
 #include <setjmp.h>
@@ -9,8 +9,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-#include "recorder/peak_bound.h"
 
 struct moment {
     uint64_t time_ms;
@@ -127,107 +125,11 @@ static void what_a_process_leaves_behind_counts_in_its_last_slice(void **state)
     assert_int_equal(slices[2].live_max_bytes, 0);
 }
 
-enum {
-    BOUND_LANES = 3,
-    BOUND_STEPS = 3, // of a lane in a tick
-};
-
-// The highest sum over all orders of the lanes' steps, and the lowest such highest sum.
-static void all_orders(const int64_t steps[BOUND_LANES][BOUND_STEPS],
-                       unsigned done[BOUND_LANES],
-                       int64_t sum,
-                       int64_t peak,
-                       int64_t *highest,
-                       int64_t *lowest)
-{
-    peak = sum > peak ? sum : peak;
-    bool is_end = true;
-    for (unsigned lane = 0; lane < BOUND_LANES; lane++) {
-        if (done[lane] < BOUND_STEPS) {
-            is_end = false;
-            int64_t next = sum + steps[lane][done[lane]];
-            done[lane]++;
-            all_orders(steps, done, next, peak, highest, lowest);
-            done[lane]--;
-        }
-    }
-    if (is_end) {
-        *highest = peak > *highest ? peak : *highest;
-        *lowest = peak < *lowest ? peak : *lowest;
-    }
-}
-
-static void the_bound_holds_for_every_order_within_a_tick(void **state)
-{
-    (void)state;
-    uint64_t random = 99;
-    for (int round = 0; round < 200; round++) {
-        struct peak_bound bound;
-        struct lane_swing swings[BOUND_LANES] = {{0}};
-        peak_bound_init(&bound);
-        int64_t live = 10000;
-        bound.start_bytes = (uint64_t)live;
-        int64_t seen_peak = live;
-        int64_t highest = live;
-        int64_t lowest = live;
-        for (int tick = 0; tick < 4; tick++) {
-            int64_t steps[BOUND_LANES][BOUND_STEPS];
-            int64_t tick_highest = INT64_MIN;
-            int64_t tick_lowest = INT64_MAX;
-            for (unsigned i = 0; i < BOUND_LANES * BOUND_STEPS; i++) {
-                bool is_idle = tick == 3 && i >= BOUND_STEPS; // a tick of one lane alone
-                steps[i / BOUND_STEPS][i % BOUND_STEPS] =
-                    is_idle ? 0 : (int64_t)(next_random(&random) % 1001) - 500;
-            }
-            unsigned done[BOUND_LANES] = {0};
-            all_orders((const int64_t(*)[BOUND_STEPS])steps, done, live, live, &tick_highest,
-                       &tick_lowest);
-            highest = tick_highest > highest ? tick_highest : highest;
-            lowest = tick_lowest > lowest ? tick_lowest : lowest;
-            for (unsigned lane = 0; lane < BOUND_LANES; lane++) {
-                for (unsigned i = 0; i < BOUND_STEPS; i++) {
-                    if (steps[lane][i] == 0) {
-                        continue; // no event
-                    }
-                    peak_bound_change(&bound, &swings[lane], steps[lane][i]);
-                    live += steps[lane][i];
-                    seen_peak = live > seen_peak ? live : seen_peak;
-                }
-            }
-            peak_bound_end_tick(&bound, (uint64_t)live);
-        }
-        int64_t error = (int64_t)peak_bound_error(&bound, (uint64_t)seen_peak, (uint64_t)live);
-        assert_true(seen_peak + error >= highest);
-        assert_true(seen_peak - error <= lowest);
-    }
-}
-
-static void one_lane_alone_is_exact(void **state)
-{
-    (void)state;
-    struct peak_bound bound;
-    struct lane_swing swing = {0};
-    peak_bound_init(&bound);
-    static const int64_t steps[] = {100, -50, 300, -350, 10};
-    uint64_t live = 0;
-    uint64_t peak = 0;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        peak_bound_change(&bound, &swing, steps[i]);
-        live += (uint64_t)steps[i];
-        peak = live > peak ? live : peak;
-        assert_int_equal(peak_bound_error(&bound, peak, live), 0);
-        peak_bound_end_tick(&bound, live);
-    }
-    assert_int_equal(peak, 350);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_add_up_whatever_the_length_of_the_run),
         cmocka_unit_test(what_a_process_leaves_behind_counts_in_its_last_slice),
-        cmocka_unit_test(the_bound_holds_for_every_order_within_a_tick),
-        cmocka_unit_test(one_lane_alone_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

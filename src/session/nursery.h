@@ -188,7 +188,7 @@ ALWAYS_INLINE void nursery_leave(struct nursery *n, uint32_t size)
 // While blocks are held at all: whether one of this size may be.
 ALWAYS_INLINE bool nursery_may_hold(const struct nursery *n, uint64_t size_bytes)
 {
-    return size_bytes - 1 < NURSERY_SIZE_MAX && (int64_t)size_bytes <= n->room_bytes;
+    return size_bytes - 1 < n->size_max && (int64_t)size_bytes <= n->room_bytes;
 }
 
 // `block`, where nothing is that was not sent, becomes HELD.

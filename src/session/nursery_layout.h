@@ -89,6 +89,7 @@ struct nursery {
     uint32_t fold_mask;             // folds in use - 1
     uint16_t is_holding;            // new blocks may be held
     uint16_t epoch;                 // of `uses`, 1 to 255; another one when all has been sent
+    uint32_t size_max;              // of a block that may be held
     uint64_t last_allocated;        // address, if the thread's latest event allocated; else 0
     uint64_t mark;                  // see above
     uint64_t hold_count;            // blocks held since the last TICK

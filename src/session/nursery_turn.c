@@ -32,6 +32,7 @@ void nursery_init(struct lane_producer *p)
     n->mask = NURSERY_BLOCKS_MIN - 1;
     n->fold_mask = NURSERY_FOLDS_MIN - 1;
     n->epoch = 1;
+    n->size_max = NURSERY_SIZE_MAX;
     n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
     atomic_store_explicit(&n->since_ms, UINT64_MAX, memory_order_relaxed);
     for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
@@ -79,10 +80,19 @@ static void give_back(struct nursery *n)
     atomic_store_explicit(&n->owner, NURSERY_FREE, memory_order_release);
 }
 
+// No size is known any more. In the tick that begins nothing is held: frees of blocks that are not
+// known count nothing, so that the sum seems to rise by as much as is live, and the bound of the
+// peak would with it.
+static void begin_to_learn(struct nursery *n)
+{
+    n->size_max = 0;
+}
+
 static void clear_blocks(struct lane_producer *p)
 {
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
     __builtin_memset(tables->blocks, 0, (p->lane->nursery.mask + 1) * sizeof(tables->blocks[0]));
+    begin_to_learn(&p->lane->nursery);
 }
 
 static int64_t sum_of(const struct nursery *n)
@@ -122,6 +132,7 @@ static void begin_window(struct nursery *n)
 static void resume_holding(struct nursery *n)
 {
     n->is_holding = 1;
+    begin_to_learn(n);
     n->trial_ticks = TRIAL_TICKS;
     begin_window(n);
     begin_anew(n);
@@ -175,6 +186,7 @@ static void adapt_holding(struct lane_producer *p)
         return;
     }
     const bool is_now_pressed = see_pressure(p);
+    n->size_max = NURSERY_SIZE_MAX;
     if (n->is_holding == 0) {
         n->off_ticks--;
         if (n->off_ticks == 0 || is_now_pressed) {
