@@ -24,7 +24,9 @@ void rss_looks_release(struct rss_looks *looks)
 bool rss_looks_are_due(const struct rss_looks *looks, uint64_t now_ms, uint64_t rss_bytes)
 {
     const uint64_t peak_bytes = looks->peak.rss_bytes;
-    return rss_bytes > peak_bytes + peak_bytes / 8 || now_ms >= looks->next_ms;
+    const bool has_grown = rss_bytes > peak_bytes + peak_bytes / 8;
+    return (has_grown && now_ms >= looks->affords_ms) || rss_bytes > peak_bytes + peak_bytes / 2 ||
+           now_ms >= looks->next_ms;
 }
 
 static enum err copy_moment(const struct look_moment *from, struct look_moment *out)
@@ -66,6 +68,7 @@ enum err rss_looks_add(struct rss_looks *looks,
                        uint64_t spent_ns)
 {
     const uint64_t pause_ms = spent_ns * LOOK_COST_DIVISOR / 1000000;
+    looks->affords_ms = moment->time_ms + pause_ms;
     looks->next_ms = moment->time_ms + (pause_ms > LOOK_INTERVAL_MS ? pause_ms : LOOK_INTERVAL_MS);
     if (looks->series.len >= LOOKS_SERIES_MAX) {
         thin_out(&looks->series);

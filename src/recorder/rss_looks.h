@@ -2,9 +2,9 @@
 // rss_looks: when to look at whole memory maps, and which looks to keep.
 //
 // A look costs more than a sample, so it is taken only now and then: when all processes together
-// are larger than ever, when a second has passed, when somebody asks, and when the program begins
-// to exit; and the first two only as long as looks stay below LOOK_COST_DIVISOR of a processor,
-// unless the processes have grown by an eighth since the highest look.
+// have grown by an eighth since the highest look, when a second has passed, when somebody asks, and
+// when the program begins to exit; and the first two only as long as looks stay below one part in
+// LOOK_COST_DIVISOR of a processor, unless the processes have grown by a half.
 //
 //   kept whole      the highest moment, the last one, the last LOOKS_ASKED_MAX that were asked for
 //   kept as sums    LOOKS_SERIES_MAX looks over time; when full, every second moment goes
@@ -39,6 +39,7 @@ struct rss_looks {
     struct look_moment asked[LOOKS_ASKED_MAX];
     uint32_t asked_count; // so many were asked for in all
     uint64_t next_ms;     // when the next regular one may be taken
+    uint64_t affords_ms;  // when the latest one is paid for
 };
 
 void look_moment_release(struct look_moment *moment);

@@ -120,13 +120,18 @@ static void looks_have_a_budget_that_growth_overrides(void **state)
     assert_true(rss_looks_are_due(&looks, 0, 1));
     struct look_moment moment = {.time_ms = 100, .rss_bytes = 800};
     assert_int_equal(rss_looks_add(&looks, &moment, false, 40000000), ERR_OK); // 40 ms
-    assert_false(rss_looks_are_due(&looks, 1900, 900));
-    assert_true(rss_looks_are_due(&looks, 1900, 901)); // an eighth more
+    assert_false(rss_looks_are_due(&looks, 2099, 1200));
+    assert_true(rss_looks_are_due(&looks, 101, 1201)); // half as much again
     assert_true(rss_looks_are_due(&looks, 2100, 1));   // 50 times as long
     moment = (struct look_moment){.time_ms = 2100, .rss_bytes = 1};
     assert_int_equal(rss_looks_add(&looks, &moment, false, 1000), ERR_OK);
     assert_false(rss_looks_are_due(&looks, 3099, 1));
     assert_true(rss_looks_are_due(&looks, 3100, 1)); // a cheap one: each second
+    moment = (struct look_moment){.time_ms = 4000, .rss_bytes = 1600};
+    assert_int_equal(rss_looks_add(&looks, &moment, false, 1000000), ERR_OK); // 1 ms
+    assert_false(rss_looks_are_due(&looks, 4049, 2400));
+    assert_false(rss_looks_are_due(&looks, 4050, 1800));
+    assert_true(rss_looks_are_due(&looks, 4050, 1801)); // an eighth more, and it is paid for
 }
 
 int main(void)
