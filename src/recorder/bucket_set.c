@@ -84,13 +84,6 @@ enum err bucket_set_add_other(
     return ERR_OK;
 }
 
-static int by_bucket(const void *a, const void *b)
-{
-    uint32_t left = ((const struct rec_bucket *)a)->bucket;
-    uint32_t right = ((const struct rec_bucket *)b)->bucket;
-    return (left > right) - (left < right);
-}
-
 enum err bucket_set_collect(const struct bucket_set *set,
                             uint32_t row,
                             uint64_t count,
@@ -107,16 +100,20 @@ enum err bucket_set_collect(const struct bucket_set *set,
                                                             .count = count,
                                                             .bytes = bytes});
     }
-    const size_t begin = out->len;
     const uint8_t *buckets = bucket_array_numbers(array);
-    for (uint32_t i = 0; i < array->used; i++) {
-        TRY(rec_bucket_vec_push(
-            out, (struct rec_bucket){.row = row,
-                                     .bucket = buckets[i],
-                                     .count = array->counts[i].tagged >> BUCKET_TAG_BITS,
-                                     .bytes = array->counts[i].bytes}));
+    TRY(rec_bucket_vec_reserve(out, array->used));
+    struct rec_bucket *sorted = out->items + out->len;
+    for (uint32_t i = 0; i < array->used; i++) { // they are few
+        uint32_t at = i;
+        for (; at > 0 && sorted[at - 1].bucket > buckets[i]; at--) {
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at].row = row;
+        sorted[at].bucket = buckets[i];
+        sorted[at].count = array->counts[i].tagged >> BUCKET_TAG_BITS;
+        sorted[at].bytes = array->counts[i].bytes;
     }
-    qsort(out->items + begin, out->len - begin, sizeof(*out->items), by_bucket);
+    out->len += array->used;
     return ERR_OK;
 }
 

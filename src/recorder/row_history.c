@@ -8,6 +8,7 @@
 
 enum {
     ROWS_TOGETHER = 32, // whose cells are fetched
+    ROWS_AHEAD = 8,     // whose buckets are
 };
 
 // What of each step's blocks of one row is still alive. A step is 1 << cohort_shift slices. Outside
@@ -187,8 +188,17 @@ static enum err make_cohorts(struct row_history *h)
     return ERR_OK;
 }
 
+// The row whose buckets are fetched while those of `row` are collected, or `row` again at the end.
+static const struct row_extra *extra_ahead(const struct row_history *h, uint32_t row)
+{
+    const struct row_extra_vec *extras = &h->book->rows.extras;
+    const size_t ahead = (size_t)row + ROWS_AHEAD;
+    return extras->items + (ahead < extras->len ? ahead : row);
+}
+
 static enum err collect_sizes(struct row_history *h, uint32_t row)
 {
+    bucket_set_fetch(&extra_ahead(h, row)->sizes);
     const struct rec_row *r = h->book->rows.rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
     return bucket_set_collect(&h->book->rows.extras.items[row].sizes, row, r->allocations,
@@ -197,6 +207,7 @@ static enum err collect_sizes(struct row_history *h, uint32_t row)
 
 static enum err collect_lifetimes(struct row_history *h, uint32_t row)
 {
+    bucket_set_fetch(&extra_ahead(h, row)->lifetimes);
     const struct rec_row *r = h->book->rows.rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
     return bucket_set_collect(&h->book->rows.extras.items[row].lifetimes, row, r->frees,
