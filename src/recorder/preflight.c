@@ -26,6 +26,7 @@ struct elf_facts {
     bool is_foreign; // another word size or machine than ours
     bool is_32bit;
     bool has_interpreter;
+    bool is_go; // has the note that Go's linker leaves in every program
     bool exports_malloc;
     const char *allocator; // name of the allocator whose own symbols it exports, or NULL
 };
@@ -210,12 +211,20 @@ static void read_elf(Elf *elf, struct elf_facts *facts)
     facts->is_32bit = header.e_ident[EI_CLASS] == ELFCLASS32;
     facts->is_foreign = facts->is_32bit || header.e_machine != our_machine;
     facts->has_interpreter = has_interpreter(elf);
+    size_t names = 0;
+    if (elf_getshdrstrndx(elf, &names) != 0) {
+        return; // it has no sections
+    }
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
         GElf_Shdr section_header;
-        if (gelf_getshdr(section, &section_header) != NULL &&
-            section_header.sh_type == SHT_DYNSYM) {
+        if (gelf_getshdr(section, &section_header) == NULL) {
+            continue;
+        }
+        if (section_header.sh_type == SHT_DYNSYM) {
             read_dynamic_symbols(elf, section, facts);
         }
+        const char *name = elf_strptr(elf, names, section_header.sh_name);
+        facts->is_go = facts->is_go || (name != NULL && strcmp(name, ".note.go.buildid") == 0);
     }
 }
 
@@ -273,6 +282,9 @@ static enum err check_executable(const struct preflight_options *options,
         reason = "is a 32-bit program; only 64-bit programs can be recorded";
     } else if (facts.is_foreign) {
         reason = "is built for another kind of processor";
+    } else if (facts.is_elf && !facts.has_interpreter && facts.is_go) {
+        reason = "is a program of Go, whose heap is its run-time's own and not malloc's; write a "
+                 "heap profile with runtime/pprof, which 'cairn report' opens";
     } else if (facts.is_elf && !facts.has_interpreter) {
         reason = "is a static executable: it loads no libraries, so nothing can be put between it "
                  "and its malloc; link it dynamically to record it";

@@ -71,6 +71,12 @@ def test_static_executable(scratch):
     refuse(scratch, [PROGRAMS / "static_program"], 126, "static_program", "static")
 
 
+def test_a_program_of_go_is_told_what_helps(scratch):
+    subprocess.run(["objcopy", "--add-section", ".note.go.buildid=/dev/null",
+                    PROGRAMS / "static_program", scratch / "gopher"], check=True, timeout=60)
+    refuse(scratch, ["./gopher"], 126, "gopher", "Go", "runtime/pprof")
+
+
 def test_an_executable_with_its_own_malloc(scratch):
     refuse(scratch, [PROGRAMS / "own_malloc"], 126, "own_malloc", "its own malloc")
 
