@@ -32,7 +32,9 @@ static size_t operator_at(const char *name, size_t at)
 {
     static const char word[] = "operator";
     size_t len = sizeof(word) - 1;
-    if (strncmp(name + at, word, len) != 0 || (at > 0 && is_identifier(name[at - 1]))) {
+    // The first letter by itself, since each of a name's letters is asked.
+    if (name[at] != word[0] || strncmp(name + at, word, len) != 0 ||
+        (at > 0 && is_identifier(name[at - 1]))) {
         return 0;
     }
     size_t symbol = operator_symbol(name + at + len);

@@ -96,13 +96,15 @@ bool is_plumbing(const char *function, const char *file)
         }
     }
     const char *qualified = function + name_split(function).qualified_at;
+    // First letters by themselves: few names share one, and there are thousands to ask about.
     for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
-        if (strncmp(qualified, prefixes[i], strlen(prefixes[i])) == 0) {
+        if (qualified[0] == prefixes[i][0] &&
+            strncmp(qualified, prefixes[i], strlen(prefixes[i])) == 0) {
             return true;
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(c_functions); i++) {
-        if (strcmp(qualified, c_functions[i]) == 0) {
+        if (qualified[0] == c_functions[i][0] && strcmp(qualified, c_functions[i]) == 0) {
             return true;
         }
     }
