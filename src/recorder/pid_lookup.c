@@ -95,7 +95,7 @@ static bool find_process(const struct sought *sought, char name[PID_TEXT_BYTES])
     for (const struct dirent *entry; !has_found && (entry = readdir(all)) != NULL;) {
         if (strtol(entry->d_name, NULL, 10) > 0 && strlen(entry->d_name) < PID_TEXT_BYTES &&
             is_it(entry->d_name, sought)) {
-            (void)snprintf(name, PID_TEXT_BYTES, "%s", entry->d_name); // fits
+            (void)snprintf(name, PID_TEXT_BYTES, "%.15s", entry->d_name); // all of it, see above
             has_found = true;
         }
     }
