@@ -113,6 +113,16 @@ static void one_lane_alone_is_exact(void **state)
     assert_int_equal(peak, 350);
 }
 
+// A recording that has had several lanes at a time.
+static struct peak_bound bound_of_several(uint64_t start_bytes)
+{
+    struct peak_bound bound;
+    peak_bound_init(&bound);
+    bound.is_shared = true;
+    bound.start_bytes = start_bytes;
+    return bound;
+}
+
 // What one thread did, and what the recorder knows of it. Bytes are above what the recorder took
 // for live when its tick began.
 struct thread_model {
@@ -221,12 +231,9 @@ static void what_is_held_back_is_bounded_and_no_further_than_need_be(void **stat
     (void)state;
     uint64_t random = 7;
     for (int round = 0; round < 2000; round++) {
-        struct peak_bound bound;
         struct thread_model threads[BOUND_LANES] = {{.true_bytes = 0}};
         int64_t live = 100000;
-        peak_bound_init(&bound);
-        bound.is_shared = true;
-        bound.start_bytes = (uint64_t)live;
+        struct peak_bound bound = bound_of_several((uint64_t)live);
         struct tick_truth all = {0};
         for (int tick = 0; tick < 6; tick++) {
             const struct tick_truth truth = run_tick(threads, &bound, &live, &random);
@@ -241,10 +248,8 @@ static void what_is_held_back_is_bounded_and_no_further_than_need_be(void **stat
 static void a_rise_counts_from_where_its_own_tick_began(void **state)
 {
     (void)state;
-    struct peak_bound bound;
     struct lane_swing swing = {0};
-    peak_bound_init(&bound);
-    bound.is_shared = true;
+    struct peak_bound bound = bound_of_several(0);
     peak_bound_change(&bound, &swing, 100);
     peak_bound_begin_own_tick(&swing);
     peak_bound_rise(&bound, &swing, 50, 50); // a pair of 50 bytes
@@ -260,10 +265,8 @@ static void a_rise_counts_from_where_its_own_tick_began(void **state)
 static void a_rise_counts_no_further_than_what_was_held(void **state)
 {
     (void)state;
-    struct peak_bound bound;
     struct lane_swing swing = {0};
-    peak_bound_init(&bound);
-    bound.is_shared = true;
+    struct peak_bound bound = bound_of_several(0);
     peak_bound_change(&bound, &swing, 100);
     peak_bound_change(&bound, &swing, -100);
     peak_bound_rise(&bound, &swing, 500, 30);
@@ -276,10 +279,8 @@ static void a_rise_counts_no_further_than_what_was_held(void **state)
 static void lanes_that_end_or_are_too_many_are_no_trouble(void **state)
 {
     (void)state;
-    struct peak_bound bound;
     static struct lane_swing swings[PEAK_OPENS_MAX + 2];
-    peak_bound_init(&bound);
-    bound.is_shared = true;
+    struct peak_bound bound = bound_of_several(0);
     for (unsigned i = 0; i < PEAK_OPENS_MAX + 2; i++) {
         peak_bound_add_open(&bound, &swings[i], 10, 100);
     }
