@@ -22,7 +22,7 @@ enum err dwarf_reader_open(struct dwarf_reader *reader, const struct elf_file *f
     CLEANUP(dwarf_reader_close)
     struct dwarf_reader fresh = {.file_bytes = file->size_bytes, .current = SIZE_MAX};
     fresh.dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
-    if (fresh.dwarf == NULL) {
+    if (fresh.dwarf == NULL || !elf_file_debug_strings_end(file)) {
         return ERR_CORRUPT;
     }
     TRY(dwarf_units_init(&fresh.units, fresh.dwarf, file->size_bytes));

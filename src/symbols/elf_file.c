@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/compiler.h"
 #include "host/file.h"
 
 // Real debugging information compresses two- to fivefold.
@@ -131,6 +132,36 @@ bool elf_file_has_dwarf(const struct elf_file *file)
         inflated += more;
     }
     return has_info;
+}
+
+static bool is_of_debug_strings(const char *name)
+{
+    static const char *const names[] = {".debug_str", ".debug_line_str", ".zdebug_str",
+                                        ".zdebug_line_str"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool elf_file_debug_strings_end(const struct elf_file *file)
+{
+    GElf_Shdr header;
+    const char *name = NULL;
+    for (Elf_Scn *section = next_section(file->elf, NULL, &header, &name); section != NULL;
+         section = next_section(file->elf, section, &header, &name)) {
+        if (header.sh_type == SHT_NOBITS || !is_of_debug_strings(name)) {
+            continue;
+        }
+        const Elf_Data *data = elf_getdata(section, NULL);
+        if (data != NULL && data->d_size > 0 && data->d_buf != NULL &&
+            ((const char *)data->d_buf)[data->d_size - 1] != '\0') {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool elf_file_has_symtab(const struct elf_file *file)

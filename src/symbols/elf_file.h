@@ -40,6 +40,11 @@ struct bytes elf_file_build_id(const struct elf_file *file);
 // Whether it has debugging information that we are willing to inflate.
 bool elf_file_has_dwarf(const struct elf_file *file);
 
+// Whether the last string of each section of debugging strings ends in it: libdw (0.188) reads a
+// string to its end without asking where its section ends. To be called once libdw has inflated
+// them (dwarf_begin_elf).
+bool elf_file_debug_strings_end(const struct elf_file *file);
+
 // Whether it has a full symbol table, which is what strip removes.
 bool elf_file_has_symtab(const struct elf_file *file);
 

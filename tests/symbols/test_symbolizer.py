@@ -324,6 +324,23 @@ def sections(program):
     return found + [(0, 64), (int(header[1], 16), 64 * 30)]
 
 
+@pytest.mark.parametrize("section", [".debug_line_str", ".debug_str"])
+def test_strings_without_an_end_are_not_read(build, tmp_path, section):
+    program = build("clang++", "-O2", "-g", "-gdwarf-5")
+    addresses = function_addresses(program, 100)
+    listing = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True, check=True)
+    place = re.search(rf"\] {re.escape(section)} +\S+ +\S+ +([0-9a-f]+) +([0-9a-f]+)", listing.stdout)
+    end = int(place[1], 16) + int(place[2], 16)
+    damaged = bytearray(pathlib.Path(program).read_bytes())
+    assert damaged[end - 1] == 0
+    damaged[end - 1] = ord("x")
+    file = tmp_path / "damaged"
+    file.write_bytes(damaged)
+    _, coverage = ask_ours(str(file), addresses)
+    assert (coverage.lines, coverage.gap) == (0, "damaged")
+    assert coverage.functions == len(addresses)  # which the symbol table has
+
+
 @pytest.mark.parametrize("variant", [("g++", "-O2", "-g", "-gdwarf-4"), ("clang++", "-O2", "-g"),
                                      ("gcc", "-O2", "-g", "-gz")], ids=" ".join)
 def test_damaged_files_are_survived(build, tmp_path, variant):
