@@ -28,7 +28,8 @@ def find_tool(name):
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory):
-    """build("gcc", "-O2", "-g") -> path of the program; the same words give the same file."""
+    """build("gcc", "-O2", "-g") -> path of the program; the same words give the same file. In a word,
+    {directory} is where it is built and {sources} where its source is."""
     done = {}
 
     def build_once(compiler, *flags):
@@ -36,6 +37,7 @@ def build(tmp_path_factory):
         if key not in done:
             directory = tmp_path_factory.mktemp("build")
             tool, *words = COMPILERS[compiler]
+            flags = [flag.format(directory=directory, sources=SOURCES) for flag in flags]
             command = [find_tool(tool), *words[:-1], *flags, "-o", str(directory / "program")]
             command.append(str(SOURCES / words[-1]))
             subprocess.run(command, check=True, cwd=directory)
