@@ -60,11 +60,6 @@ void nursery_reader_unlock(struct lane_header *lane)
     atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
 }
 
-static uint32_t slot_of(uint64_t kind)
-{
-    return (uint32_t)(kind >> NURSERY_KIND_SLOT_SHIFT) & NURSERY_SLOT_MASK;
-}
-
 static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
 {
     return (fold->key & NURSERY_FOLD_SENDING) != 0 && c->write_pos >= c->head.mark;
@@ -74,7 +69,7 @@ static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
 static bool was_folded(const struct copy *c, const struct nursery_block *block)
 {
     for (uint32_t i = 0; i < c->fold_count; i++) {
-        if (c->tables->folds[i].key == block->kind >> NURSERY_KIND_SLOT_SHIFT) {
+        if (c->tables->folds[i].key == nursery_fold_key(block->kind)) {
             return c->tables->folds[i].sums != c->head.mark;
         }
     }
@@ -100,10 +95,10 @@ static enum err put_folds(const struct copy *c, struct u64_vec *out)
     for (uint32_t i = 0; i < c->fold_count; i++) {
         const struct nursery_fold *fold = c->tables->folds + i;
         if (fold->key != 0 && wire_pairs_count(fold->sums) != 0 && !fold_was_sent(c, fold)) {
-            const uint64_t kind = fold->key << NURSERY_KIND_SLOT_SHIFT;
-            const bool is_temporary = kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0;
-            TRY(u64_vec_push(out, wire_pair(is_temporary ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS,
-                                            slot_of(kind), 0)));
+            const uint64_t kind = nursery_fold_kind(fold);
+            const enum wire_tag tag =
+                nursery_is_temporary(kind) ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS;
+            TRY(u64_vec_push(out, wire_pair(tag, nursery_slot(kind), 0)));
             TRY(u64_vec_push(out, fold->sums));
         }
     }
@@ -118,7 +113,8 @@ static enum err put_blocks(const struct copy *c, bool latest, struct u64_vec *ou
         const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
         if ((address == c->head.last_allocated) == latest && is_held(c, block)) {
             TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, address)));
-            TRY(u64_vec_push(out, wire_slot_size(slot_of(block->kind), (uint32_t)block->kind)));
+            TRY(u64_vec_push(out,
+                             wire_slot_size(nursery_slot(block->kind), (uint32_t)block->kind)));
         }
     }
     return ERR_OK;

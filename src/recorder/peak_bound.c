@@ -12,7 +12,13 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-// How much higher than what is counted of it a lane may have been.
+// As high as it is counted: what was seen of it, or a limit that was higher.
+static int64_t counted_bytes(const struct lane_swing *swing)
+{
+    return swing->limit_bytes > swing->highest_bytes ? swing->limit_bytes : swing->highest_bytes;
+}
+
+// How much higher than that a lane may have been.
 static uint64_t
 above_swing(const struct lane_swing *swing, uint64_t rise_bytes, uint64_t held_bytes)
 {
@@ -23,8 +29,7 @@ above_swing(const struct lane_swing *swing, uint64_t rise_bytes, uint64_t held_b
     const int64_t risen = (int64_t)((uint64_t)swing->base_bytes + rise_bytes);
     const int64_t held = (int64_t)((uint64_t)swing->highest_bytes + held_bytes);
     const int64_t limit = risen < held ? risen : held;
-    const int64_t counted =
-        swing->limit_bytes > swing->highest_bytes ? swing->limit_bytes : swing->highest_bytes;
+    const int64_t counted = counted_bytes(swing);
     return limit > counted ? (uint64_t)limit - (uint64_t)counted : 0;
 }
 
@@ -40,8 +45,7 @@ void peak_bound_rise(struct peak_bound *bound,
     const uint64_t above = above_swing(swing, rise_bytes, held_bytes);
     if (above > 0) {
         bound->unseen_bytes += above;
-        swing->limit_bytes = (int64_t)(above + max_u64((uint64_t)swing->limit_bytes,
-                                                       (uint64_t)swing->highest_bytes));
+        swing->limit_bytes = (int64_t)((uint64_t)counted_bytes(swing) + above);
     }
 }
 

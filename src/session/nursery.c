@@ -77,8 +77,8 @@ static bool send_block(struct lane_producer *p, struct nursery_block *block)
 static bool send_fold(struct lane_producer *p, struct nursery_fold *fold)
 {
     struct nursery *n = &p->lane->nursery;
-    const uint64_t kind = fold->key << NURSERY_KIND_SLOT_SHIFT;
-    const bool is_temporary = kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0;
+    const uint64_t kind = nursery_fold_kind(fold);
+    const bool is_temporary = nursery_is_temporary(kind);
     const uint64_t bytes = wire_pairs_bytes(fold->sums);
     const bool is_one = wire_pairs_count(fold->sums) == 1;
     const size_t words = is_one ? 1 : 2;
@@ -156,7 +156,7 @@ bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block
     const bool is_taken = fold->key != 0 && fold->key != key;
     n->passed_count += is_taken;
     if (is_taken && ++tables->passed_by[fold - tables->folds] % PASSED_BY_MAX != 0) {
-        return send_pair(p, block, kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0);
+        return send_pair(p, block, nursery_is_temporary(kind));
     }
     const bool is_full = wire_pairs_count(fold->sums) >= NURSERY_COUNT_MAX;
     if ((fold->key != key || is_full) && !use_fold(p, fold, key)) {

@@ -115,17 +115,6 @@ ALWAYS_INLINE uint64_t nursery_kind(uint32_t slot, uint32_t size)
            (uint64_t)slot << NURSERY_KIND_SLOT_SHIFT | size;
 }
 
-ALWAYS_INLINE uint32_t nursery_slot(uint64_t kind)
-{
-    return (uint32_t)(kind >> NURSERY_KIND_SLOT_SHIFT) & NURSERY_SLOT_MASK;
-}
-
-// What the fold of a block of that kind is found by. Not 0, for no block is empty.
-ALWAYS_INLINE uint64_t nursery_fold_key(uint64_t kind)
-{
-    return kind >> NURSERY_KIND_SLOT_SHIFT;
-}
-
 // The place of a key among the folds; or it is elsewhere in the same cache line.
 ALWAYS_INLINE uint32_t nursery_fold_index(const struct nursery *n, uint64_t key)
 {

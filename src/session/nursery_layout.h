@@ -17,6 +17,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NURSERY_BLOCKS_MIN 256u
@@ -62,6 +63,28 @@ struct nursery_fold {
     uint64_t key;  // 0: unused; or kind >> NURSERY_KIND_SLOT_SHIFT, and NURSERY_FOLD_SENDING
     uint64_t sums; // bytes 40 | pairs WIRE_PAIRS_BITS
 };
+
+static inline uint32_t nursery_slot(uint64_t kind)
+{
+    return (uint32_t)(kind >> NURSERY_KIND_SLOT_SHIFT) & NURSERY_SLOT_MASK;
+}
+
+static inline bool nursery_is_temporary(uint64_t kind)
+{
+    return kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0;
+}
+
+// What the fold of a block of that kind is found by. Not 0, for no block is empty.
+static inline uint64_t nursery_fold_key(uint64_t kind)
+{
+    return kind >> NURSERY_KIND_SLOT_SHIFT;
+}
+
+// The kind of all that a fold counts, but for the size. NURSERY_FOLD_SENDING is shifted out.
+static inline uint64_t nursery_fold_kind(const struct nursery_fold *fold)
+{
+    return fold->key << NURSERY_KIND_SLOT_SHIFT;
+}
 
 struct nursery_tables {
     struct nursery_fold folds[NURSERY_FOLDS_MAX]; // fold_mask + 1 of them in use
