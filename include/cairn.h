@@ -222,7 +222,7 @@ CAIRN_INLINE void cairn_phase(const char *name)
 /* What was recorded so far, of the process or the calling thread. Exact: everything that happened
  * before the call is in it, whichever thread did it; of other threads' events that happen while it
  * waits, some may be. 1: `*stats` is filled. 0: nothing records (or the recorder is dead, or a
- * signal handler interrupted an allocation), `*stats` is all zero.
+ * signal handler asks that interrupted an allocation or a call of these), `*stats` is all zero.
  *
  * Waits for the recorder, some milliseconds as a rule, for it must have read what all threads did;
  * not for a dead one. For tests and now and then, not for loops. Threads beyond the 1024th may
