@@ -197,6 +197,9 @@ static void read_all(struct fixture *f)
         case WIRE_RISE:
             words = 2;
             break;
+        case WIRE_SUMMIT:
+            words = 1 + (uint32_t)(word[0] >> 8);
+            break;
         case WIRE_TICK:
         case WIRE_FREE:
         case WIRE_FREE_TEMPORARY:

@@ -71,6 +71,30 @@ void book_end_scope(struct book *book, const struct book_thread *thread, uint32_
     book_watch_changed(&book->watch);
 }
 
+// That there are `count` blocks of `bytes` in all beside those in the sums, and the peaks that this
+// may set. Whether it is a new one of the recording.
+static inline bool
+note_height(struct book *book, struct book_process *process, uint64_t count, uint64_t bytes)
+{
+    const uint64_t all_bytes = book->sums.live_bytes + bytes;
+    const uint64_t own_bytes = process->live_bytes + bytes;
+    if (all_bytes > book->sums.slice_max_bytes) {
+        book->sums.slice_max_bytes = all_bytes;
+    }
+    if (own_bytes > process->record.peak_bytes) {
+        process->record.peak_bytes = own_bytes;
+    }
+    if (all_bytes <= book->peak_bytes) {
+        return false;
+    }
+    book->peak_bytes = all_bytes;
+    book->peak_blocks = book->live_blocks + count;
+    book->peak_time_ms = book->now_ms;
+    book->spread.at_peak = book->spread.variance;
+    book->rows.peak_number++;
+    return true;
+}
+
 // The sums of `count` new blocks of `bytes` in all, and the peaks that they may set.
 static inline void
 raise_sums(struct book *book, struct book_process *process, uint64_t count, uint64_t bytes)
@@ -80,19 +104,19 @@ raise_sums(struct book *book, struct book_process *process, uint64_t count, uint
     book->sums.live_bytes += bytes;
     book->live_blocks += count;
     process->live_bytes += bytes;
-    if (book->sums.live_bytes > book->sums.slice_max_bytes) {
-        book->sums.slice_max_bytes = book->sums.live_bytes;
-    }
-    if (process->live_bytes > process->record.peak_bytes) {
-        process->record.peak_bytes = process->live_bytes;
-    }
-    if (book->sums.live_bytes > book->peak_bytes) {
-        book->peak_bytes = book->sums.live_bytes;
-        book->peak_blocks = book->live_blocks;
-        book->peak_time_ms = book->now_ms;
-        book->spread.at_peak = book->spread.variance;
-        book->rows.peak_number++;
-    }
+    (void)note_height(book, process, 0, 0);
+}
+
+bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, uint64_t bytes)
+{
+    peak_bound_change(&book->bound, &thread->swing, (int64_t)bytes);
+    peak_bound_change(&book->bound, &thread->swing, -(int64_t)bytes);
+    return note_height(book, thread->process, count, bytes);
+}
+
+enum err book_was_at_peak(struct book *book, uint32_t row, uint64_t size_bytes)
+{
+    return row_table_was_at_peak(&book->rows, row, size_bytes);
 }
 
 static uint64_t weighted_bytes(const struct live_block *block)

@@ -235,6 +235,11 @@ enum err
 book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
     MUST_USE;
 
+// `count` blocks of `bytes` in all were alive in this tick, together with those that are. Whether
+// that was a new peak: then they were the rows' (book_was_at_peak).
+bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, uint64_t bytes);
+enum err book_was_at_peak(struct book *book, uint32_t row, uint64_t size_bytes) MUST_USE;
+
 // A tick of the thread itself begins: it holds nothing.
 void book_thread_tick(struct book_thread *thread, uint64_t tick_ms);
 

@@ -322,6 +322,24 @@ book_pair(struct lane_reader *reader, struct book *book, const struct wire_recor
     return book_pairs(book, row, record->count, record->size_bytes, is_temporary);
 }
 
+static enum err
+book_gone(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < record->count; i++) {
+        bytes += record->payload[i] & WIRE_SIZE_MAX;
+    }
+    if (!book_summit(book, &reader->thread, record->count, bytes)) {
+        return ERR_OK;
+    }
+    for (uint32_t i = 0; i < record->count; i++) {
+        uint32_t row;
+        TRY(row_of_slot(reader, book, (uint32_t)(record->payload[i] >> WIRE_SIZE_BITS), &row));
+        TRY(book_was_at_peak(book, row, record->payload[i] & WIRE_SIZE_MAX));
+    }
+    return ERR_OK;
+}
+
 // Books any record but TICK.
 static inline enum err
 book_record(struct lane_reader *reader, struct book *book, const struct wire_record *record)
@@ -358,6 +376,8 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
     case WIRE_RISE:
         book_rise(book, thread, record->address, record->size_bytes);
         return ERR_OK;
+    case WIRE_SUMMIT:
+        return book_gone(reader, book, record);
     case WIRE_STACK:
         return book_stack(reader, book, record);
     case WIRE_MODULE:

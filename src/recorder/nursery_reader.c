@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "session/nursery.h"
 #include "session/wire.h"
 
 // A private copy, and what became of it.
@@ -13,6 +14,7 @@ struct copy {
     uint32_t block_count;
     uint32_t fold_count;
     uint64_t write_pos;
+    uint32_t gone_count;
 };
 
 // How high the sum was in the present tick, above where it began. Volatile: the thread may go on.
@@ -26,8 +28,9 @@ static uint64_t rise_of(const volatile struct nursery *n)
 }
 
 // A thread that is under way may leave these words apart from each other for some instructions:
-// while it raises its ceiling, when it holds nothing any more; and while it begins a tick, when all
-// of the last one, RISE included, is in the ring. Then they do not matter.
+// while it raises its ceiling, which it does in such an order that the sum seems higher than it is;
+// and while it begins a tick, when all of the last one, RISE included, is in the ring. Then they do
+// not matter.
 struct nursery_hold nursery_reader_hold(struct lane_header *lane)
 {
     struct nursery *n = &lane->nursery;
@@ -105,19 +108,63 @@ static enum err put_folds(const struct copy *c, struct u64_vec *out)
     return ERR_OK;
 }
 
-// The blocks that are the thread's latest, or all the others.
-static enum err put_blocks(const struct copy *c, bool latest, struct u64_vec *out)
+static bool is_held_at(const struct copy *c, uint64_t address)
+{
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        const struct nursery_block *block = c->tables->blocks + i;
+        if ((block->place & NURSERY_ADDRESS_MASK) == address && is_held(c, block)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// How many blocks are gone from the summit: not one that was about to go.
+static uint32_t count_gone(const struct copy *c)
+{
+    const uint64_t leaving = c->head.leaving & NURSERY_ADDRESS_MASK;
+    const uint64_t count = leaving != 0 && is_held_at(c, leaving)
+                               ? c->head.leaving >> NURSERY_LEAVING_SHIFT
+                               : c->head.gone_count;
+    return count <= NURSERY_GONE_MAX ? (uint32_t)count : 0; // it lies
+}
+
+// Which of the held blocks.
+enum part {
+    AT_SUMMIT = 1 << 0, // or the others
+    LATEST = 1 << 1,    // the thread's latest, or the others
+};
+
+static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *out)
 {
     for (uint32_t i = 0; i < c->block_count; i++) {
         const struct nursery_block *block = c->tables->blocks + i;
         const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
-        if ((address == c->head.last_allocated) == latest && is_held(c, block)) {
+        const unsigned its =
+            (nursery_is_within(block->kind, c->head.summit_limit) ? AT_SUMMIT : 0) |
+            (address == c->head.last_allocated ? LATEST : 0);
+        if (its == part && is_held(c, block)) {
             TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, address)));
             TRY(u64_vec_push(out,
-                             wire_slot_size(nursery_slot(block->kind), (uint32_t)block->kind)));
+                             wire_slot_size(nursery_slot(block->kind), nursery_size(block->kind))));
         }
     }
     return ERR_OK;
+}
+
+// What was there at the summit, then what was not.
+static enum err put_all_blocks(const struct copy *c, struct u64_vec *out)
+{
+    TRY(put_blocks(c, AT_SUMMIT, out));
+    TRY(put_blocks(c, AT_SUMMIT | LATEST, out));
+    if (c->gone_count > 0) {
+        TRY(u64_vec_push(out, wire_word(WIRE_SUMMIT, c->gone_count)));
+    }
+    for (uint32_t i = 0; i < c->gone_count; i++) {
+        TRY(u64_vec_push(out, c->tables->gone[i]));
+    }
+    TRY(put_blocks(c, 0, out));
+    return put_blocks(c, LATEST, out);
 }
 
 static enum err put_rise(const struct copy *c, struct u64_vec *out)
@@ -132,14 +179,18 @@ static void empty(struct lane_header *lane, const struct copy *c)
     struct nursery *n = &lane->nursery;
     struct nursery_tables *tables = lane_nursery_tables(lane);
     for (uint32_t i = 0; i < c->block_count; i++) {
-        uint64_t *place = &tables->blocks[i].place;
-        if (*place != 0 && *place >> NURSERY_STATE_SHIFT == NURSERY_HELD) {
-            *place |= (uint64_t)NURSERY_SENT << NURSERY_STATE_SHIFT;
+        struct nursery_block *block = tables->blocks + i;
+        if (nursery_is_held(block)) {
+            block->place = nursery_place(block->place, NURSERY_SENT);
+            block->kind = nursery_size(block->kind);
         }
     }
     memset(tables->folds, 0, c->fold_count * sizeof(tables->folds[0]));
     memset(n->touched, 0, sizeof(n->touched));
     n->hold_count = 0;
+    n->gone_count = 0;
+    n->summit_limit = NURSERY_NO_SUMMIT;
+    n->stamp = NURSERY_STAMP;
     n->record_count = n->direct_count; // for the others are not counted any more
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
 }
@@ -166,9 +217,10 @@ enum err nursery_reader_take(struct lane_header *lane,
     const struct nursery_tables *shared = lane_nursery_tables(lane);
     memcpy(scratch->folds, shared->folds, c.fold_count * sizeof(scratch->folds[0]));
     memcpy(scratch->blocks, shared->blocks, c.block_count * sizeof(scratch->blocks[0]));
+    memcpy(scratch->gone, shared->gone, sizeof(scratch->gone));
+    c.gone_count = count_gone(&c);
+    TRY(put_all_blocks(&c, out));
     TRY(put_folds(&c, out));
-    TRY(put_blocks(&c, false, out));
-    TRY(put_blocks(&c, true, out));
     TRY(put_rise(&c, out));
     if (is_alive) {
         empty(lane, &c);

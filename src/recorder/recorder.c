@@ -36,7 +36,9 @@ static uint32_t session_flags_of(const struct recorder_options *options)
     return (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
-           (options->no_nursery || options->logs_events ? SESSION_NO_NURSERY : 0);
+           (options->no_nursery || options->logs_events || options->lists_blocks
+                ? SESSION_NO_NURSERY // what is counted in pairs has no address
+                : 0);
 }
 
 static uint64_t unix_now_ns(void)

@@ -147,6 +147,16 @@ static enum err count_temporary(struct row_table *table, const struct row_note *
     return ERR_OK;
 }
 
+static void count_at_peak(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *row = table->rows.items + note->row;
+    fold(row, table->extras.items + note->row, note->peak_number);
+    row->peak_bytes += note->size_bytes;
+    row->peak_blocks++;
+    row->own_peak_bytes =
+        row->peak_bytes > row->own_peak_bytes ? row->peak_bytes : row->own_peak_bytes;
+}
+
 // Its bucket is that of the note before it.
 static NOINLINE enum err count_more(struct row_table *table, const struct row_note *note)
 {
@@ -174,6 +184,9 @@ static inline enum err count_note(struct row_table *table, const struct row_note
         return count_pairs(table, note);
     case ROW_WAS_TEMPORARY:
         return count_temporary(table, note);
+    case ROW_WAS_AT_PEAK:
+        count_at_peak(table, note);
+        return ERR_OK;
     case ROW_ALLOCATED_MORE:
     case ROW_FREED_MORE:
         return count_more(table, note);

@@ -44,6 +44,7 @@ enum row_change {
     ROW_PAIRED,
     ROW_PAIRED_TEMPORARY,
     ROW_WAS_TEMPORARY,
+    ROW_WAS_AT_PEAK,
     ROW_ALLOCATED_MORE, // what the note before it stands for, beside itself
     ROW_FREED_MORE,
 };
@@ -183,6 +184,17 @@ row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_byt
     note->size_bytes = size_bytes;
     note->count = count;
     note->change = ROW_WAS_TEMPORARY;
+    return row_table_noted(table);
+}
+
+// At the latest peak, which was set just now, the row held a block more than it holds.
+static inline MUST_USE enum err
+row_table_was_at_peak(struct row_table *table, uint32_t row, uint64_t size_bytes)
+{
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->change = ROW_WAS_AT_PEAK;
+    note->bucket = 0;
     return row_table_noted(table);
 }
 

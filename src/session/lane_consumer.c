@@ -108,6 +108,8 @@ static uint64_t record_words(uint64_t head)
     case WIRE_PAIRS_TEMPORARY:
     case WIRE_RISE:
         return 2;
+    case WIRE_SUMMIT:
+        return 1 + (head >> 8);
     case WIRE_STACK:
         return 2 + wire_stack_count(&head);
     case WIRE_MODULE:
@@ -138,6 +140,8 @@ static bool is_sound(uint64_t head, uint64_t words)
     switch ((enum wire_tag)(head & 0xff)) {
     case WIRE_PAD:
         return words != 0 && words <= LANE_RING_BYTES_MAX / sizeof(uint64_t);
+    case WIRE_SUMMIT:
+        return words <= 1 + WIRE_SUMMIT_MAX;
     case WIRE_STACK:
         return wire_stack_count(&head) <= WIRE_STACK_FRAMES_MAX;
     case WIRE_TEXT:
@@ -199,6 +203,8 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->count = wire_pairs_count(words[1]);
     } else if (out->tag == WIRE_RISE) {
         out->size_bytes = words[1];
+    } else if (out->tag == WIRE_SUMMIT) {
+        out->count = (uint32_t)(head >> 8);
     } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->old_address = words[2];

@@ -60,8 +60,8 @@ struct wire_record {
     uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; RISE: held at most; EVENT: weight
     uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
     uint32_t shift;          // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
-    uint32_t count;          // PAIR*: how many; QUESTION: its number
-    const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING: the words after the first
+    uint32_t count;          // PAIR*, SUMMIT: how many; QUESTION: its number
+    const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, SUMMIT: the words after the first
 };
 
 enum wire_result {

@@ -105,6 +105,23 @@ static void discarding_lets_the_producer_go_on(void **state)
 
 #define SLOT 0x123456u
 
+static void check_decoded(const uint64_t words[static 8], const struct wire_record *want)
+{
+    struct wire_record got = {0};
+    assert_int_equal(wire_decode(words, 8, &got), WIRE_DECODED);
+    assert_int_equal(got.tag, want->tag);
+    assert_int_equal(got.words, want->words);
+    assert_int_equal(got.address, want->address);
+    assert_int_equal(got.slot, want->slot);
+    assert_int_equal(got.size_bytes, want->size_bytes);
+    assert_int_equal(got.old_address, want->old_address);
+    assert_int_equal(got.count, want->count);
+    assert_int_equal(got.shift, want->shift);
+    for (size_t given = 1; given < got.words; given++) {
+        assert_int_equal(wire_decode(words, given, &got), WIRE_INCOMPLETE);
+    }
+}
+
 static void records_are_decoded_as_wire_h_says(void **state)
 {
     (void)state;
@@ -151,6 +168,7 @@ static void records_are_decoded_as_wire_h_says(void **state)
           .slot = SLOT,
           .size_bytes = ((uint64_t)1 << 40) - 1,
           .count = (1u << 24) - 2}},
+        {{WIRE_SUMMIT | 1 << 8, 8}, {.tag = WIRE_SUMMIT, .words = 2, .address = 1, .count = 1}},
         {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
          {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
         {{WIRE_QUESTION | (uint64_t)77 << 8 | (uint64_t)1 << 40 | (uint64_t)6 << 48},
@@ -162,19 +180,7 @@ static void records_are_decoded_as_wire_h_says(void **state)
           .count = 77}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct wire_record got = {0};
-        assert_int_equal(wire_decode(cases[i].words, 8, &got), WIRE_DECODED);
-        assert_int_equal(got.tag, cases[i].want.tag);
-        assert_int_equal(got.words, cases[i].want.words);
-        assert_int_equal(got.address, cases[i].want.address);
-        assert_int_equal(got.slot, cases[i].want.slot);
-        assert_int_equal(got.size_bytes, cases[i].want.size_bytes);
-        assert_int_equal(got.old_address, cases[i].want.old_address);
-        assert_int_equal(got.count, cases[i].want.count);
-        assert_int_equal(got.shift, cases[i].want.shift);
-        for (size_t given = 1; given < got.words; given++) {
-            assert_int_equal(wire_decode(cases[i].words, given, &got), WIRE_INCOMPLETE);
-        }
+        check_decoded(cases[i].words, &cases[i].want);
     }
 }
 
@@ -224,6 +230,8 @@ static void what_is_no_record_is_malformed(void **state)
         WIRE_MODULE | (uint64_t)4095 << 8,             // a slot that marks the cut
         WIRE_MODULE | 1 << 8 | (uint64_t)0xffff << 32, // longer than any record
         WIRE_TEXT | (uint64_t)4097 << 24,              // too long
+        WIRE_SUMMIT | (WIRE_SUMMIT_MAX + 1) << 8,      // too many blocks
+        WIRE_SUMMIT | ~(uint64_t)0xff,                 // far too many
     };
     const uint64_t zeros[64] = {0};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -249,7 +257,7 @@ static void no_record_reaches_beyond_what_was_given(void **state)
         for (size_t k = 0; k < count; k++) {
             words[k] = random * (k + 1) * 0x9e3779b97f4a7c15ULL;
         }
-        words[0] = (words[0] & ~(uint64_t)0xff) | random % 12;
+        words[0] = (words[0] & ~(uint64_t)0xff) | random % (WIRE_QUESTION + 1);
         words[0] &= i % 2 == 0 ? UINT64_MAX : 0x0000001f001f0fffULL;
         struct wire_record record;
         if (wire_decode(words, count, &record) == WIRE_DECODED) {

@@ -3,20 +3,25 @@
 // here and never sent one by one.
 //
 //   allocation --held--> place (by address) --freed in the same tick--> fold (stack, about size)
-//        |                 | tick over, place taken, or new maximum          | tick over, or place
-//        taken
-//        |--not held-----> v                                              v
-//        `------------> ALLOC in the ring                           PAIR(S) in the ring
+//        |                  | tick over, or place taken                      | tick over, or place
+//        | not held         |                                                | taken
+//        v                  v                                                v
+//   ALLOC in the ring  ALLOC in the ring                               PAIR(S) in the ring
 //
-// A block is held only while the thread's sum (allocated less freed) is at most the ceiling, so
-// that no moment at which anything is held can be a new maximum of the live bytes: the recorder
-// then sees each maximum, and who owned it, as if every event had been sent. An allocation that
-// would pass the ceiling first sends what is held, is sent itself, and raises the ceiling: what has
-// been sent up to then has been a maximum as far as this thread knows. Frees of blocks whose size
-// is not known any more count nothing, so the sum errs on the side of sending. To make up for that,
-// the recorder tells now and then how far below the maximum it was at a certain TICK. All this is
-// exact while the session has one thread; with several, RISE gives the bound
-// (docs/design/nursery.md).
+// The recorder shall see each maximum of the live bytes, and who owned it, as if every event had
+// been sent. While the thread's sum (allocated less freed) is at most the ceiling, how high it was
+// when the recorder last saw all, no moment can be a new maximum, whatever is held. An allocation
+// that passes the ceiling raises it: its moment is the summit, until a later one passes it. What
+// the recorder needs to know of a summit is which of the blocks that were held there are no more:
+// they are gone, counted as pairs and listed. So before a record that lets the live bytes sink, or
+// that is sent out of turn, and at the tick's end, the summit is shown: the held blocks that were
+// there are sent, and then those that are gone (SUMMIT), which are live for just that moment.
+// Stamps tell the blocks that were there from later ones.
+//
+// Frees of blocks whose size is not known any more count nothing, so the sum errs on the side of
+// summits. To make up for that, the recorder tells now and then how far below the maximum it was at
+// a certain TICK. All this is exact while the session has one thread; with several, RISE gives the
+// bound (docs/design/nursery.md).
 //
 // Nothing is held beyond its tick: the first event of a new one sends what is left, then the TICK.
 // A thread that stands still is relieved by the recorder, and so is one that was killed
@@ -166,7 +171,7 @@ ALWAYS_INLINE void nursery_note_room(struct nursery *n)
     }
 }
 
-// A block of so many bytes that was held is gone.
+// A block of so many bytes is held no more.
 ALWAYS_INLINE void nursery_leave(struct nursery *n, uint32_t size)
 {
     atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - size,
@@ -177,7 +182,19 @@ ALWAYS_INLINE void nursery_leave(struct nursery *n, uint32_t size)
 // While blocks are held at all: whether one of this size may be.
 ALWAYS_INLINE bool nursery_may_hold(const struct nursery *n, uint64_t size_bytes)
 {
-    return size_bytes - 1 < n->size_max && (int64_t)size_bytes <= n->room_bytes;
+    return size_bytes - 1 < n->size_max;
+}
+
+// Whether a new block of this size is a summit.
+ALWAYS_INLINE bool nursery_is_summit(const struct nursery *n, uint64_t size_bytes)
+{
+    return (int64_t)size_bytes > n->room_bytes;
+}
+
+// Whether a block of that kind was there at a summit that was not shown.
+ALWAYS_INLINE bool nursery_was_at_summit(const struct nursery *n, uint64_t kind)
+{
+    return nursery_is_within(kind, n->summit_limit);
 }
 
 // `block`, where nothing is that was not sent, becomes HELD.
@@ -191,7 +208,7 @@ ALWAYS_INLINE void nursery_put(struct lane_header *lane,
     const size_t line = (size_t)(block - lane_nursery_tables(lane)->blocks) / NURSERY_LINE;
     n->touched[line / 64] |= (uint64_t)1 << line % 64;
     n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
-    block->kind = nursery_kind(slot, size);
+    block->kind = nursery_kind(slot, size) | n->stamp;
     nursery_fence();
     block->place = address;
     nursery_fence();
@@ -231,7 +248,8 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
         return nursery_pass_block(p, address, size_bytes, slot);
     }
     struct nursery_block *block = nursery_block_of(p->lane, address);
-    if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes))) {
+    if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes) ||
+                 nursery_is_summit(n, size_bytes))) {
         return nursery_allocate_slowly(p, address, size_bytes, slot);
     }
     nursery_put(p->lane, block, address, (uint32_t)size_bytes, slot);
@@ -246,7 +264,7 @@ ALWAYS_INLINE void nursery_count(struct nursery *n,
 {
     const uint64_t sums = fold->sums; // read once: the fences would have all of it read again
     const uint64_t address = block->place;
-    const uint32_t size = (uint32_t)kind;
+    const uint32_t size = nursery_size(kind);
     block->kind = kind; // for whoever reads after a kill, and has to find the fold
     n->mark = sums;
     nursery_fence();
@@ -281,7 +299,7 @@ nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_tempo
 {
     const uint64_t kind = nursery_freed_kind(block, is_temporary);
     struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
-    if (UNLIKELY(fold == NULL)) {
+    if (UNLIKELY(fold == NULL || nursery_was_at_summit(&p->lane->nursery, kind))) {
         return nursery_fold_elsewhere(p, block, kind);
     }
     nursery_count(&p->lane->nursery, fold, block, kind);

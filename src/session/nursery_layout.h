@@ -12,6 +12,9 @@
 //   a fold      mark = sums before; block FOLDING;           sums = new;         block VACANT
 //   a sending   mark = ring position behind the record;
 //               block SENDING or NURSERY_FOLD_SENDING set;   record published;   block SENT, key 0
+//   a leaving   leaving = address and gone_count; gone_count + 1;            a fold, or a sending
+//
+// A climb needs none: a summit told twice, or one told that was just passed, is no new maximum.
 //
 // Trust: R believes nothing that it reads here.
 #pragma once
@@ -27,6 +30,7 @@
 #define NURSERY_FOLDS_MAX  4096u
 #define NURSERY_HISTORY    32u   // ticks
 #define NURSERY_USES       2048u // stacks' slots are told apart modulo this
+#define NURSERY_GONE_MAX   64u   // pairs of a summit
 
 enum nursery_owner {
     NURSERY_FREE = 0,
@@ -46,7 +50,8 @@ enum nursery_block_state {
 #define NURSERY_SLOT_MASK    ((1u << 24) - 1)
 
 // What a place says of its block: temporary 1 (set when it is freed) | bucket of its size 7 (at
-// most 1 MiB, so it is below 128) | slot 24 | size 32; of one that was SENT, nothing but the size.
+// most 1 MiB, so it is below 128) | slot 24 | stamp 11 | size 21; of one that was SENT, nothing but
+// the size, in 32 bits. Stamps say on which side of a summit a block was allocated (nursery.h).
 struct nursery_block {
     uint64_t place; // 0: vacant; or its address | enum nursery_block_state << NURSERY_STATE_SHIFT
     uint64_t kind;
@@ -56,6 +61,11 @@ struct nursery_block {
 #define NURSERY_KIND_BUCKET_SHIFT    56u
 #define NURSERY_KIND_SLOT_SHIFT      32u
 #define NURSERY_FOLD_SENDING         ((uint64_t)1 << 62)
+#define NURSERY_STAMP                (1u << 21) // one, as a kind has it
+#define NURSERY_STAMP_MAX            (0u - NURSERY_STAMP)
+#define NURSERY_NO_SUMMIT            (NURSERY_STAMP - 1) // below any stamp
+
+#define NURSERY_LEAVING_SHIFT 56u // of gone_count
 
 // Pairs whose kinds are the same but for the size. So both sums are one word, which one store
 // changes.
@@ -67,6 +77,24 @@ struct nursery_fold {
 static inline uint32_t nursery_slot(uint64_t kind)
 {
     return (uint32_t)(kind >> NURSERY_KIND_SLOT_SHIFT) & NURSERY_SLOT_MASK;
+}
+
+// Of a block that is not SENT.
+static inline uint32_t nursery_size(uint64_t kind)
+{
+    return (uint32_t)kind & (NURSERY_STAMP - 1);
+}
+
+// A limit up to which all blocks of that stamp are.
+static inline uint32_t nursery_stamp_limit(uint64_t kind)
+{
+    return (uint32_t)kind | (NURSERY_STAMP - 1);
+}
+
+// Whether a block of that kind is one of those up to a limit.
+static inline bool nursery_is_within(uint64_t kind, uint32_t limit)
+{
+    return (uint32_t)kind <= limit;
 }
 
 static inline bool nursery_is_temporary(uint64_t kind)
@@ -91,6 +119,7 @@ struct nursery_tables {
     // What keeps folds that are in use from being displaced each time: pairs that found another's
     // key in their place and were sent by themselves.
     uint8_t passed_by[NURSERY_FOLDS_MAX];
+    uint64_t gone[NURSERY_GONE_MAX];                 // gone_count of them, as SUMMIT has them
     struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
 };
 #define NURSERY_BYTES (sizeof(struct nursery_tables))
@@ -116,6 +145,9 @@ struct nursery {
     uint64_t last_allocated;        // address, if the thread's latest event allocated; else 0
     uint64_t mark;                  // see above
     uint64_t hold_count;            // blocks held since the last TICK
+    uint32_t stamp;                 // of new blocks
+    uint32_t summit_limit;          // of those that were there at the summit; or NURSERY_NO_SUMMIT
+    uint32_t gone_count;            // those of them that are counted as pairs
 
     _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all that is held is younger
     _Atomic uint32_t owner;                 // enum nursery_owner
@@ -128,11 +160,12 @@ struct nursery {
     uint32_t is_pressed;                    // session_header.is_pressed at the last TICK
     uint64_t direct_count;                  // blocks that were not held since the last TICK
     uint64_t record_count;                  // records sent since then: of blocks, and of pairs
-    uint32_t window_ticks;                  // ticks since holding was judged last
-    uint64_t window_blocks;                 // blocks since then
-    uint64_t window_records;                // records sent for them
-    int64_t ceiling_bytes;                  // while the sum is at most this, no maximum is new
-    int64_t start_bytes;                    // the sum at the last TICK
+    uint64_t leaving;        // see above: address, gone_count << NURSERY_LEAVING_SHIFT
+    uint32_t window_ticks;   // ticks since holding was judged last
+    uint64_t window_blocks;  // blocks since then
+    uint64_t window_records; // records sent for them
+    int64_t ceiling_bytes;   // while the sum is at most this, no maximum is new
+    int64_t start_bytes;     // the sum at the last TICK
     uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: a line may have HELD ones
     uint64_t folds_used[NURSERY_FOLDS_MAX / 64];              // bit set: the fold may have a key
     struct nursery_moment history[NURSERY_HISTORY];

@@ -4,11 +4,10 @@
 // A thread that was still when the tick passed may find the recorder relieving it: `owner` says who
 // works here. Inside a tick the thread needs no lock, for the recorder comes only when the clock
 // has moved on since the thread's last event, and not while the thread is inside a hook.
-#include "session/nursery_turn.h"
-
 #include <time.h>
 
 #include "base/sys.h"
+#include "session/nursery_send.h"
 #include "session/recorder_life.h"
 #include "session/session_join.h"
 
@@ -21,7 +20,7 @@ enum {
     PRESSED_RECORDS = 2,           // while the recorder is pressed, so many records for
     PRESSED_BLOCKS = 3,            // so many blocks are still worth it
     PAUSE_TICKS_MIN = 64,          // for so long nothing is held then, and
-    PAUSE_TICKS_MAX = 2048,        // twice as long each time that nothing has changed meanwhile
+    PAUSE_TICKS_MAX = 512,         // twice as long each time that nothing has changed meanwhile
     TRIAL_TICKS = 4,               // until the recorder has said how far below the maximum we are
     OWNER_NAP_NS = 200000,         // the recorder has a nursery for some microseconds
 };
@@ -31,6 +30,8 @@ void nursery_init(struct lane_producer *p)
     struct nursery *n = &p->lane->nursery;
     n->mask = NURSERY_BLOCKS_MIN - 1;
     n->fold_mask = NURSERY_FOLDS_MIN - 1;
+    n->stamp = NURSERY_STAMP;
+    n->summit_limit = NURSERY_NO_SUMMIT;
     n->epoch = 1;
     n->size_max = NURSERY_SIZE_MAX;
     n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
@@ -327,6 +328,17 @@ static void finish_block(struct lane_producer *p, struct nursery_block *block)
     }
 }
 
+// Decides whether a block has gone from the summit.
+static void finish_leaving(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint64_t leaving = n->leaving & NURSERY_ADDRESS_MASK;
+    if (leaving != 0 && nursery_find_block(p->lane, leaving)->place == leaving) {
+        n->gone_count = (uint32_t)(n->leaving >> NURSERY_LEAVING_SHIFT);
+    }
+    n->leaving = 0;
+}
+
 bool nursery_recover(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
@@ -339,7 +351,7 @@ bool nursery_recover(struct lane_producer *p)
         struct nursery_block *block = tables->blocks + i;
         finish_block(p, block);
         if (nursery_is_held(block)) {
-            held += (uint32_t)block->kind;
+            held += nursery_size(block->kind);
             n->touched[i / NURSERY_LINE / 64] |= (uint64_t)1 << i / NURSERY_LINE % 64;
         }
     }
@@ -348,6 +360,7 @@ bool nursery_recover(struct lane_producer *p)
         tables->folds[i].key &= ~NURSERY_FOLD_SENDING;
         tables->folds[i].key = was_sending && p->pos >= n->mark ? 0 : tables->folds[i].key;
     }
+    finish_leaving(p);
     atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
     n->hold_count += held != 0; // if the one that was being held was not counted yet
     n->last_allocated = 0;

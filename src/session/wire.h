@@ -16,6 +16,7 @@
 //   PAIR*          slot 24, size 32           -
 //   PAIRS*         slot 24                    bytes 40 high | count 24
 //   RISE           bytes (56)                 bytes held at most
+//   SUMMIT         count 8                    count times: slot 24 | size 40
 //   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; shift
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
 //   MODULE         slot 16, id bytes 8,       bias ; start ; end ; build-id, then path, each padded
@@ -58,8 +59,10 @@
 // Nursery (nursery.h). A pair is a block that was allocated and freed in the same tick, by its own
 // thread, and was never sent; PAIRS are `count` of them, whose sizes are of one bucket
 // (base/bucket.h). Blocks that are sent late are sent within the tick in which they were allocated,
-// in any order. RISE ends such a tick: since its TICK the lane's sum rose by at most `bytes` above
-// what it was then, and blocks of at most so many bytes were held back at any moment.
+// in any order. SUMMIT says that blocks that are counted as pairs, elsewhere, were alive together
+// at some moment of this tick, with all those that are alive here and now. RISE ends such a tick:
+// since its TICK the lane's sum rose by at most `bytes` above what it was then, and blocks of at
+// most so many bytes were held back at any moment.
 //
 // Order. But for that, records of one lane are in the thread's true order: ALLOC and REALLOC are
 // written after the allocator returned, FREE before it is called. Between lanes only TICK orders.
@@ -88,6 +91,7 @@ enum wire_tag {
     WIRE_RISE = 18,
     WIRE_ALLOC_SAMPLED = 19,
     WIRE_PAIRS_TEMPORARY = 20,
+    WIRE_SUMMIT = 21,
     WIRE_EVENT = 24,
     WIRE_QUESTION = 25,
 };
@@ -135,6 +139,7 @@ enum wire_text_flags {
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
 #define WIRE_SHIFT_MAX         20u
+#define WIRE_SUMMIT_MAX        64u // blocks
 #define WIRE_SAMPLED_SIZE_BITS 32
 #define WIRE_TEXT_BYTES_MAX    4096u
 #define WIRE_MARK_BYTES_MAX    1024u

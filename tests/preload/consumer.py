@@ -25,7 +25,7 @@ PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 5
+MAGIC, VERSION = 0x6E7269616373, 6
 STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 128 // 4, 192 // 8, None
 COUNTER_NAMES = re.findall(
     r"^ X\((\w+),",
@@ -40,7 +40,7 @@ PAD, TICK, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT
 MAPPING = 16
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}
 FREE_TEMPORARY, REALLOC_TEMPORARY, REALLOC_LARGE_TEMPORARY = 11, 12, 13
-PAIR, PAIR_TEMPORARY, PAIRS, RISE, PAIRS_TEMPORARY = 14, 15, 17, 18, 20
+PAIR, PAIR_TEMPORARY, PAIRS, RISE, PAIRS_TEMPORARY, SUMMIT = 14, 15, 17, 18, 20, 21
 TEXT_KINDS = {1: "executable", 2: "command_line", 3: "thread_name", 4: "working_directory",
               5: "allocator", 6: "libc"}
 MASK64 = (1 << 64) - 1
@@ -241,6 +241,8 @@ class Lane:
                 i += 2
             elif tag == RISE:
                 i += 2
+            elif tag == SUMMIT:
+                i += 1 + rest
             elif tag == STACK:
                 count = rest & 0xFF
                 self.stack(word, words[i + 1], words[i + 2:i + 2 + count])

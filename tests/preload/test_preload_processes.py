@@ -99,7 +99,7 @@ def test_a_daemon_that_closes_every_descriptor_is_recorded_on(tmp_path):
 
 @pytest.mark.parametrize("mode", ["fork", "vfork", "spawn", "exec"])
 def test_children_that_are_not_followed_pass_through(mode):
-    with Session(flags=0) as session:
+    with Session(flags=NO_NURSERY) as session:
         result = session.run(PROGRAM, mode)
         assert (result.returncode, result.stderr) == (0, "")
         (process,) = session.processes
