@@ -54,6 +54,15 @@ uint32_t *map_u64_find(struct map_u64 *map, uint64_t key)
     return map->keys[slot] == key ? &map->values[slot] : NULL;
 }
 
+void map_u64_prefetch(const struct map_u64 *map, uint64_t key)
+{
+    if (map->slot_count != 0) {
+        const size_t slot = hash_mix(key) & (map->slot_count - 1);
+        __builtin_prefetch(map->keys + slot);
+        __builtin_prefetch(map->values + slot);
+    }
+}
+
 static enum err grow(struct map_u64 *map)
 {
     size_t count = map->slot_count != 0 ? map->slot_count * 2 : FIRST_SLOT_COUNT;

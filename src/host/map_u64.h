@@ -30,6 +30,9 @@ size_t map_u64_count(const struct map_u64 *map);
 // The place of the value of `key`, NULL if there is none. Borrowed until the next put or remove.
 uint32_t *map_u64_find(struct map_u64 *map, uint64_t key);
 
+// Fetches what finding `key` will most likely need.
+void map_u64_prefetch(const struct map_u64 *map, uint64_t key);
+
 // Sets the value of `key`, whether it was there or not. ERR_NO_MEMORY leaves the map unchanged.
 enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value) MUST_USE;
 

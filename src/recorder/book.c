@@ -36,6 +36,7 @@ void book_seal(struct book *book)
     id_index_release(&book->stacks.frame_index);
     id_index_release(&book->stacks.node_index);
     id_index_release(&book->rows.index);
+    u32_vec_release(&book->rows.latest_of_nodes);
 }
 
 static MUST_USE enum err ensure_entry(struct book *book, struct book_thread *thread)

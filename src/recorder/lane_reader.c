@@ -62,26 +62,32 @@ static enum err frame_of(const struct lane_reader *reader, uint64_t word, struct
     return ERR_OK;
 }
 
-// The child of `parent` by `frame`, which is named `name` in this process. The names are asked
-// first; they may be out of date (code was unloaded, something else lies there now).
+// A frame of a STACK record and the node that it leads to.
+struct wire_step {
+    struct wire_frame frame;
+    uint64_t name;  // of the node
+    uint32_t known; // the node that had this name in this process when last asked, or REC_NONE
+};
+
+// The child of `parent` by a step. What is known may be out of date (code was unloaded, something
+// else lies there now).
 static enum err child_node(struct book *book,
                            struct map_u64 *names,
                            uint32_t parent,
-                           uint64_t name,
-                           const struct wire_frame *frame,
+                           const struct wire_step *step,
                            uint32_t *out_node)
 {
-    const uint32_t *known = map_u64_find(names, name);
-    if (known != NULL &&
-        stack_table_is_child(&book->stacks, *known, parent, frame->module, frame->offset)) {
-        *out_node = *known;
+    const struct wire_frame *frame = &step->frame;
+    if (step->known != REC_NONE &&
+        stack_table_is_child(&book->stacks, step->known, parent, frame->module, frame->offset)) {
+        *out_node = step->known;
         return ERR_OK;
     }
     uint32_t frame_id = 0;
     uint32_t node = 0;
     TRY(stack_table_frame(&book->stacks, frame->module, frame->offset, frame->flags, &frame_id));
     TRY(stack_table_node(&book->stacks, parent, frame_id, &node));
-    TRY(map_u64_put(names, name, node));
+    TRY(map_u64_put(names, step->name, node));
     *out_node = node;
     return ERR_OK;
 }
@@ -101,26 +107,49 @@ static enum err define_slot(struct lane_reader *reader, uint32_t slot, uint32_t 
     return ERR_OK;
 }
 
+// The steps of a STACK record. With many stacks each look at a name and at a node waits for memory;
+// none needs the one before, so that they wait together.
+static enum err read_steps(const struct lane_reader *reader,
+                           const struct book *book,
+                           const uint64_t *words,
+                           struct wire_step steps[static WIRE_STACK_FRAMES_MAX])
+{
+    struct map_u64 *names = &reader->thread.process->nodes_by_name;
+    const uint32_t count = wire_stack_count(words);
+    uint64_t name = words[1];
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(frame_of(reader, words[2 + i], &steps[i].frame));
+        name = stack_name(name, steps[i].frame.pc);
+        steps[i].name = name;
+        map_u64_prefetch(names, name);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t *known = map_u64_find(names, steps[i].name);
+        steps[i].known = known != NULL ? *known : REC_NONE;
+        if (known != NULL) {
+            __builtin_prefetch(book->stacks.nodes.items + *known);
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err
 book_stack(struct lane_reader *reader, struct book *book, const struct wire_record *record)
 {
     struct map_u64 *names = &reader->thread.process->nodes_by_name;
     const uint64_t *words = record->payload - 1;
-    uint64_t name = words[1];
+    struct wire_step steps[WIRE_STACK_FRAMES_MAX];
     uint32_t node = 0;
-    if (name != 0) {
-        const uint32_t *base = map_u64_find(names, name);
+    TRY(read_steps(reader, book, words, steps));
+    if (words[1] != 0) {
+        const uint32_t *base = map_u64_find(names, words[1]);
         if (base == NULL) {
             return ERR_CORRUPT;
         }
         node = *base;
     }
-    uint32_t count = wire_stack_count(words);
-    for (uint32_t i = 0; i < count; i++) {
-        struct wire_frame frame = {0};
-        TRY(frame_of(reader, words[2 + i], &frame));
-        name = stack_name(name, frame.pc);
-        TRY(child_node(book, names, node, name, &frame, &node));
+    for (uint32_t i = 0; i < wire_stack_count(words); i++) {
+        TRY(child_node(book, names, node, &steps[i], &node));
     }
     if ((wire_stack_flags(words) & WIRE_STACK_HAS_SLOT) == 0) {
         return ERR_OK;

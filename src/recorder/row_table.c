@@ -13,6 +13,7 @@ void row_table_release(struct row_table *table)
     rec_row_vec_release(&table->rows);
     row_extra_vec_release(&table->extras);
     id_index_release(&table->index);
+    u32_vec_release(&table->latest_of_nodes);
     cell_table_release(&table->cells);
     cohort_table_release(&table->cohorts);
 }
@@ -23,7 +24,8 @@ static uint64_t row_hash(const void *rows, uint32_t id)
     return hash_mix((uint64_t)row->thread << 32 | row->node);
 }
 
-enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
+static enum err
+find_or_add(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
 {
     struct rec_row wanted = {.thread = thread, .node = node};
     struct id_index *index = &table->index;
@@ -47,6 +49,22 @@ enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, 
     table->rows.items[table->rows.len++] = wanted;
     table->extras.items[table->extras.len++] = (struct row_extra){.cells.latest = CELL_NONE};
     *out_row = id;
+    return ERR_OK;
+}
+
+enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
+{
+    struct u32_vec *latest = &table->latest_of_nodes;
+    while (latest->len <= node) {
+        TRY(u32_vec_push(latest, REC_NONE));
+    }
+    const uint32_t known = latest->items[node];
+    if (known != REC_NONE && table->rows.items[known].thread == thread) {
+        *out_row = known;
+        return ERR_OK;
+    }
+    TRY(find_or_add(table, thread, node, out_row));
+    latest->items[node] = *out_row;
     return ERR_OK;
 }
 

@@ -11,10 +11,10 @@
 // the next ones is on its way.
 //
 // Rows lie in memory as the recording wants them; beside each, `row_extra` holds what only we need:
-// 112 bytes a row together, and 6 to 11 to find it. Cells and cohorts come on top; when there are
-// too many of them, they become coarser than the recording's time slices, by powers of two.
-// Invariants: rows are unique by (thread, node); frees <= allocations, freed <= allocated bytes.
-// Context: H, one thread. Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
+// 112 bytes a row together, 6 to 11 to find it, and four a node. Cells and cohorts come on top;
+// when there are too many of them, they become coarser than the recording's time slices, by powers
+// of two. Invariants: rows are unique by (thread, node); frees <= allocations, freed <= allocated
+// bytes. Context: H, one thread. Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
 #pragma once
 
 #include <stdint.h>
@@ -67,6 +67,8 @@ struct row_table {
     struct rec_row_vec rows;
     struct row_extra_vec extras; // parallel to rows
     struct id_index index;
+    struct u32_vec latest_of_nodes; // a node's row that was asked for last, or REC_NONE: of one
+                                    // thread it is the only one, and two looks at memory less
     struct cell_table cells;
     struct cohort_table cohorts;
     uint64_t peak_number;  // how often the recording has set a new maximum; its user counts
