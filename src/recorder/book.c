@@ -110,8 +110,7 @@ raise_sums(struct book *book, struct book_process *process, uint64_t count, uint
 
 bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, uint64_t bytes)
 {
-    peak_bound_change(&book->bound, &thread->swing, (int64_t)bytes);
-    peak_bound_change(&book->bound, &thread->swing, -(int64_t)bytes);
+    peak_bound_summit(&book->bound, &thread->swing, bytes);
     return note_height(book, thread->process, count, bytes);
 }
 
@@ -505,10 +504,10 @@ book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool
     return ERR_OK;
 }
 
-void book_thread_tick(struct book_thread *thread, uint64_t tick_ms)
+void book_thread_tick(const struct book *book, struct book_thread *thread, uint64_t tick_ms)
 {
     thread->tick_ms = tick_ms;
-    peak_bound_begin_own_tick(&thread->swing);
+    peak_bound_begin_own_tick(&book->bound, &thread->swing);
 }
 
 void book_rise(struct book *book,

@@ -240,8 +240,8 @@ book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool
 bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, uint64_t bytes);
 enum err book_was_at_peak(struct book *book, uint32_t row, uint64_t size_bytes) MUST_USE;
 
-// A tick of the thread itself begins: it holds nothing.
-void book_thread_tick(struct book_thread *thread, uint64_t tick_ms);
+// A tick of the thread itself begins, after book_tick: it holds nothing.
+void book_thread_tick(const struct book *book, struct book_thread *thread, uint64_t tick_ms);
 
 // In its present tick the thread's sum was at most rise_bytes above what it was at its beginning,
 // and blocks of at most held_bytes were not known to us.

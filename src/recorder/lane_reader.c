@@ -526,8 +526,8 @@ static enum err book_piece(struct lane_reader *reader,
                 *progress = (struct progress_in_piece){.words = at, .is_later = true};
                 return ERR_OK;
             }
-            book_thread_tick(&reader->thread, tick);
             TRY(book_tick(book, tick));
+            book_thread_tick(book, &reader->thread, tick);
             tell_margin(reader, book, reader->consumer.read_pos + at * sizeof(*words));
         } else {
             TRY(book_record(reader, book, &record));

@@ -475,15 +475,22 @@ static uint64_t next_rival(struct lane_header *lane, uint64_t wanted, uint64_t a
     return address;
 }
 
+// A thread with one block of 100 bytes, whose heap had one of 50 besides.
+static struct lane_producer *leave_a_summit(struct fixture *f)
+{
+    struct lane_producer *p = open_one_lane(f);
+    assert_true(nursery_allocate(p, address_of(0), 100, 0));
+    assert_true(nursery_allocate(p, address_of(1), 50, 1));
+    assert_true(nursery_free(p, address_of(1)));
+    return p;
+}
+
 // A later block that has to make room is not told before the summit.
 static void what_is_displaced_is_no_part_of_the_summit(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct lane_producer *p = open_one_lane(&f);
-    assert_true(nursery_allocate(p, address_of(0), 100, 0));
-    assert_true(nursery_allocate(p, address_of(1), 50, 1));
-    assert_true(nursery_free(p, address_of(1)));
+    struct lane_producer *p = leave_a_summit(&f);
     const uint64_t wanted = 0x600000000000;
     uint64_t address = wanted;
     for (uint32_t i = 0; i < NURSERY_LINE + 2; i++) {
@@ -502,10 +509,7 @@ static void a_relieved_thread_stands_on_no_summit(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct lane_producer *p = open_one_lane(&f);
-    assert_true(nursery_allocate(p, address_of(0), 100, 0));
-    assert_true(nursery_allocate(p, address_of(1), 50, 1));
-    assert_true(nursery_free(p, address_of(1)));
+    struct lane_producer *p = leave_a_summit(&f);
     const uint64_t clock_ms = f.clock_ms;
     for (uint32_t i = 0; i < 4; i++) {
         f.clock_ms += 5;

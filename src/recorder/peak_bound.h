@@ -61,6 +61,7 @@ struct lane_swing {
     int64_t highest_bytes; // highest net_bytes, at least 0
     int64_t limit_bytes;   // what it may have been, if more
     int64_t base_bytes;    // net_bytes when its thread's own tick began, be it before this one
+    uint64_t own_serial;   // tick in which that began
 };
 
 // A lane whose thread holds something.
@@ -104,7 +105,8 @@ static inline struct lane_swing peak_bound_swing(const struct peak_bound *bound,
     }
     return (struct lane_swing){.serial = bound->serial,
                                .owner = swing->owner,
-                               .base_bytes = swing->base_bytes - swing->net_bytes};
+                               .base_bytes = swing->base_bytes - swing->net_bytes,
+                               .own_serial = swing->own_serial};
 }
 
 // A lane changes the live bytes by `change`. Inline: it is on the path of each event.
@@ -130,9 +132,23 @@ peak_bound_change(struct peak_bound *bound, struct lane_swing *swing, int64_t ch
 }
 
 // A tick of the lane's own thread begins: nothing is held.
-static inline void peak_bound_begin_own_tick(struct lane_swing *swing)
+static inline void peak_bound_begin_own_tick(const struct peak_bound *bound,
+                                             struct lane_swing *swing)
 {
     swing->base_bytes = swing->net_bytes;
+    swing->own_serial = bound->serial;
+}
+
+// At some moment of its own tick the lane had so many bytes besides. If that tick began before ours
+// it is not known what others had then: it is no height that was certainly reached, and how high it
+// may have been its thread says (peak_bound_rise).
+static inline void
+peak_bound_summit(struct peak_bound *bound, struct lane_swing *swing, uint64_t bytes)
+{
+    if (!bound->is_shared || swing->own_serial == bound->serial) {
+        peak_bound_change(bound, swing, (int64_t)bytes);
+        peak_bound_change(bound, swing, -(int64_t)bytes);
+    }
 }
 
 // The lane's thread says that in its own tick its sum was never higher than rise_bytes above what

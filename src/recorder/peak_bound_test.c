@@ -166,7 +166,7 @@ static void end_own_tick(struct thread_model *t, struct peak_bound *bound)
 {
     peak_bound_change(bound, &t->swing, t->held_bytes);
     peak_bound_rise(bound, &t->swing, rise_of(t), (uint64_t)t->most_held_bytes);
-    peak_bound_begin_own_tick(&t->swing);
+    peak_bound_begin_own_tick(bound, &t->swing);
     t->own_start_bytes = t->true_bytes;
     t->own_highest_bytes = t->true_bytes;
     t->held_bytes = 0;
@@ -251,7 +251,7 @@ static void a_rise_counts_from_where_its_own_tick_began(void **state)
     struct lane_swing swing = {0};
     struct peak_bound bound = bound_of_several(0);
     peak_bound_change(&bound, &swing, 100);
-    peak_bound_begin_own_tick(&swing);
+    peak_bound_begin_own_tick(&bound, &swing);
     peak_bound_rise(&bound, &swing, 50, 50); // a pair of 50 bytes
     assert_int_equal(peak_bound_error(&bound, 100, 100), 50);
     peak_bound_change(&bound, &swing, 20); // what was seen in part is not counted twice
@@ -274,6 +274,23 @@ static void a_rise_counts_no_further_than_what_was_held(void **state)
     peak_bound_add_open(&bound, &swing, 500, 70);
     peak_bound_end_tick(&bound, 0);
     assert_int_equal(bound.upper_bytes, 170);
+}
+
+static void a_summit_is_certain_only_in_the_tick_in_which_its_own_began(void **state)
+{
+    (void)state;
+    struct lane_swing swing = {0};
+    struct peak_bound bound = bound_of_several(1000);
+    peak_bound_begin_own_tick(&bound, &swing);
+    peak_bound_summit(&bound, &swing, 50);
+    peak_bound_rise(&bound, &swing, 50, 50);
+    assert_int_equal(peak_bound_error(&bound, 1050, 1000), 0);
+    peak_bound_end_tick(&bound, 1000);
+    // The same tick of its own: what others have now they need not have had then.
+    peak_bound_summit(&bound, &swing, 80);
+    peak_bound_rise(&bound, &swing, 80, 80);
+    assert_int_equal(peak_bound_error(&bound, 1080, 1000), 30);
+    assert_int_equal(peak_bound_error(&bound, 1050, 1000), 30);
 }
 
 static void lanes_that_end_or_are_too_many_are_no_trouble(void **state)
@@ -302,6 +319,7 @@ int main(void)
         cmocka_unit_test(what_is_held_back_is_bounded_and_no_further_than_need_be),
         cmocka_unit_test(a_rise_counts_from_where_its_own_tick_began),
         cmocka_unit_test(a_rise_counts_no_further_than_what_was_held),
+        cmocka_unit_test(a_summit_is_certain_only_in_the_tick_in_which_its_own_began),
         cmocka_unit_test(lanes_that_end_or_are_too_many_are_no_trouble),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
