@@ -504,6 +504,34 @@ static void what_is_displaced_is_no_part_of_the_summit(void **state)
     close_fixture(&f);
 }
 
+// The thread's latest block may lie where one did that another thread has freed.
+static void two_blocks_of_one_address_are_both_sent(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f, 2, SESSION_FOLLOW_CHILDREN, true);
+    struct lane_producer *p = f.lanes;
+    const uint64_t first = 0x600000000000;
+    const uint64_t second = next_rival(p->lane, first, first);
+    assert_true(nursery_allocate(p, address_of(0), 1000, 0)); // the others are no maximum
+    assert_true(nursery_free(p, address_of(0)));
+    assert_true(nursery_allocate(p, first, 10, 0));
+    assert_true(nursery_allocate(p, second, 20, 1)); // in the line
+    assert_true(nursery_free(f.lanes + 1, second));
+    assert_true(nursery_free(p, first));
+    assert_true(nursery_allocate(p, second, 30, 2)); // in its own place
+    for (uint32_t i = 0; i < 4; i++) {
+        f.clock_ms += 5;
+        atomic_store(&f.on.session.header->clock_ms, f.clock_ms);
+        assert_true(nursery_begin(p));
+        pass(&f, false);
+    }
+    assert_int_equal(f.on.book.sums.allocations, 4);
+    assert_int_equal(f.on.book.sums.frees, 3);
+    assert_int_equal(f.on.book.sums.live_bytes, 30);
+    close_fixture(&f);
+}
+
 // What a relieved thread does next has nothing to do with the summit that was taken from it.
 static void a_relieved_thread_stands_on_no_summit(void **state)
 {
@@ -536,6 +564,7 @@ int main(void)
         cmocka_unit_test(what_is_held_back_makes_no_difference),
         cmocka_unit_test(more_is_held_back_while_the_recorder_is_pressed),
         cmocka_unit_test(what_is_displaced_is_no_part_of_the_summit),
+        cmocka_unit_test(two_blocks_of_one_address_are_both_sent),
         cmocka_unit_test(a_relieved_thread_stands_on_no_summit),
         cmocka_unit_test(there_may_be_more_summits_than_stamps),
     };

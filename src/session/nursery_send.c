@@ -93,8 +93,11 @@ bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, boo
 
 // Sends the HELD blocks of a line that are within the limit, but for the thread's latest. False in
 // *is_done: some are left.
-static bool
-send_line(struct lane_producer *p, struct nursery_block *line, uint32_t limit, bool *is_done)
+static bool send_line(struct lane_producer *p,
+                      struct nursery_block *line,
+                      uint32_t limit,
+                      const struct nursery_block *latest,
+                      bool *is_done)
 {
     *is_done = true;
     for (uint32_t i = 0; i < NURSERY_LINE; i++) {
@@ -103,34 +106,42 @@ send_line(struct lane_producer *p, struct nursery_block *line, uint32_t limit, b
         }
         if (!nursery_is_within(line[i].kind, limit)) {
             *is_done = false;
-        } else if (line[i].place != p->lane->nursery.last_allocated &&
-                   !nursery_send_block(p, line + i)) {
+        } else if (line + i != latest && !nursery_send_block(p, line + i)) {
             return false;
         }
     }
     return true;
 }
 
+// What the thread's latest event allocated, if it is HELD.
+static struct nursery_block *find_latest(struct lane_header *lane)
+{
+    const uint64_t address = lane->nursery.last_allocated;
+    struct nursery_block *block = nursery_find_block(lane, address);
+    return address != 0 && block->place == address ? block : NULL;
+}
+
 // Sends the HELD blocks that are within the limit, the latest last: the recorder takes the last one
-// of a lane for the one that may prove temporary.
+// of a lane for the one that may prove temporary. (Another block at its address may be held, which
+// another thread has freed.)
 static bool send_blocks(struct lane_producer *p, uint32_t limit)
 {
     struct nursery *n = &p->lane->nursery;
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    struct nursery_block *latest = find_latest(p->lane);
     for (uint32_t i = 0; i <= n->mask / NURSERY_LINE / 64; i++) {
         for (uint64_t left = n->touched[i]; left != 0; left &= left - 1) {
             const uint32_t line = i * 64 + (uint32_t)__builtin_ctzll(left);
             bool is_done;
-            if (!send_line(p, tables->blocks + (size_t)line * NURSERY_LINE, limit, &is_done)) {
+            if (!send_line(p, tables->blocks + (size_t)line * NURSERY_LINE, limit, latest,
+                           &is_done)) {
                 return false;
             }
             n->touched[i] &= ~((uint64_t)is_done << line % 64);
         }
     }
-    struct nursery_block *latest = nursery_find_block(p->lane, n->last_allocated);
-    const bool is_held = n->last_allocated != 0 && latest->place == n->last_allocated &&
-                         nursery_is_within(latest->kind, limit);
-    return !is_held || nursery_send_block(p, latest);
+    const bool is_next = latest != NULL && nursery_is_within(latest->kind, limit);
+    return !is_next || nursery_send_block(p, latest);
 }
 
 static bool send_gone(struct lane_producer *p)
