@@ -32,10 +32,16 @@ size_t map_u64_count(const struct map_u64 *map)
     return map->used_count + (map->has_zero ? 1 : 0);
 }
 
+// Where the search for `key` begins.
+static size_t first_slot(size_t slot_count, uint64_t key)
+{
+    return hash_mix(key) & (slot_count - 1);
+}
+
 // The slot that holds `key`, or the free one where it belongs. There is always a free slot.
 static size_t slot_of(const uint64_t *keys, size_t slot_count, uint64_t key)
 {
-    size_t slot = hash_mix(key) & (slot_count - 1);
+    size_t slot = first_slot(slot_count, key);
     while (keys[slot] != 0 && keys[slot] != key) {
         slot = (slot + 1) & (slot_count - 1);
     }
@@ -57,7 +63,7 @@ uint32_t *map_u64_find(struct map_u64 *map, uint64_t key)
 void map_u64_prefetch(const struct map_u64 *map, uint64_t key)
 {
     if (map->slot_count != 0) {
-        const size_t slot = hash_mix(key) & (map->slot_count - 1);
+        const size_t slot = first_slot(map->slot_count, key);
         __builtin_prefetch(map->keys + slot);
         __builtin_prefetch(map->values + slot);
     }
@@ -112,7 +118,7 @@ static void shift_back(struct map_u64 *map, size_t slot)
 {
     size_t mask = map->slot_count - 1;
     for (size_t next = (slot + 1) & mask; map->keys[next] != 0; next = (next + 1) & mask) {
-        size_t home = hash_mix(map->keys[next]) & mask;
+        size_t home = first_slot(map->slot_count, map->keys[next]);
         if (((next - home) & mask) >= ((next - slot) & mask)) {
             map->keys[slot] = map->keys[next];
             map->values[slot] = map->values[next];

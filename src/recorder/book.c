@@ -114,11 +114,6 @@ bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, 
     return note_height(book, thread->process, count, bytes);
 }
 
-enum err book_was_at_peak(struct book *book, uint32_t row, uint64_t size_bytes)
-{
-    return row_table_was_at_peak(&book->rows, row, size_bytes);
-}
-
 static uint64_t weighted_bytes(const struct live_block *block)
 {
     return block->size_bytes << block->shift;

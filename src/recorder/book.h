@@ -236,9 +236,8 @@ book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool
     MUST_USE;
 
 // `count` blocks of `bytes` in all were alive in this tick, together with those that are. Whether
-// that was a new peak: then they were the rows' (book_was_at_peak).
+// that was a new peak: then row_table_was_at_peak says whose they were.
 bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, uint64_t bytes);
-enum err book_was_at_peak(struct book *book, uint32_t row, uint64_t size_bytes) MUST_USE;
 
 // A tick of the thread itself begins, after book_tick: it holds nothing.
 void book_thread_tick(const struct book *book, struct book_thread *thread, uint64_t tick_ms);

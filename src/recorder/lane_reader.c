@@ -351,6 +351,7 @@ book_pair(struct lane_reader *reader, struct book *book, const struct wire_recor
     return book_pairs(book, row, record->count, record->size_bytes, is_temporary);
 }
 
+// Blocks that are gone, but were there at a summit.
 static enum err
 book_gone(struct lane_reader *reader, struct book *book, const struct wire_record *record)
 {
@@ -364,7 +365,7 @@ book_gone(struct lane_reader *reader, struct book *book, const struct wire_recor
     for (uint32_t i = 0; i < record->count; i++) {
         uint32_t row;
         TRY(row_of_slot(reader, book, (uint32_t)(record->payload[i] >> WIRE_SIZE_BITS), &row));
-        TRY(book_was_at_peak(book, row, record->payload[i] & WIRE_SIZE_MAX));
+        TRY(row_table_was_at_peak(&book->rows, row, record->payload[i] & WIRE_SIZE_MAX));
     }
     return ERR_OK;
 }

@@ -185,6 +185,7 @@ static bool climb(struct lane_producer *p,
     nursery_put(p->lane, block, address, size, slot);
     nursery_fence();
     n->gone_count = 0;
+    nursery_fence(); // nobody sees them at the new summit
     n->summit_limit = nursery_stamp_limit(n->stamp);
     n->stamp += NURSERY_STAMP;
     lift_ceiling(n);
