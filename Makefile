@@ -10,7 +10,7 @@ CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -Wno-dev
 COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test demo install deb lint fmt asan tsan bench bench-web screenshots fuzz-smoke clean help
+.PHONY: all deps test-deps test check demo install deb lint fmt asan tsan bench bench-web screenshots fuzz-smoke clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -22,10 +22,15 @@ deps: ## install with apt what the build needs, and nothing else
 test-deps: ## install with apt what the tests need beyond that
 	@tools/packages.sh install build test
 
-test: deps test-deps ## install what is missing, build, and run every test
+test: deps test-deps ## install what is missing, build, and run every test; some minutes
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
-	@tools/run_tests.sh $(BUILD) $(JOBS)
+	@tools/run_tests.sh $(BUILD) test $(JOBS) -LE '^check$$'
+
+check: deps test-deps ## clang-tidy, and the tests again under the sanitizers; half an hour
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(COMPILE)
+	@tools/run_tests.sh $(BUILD) check $(JOBS) -L '^check$$'
 
 demo: ## install what is missing, build, profile the bundled example and explain its report
 	@tools/packages.sh install build demo

@@ -66,6 +66,15 @@ if(CAIRN_PRELOAD_ONLY)
     target_include_directories(cmocka INTERFACE "${CMAKE_SOURCE_DIR}/tests/aarch64")
 endif()
 
+# How long a test may take before it counts as hanging, in seconds of the clock. Sanitized code is many
+# times slower on a busy machine, so a sanitized build has only the limit that ctest itself has for
+# whatever hangs.
+if(CAIRN_SANITIZE)
+    set(CAIRN_TEST_TIMEOUT 1500)
+else()
+    set(CAIRN_TEST_TIMEOUT 600)
+endif()
+
 # cairn_test(unit.folder.noun SOURCES x_test.c ... LIBS cairn_folder ...): a cmocka program in ctest.
 function(cairn_test name)
     if(NOT BUILD_TESTING)
@@ -79,7 +88,7 @@ function(cairn_test name)
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unit")
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT})
     if(CMAKE_CROSSCOMPILING)
         set_tests_properties(${name} PROPERTIES ENVIRONMENT CAIRN_TEST_SHORT=1 TIMEOUT 1000)
     endif()
@@ -107,7 +116,7 @@ function(cairn_fuzzer name)
         target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
         target_sources(fuzz_${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c")
         add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${ARG_SEEDS})
-        set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120)
+        set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT})
     endif()
 endfunction()
 if(CAIRN_FUZZ)

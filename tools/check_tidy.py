@@ -6,7 +6,8 @@ usage: tools/check_tidy.py ROOT BUILD [FILE...]
 
 BUILD holds compile_commands.json. Without FILEs, every C file of src/ that the build compiles; a
 file that the build compiles twice (T code) is checked once. Flags that only gcc knows are dropped.
-Results are remembered in BUILD/tidy by the content of all that went in, so that a second run costs
+A clean file is remembered in BUILD/tidy by the content of what it depends on: itself, its flags, the
+configuration, and the project's headers that the preprocessor reads for it. So a second run costs
 only what has changed. Exit status 1 and clang-tidy's own words per finding.
 """
 import concurrent.futures
@@ -37,16 +38,27 @@ def commands(root, build, wanted):
     return chosen
 
 
-def fingerprint(root, path, flags, headers):
+def dependencies(root, path, flags):
+    """The file and the project's headers that it includes. Where one is missing, the file alone:
+    clang-tidy will not accept it then, and only clean files are remembered."""
+    run = subprocess.run(["cc", "-MM", *flags, str(path)], cwd=root, capture_output=True, text=True,
+                         check=False)
+    if run.returncode != 0:
+        return [path]
+    words = run.stdout.split(":", 1)[1].replace("\\\n", " ").split()
+    return sorted({root / word for word in words})
+
+
+def fingerprint(root, path, flags):
     digest = hashlib.sha256(json.dumps(flags).encode())
-    for part in (root / ".clang-tidy", path, *headers):
+    for part in (root / ".clang-tidy", *dependencies(root, path, flags)):
         digest.update(part.read_bytes())
     return digest.hexdigest()
 
 
-def check(root, build, path, flags, headers):
+def check(root, build, path, flags):
     """Returns what clang-tidy says about one file, "" if it is content."""
-    memory = build / "tidy" / fingerprint(root, path, flags, headers)
+    memory = build / "tidy" / fingerprint(root, path, flags)
     if memory.exists():
         return ""
     run = subprocess.run(["clang-tidy", "--quiet", str(path), "--", *flags], cwd=root,
@@ -62,12 +74,11 @@ def main():
     root, build = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     wanted = {pathlib.Path(word).resolve() for word in sys.argv[3:]}
     files = commands(root, build, wanted)
-    headers = sorted((root / "src").rglob("*.h"))
     if not files:
         print("check_tidy: the build compiles no such file")
         return 1
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        said = list(pool.map(lambda item: check(root, build, *item, headers), files.items()))
+        said = list(pool.map(lambda item: check(root, build, *item), files.items()))
     for text in said:
         if text:
             print(text)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """count_tests: how many single cases ran in the entries of a ctest run.
 
-usage: tools/count_tests.py RESULTS.xml
+usage: tools/count_tests.py RESULTS.xml...
 
-Reads ctest's JUnit file and looks into each entry's output for the closing lines of cmocka and
+Reads ctest's JUnit files and looks into each entry's output for the closing lines of cmocka and
 pytest, or of this script in a nested run. An entry without such a line is one case. Prints
 "N passed, N failed".
 """
@@ -38,10 +38,11 @@ def cases_of(output, entry_passed):
 
 def main():
     passed = failed = 0
-    for entry in xml.etree.ElementTree.parse(sys.argv[1]).iter("testcase"):
-        output = entry.findtext("system-out") or ""
-        plus, minus = cases_of(output, entry.get("status") == "run")
-        passed, failed = passed + plus, failed + minus
+    for path in sys.argv[1:]:
+        for entry in xml.etree.ElementTree.parse(path).iter("testcase"):
+            output = entry.findtext("system-out") or ""
+            plus, minus = cases_of(output, entry.get("status") == "run")
+            passed, failed = passed + plus, failed + minus
     print(f"{passed} passed, {failed} failed")
     return 0
 

@@ -1,15 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run_tests: every test of a build directory, then how many single cases passed.
+# run_tests: the tests of a build directory that ctest's options choose, then how many cases passed.
 #
-#   tools/run_tests.sh BUILD JOBS [ctest options]
+#   tools/run_tests.sh BUILD NAME JOBS [ctest options]
+#
+# The results stay in BUILD/NAME.xml, as JUnit has them.
 set -eu
 
 build=$1
-jobs=$2
-shift 2
+name=$2
+jobs=$3
+shift 3
 
-results=$(realpath "$build")/tests.xml
+results=$(realpath "$build")/$name.xml
 status=0
 ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error \
     --output-junit "$results" --test-output-size-passed 100000 "$@" || status=$?

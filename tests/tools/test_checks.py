@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Each check of tools/ accepts this tree's rules and finds what it is there to find."""
+import json
 import os
 import pathlib
 import shutil
@@ -111,20 +112,35 @@ def test_style_accepts_what_the_rules_allow(tree):
     assert (status, said) == (0, "")
 
 
-def test_tidy_finds_and_remembers_only_what_is_clean(tree, tmp_path):
-    root = tree({"src/host/a.c": "int BadName(int a)\n{\n    return a;\n}\n"})
+@pytest.fixture
+def tidy(tree, tmp_path):
+    """check_tidy.py over a project of one file, src/host/a.c; call it with path=text to add files."""
     build = tmp_path / "build"
     build.mkdir()
-    source = root / "src/host/a.c"
-    (build / "compile_commands.json").write_text(
-        f'[{{"directory": "{build}", "command": "cc -c {source}", "file": "{source}"}}]')
+    source = tmp_path / "src/host/a.c"
+    (build / "compile_commands.json").write_text(json.dumps(
+        [{"directory": str(build), "command": f"cc -I{tmp_path}/src -c {source}", "file": str(source)}]))
+
+    def check(files):
+        status, said = run("check_tidy.py", tree(files), build)
+        kept = os.listdir(build / "tidy") if (build / "tidy").exists() else []
+        return status, said, len(kept)
+    return check
+
+
+def test_tidy_finds_and_remembers_only_what_is_clean(tidy):
     for _ in range(2):
-        status, said = run("check_tidy.py", root, build)
-        assert (status, "readability-identifier-naming" in said) == (1, True), said
-    source.write_text("int good_name(int a)\n{\n    return a;\n}\n")
-    status, said = run("check_tidy.py", root, build)
-    assert (status, said) == (0, "clang-tidy: 1 files, 0 with findings\n")
-    assert len(os.listdir(build / "tidy")) == 1
+        status, said, kept = tidy({"src/host/a.c": "int BadName(int a)\n{\n    return a;\n}\n"})
+        assert (status, "readability-identifier-naming" in said, kept) == (1, True, 0), said
+    status, said, kept = tidy({"src/host/a.c": "int good_name(int a)\n{\n    return a;\n}\n"})
+    assert (status, said, kept) == (0, "clang-tidy: 1 files, 0 with findings\n", 1)
+
+
+def test_tidy_looks_again_where_an_included_header_has_changed_and_at_no_other(tidy):
+    assert tidy({"src/host/a.c": '#include "host/a.h"\n', "src/host/a.h": '#include "host/b.h"\n',
+                 "src/host/b.h": "int first(void);\n", "src/host/c.h": "int other(void);\n"})[2] == 1
+    assert tidy({"src/host/c.h": "int another(void);\n"})[2] == 1
+    assert tidy({"src/host/b.h": "int second(void);\n"})[2] == 2
 
 
 @pytest.mark.parametrize("output, status, want", [
