@@ -7,6 +7,7 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 
 #include "base/cursor.h"
 #include "base/page_alloc.h"
@@ -27,6 +28,47 @@ static struct {
 
 extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
 
+// The program headers of a module whose first mapped page is at `start`: that page is whole in
+// memory though the module may be shorter. Empty if it does not begin with an ELF header of our
+// kind.
+static struct bytes headers_in_image(uint64_t start)
+{
+    const Elf64_Ehdr *elf = (const Elf64_Ehdr *)start;
+    const uint8_t *ident = elf->e_ident;
+    bool is_elf = ident[EI_MAG0] == ELFMAG0 && ident[EI_MAG1] == ELFMAG1 &&
+                  ident[EI_MAG2] == ELFMAG2 && ident[EI_MAG3] == ELFMAG3 &&
+                  ident[EI_CLASS] == ELFCLASS64;
+    if (!is_elf || elf->e_phentsize != sizeof(Elf64_Phdr)) {
+        return (struct bytes){NULL, 0};
+    }
+    uint64_t len = (uint64_t)elf->e_phnum * sizeof(Elf64_Phdr);
+    if (elf->e_phoff > PAGE_BYTES || len > PAGE_BYTES - elf->e_phoff) {
+        return (struct bytes){NULL, 0};
+    }
+    return (struct bytes){(const uint8_t *)elf + elf->e_phoff, (size_t)len};
+}
+
+// Those of the main program, as the kernel, or a loader that was started by hand, states them.
+static struct bytes headers_of_main(void)
+{
+    const uint8_t *headers = (const uint8_t *)getauxval(AT_PHDR);
+    const size_t count = headers != NULL ? getauxval(AT_PHNUM) : 0;
+    return (struct bytes){headers, count * sizeof(Elf64_Phdr)};
+}
+
+// The next header of `type` at or after *index; NULL if there is none. Moves *index past it.
+static const Elf64_Phdr *next_header(struct bytes headers, uint32_t type, size_t *index)
+{
+    const Elf64_Phdr *all = (const Elf64_Phdr *)(const void *)headers.data;
+    while (*index < headers.len / sizeof(Elf64_Phdr)) {
+        const Elf64_Phdr *header = &all[(*index)++];
+        if (header->p_type == type) {
+            return header;
+        }
+    }
+    return NULL;
+}
+
 bool module_table_needs_refresh(void)
 {
     return _dl_find_object == NULL;
@@ -42,11 +84,14 @@ bool module_table_find(uint64_t pc, struct module_span *out)
         return false;
     }
     const struct link_map *map = found.dlfo_link_map;
-    *out = (struct module_span){.start = (uint64_t)found.dlfo_map_start,
+    const uint64_t start = (uint64_t)found.dlfo_map_start;
+    const char *path = map != NULL && map->l_name != NULL ? map->l_name : "";
+    *out = (struct module_span){.start = start,
                                 .end = (uint64_t)found.dlfo_map_end,
                                 .bias = map != NULL ? map->l_addr : 0,
+                                .headers = *path == 0 ? headers_of_main() : headers_in_image(start),
                                 .hdr_addr = (uint64_t)found.dlfo_eh_frame,
-                                .path = map != NULL && map->l_name != NULL ? map->l_name : ""};
+                                .path = path};
     return true;
 }
 
@@ -71,32 +116,46 @@ bool module_table_find_listed(uint64_t pc, struct module_span *out)
     return true;
 }
 
+static uint64_t page_of(uint64_t addr)
+{
+    return addr & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+static void list_span(struct module_list *list, const struct module_span *span)
+{
+    if (span->start >= span->end || list->count == LIST_SPANS_MAX) {
+        return;
+    }
+    uint32_t at = list->count++;
+    for (; at > 0 && list->spans[at - 1].start > span->start; at--) {
+        list->spans[at] = list->spans[at - 1];
+    }
+    list->spans[at] = *span;
+}
+
+// Lists a span for each run of segments without a free page in between; of a library, one for all.
 static int list_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
-    struct module_list *list = context;
-    struct module_span span = {.start = UINT64_MAX,
-                               .bias = info->dlpi_addr,
-                               .path = info->dlpi_name != NULL ? info->dlpi_name : ""};
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        uint64_t start = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type == PT_LOAD) {
-            span.start = start < span.start ? start : span.start;
-            span.end = start + header->p_memsz > span.end ? start + header->p_memsz : span.end;
-        } else if (header->p_type == PT_GNU_EH_FRAME) {
-            span.hdr_addr = start;
+    struct module_span span = {
+        .bias = info->dlpi_addr,
+        .headers = {(const uint8_t *)info->dlpi_phdr, info->dlpi_phnum * sizeof(Elf64_Phdr)},
+        .path = info->dlpi_name != NULL ? info->dlpi_name : ""};
+    size_t index = 0;
+    const Elf64_Phdr *header = next_header(span.headers, PT_GNU_EH_FRAME, &index);
+    span.hdr_addr = header != NULL ? span.bias + header->p_vaddr : 0;
+    index = 0;
+    while ((header = next_header(span.headers, PT_LOAD, &index)) != NULL) { // by rising address
+        const uint64_t start = page_of(span.bias + header->p_vaddr);
+        if (span.end == 0) {
+            span.start = start;
+        } else if (span.path[0] == 0 && start > page_of(span.end + PAGE_BYTES - 1)) {
+            list_span(context, &span);
+            span.start = start;
         }
+        span.end = span.bias + header->p_vaddr + header->p_memsz;
     }
-    span.start &= ~(uint64_t)(PAGE_BYTES - 1);
-    if (span.start >= span.end || list->count == LIST_SPANS_MAX) {
-        return 0;
-    }
-    uint32_t at = list->count++;
-    for (; at > 0 && list->spans[at - 1].start > span.start; at--) {
-        list->spans[at] = list->spans[at - 1];
-    }
-    list->spans[at] = span;
+    list_span(context, &span);
     return 0;
 }
 
@@ -120,34 +179,14 @@ void module_table_refresh(void)
     atomic_flag_clear_explicit(&g_modules.refreshing, memory_order_release);
 }
 
-// The program headers of a module, read from the image that the loader mapped: its first page,
-// which is whole in memory though the module may be shorter. Empty if the image does not begin with
-// an ELF header of our kind.
-static struct bytes program_headers(const struct module_span *span)
+// The segment that holds the byte of the file that is mapped at `addr`; NULL if there is none.
+static const Elf64_Phdr *load_with(const struct module_span *span, uint64_t addr)
 {
-    const Elf64_Ehdr *elf = (const Elf64_Ehdr *)span->start;
-    const uint8_t *ident = elf->e_ident;
-    bool is_elf = ident[EI_MAG0] == ELFMAG0 && ident[EI_MAG1] == ELFMAG1 &&
-                  ident[EI_MAG2] == ELFMAG2 && ident[EI_MAG3] == ELFMAG3 &&
-                  ident[EI_CLASS] == ELFCLASS64;
-    if (!is_elf || elf->e_phentsize != sizeof(Elf64_Phdr)) {
-        return (struct bytes){NULL, 0};
-    }
-    uint64_t len = (uint64_t)elf->e_phnum * sizeof(Elf64_Phdr);
-    if (elf->e_phoff > PAGE_BYTES || len > PAGE_BYTES - elf->e_phoff) {
-        return (struct bytes){NULL, 0};
-    }
-    return (struct bytes){(const uint8_t *)elf + elf->e_phoff, (size_t)len};
-}
-
-// The next header of `type` at or after *index; NULL if there is none. Moves *index past it.
-static const Elf64_Phdr *next_header(struct bytes headers, uint32_t type, size_t *index)
-{
-    const Elf64_Phdr *all = (const Elf64_Phdr *)(const void *)headers.data;
-    while (*index < headers.len / sizeof(Elf64_Phdr)) {
-        const Elf64_Phdr *header = &all[(*index)++];
-        if (header->p_type == type) {
-            return header;
+    size_t index = 0;
+    const Elf64_Phdr *load = NULL;
+    while ((load = next_header(span->headers, PT_LOAD, &index)) != NULL) {
+        if (addr - span->bias - load->p_vaddr < load->p_filesz) { // wraps around if it is before
+            return load;
         }
     }
     return NULL;
@@ -155,22 +194,15 @@ static const Elf64_Phdr *next_header(struct bytes headers, uint32_t type, size_t
 
 bool module_table_unwind(const struct module_span *span, struct eh_table *out)
 {
-    if (span->hdr_addr < span->start || span->hdr_addr >= span->end) {
+    const Elf64_Phdr *load = load_with(span, span->hdr_addr);
+    if (load == NULL) {
         return false;
     }
-    struct bytes headers = program_headers(span);
-    size_t index = 0;
-    const Elf64_Phdr *load = NULL;
-    while ((load = next_header(headers, PT_LOAD, &index)) != NULL) {
-        uint64_t start = span->bias + load->p_vaddr;
-        if (span->hdr_addr >= start && span->hdr_addr - start < load->p_filesz) {
-            *out = (struct eh_table){
-                .image = {.bytes = {(const uint8_t *)start, load->p_filesz}, .addr = start},
-                .hdr_addr = span->hdr_addr};
-            return true;
-        }
-    }
-    return false;
+    const uint64_t start = span->bias + load->p_vaddr;
+    *out = (struct eh_table){
+        .image = {.bytes = {(const uint8_t *)start, load->p_filesz}, .addr = start},
+        .hdr_addr = span->hdr_addr};
+    return true;
 }
 
 static struct bytes build_id_in_notes(struct bytes notes)
@@ -195,12 +227,12 @@ static struct bytes build_id_in_notes(struct bytes notes)
 
 struct bytes module_table_build_id(const struct module_span *span)
 {
-    struct bytes headers = program_headers(span);
     size_t index = 0;
     const Elf64_Phdr *note = NULL;
-    while ((note = next_header(headers, PT_NOTE, &index)) != NULL) {
-        uint64_t start = span->bias + note->p_vaddr;
-        if (start < span->start || start >= span->end || note->p_filesz > span->end - start) {
+    while ((note = next_header(span->headers, PT_NOTE, &index)) != NULL) {
+        const uint64_t start = span->bias + note->p_vaddr;
+        const Elf64_Phdr *load = load_with(span, start);
+        if (load == NULL || note->p_filesz > load->p_vaddr + load->p_filesz - note->p_vaddr) {
             continue;
         }
         struct bytes found =

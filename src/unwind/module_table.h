@@ -9,6 +9,10 @@
 // still hold it and reused by the next refresh but one. Context: T; find anywhere, refresh not in
 // hooks. Failure: no list or a full one means that pcs are not found, and frames go by frame
 // pointer.
+//
+// The kernel maps a program's segments one by one. If pages are left free between them (segments
+// aligned to 64 KiB, some of lld's layouts), other mappings may lie there: then each segment is a
+// span. A library's pages are all its own: it is one span.
 #pragma once
 
 #include <stdbool.h>
@@ -18,11 +22,12 @@
 #include "unwind/eh_frame.h"
 
 struct module_span {
-    uint64_t start; // of the mapping
+    uint64_t start; // of the mapping, or of the segment
     uint64_t end;   // exclusive
     uint64_t bias;
-    uint64_t hdr_addr; // of .eh_frame_hdr, 0 if there is none
-    const char *path;  // "" for the main program; owned by the loader
+    struct bytes headers; // the module's program headers; empty if they cannot be reached
+    uint64_t hdr_addr;    // of .eh_frame_hdr, 0 if there is none
+    const char *path;     // "" for the main program; owned by the loader
 };
 
 // The module that holds `pc`; the span is written only if there is one.

@@ -56,7 +56,7 @@ def chains(recording, modules):
     return found
 
 
-@pytest.mark.parametrize("name, count", [("calls", 4), ("objects", 6)])
+@pytest.mark.parametrize("name, count", [("calls", 4), ("objects", 6), ("calls_apart_pie", 4)])
 def test_stacks_are_those_of_the_same_program_here(record, record_foreign, name, count):
     foreign, _ = record_foreign(name)
     here = chains(record(PROGRAMS / name), {name})

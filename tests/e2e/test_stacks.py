@@ -64,6 +64,8 @@ def assert_same_stacks(recording, expected, modules, chosen="chosen_point"):
 
 @pytest.mark.parametrize("name, sizes, extra", [
     ("calls", range(7001, 7005), ()),
+    ("calls_apart_pie", range(7001, 7005), ()),
+    ("calls_apart_fixed", range(7001, 7005), ()),
     ("objects", range(7101, 7107), ()),
     ("traits", range(7201, 7205), ()),
     ("shared_user", range(7301, 7303), ("libshared_part.so",)),
