@@ -140,6 +140,15 @@ static void lane_distrust(struct drain *drain, struct drain_lane *lane)
         drain->corrupt_lanes++;
     }
     lane_consumer_discard(&lane->reader.consumer);
+    u64_vec_clear(&lane->reader.late); // nothing is left to read of it
+}
+
+// The latest time that the lane's thread can have seen: one that is dead has seen none since.
+static uint64_t
+latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t clock_ms)
+{
+    const struct drain_process *process = drain->processes + lane->process;
+    return process->is_dead ? process->dead_ms : clock_ms + DRAIN_TIME_SLACK_MS;
 }
 
 // Reads one lane up to last_tick. Trouble with the lane is no trouble of ours.
@@ -147,7 +156,7 @@ static enum err
 lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_tick, uint64_t clock_ms)
 {
     enum err err = lane_reader_run(&lane->reader, drain->book, last_tick,
-                                   clock_ms + DRAIN_TIME_SLACK_MS, drain->piece);
+                                   latest_ms_of(drain, lane, clock_ms), drain->piece);
     if (err != ERR_CORRUPT) {
         return err;
     }
@@ -156,9 +165,9 @@ lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_tick, uint6
 }
 
 // Looks how far each lane has been written; the unread ones come to the front of `active`.
-static uint32_t snapshot_lanes(struct drain *drain)
+static void snapshot_lanes(struct drain *drain)
 {
-    uint32_t unread = 0;
+    drain->unread_count = 0;
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         const bool is_sound =
@@ -168,11 +177,10 @@ static uint32_t snapshot_lanes(struct drain *drain)
             lane_distrust(drain, lane);
         } else if (lane_reader_has_unread(&lane->reader)) {
             uint32_t index = drain->active[i];
-            drain->active[i] = drain->active[unread];
-            drain->active[unread++] = index;
+            drain->active[i] = drain->active[drain->unread_count];
+            drain->active[drain->unread_count++] = index;
         }
     }
-    return unread;
 }
 
 // Takes what the lane's nursery holds.
@@ -188,7 +196,6 @@ static enum err lane_take(struct drain *drain, struct drain_lane *lane, bool is_
         return err;
     }
     lane_distrust(drain, lane);
-    u64_vec_clear(&reader->late);
     return ERR_OK;
 }
 
@@ -264,12 +271,12 @@ static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
 }
 
 // The last tick that this pass books; see the header.
-static uint64_t last_tick_of_pass(const struct drain *drain, uint32_t unread, uint64_t clock_ms)
+static uint64_t last_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 {
     if (drain->active_count == 1) {
         return UINT64_MAX;
     }
-    for (uint32_t i = 0; i < unread; i++) {
+    for (uint32_t i = 0; i < drain->unread_count; i++) {
         if (is_pressed(&drain->lanes[drain->active[i]]->reader.consumer)) {
             return UINT64_MAX;
         }
@@ -278,11 +285,19 @@ static uint64_t last_tick_of_pass(const struct drain *drain, uint32_t unread, ui
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
-static uint64_t earliest_tick(const struct drain *drain, uint32_t unread)
+// Of the first unread record of the lane, as lane_reader_run takes it.
+static uint64_t next_tick_of(const struct drain *drain, const struct drain_lane *lane)
+{
+    const uint64_t latest_ms = latest_ms_of(drain, lane, UINT64_MAX - DRAIN_TIME_SLACK_MS);
+    const uint64_t next_ms = lane->reader.next_tick;
+    return next_ms <= latest_ms ? next_ms : latest_ms;
+}
+
+static uint64_t earliest_tick(const struct drain *drain)
 {
     uint64_t tick = UINT64_MAX;
-    for (uint32_t i = 0; i < unread; i++) {
-        uint64_t next = drain->lanes[drain->active[i]]->reader.next_tick;
+    for (uint32_t i = 0; i < drain->unread_count; i++) {
+        const uint64_t next = next_tick_of(drain, drain->lanes[drain->active[i]]);
         tick = next < tick ? next : tick;
     }
     return tick;
@@ -302,11 +317,16 @@ static void lane_end(struct drain *drain, uint32_t i)
         process->end_ms = lane->reader.thread.tick_ms;
     }
     lane_free(drain, index);
+    if (i <
+        drain->unread_count) { // the last unread one takes its place, so that they stay in front
+        drain->active[i] = drain->active[--drain->unread_count];
+        i = drain->unread_count;
+    }
     drain->active[i] = drain->active[--drain->active_count];
     session_recycle_lane(drain->session, index);
 }
 
-static bool lane_is_finished(const struct drain *drain, struct drain_lane *lane)
+static bool lane_is_finished(struct drain *drain, struct drain_lane *lane)
 {
     if (!drain->processes[lane->process].is_dead && !lane->is_done) {
         // Acquire: pairs with the release in lane_producer_close; its last records are published.
@@ -320,8 +340,11 @@ static bool lane_is_finished(const struct drain *drain, struct drain_lane *lane)
         return true;
     }
     // It may have been written to after the snapshot: then it is for the next pass.
-    return lane_consumer_refresh(&lane->reader.consumer) != ERR_OK ||
-           !lane_reader_has_unread(&lane->reader);
+    if (lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {
+        lane_distrust(drain, lane);
+        return true;
+    }
+    return !lane_reader_has_unread(&lane->reader);
 }
 
 static void end_finished_lanes(struct drain *drain)
@@ -347,17 +370,16 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
-// Books `tick` of those of the first *unread lanes whose processes are dead, or alive.
-static enum err
-run_lanes(struct drain *drain, uint32_t *unread, uint64_t tick, uint64_t clock_ms, bool are_dead)
+// Books `tick` of those of the unread lanes whose processes are dead, or alive.
+static enum err run_lanes(struct drain *drain, uint64_t tick, uint64_t clock_ms, bool are_dead)
 {
-    for (uint32_t i = 0; i < *unread;) {
+    for (uint32_t i = 0; i < drain->unread_count;) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         if (drain->processes[lane->process].is_dead != are_dead) {
             i++;
             continue;
         }
-        if (lane->reader.next_tick <= tick) {
+        if (next_tick_of(drain, lane) <= tick) {
             TRY(lane_run(drain, lane, tick, clock_ms));
         }
         if (lane_reader_has_unread(&lane->reader)) {
@@ -365,31 +387,30 @@ run_lanes(struct drain *drain, uint32_t *unread, uint64_t tick, uint64_t clock_m
             continue;
         }
         const uint32_t index = drain->active[i];
-        drain->active[i] = drain->active[--*unread];
-        drain->active[*unread] = index;
+        drain->active[i] = drain->active[--drain->unread_count];
+        drain->active[drain->unread_count] = index;
     }
     return ERR_OK;
 }
 
-// Books what the snapshot found in the first `unread` lanes up to last_tick, tick by tick.
-static enum err
-merge_lanes(struct drain *drain, uint32_t unread, uint64_t last_tick, uint64_t clock_ms)
+// Books what the snapshot found in the unread lanes up to last_tick, tick by tick.
+static enum err merge_lanes(struct drain *drain, uint64_t last_tick, uint64_t clock_ms)
 {
-    while (unread > 0) {
-        uint64_t tick = earliest_tick(drain, unread);
+    while (drain->unread_count > 0) {
+        uint64_t tick = earliest_tick(drain);
         if (tick > last_tick) {
             return ERR_OK;
         }
         if (UNLIKELY(drain->has_dead)) {
             end_finished_lanes(drain);
             TRY(drain_process_end_dead(drain, tick));
-            TRY(run_lanes(drain, &unread, tick, clock_ms, true));
+            TRY(run_lanes(drain, tick, clock_ms, true));
             end_finished_lanes(drain);
             TRY(drain_process_end_dead(drain, tick + 1));
-        } else if (unread == 1) {
+        } else if (drain->unread_count == 1) {
             tick = last_tick;
         }
-        TRY(run_lanes(drain, &unread, tick, clock_ms, false));
+        TRY(run_lanes(drain, tick, clock_ms, false));
     }
     return ERR_OK;
 }
@@ -460,15 +481,16 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
         check_threads(drain);
     }
     TRY(relieve_lanes(drain, is_last));
-    uint32_t unread = snapshot_lanes(drain);
-    uint64_t last_tick = is_last ? UINT64_MAX : last_tick_of_pass(drain, unread, clock_ms);
+    snapshot_lanes(drain);
+    const bool has_unread = drain->unread_count > 0;
+    uint64_t last_tick = is_last ? UINT64_MAX : last_tick_of_pass(drain, clock_ms);
     const uint64_t complete_tick = complete_tick_of_pass(drain, clock_ms);
     note_holds(drain, last_tick);
-    TRY(merge_lanes(drain, unread, last_tick, clock_ms));
+    TRY(merge_lanes(drain, last_tick, clock_ms));
     end_finished_lanes(drain);
     TRY(drain_process_end_dead(drain, last_tick == UINT64_MAX ? UINT64_MAX : last_tick + 1));
     bool has_questions = false;
     TRY(questions_answer(drain, complete_tick, &has_questions));
-    *out_was_busy = unread > 0 || has_questions;
+    *out_was_busy = has_unread || has_questions;
     return ERR_OK;
 }

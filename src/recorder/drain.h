@@ -62,6 +62,7 @@ struct drain_process {
     bool is_dead;
     bool is_our_namespace; // its thread ids mean to us what they mean to it
     uint32_t lane_count;
+    uint64_t dead_ms; // when it was found dead: it did nothing later
     uint64_t end_ms;  // last sign of life so far: its events, and the exit that it noted
     uint64_t gone_ms; // a time at which it had been found dead; 0: it noted its exit
 };
@@ -74,8 +75,10 @@ struct drain {
     uint64_t *piece;                             // owned: LANE_READER_PIECE_MAX bytes
     struct nursery_tables *scratch;              // owned: a copy of one
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
-    uint32_t active[SESSION_MAX_LANES];          // the lanes in use
+    uint32_t
+        active[SESSION_MAX_LANES]; // the lanes in use; in front those that this pass still reads
     uint32_t active_count;
+    uint32_t unread_count; // of those in front
     struct drain_process processes[SESSION_MAX_PROCESSES];
     uint32_t process_count;
     uint64_t alive_ms;   // who was not found dead since lived then

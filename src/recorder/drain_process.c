@@ -58,6 +58,7 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
         process->end_ms = exit_ms;
     }
     process->gone_ms = is_noted ? 0 : now_ms; // a heap counts until its process exits
+    process->dead_ms = now_ms;
     process->is_dead = true;
     drain->has_dead = true;
 }
