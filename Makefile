@@ -8,9 +8,10 @@ JOBS   ?= $(shell nproc)
 
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -Wno-dev
 COMPILE   = cmake --build $(BUILD) -j $(JOBS)
+VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check demo install deb lint fmt asan tsan bench bench-web screenshots fuzz-smoke clean help
+.PHONY: all deps test-deps test check demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -67,10 +68,15 @@ bench: ## measure cairn and its peers, and bring docs/performance.md up to date;
 bench-web: ## measure the viewer in a browser, and bring docs/performance.md up to date
 	@$(CONFIGURE) -DCAIRN_BENCH=ON >/dev/null
 	@$(COMPILE)
+	@$(VIEWER) -DDO=tools -P cmake/build_viewer.cmake
 	@node bench/web.mjs $(BUILD) docs/performance.md
+
+viewer: ## rebuild web/dist after a change to web/; needs node, npm and a network
+	@$(VIEWER) -DDO=update -P cmake/build_viewer.cmake
 
 screenshots: all ## make the pictures of docs/user from the bundled example
 	@tools/packages.sh install build demo pictures
+	@$(VIEWER) -DDO=tools -P cmake/build_viewer.cmake
 	@CAIRN_WEB=$(BUILD)/web node web/scripts/screenshots.mjs $(BUILD)/bin/cairn demo/shop.cpp
 
 fuzz-smoke: ## run each fuzz target for a few seconds

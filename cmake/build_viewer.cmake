@@ -1,50 +1,66 @@
 # SPDX-License-Identifier: MIT
-# build_viewer: builds web/ into WORK/dist, without touching the source tree.
+# build_viewer: makes the viewer's bundle from web/, in WORK; needs node and npm, as nothing else does.
 #
-#   cmake -DSOURCE=web -DWORK=folder -DNPM=npm -DMODE=AUTO|ON -P build_viewer.cmake
+#   cmake -DWEB=web -DWORK=folder -DDO=tools|update|check -P build_viewer.cmake
 #
-# The sources are copied into WORK, the tools installed there from the lock file (again only when it
-# has changed), and the viewer built. If that fails, as without a network, MODE ON fails; AUTO says
-# so and takes SOURCE/dist if there is one, else leaves no dist: a build without a viewer.
-file(GLOB entries RELATIVE "${SOURCE}" "${SOURCE}/*")
-list(REMOVE_ITEM entries node_modules dist)
-foreach(entry IN LISTS entries)
-    file(REMOVE_RECURSE "${WORK}/${entry}")
-    file(COPY "${SOURCE}/${entry}" DESTINATION "${WORK}")
-endforeach()
-file(REMOVE_RECURSE "${WORK}/dist")
+#   tools    copies the sources into WORK and installs the tools of the lock file there, again only when
+#            it has changed; the packages' own scripts do not run
+#   update   does so, builds the bundle in WORK/dist and copies it to WEB/dist, which is committed
+#   check    builds what `tools` has prepared, and fails if that is not byte for byte WEB/dist
+include("${CMAKE_CURRENT_LIST_DIR}/viewer_sources.cmake")
+find_program(NPM npm)
+if(NOT NPM)
+    message(FATAL_ERROR "npm is missing, which only changes to the viewer need: docs/dependencies.md")
+endif()
 
-function(run what)
+function(run)
     execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${WORK}" RESULT_VARIABLE failed
         OUTPUT_VARIABLE said ERROR_VARIABLE said)
     if(failed)
-        set(problem "${what} failed:\n${said}" PARENT_SCOPE)
+        list(JOIN ARGN " " command)
+        message(FATAL_ERROR "${command} failed:\n${said}")
     endif()
 endfunction()
 
-set(problem "")
-file(SHA256 "${SOURCE}/package-lock.json" lock)
-set(stamp "${WORK}/node_modules/.installed")
-set(installed "")
-if(EXISTS "${stamp}")
-    file(READ "${stamp}" installed)
-endif()
-if(NOT installed STREQUAL lock)
-    message(STATUS "Installing the viewer's tools")
-    run("npm ci" "${NPM}" ci --no-audit --no-fund --fetch-retries=1)
-    if(NOT problem)
+# Tests run in this copy as well, so that nothing is installed into the source tree.
+function(prepare)
+    file(GLOB entries RELATIVE "${WEB}" "${WEB}/*")
+    list(REMOVE_ITEM entries node_modules dist)
+    foreach(entry IN LISTS entries ITEMS .npmrc)
+        file(REMOVE_RECURSE "${WORK}/${entry}")
+        file(COPY "${WEB}/${entry}" DESTINATION "${WORK}")
+    endforeach()
+    file(SHA256 "${WEB}/package-lock.json" lock)
+    set(stamp "${WORK}/node_modules/.installed")
+    set(installed "")
+    if(EXISTS "${stamp}")
+        file(READ "${stamp}" installed)
+    endif()
+    if(NOT installed STREQUAL lock)
+        message(STATUS "Installing the viewer's tools")
+        run("${NPM}" ci --ignore-scripts --no-audit --no-fund --fetch-retries=1)
         file(WRITE "${stamp}" "${lock}")
     endif()
+endfunction()
+
+if(NOT DO STREQUAL "check")
+    prepare()
 endif()
-if(NOT problem)
-    message(STATUS "Building the viewer")
-    run("npm run build" "${NPM}" run build)
+if(DO STREQUAL "tools")
+    return()
 endif()
-if(problem AND MODE STREQUAL "ON")
-    message(FATAL_ERROR "${problem}")
-elseif(problem AND EXISTS "${SOURCE}/dist/index.html")
-    message(WARNING "The viewer that was built before is taken: ${problem}")
-    file(COPY "${SOURCE}/dist" DESTINATION "${WORK}")
-elseif(problem)
-    message(WARNING "There will be no viewer: ${problem}")
+message(STATUS "Building the viewer")
+file(REMOVE_RECURSE "${WORK}/dist")
+run("${NPM}" run build)
+viewer_sources_hash("${WEB}" hash)
+file(WRITE "${WORK}/dist/SOURCES" "${hash}\n")
+if(DO STREQUAL "update")
+    file(REMOVE_RECURSE "${WEB}/dist")
+    file(COPY "${WORK}/dist" DESTINATION "${WEB}")
+    return()
+endif()
+execute_process(COMMAND diff -rq "${WORK}/dist" "${WEB}/dist" RESULT_VARIABLE differs OUTPUT_VARIABLE said)
+if(differs)
+    message(FATAL_ERROR "web/dist is not what web/ gives. Run 'make viewer', and commit web/dist "
+        "together with the change.\n${said}")
 endif()

@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: MIT
 # embed_assets: makes the viewer's files part of the executable.
 #
-#   cmake -DDIST=web/dist -DOUT=folder -P embed_assets.cmake
+#   cmake -DWEB=web -DOUT=folder -P embed_assets.cmake
 #
-# Writes OUT/asset_table.S, which holds each file of DIST gzipped, and the table of struct asset
-# (src/server/assets.h) that names them. Without DIST/index.html the table is empty.
+# Writes OUT/asset_table.S, which holds each file of WEB/dist gzipped, and the table of struct asset
+# (src/server/assets.h) that names them. Fails if the bundle was made from other sources than those in
+# WEB: the program would not show what its sources say.
+include("${CMAKE_CURRENT_LIST_DIR}/viewer_sources.cmake")
+set(dist "${WEB}/dist")
+set(made_from "")
+if(EXISTS "${dist}/SOURCES")
+    file(STRINGS "${dist}/SOURCES" made_from)
+endif()
+viewer_sources_hash("${WEB}" hash)
+if(NOT made_from STREQUAL hash)
+    message(FATAL_ERROR "web/dist was not made from the sources in web/, which have changed. "
+        "Run 'make viewer', which needs node and npm, and commit web/dist together with the change.")
+endif()
+
 set(types
     html "text/html\; charset=utf-8" js "text/javascript\; charset=utf-8"
     css "text/css\; charset=utf-8" svg "image/svg+xml" png "image/png" ico "image/x-icon"
@@ -12,11 +25,9 @@ set(types
     webmanifest "application/manifest+json" wasm "application/wasm")
 
 file(MAKE_DIRECTORY "${OUT}")
-set(files "")
-if(EXISTS "${DIST}/index.html")
-    file(GLOB_RECURSE files RELATIVE "${DIST}" "${DIST}/*")
-    list(SORT files)
-endif()
+file(GLOB_RECURSE files RELATIVE "${dist}" "${dist}/*")
+list(REMOVE_ITEM files SOURCES)
+list(SORT files)
 
 set(data "")
 set(table "")
@@ -32,10 +43,10 @@ foreach(file IN LISTS files)
     endif()
     math(EXPR place "${place} + 1")
     list(GET types ${place} type)
-    file(SHA256 "${DIST}/${file}" sha256)
+    file(SHA256 "${dist}/${file}" sha256)
     string(SUBSTRING "${sha256}" 0 16 hash)
     set(packed "${OUT}/asset_${number}.gz")
-    execute_process(COMMAND gzip -9nc "${DIST}/${file}" OUTPUT_FILE "${packed}" RESULT_VARIABLE failed)
+    execute_process(COMMAND gzip -9nc "${dist}/${file}" OUTPUT_FILE "${packed}" RESULT_VARIABLE failed)
     if(failed)
         message(FATAL_ERROR "cannot compress ${file}")
     endif()

@@ -15,7 +15,6 @@
 
 #include "base/compiler.h"
 #include "cli/browser.h"
-#include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "cli/screen_text.h"
 #include "host/file.h"
@@ -27,7 +26,6 @@ struct analyze_fields {
     uint32_t port;
     bool no_browser;
     bool no_source;
-    bool is_api;
 };
 
 #define FIELD(field) offsetof(struct analyze_fields, field)
@@ -58,11 +56,6 @@ static const struct option_spec specs[] = {
      .kind = OPTION_FLAG,
      .help = "do not show source files",
      .offset = FIELD(no_source)},
-    {.name = "api",
-     .kind = OPTION_FLAG,
-     .help =
-         "serve even if this build has no viewer: for programs, as docs/format/http-api.md says",
-     .offset = FIELD(is_api)},
 };
 
 // A descriptor that can be read once somebody wants us to stop. The signals are blocked in every
@@ -105,7 +98,7 @@ static bool announce(const struct server *server, bool no_browser)
         return false;
     }
     bool is_opened = false;
-    if (!no_browser && server_has_viewer() && browser_is_there()) {
+    if (!no_browser && browser_is_there()) {
         (void)snprintf(url, sizeof(url), "http://127.0.0.1:%" PRIu16 "/?token=%s",
                        server_port(server), server_launch_token(server)); // fits
         is_opened = browser_open(url);
@@ -157,10 +150,6 @@ static int run(int argc, char **argv)
     if (fields.port > UINT16_MAX) {
         (void)err_set(&info, ERR_INVALID, "--port: %u is no port", fields.port);
         return command_usage_error(&command_analyze, &info);
-    }
-    if (!server_has_viewer() && !fields.is_api) {
-        return report_file(argv[operand],
-                           "this build has no viewer; this is what 'cairn report' says");
     }
     return serve(argv[operand], &fields);
 }

@@ -121,10 +121,6 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
         return err_set(info, ERR_INVALID, "--to: there is no format '%.100s'; --list names them",
                        fields->format);
     }
-    if (exporter == &exporter_html && !server_has_viewer()) {
-        return err_set(info, ERR_UNSUPPORTED,
-                       "this build of cairn has no viewer, which an HTML report would hold");
-    }
     if (fields->cost != COST_COUNT && (exporter->uses & EXPORT_USES_COST) == 0) {
         return err_set(info, ERR_INVALID,
                        "--cost: %s has costs of its own, all of which are written", exporter->name);

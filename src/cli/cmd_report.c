@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // cmd_report: `cairn report FILE`: a recording as text or JSON on stdout.
-#include "cli/cmd_report.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +25,6 @@ struct report_fields {
     const char *baseline; // the older recording of --diff
     bool use_functions;
     bool use_histogram;
-    const char *remark; // for stderr once the recording is open; NULL: none
 };
 
 enum {
@@ -211,9 +208,6 @@ static int report_with(const char *path, const struct report_fields *fields)
         progress_clear(&progress);
         return command_error(&info);
     }
-    if (fields->remark != NULL) {
-        (void)fprintf(stderr, "cairn: %s\n", fields->remark); // only a remark
-    }
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
     if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
         return command_error(&info);
@@ -237,13 +231,6 @@ static int report_with(const char *path, const struct report_fields *fields)
         return command_error(&info);
     }
     return write_report(&report, fields->output.use_json);
-}
-
-int report_file(const char *path, const char *remark)
-{
-    struct report_fields fields = defaults;
-    fields.remark = remark;
-    return report_with(path, &fields);
 }
 
 static MUST_USE enum err check_views(const struct report_fields *fields, struct err_info *info)

@@ -26,7 +26,7 @@ enum MHD_Result asset_send(struct http *http,
         .status = MHD_HTTP_OK,
         .type = asset->type,
         .etag = tag,
-        .cache = asset_is_immutable(asset) ? "private, max-age=31536000, immutable" : "no-cache",
+        .cache = "no-cache",
         .cookie = given.text[0] != '\0' ? cookie : NULL,
         .is_gzip = accepts_gzip(http_header(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
     };

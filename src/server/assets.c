@@ -18,14 +18,3 @@ const struct asset *asset_find(const char *target)
     }
     return NULL;
 }
-
-bool assets_have_viewer(void)
-{
-    return asset_find("/") != NULL;
-}
-
-bool asset_is_immutable(const struct asset *asset)
-{
-    static const char folder[] = "/assets/";
-    return strncmp(asset->path, folder, sizeof(folder) - 1) == 0;
-}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // assets: the viewer's files, compiled into the executable in compressed form.
 //
-// The table is made by CMake from web/dist (cmake/embed_assets.cmake); it is empty in a build
-// without a viewer. Context: H; static.
+// The table is made by CMake from web/dist (cmake/embed_assets.cmake). Context: H; static.
 #pragma once
 
 #include <stdbool.h>
@@ -26,9 +25,3 @@ extern const struct asset asset_table[];
 // The asset that answers a request's target, which may have a query; "/" is "/index.html". NULL if
 // there is none.
 const struct asset *asset_find(const char *target);
-
-// Whether this build has a viewer.
-bool assets_have_viewer(void);
-
-// Whether its name holds a hash, so that it can be kept for ever.
-bool asset_is_immutable(const struct asset *asset);

@@ -136,10 +136,6 @@ handle_read(struct http *http, struct MHD_Connection *connection, const char *ta
     if (asset != NULL) {
         return asset_send(http, connection, asset, target);
     }
-    if (target_has_path(target, "/") && !assets_have_viewer()) {
-        return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND,
-                            "this build of cairn has no viewer; the API is there");
-    }
     return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "there is nothing here");
 }
 

@@ -363,9 +363,6 @@ enum err report_page_write(const struct report_page *page, FILE *out)
         .settings = {.tool_version = page->tool_version, .filter = page->filter},
         .trees = TREE_CACHE_INIT};
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
-    if (!assets_have_viewer()) {
-        return ERR_UNSUPPORTED;
-    }
     TRY(opened_borrow(page->profile, page->path, &opened));
     TRY(snapshot_new(1, opened, NULL, &writer.snapshot));
     TRY(choose_scopes(&writer));

@@ -33,6 +33,6 @@ enum {
     REPORT_PAGE_MAX_MIB = 32 // of the whole file, but for the viewer's own quarter of a MiB
 };
 
-// ERR_UNSUPPORTED: this build has no viewer; ERR_LIMIT: the recording's names alone are too large;
+// ERR_LIMIT: the recording's names alone are too large;
 // ERR_NO_MEMORY. A stream that cannot be written to keeps its error.
 enum err report_page_write(const struct report_page *page, FILE *out) MUST_USE;

@@ -47,11 +47,6 @@ struct server {
     int watch_fd; // owned; -1 if the folder cannot be watched
 };
 
-bool server_has_viewer(void)
-{
-    return assets_have_viewer();
-}
-
 uint16_t server_port(const struct server *server)
 {
     return server->port;

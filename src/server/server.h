@@ -33,9 +33,6 @@ enum err server_open(const struct server_options *options,
                      struct server **out,
                      struct err_info *info) MUST_USE;
 
-// Whether this build has a viewer to serve.
-bool server_has_viewer(void);
-
 uint16_t server_port(const struct server *server);
 
 // The token that is good for as long as the server runs.

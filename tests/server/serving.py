@@ -64,7 +64,7 @@ class Server:
 
     def __init__(self, path, *options, env=None):
         self.process = subprocess.Popen(
-            [CAIRN, "analyze", path, "--api", "--no-browser", *options],
+            [CAIRN, "analyze", path, "--no-browser", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", **(env or {})})
         self.url = read_line(self.process.stdout)
