@@ -11,7 +11,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
+.PHONY: all deps test-deps test check test-fresh demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -32,6 +32,10 @@ check: deps test-deps ## clang-tidy, and the tests again under the sanitizers; h
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
 	@tools/run_tests.sh $(BUILD) check $(JOBS) -L '^check$$'
+
+test-fresh: ## make demo and the viewer on a minimal Debian of its own; minutes, and Debian's archive
+	@tools/packages.sh install fresh
+	@tools/test_fresh.sh
 
 demo: ## install what is missing, build, profile the bundled example and explain its report
 	@tools/packages.sh install build demo

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run: build the demo program, record it, print the report, and say what to see in it.
+# run: build the demo program, record it, print the report, say what to see in it, and write the same as a page.
 #
 #   demo/run.sh BUILD
 set -eu
@@ -40,4 +40,10 @@ cat <<'TEXT'
   Stacks     nobody allocates in std::vector or std::regex: each site is the line of the shop that
              asked, with the way there below it.
 TEXT
-printf '\nGo on with:  %s report --help\n' "$build/bin/cairn"
+say "\$ $build/bin/cairn export --html -o $out/shop.html $out/shop.cairn"
+"$build/bin/cairn" export --html -o "$out/shop.html" "$out/shop.cairn"
+cat <<TEXT
+
+All of this as a page for any browser:     $out/shop.html
+The viewer, with filters and comparison:   $build/bin/cairn analyze $out/shop.cairn
+TEXT

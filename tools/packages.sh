@@ -28,15 +28,19 @@ test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-
 # For the pictures of docs/user.
 pictures="chromium pngquant"
 
+# For test_fresh.sh.
+fresh="mmdebstrap util-linux"
+
 words_of() {
     case $1 in
     build) echo $build ;;
     demo) echo $demo ;;
+    fresh) echo $fresh ;;
     package) echo $package ;;
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, demo, package, pictures and test" >&2
+        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures and test" >&2
         exit 2
         ;;
     esac

@@ -3,11 +3,12 @@
 import re
 import subprocess
 
-from cairn_run import BUILD, PROGRAMS, Recording, environment, assert_totals, expected_totals
+from cairn_run import BUILD, PROGRAMS, ROOT, Recording, environment, assert_totals, expected_totals
 
 FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE",
          "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1",
          "share/man/man3/cairn.h.3"]
+VIEWER = ROOT / "web/dist/assets/viewer.js"
 
 
 def run(*command, **settings):
@@ -27,6 +28,9 @@ def assert_works(prefix, scratch):
     libraries = [module["path"] for module in recording.report["modules"]
                  if "cairn_preload" in module["path"]]
     assert all(library.startswith(str(prefix)) for library in libraries)
+    page = scratch / "x.html"
+    run(prefix / "bin/cairn", "export", "--html", "-o", page, path)
+    assert VIEWER.read_text() in page.read_text()
 
 
 def test_install_below_any_prefix(scratch):
