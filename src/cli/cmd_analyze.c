@@ -88,20 +88,32 @@ static void say_how_to_get_there(const struct server *server, bool is_opened)
     }
 }
 
-// Prints the address; false if nobody can read it.
-static bool announce(const struct server *server, bool no_browser)
+// The page's address with a token. With a recording to compare with, it opens compared.
+struct page_address {
+    char text[160];
+};
+
+static struct page_address
+page_address_of(const struct server *server, const char *token, bool is_compared)
 {
-    char url[128];
-    (void)printf("http://127.0.0.1:%" PRIu16 "/?token=%s\n", server_port(server),
-                 server_token(server));
+    struct page_address address;
+    (void)snprintf(address.text, sizeof(address.text), "http://127.0.0.1:%" PRIu16 "/?token=%s%s",
+                   server_port(server), token, is_compared ? "#/summary?diff=1" : ""); // fits
+    return address;
+}
+
+// Prints the address; false if nobody can read it.
+static bool announce(const struct server *server, const struct analyze_fields *fields)
+{
+    bool is_compared = fields->baseline != NULL;
+    (void)puts(page_address_of(server, server_token(server), is_compared).text);
     if (command_finish_output(STATUS_OK) != STATUS_OK) {
         return false;
     }
     bool is_opened = false;
-    if (!no_browser && browser_is_there()) {
-        (void)snprintf(url, sizeof(url), "http://127.0.0.1:%" PRIu16 "/?token=%s",
-                       server_port(server), server_launch_token(server)); // fits
-        is_opened = browser_open(url);
+    if (!fields->no_browser && browser_is_there()) {
+        is_opened =
+            browser_open(page_address_of(server, server_launch_token(server), is_compared).text);
     }
     say_how_to_get_there(server, is_opened);
     return true;
@@ -125,7 +137,7 @@ static int serve(const char *path, const struct analyze_fields *fields)
     if (server_open(&options, &server, &info) != ERR_OK) {
         return command_error(&info);
     }
-    if (!announce(server, fields->no_browser)) {
+    if (!announce(server, fields)) {
         return STATUS_USAGE;
     }
     server_run(server, stop_fd);

@@ -8,6 +8,7 @@
 #include "host/strbuf.h"
 #include "host/string_table.h"
 #include "profile/function_name.h"
+#include "profile/program_pairs.h"
 
 // The functions of the new recording that have a name, whatever their modules are.
 struct namesakes {
@@ -21,6 +22,7 @@ DEFINE_VEC(namesakes_vec, struct namesakes);
 
 // Functions by what they are called, while building.
 struct register_of_names {
+    struct program_pairs programs;  // whose functions are one program's whatever its file is called
     struct string_table called;     // name, a zero, the module's file name without version
     struct u32_vec ids;             // by string id - 1
     struct string_table bare;       // name
@@ -30,6 +32,7 @@ struct register_of_names {
 
 static void register_release(struct register_of_names *names)
 {
+    program_pairs_release(&names->programs);
     string_table_release(&names->called);
     u32_vec_release(&names->ids);
     string_table_release(&names->bare);
@@ -63,8 +66,26 @@ static const char *function_module_of(const struct profile *profile, uint32_t fu
                               : profile_string(profile, profile->recording.modules[module].path);
 }
 
+// What tells functions of one name apart: the number of a pair of programs, which no file name can
+// be mistaken for, or the file name.
+static void append_module(struct register_of_names *names,
+                          enum side side,
+                          const struct profile *profile,
+                          uint32_t function)
+{
+    uint32_t index = profile->code.functions.items[function].module;
+    uint32_t pair = index != REC_NONE ? names->programs.numbers[side].items[index] : 0;
+    if (pair != 0) {
+        strbuf_printf(&names->scratch, "/%u", pair);
+        return;
+    }
+    const char *module = path_file_name(function_module_of(profile, function));
+    strbuf_append(&names->scratch, module, len_without_version(module));
+}
+
 // The id of what is called like this function: `new_id` if nothing was before.
 static MUST_USE enum err find_id(struct register_of_names *names,
+                                 enum side side,
                                  const struct profile *profile,
                                  uint32_t function,
                                  uint32_t new_id,
@@ -75,8 +96,7 @@ static MUST_USE enum err find_id(struct register_of_names *names,
     const char *name = function_name_of(profile, function);
     strbuf_append(called, name, name_len_without_clones(name));
     strbuf_append_char(called, '\0');
-    const char *module = path_file_name(function_module_of(profile, function));
-    strbuf_append(called, module, len_without_version(module));
+    append_module(names, side, profile, function);
     TRY(strbuf_result(called));
     uint32_t string;
     TRY(string_table_intern(&names->called, called->data, called->len, &string));
@@ -153,9 +173,10 @@ static MUST_USE enum err take_new(struct code_union *code)
 static MUST_USE enum err merge(struct code_union *code)
 {
     CLEANUP(register_release) struct register_of_names names = {0};
+    TRY(program_pairs_build(code->profiles[SIDE_NEW], code->profiles[SIDE_OLD], &names.programs));
     for (uint32_t i = 0; i < code->ids[SIDE_NEW].len; i++) {
         uint32_t *id = &code->ids[SIDE_NEW].items[i];
-        TRY(find_id(&names, code->profiles[SIDE_NEW], i, i, id));
+        TRY(find_id(&names, SIDE_NEW, code->profiles[SIDE_NEW], i, i, id));
         TRY(add_namesake(&names, code->profiles[SIDE_NEW], *id));
     }
     size_t count = code->profiles[SIDE_OLD]->code.functions.len;
@@ -164,7 +185,7 @@ static MUST_USE enum err merge(struct code_union *code)
         uint32_t next = (uint32_t)code->origins.len;
         uint32_t id;
         TRY(match_loosely(&names, code->profiles[SIDE_OLD], i, next, &id));
-        TRY(find_id(&names, code->profiles[SIDE_OLD], i, id, &id));
+        TRY(find_id(&names, SIDE_OLD, code->profiles[SIDE_OLD], i, id, &id));
         if (id == next) {
             TRY(code_origin_vec_push(&code->origins, (struct code_origin){SIDE_OLD, i}));
         }

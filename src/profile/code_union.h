@@ -3,7 +3,8 @@
 //
 // Two recordings of one program, or of two builds of it, give the same function different ids,
 // addresses and lines. In a union a function is known by its name and its module's file name
-// (libc.so for libc.so.6), which is how people know it:
+// (libc.so for libc.so.6), which is how people know it; executables that are called differently are
+// matched by their part in the run (program_pairs.h):
 //
 //   new: 0 main@app   1 load@app          ids[0] = 0 1
 //   old: 0 load@app   1 gone@app          ids[1] = 1 2     origins = new 0, new 1, old 1

@@ -24,12 +24,8 @@ struct diff_units diff_run_lengths(const struct selection *new, const struct sel
 static uint32_t site_of(const struct shown_tree *tree, uint32_t node)
 {
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
-        uint32_t function = tree->functions.items[at];
-        enum side side = tree->code->origins.items[function].side;
-        const struct code_location *location =
-            profile_location_get(tree->code->profiles[side], tree->nodes.items[at].location);
-        if ((location->flags & CODE_PLUMBING) == 0) {
-            return function;
+        if ((shown_tree_location(tree, at)->flags & CODE_PLUMBING) == 0) {
+            return tree->functions.items[at];
         }
     }
     return node != 0 ? tree->functions.items[node] : REC_NONE;

@@ -37,6 +37,7 @@ static void layer_release(struct layer *layer)
 
 static MUST_USE enum err add_node(struct builder *builder,
                                   const struct call_tree_node *from,
+                                  enum side side,
                                   uint32_t parent,
                                   uint32_t function,
                                   uint32_t *out)
@@ -53,6 +54,7 @@ static MUST_USE enum err add_node(struct builder *builder,
         node.depth = tree->nodes.items[parent].depth + 1;
     }
     TRY(u32_vec_push(&tree->functions, function));
+    TRY(flag_vec_push(&tree->sides, (uint8_t)side));
     TRY(flag_vec_push(&tree->pruned, 0));
     TRY(call_tree_node_vec_push(&tree->nodes, node));
     if (parent != REC_NONE) {
@@ -81,7 +83,7 @@ static MUST_USE enum err place_node(struct builder *builder, struct layer *layer
         layer->places.items[index] = *known;
         return ERR_OK;
     }
-    TRY(add_node(builder, node, parent, function, &layer->places.items[index]));
+    TRY(add_node(builder, node, layer->side, parent, function, &layer->places.items[index]));
     builder->out->nodes.items[layer->places.items[index]].id = id;
     return map_u64_put(&builder->children, key, layer->places.items[index]);
 }
@@ -166,7 +168,8 @@ static MUST_USE enum err lay(struct shown_tree *out,
     CLEANUP(layer_release) struct layer old = {.side = SIDE_OLD};
     struct layer *layers[SIDE_COUNT] = {&new, &old};
     uint32_t root;
-    TRY(add_node(&builder, &sides[SIDE_NEW]->tree.nodes.items[0], REC_NONE, REC_NONE, &root));
+    TRY(add_node(&builder, &sides[SIDE_NEW]->tree.nodes.items[0], SIDE_NEW, REC_NONE, REC_NONE,
+                 &root));
     for (size_t side = 0; side < side_count; side++) {
         layers[side]->tree = &sides[side]->tree;
         layers[side]->pruned = &sides[side]->pruned;
@@ -187,6 +190,7 @@ adopt(struct shown_tree *out, struct side_tree *side, const struct profile *prof
 {
     struct call_tree *tree = &side->tree;
     TRY(u32_vec_resize(&out->functions, tree->nodes.len));
+    TRY(flag_vec_resize(&out->sides, tree->nodes.len)); // SIDE_NEW
     out->functions.items[0] = REC_NONE;
     for (size_t i = 1; i < tree->nodes.len; i++) {
         uint32_t location = tree->nodes.items[i].location;
@@ -228,9 +232,16 @@ enum err shown_tree_build(const struct code_union *code,
     return ERR_OK;
 }
 
+const struct code_location *shown_tree_location(const struct shown_tree *tree, uint32_t node)
+{
+    enum side side = (enum side)tree->sides.items[node];
+    return profile_location_get(tree->code->profiles[side], tree->nodes.items[node].location);
+}
+
 void shown_tree_release(struct shown_tree *tree)
 {
     call_tree_node_vec_release(&tree->nodes);
+    flag_vec_release(&tree->sides);
     u32_vec_release(&tree->functions);
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         costs_vec_release(&tree->self[side]);

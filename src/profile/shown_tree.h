@@ -8,8 +8,9 @@
 // Nodes of two trees are one if the functions on their way from the root are the same in the code
 // union. Invariants: as those of call_tree.h for each side (total = self + children's totals; a
 // parent's id is below its children's), but for pruned nodes, which have no children
-// (bottom_up_tree.h); ids depend on the selections and the spec alone.
-// Context: H; read-only once built.
+// (bottom_up_tree.h); a node's location is below the number of locations of its side's recording,
+// which need not be the side whose name its function has (code_union.origins); ids depend on the
+// selections and the spec alone. Context: H; read-only once built.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +32,8 @@ struct shown_tree_spec {
 
 struct shown_tree {
     const struct code_union *code;     // borrowed
-    struct call_tree_node_vec nodes;   // owned; their location is of the function's side
+    struct call_tree_node_vec nodes;   // owned; a location is of the side that `sides` says
+    struct flag_vec sides;             // owned; by node: the enum side whose location it has
     struct u32_vec functions;          // owned; by node: id in the union, REC_NONE for the root
     struct costs_vec self[SIDE_COUNT]; // owned; by node; of SIDE_OLD empty with one recording
     struct costs_vec total[SIDE_COUNT];
@@ -46,6 +48,10 @@ enum err shown_tree_build(const struct code_union *code,
                           struct shown_tree_spec spec,
                           struct shown_tree *out) MUST_USE;
 void shown_tree_release(struct shown_tree *tree);
+
+// The location of a node, in the recording that it is of. `node` must be below nodes.len and not 0,
+// the root, which has none. A node that both recordings know has that of the new one.
+const struct code_location *shown_tree_location(const struct shown_tree *tree, uint32_t node);
 
 // Takes the children from pruned nodes: of two recordings, one may have pruned a node that the
 // other followed, and then its children cannot be compared. For shown_tree_build.

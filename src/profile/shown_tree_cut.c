@@ -19,6 +19,7 @@ move_node(struct shown_tree *tree, uint32_t from, uint32_t to, const struct u32_
         tree->nodes.items[node.parent].first_child = to;
     }
     tree->nodes.items[to] = node;
+    tree->sides.items[to] = tree->sides.items[from];
     tree->functions.items[to] = tree->functions.items[from];
     tree->pruned.items[to] = tree->pruned.items[from];
     for (size_t side = 0; side < SIDE_COUNT; side++) {
@@ -40,6 +41,7 @@ static bool has_pruned(const struct shown_tree *tree)
 static void shorten(struct shown_tree *tree, size_t len)
 {
     tree->nodes.len = len;
+    tree->sides.len = len;
     tree->functions.len = len;
     tree->pruned.len = len;
     for (size_t side = 0; side < SIDE_COUNT; side++) {

@@ -223,6 +223,19 @@ static void trees_agree_with_texts(void **state)
     }
 }
 
+// A location is of the recording that has the node, whichever one its function was first met in.
+static void check_locations(const struct shown_tree *tree)
+{
+    assert_int_equal(tree->sides.len, tree->nodes.len);
+    for (uint32_t i = 1; i < tree->nodes.len; i++) {
+        enum side side = (enum side)tree->sides.items[i];
+        const struct profile *profile = tree->code->profiles[side];
+        assert_true(tree->nodes.items[i].location < profile->code.locations.len);
+        uint32_t own = shown_tree_location(tree, i)->function;
+        assert_int_equal(tree->code->ids[side].items[own], tree->functions.items[i]);
+    }
+}
+
 static void two_recordings_are_compared_by_names(void **state)
 {
     (void)state;
@@ -244,6 +257,7 @@ static void two_recordings_are_compared_by_names(void **state)
                                        specs[i], &tree));
             check_side(&new, &tree, SIDE_NEW, specs[i]);
             check_side(&old, &tree, SIDE_OLD, specs[i]);
+            check_locations(&tree);
         }
     }
 }

@@ -70,10 +70,7 @@ static uint32_t count_plumbing(const struct page *page, uint32_t node)
     const struct shown_tree *tree = page->tree;
     uint32_t count = 0;
     for (; node != 0; node = tree->nodes.items[node].parent) {
-        const struct code_origin *origin = &tree->code->origins.items[tree->functions.items[node]];
-        const struct code_location *location = profile_location_get(
-            tree->code->profiles[origin->side], tree->nodes.items[node].location);
-        if ((location->flags & CODE_PLUMBING) == 0) {
+        if ((shown_tree_location(tree, node)->flags & CODE_PLUMBING) == 0) {
             return count;
         }
         count++;
