@@ -288,9 +288,11 @@ static uint64_t last_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 // Of the first unread record of the lane, as lane_reader_run takes it.
 static uint64_t next_tick_of(const struct drain *drain, const struct drain_lane *lane)
 {
-    const uint64_t latest_ms = latest_ms_of(drain, lane, UINT64_MAX - DRAIN_TIME_SLACK_MS);
-    const uint64_t next_ms = lane->reader.next_tick;
-    return next_ms <= latest_ms ? next_ms : latest_ms;
+    const struct lane_reader *reader = &lane->reader;
+    const uint64_t dead_ms = latest_ms_of(drain, lane, UINT64_MAX - DRAIN_TIME_SLACK_MS);
+    const uint64_t latest_ms =
+        dead_ms > reader->thread.tick_ms ? dead_ms : reader->thread.tick_ms; // never backwards
+    return reader->next_tick <= latest_ms ? reader->next_tick : latest_ms;
 }
 
 static uint64_t earliest_tick(const struct drain *drain)
