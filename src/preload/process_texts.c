@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
@@ -28,10 +29,35 @@ static void send_string(struct thread_state *t, enum wire_text_kind kind, const 
     send(t, kind, text, (long)strlen(text));
 }
 
+// The path of the file that AT_EXECFN names; negative if it cannot be learned.
+static long find_started_file(void)
+{
+    const char *name = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
+    const long fd = name != NULL ? sys_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1;
+    if (sys_failed(fd)) {
+        return -1;
+    }
+    char link[32] = "/proc/self/fd/";
+    char *at = link + strlen(link);
+    for (long unit = 1000000000; unit > 0; unit /= 10) {
+        if (fd >= unit || unit == 1) {
+            *at++ = (char)('0' + fd / unit % 10);
+        }
+    }
+    const long got = sys_readlink(link, (char *)g_buffer, sizeof(g_buffer));
+    (void)sys_close((int)fd); // read only
+    return got;
+}
+
+// Where the kernel has started the loader of shared libraries itself (AT_BASE is 0), which then
+// puts the program's name into AT_EXECFN, /proc/self/exe is the loader.
 static void send_executable(struct thread_state *t)
 {
-    send(t, WIRE_TEXT_EXECUTABLE, g_buffer,
-         sys_readlink("/proc/self/exe", (char *)g_buffer, sizeof(g_buffer)));
+    long got = getauxval(AT_BASE) == 0 ? find_started_file() : -1;
+    if (sys_failed(got)) {
+        got = sys_readlink("/proc/self/exe", (char *)g_buffer, sizeof(g_buffer));
+    }
+    send(t, WIRE_TEXT_EXECUTABLE, g_buffer, got);
 }
 
 static void send_working_directory(struct thread_state *t)

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "host/file.h"
+#include "session/exec_look.h"
 
 #define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
 #define SCRIPT_LINE_BYTES 256u // as the kernel's BINPRM_BUF_SIZE
@@ -22,10 +22,6 @@
 
 // What an ELF file says of itself, as far as it decides whether we can record it.
 struct elf_facts {
-    bool is_elf;
-    bool is_foreign; // another word size or machine than ours
-    bool is_32bit;
-    bool has_interpreter;
     bool is_go; // has the note that Go's linker leaves in every program
     bool exports_malloc;
     const char *allocator; // name of the allocator whose own symbols it exports, or NULL
@@ -181,38 +177,10 @@ static void read_dynamic_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *f
     }
 }
 
-static bool has_interpreter(Elf *elf)
-{
-    size_t count = 0;
-    if (elf_getphdrnum(elf, &count) != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < count && i <= UINT16_MAX; i++) {
-        GElf_Phdr header;
-        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_INTERP) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void read_elf(Elf *elf, struct elf_facts *facts)
 {
-    GElf_Ehdr header;
-    if (elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == NULL) {
-        return;
-    }
-#ifdef __x86_64__
-    const unsigned our_machine = EM_X86_64;
-#else
-    const unsigned our_machine = EM_AARCH64;
-#endif
-    facts->is_elf = true;
-    facts->is_32bit = header.e_ident[EI_CLASS] == ELFCLASS32;
-    facts->is_foreign = facts->is_32bit || header.e_machine != our_machine;
-    facts->has_interpreter = has_interpreter(elf);
     size_t names = 0;
-    if (elf_getshdrstrndx(elf, &names) != 0) {
+    if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names) != 0) {
         return; // it has no sections
     }
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
@@ -243,19 +211,6 @@ static struct elf_facts elf_facts_of(const char *path)
     return facts;
 }
 
-// ld.so(8), secure-execution mode: LD_PRELOAD is ignored when execve changes the identity.
-static bool changes_identity(const char *path)
-{
-    struct stat status;
-    if (stat(path, &status) != 0) {
-        return false;
-    }
-    const bool other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != getuid();
-    const bool other_group = (status.st_mode & S_ISGID) != 0 && status.st_gid != getgid();
-    const bool capabilities = getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
-    return other_user || other_group || capabilities;
-}
-
 static enum err refuse_own_malloc(const struct preflight_options *options,
                                   const struct elf_facts *facts,
                                   struct preflight *out,
@@ -271,29 +226,46 @@ static enum err refuse_own_malloc(const struct preflight_options *options,
     return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
 }
 
+static bool is_among(const char *word, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Why a program that is started itself is refused.
+static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_facts *facts)
+{
+    static const char *const sentences[EXEC_OBSTACLE_COUNT] = {
+        [EXEC_STATIC] = "is a static executable: it loads no libraries, so nothing can be put "
+                        "between it and its malloc; link it dynamically to record it",
+        [EXEC_BITS32] = "is a 32-bit program; only 64-bit programs can be recorded",
+        [EXEC_MACHINE] = "is built for another kind of processor",
+        [EXEC_LIBC] = "is linked with another libc than glibc (musl, say), into which cairn's "
+                      "library cannot be loaded; link it with glibc to record it",
+        [EXEC_SANITIZER] = "is built with a sanitizer, which brings a malloc of its own and allows "
+                           "no library before its own; build it without -fsanitize to record it",
+        [EXEC_IDENTITY] = "runs with another identity than yours (setuid, setgid or capabilities), "
+                          "for which the system ignores LD_PRELOAD; run cairn as that user",
+    };
+    return obstacle == EXEC_STATIC && facts->is_go
+               ? "is a program of Go, whose heap is its run-time's own and not malloc's; write a "
+                 "heap profile with runtime/pprof, which 'cairn report' opens"
+               : sentences[obstacle];
+}
+
 static enum err check_executable(const struct preflight_options *options,
                                  struct preflight *out,
                                  struct err_info *info)
 {
     const char *path = strbuf_text(&out->executable);
     const struct elf_facts facts = elf_facts_of(path);
-    const char *reason = NULL;
-    if (facts.is_32bit) {
-        reason = "is a 32-bit program; only 64-bit programs can be recorded";
-    } else if (facts.is_foreign) {
-        reason = "is built for another kind of processor";
-    } else if (facts.is_elf && !facts.has_interpreter && facts.is_go) {
-        reason = "is a program of Go, whose heap is its run-time's own and not malloc's; write a "
-                 "heap profile with runtime/pprof, which 'cairn report' opens";
-    } else if (facts.is_elf && !facts.has_interpreter) {
-        reason = "is a static executable: it loads no libraries, so nothing can be put between it "
-                 "and its malloc; link it dynamically to record it";
-    } else if (changes_identity(path)) {
-        reason = "runs with another identity than yours (setuid, setgid or capabilities), for "
-                 "which the system ignores LD_PRELOAD; run cairn as that user";
-    }
-    if (reason != NULL) {
-        (void)err_set(info, ERR_UNSUPPORTED, "'%s' %s", path, reason);
+    const char *sentence = sentence_of(exec_look(path), &facts);
+    if (sentence != NULL) {
+        (void)err_set(info, ERR_UNSUPPORTED, "'%s' %s", path, sentence);
         return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
     }
     out->exports_malloc = facts.exports_malloc;
@@ -303,14 +275,41 @@ static enum err check_executable(const struct preflight_options *options,
     return ERR_OK;
 }
 
-enum err preflight_check(const char *program,
+// The program among the arguments of the loader of shared libraries, or NULL if it runs none
+// (ld.so(8); `ld.so --help`).
+static const char *program_of_loader(char *const *argv)
+{
+    static const char *const with_value[] = {
+        "--library-path",         "--inhibit-rpath",    "--audit", "--preload", "--argv0",
+        "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"};
+    static const char *const runs_none[] = {"--list",    "--verify",        "--help",
+                                            "--version", "--list-tunables", "--list-diagnostics"};
+    for (size_t i = 1; argv[i] != NULL; i++) {
+        if (strncmp(argv[i], "--", 2) != 0) {
+            return argv[i];
+        }
+        if (is_among(argv[i], runs_none, ARRAY_LEN(runs_none))) {
+            return NULL;
+        }
+        i += is_among(argv[i], with_value, ARRAY_LEN(with_value)) && argv[i + 1] != NULL ? 1 : 0;
+    }
+    return NULL;
+}
+
+enum err preflight_check(char *const *argv,
                          const struct preflight_options *options,
                          struct preflight *out,
                          struct err_info *info)
 {
     *out = (struct preflight){.exit_status = PREFLIGHT_STATUS_CANNOT_RECORD};
-    TRY(find_program(program, out, info));
+    TRY(find_program(argv[0], out, info));
     TRY(resolve_scripts(out));
+    if (exec_look_is_loader(strbuf_text(&out->executable))) {
+        const char *program = program_of_loader(argv);
+        strbuf_clear(&out->executable);
+        strbuf_append_text(&out->executable, program != NULL ? program : argv[0]);
+        TRY(strbuf_result(&out->executable));
+    }
     return check_executable(options, out, info);
 }
 

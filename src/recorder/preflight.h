@@ -2,8 +2,8 @@
 // preflight: can this program be recorded? Asked before it runs, so that a refusal costs nothing.
 //
 // The program is looked up as execvp would do it, the interpreters of scripts are followed, and the
-// ELF file that will really run is read: a preloaded library needs a dynamic linker of our own word
-// size, and an executable that exports its own malloc binds every library to itself.
+// ELF file that will really run is read: session/exec_look.h says whether a library can be
+// preloaded into it, and an executable that exports its own malloc binds every library to itself.
 // Every refusal is one sentence and the exit status that a shell would give: 127 for a program that
 // is not there, 126 for one that is there and cannot be run or recorded.
 // Trust: the file may be anything; libelf checks what it reads, and counts are capped.
@@ -30,9 +30,9 @@ struct preflight_options {
     bool follow_children;  // such an executable's children can be recorded
 };
 
-// Examines `program` (argv[0]). On failure `out->exit_status` is set all the same and `info` says
-// why. preflight_release() in either case.
-enum err preflight_check(const char *program,
+// Examines argv[0], or what it runs if it is the loader of shared libraries. On failure
+// `out->exit_status` is set all the same and `info` says why. preflight_release() in either case.
+enum err preflight_check(char *const *argv,
                          const struct preflight_options *options,
                          struct preflight *out,
                          struct err_info *info) MUST_USE;

@@ -56,7 +56,7 @@ static enum err prepare(struct recorder_state *s,
 {
     const struct preflight_options rules = {.allow_own_malloc = options->allow_own_malloc,
                                             .follow_children = options->follow_children};
-    enum err err = preflight_check(options->argv[0], &rules, &s->preflight, info);
+    enum err err = preflight_check(options->argv, &rules, &s->preflight, info);
     if (err != ERR_OK) {
         *exit_status = s->preflight.exit_status;
         return err;

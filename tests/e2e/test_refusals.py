@@ -3,13 +3,14 @@
 import gzip
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, environment
+from cairn_run import CAIRN, PROGRAMS, assert_totals, environment, expected_totals
 
 OTHER_TEXT = b"v what is this, a poem?\n" * 3
 
@@ -93,8 +94,47 @@ def test_another_machine_s_executable(scratch):
     refuse(scratch, ["./foreign"], 126, "foreign")
 
 
+def compiled(scratch, compiler, *options):
+    """A small program as this compiler makes it."""
+    (scratch / "small.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run([compiler, *options, "-o", scratch / "small", scratch / "small.c"], check=True,
+                   timeout=60)
+    return scratch / "small"
+
+
+def test_an_executable_of_another_libc(scratch):
+    refuse(scratch, [compiled(scratch, "musl-gcc")], 126, "small", "musl")
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread"])
+def test_an_executable_with_a_sanitizer(scratch, sanitizer):
+    refuse(scratch, [compiled(scratch, "gcc", f"-fsanitize={sanitizer}")], 126, "small", "sanitizer")
+
+
 def test_a_setuid_executable(scratch):
     refuse(scratch, [setuid_program(scratch)], 126, "setuid")
+
+
+def loader_of(program):
+    """The loader of shared libraries that an executable asks for."""
+    listing = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True,
+                             timeout=60).stdout
+    return re.search(r"program interpreter: ([^\]]+)\]", listing).group(1)
+
+
+@pytest.mark.parametrize("options", [[], ["--argv0", "other", "--inhibit-cache"]])
+def test_the_loader_as_the_program_is_no_reason_to_refuse(record, options):
+    """What it runs is recorded, under its own name; and refused as if it were started itself."""
+    program = PROGRAMS / "malloc_family"
+    recording = record(loader_of(program), *options, program)
+    assert_totals(recording, expected_totals("malloc_family"))
+    (image,) = recording.report["processes"]
+    assert image["executable"] == str(program)
+
+
+def test_the_loader_does_not_hide_what_it_runs(scratch):
+    refuse(scratch, [loader_of(PROGRAMS / "ending"), PROGRAMS / "own_malloc"], 126, "own_malloc",
+           "its own malloc")
 
 
 @pytest.mark.parametrize("script, want", [
