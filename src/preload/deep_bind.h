@@ -14,8 +14,9 @@
 //
 // What is missed: what a plugin's constructors allocate while dlopen runs, plugins that a library
 // with a RUNPATH opens by their bare name, and dlmopen's namespaces.
-// Context: T, inside the program's call of dlopen: the loader's lock may be taken, since dlopen
-// takes it too. errno is kept. Nothing of ours is held.
+// Context: T, inside the program's call of dlopen, which takes the loader's lock; when it has
+// returned, the new modules are looked at under that lock (dl_iterate_phdr), so that no other
+// thread unloads them meanwhile. errno is kept. Nothing of ours is held.
 #pragma once
 
 #include <stdbool.h>

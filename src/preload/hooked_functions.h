@@ -18,10 +18,9 @@
 
 // X(name, result type, parameters, arguments, the answer while there is no real one)
 #define ALLOCATOR_FUNCTIONS(X)                                                               \
- X(malloc, void *, (size_t size), (size), bootstrap_heap_take(size))                         \
- X(calloc, void *, (size_t count, size_t size), (count, size), first_block(count, size))     \
- X(realloc, void *, (void *block, size_t size), (block, size),                               \
-   block == NULL ? bootstrap_heap_take(size) : refuse())                                     \
+ X(malloc, void *, (size_t size), (size), refuse())                                          \
+ X(calloc, void *, (size_t count, size_t size), (count, size), refuse())                     \
+ X(realloc, void *, (void *block, size_t size), (block, size), refuse())                     \
  X(memalign, void *, (size_t alignment, size_t size), (alignment, size), refuse())           \
  X(aligned_alloc, void *, (size_t alignment, size_t size), (alignment, size), refuse())      \
  X(valloc, void *, (size_t size), (size), refuse())                                          \

@@ -11,11 +11,10 @@
 #include <errno.h>
 #include <link.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/compiler.h"
-#include "preload/bootstrap_heap.h"
 #include "preload/deep_bind.h"
+#include "preload/definitions.h"
 #include "preload/hooks.h"
 #include "preload/process.h"
 #include "preload/real_functions.h"
@@ -81,28 +80,10 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
     return result;
 }
 
-// A block of the bootstrap heap moves to the real one.
-static void *leave_bootstrap_heap(void *block, size_t size)
-{
-    void *moved = g_real.malloc(size);
-    if (moved != NULL) {
-        const size_t old_size = bootstrap_heap_size(block);
-        memcpy(moved, block, old_size < size ? old_size : size);
-    }
-    return moved;
-}
-
 // realloc and reallocarray for `caller`. What realloc(block, 0) does is the allocator's choice: it
 // frees in any case, and may return a new block.
 ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, size_t size)
 {
-    if (UNLIKELY(bootstrap_heap_owns(block))) {
-        void *moved = leave_bootstrap_heap(block, size);
-        if (moved != NULL) {
-            record_alloc(caller, moved, size);
-        }
-        return moved;
-    }
     if (block != NULL && size == 0) {
         record_free(block);
     }
@@ -136,11 +117,10 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size)
 
 EXPORT void free(void *block)
 {
-    if (stays_when_freed(block)) {
-        return;
+    if (block != NULL) {
+        record_free_hot(block);
+        g_real.free(block);
     }
-    record_free_hot(block);
-    g_real.free(block);
 }
 
 EXPORT void cfree(void *block)
@@ -163,9 +143,6 @@ EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 
 EXPORT size_t malloc_usable_size(void *block)
 {
-    if (UNLIKELY(bootstrap_heap_owns(block))) {
-        return bootstrap_heap_size(block);
-    }
     return g_real.malloc_usable_size(block);
 }
 
@@ -179,27 +156,14 @@ EXPORT void *dlopen(const char *file, int mode)
     return g_real.dlopen(file, mode);
 }
 
-// The loader counts the modules that it has unloaded, and tells with the first one it reports.
-static int read_unload_count(struct dl_phdr_info *info, size_t size, void *out)
-{
-    (void)size;
-    *(unsigned long long *)out = info->dlpi_subs;
-    return 1;
-}
-
-static unsigned long long unload_count(void)
-{
-    unsigned long long count = 0;
-    (void)dl_iterate_phdr(read_unload_count, &count); // returns what the callback does
-    return count;
-}
-
-// Here the loader's lock may be taken: dlclose takes it too.
+// A module that nobody needs any more is gone when dlclose returns, and what came with it too; one
+// that stays keeps what it needs. A handle is its module's link_map.
 EXPORT int dlclose(void *handle)
 {
-    const unsigned long long before = unload_count();
+    const struct link_map *module = handle;
+    const uint64_t inside = module != NULL ? (uint64_t)module->l_ld : 0;
     const int result = g_real.dlclose(handle);
-    if (unload_count() != before) {
+    if (result == 0 && definition_module_at(inside) != module) {
         unwind_flush();
         process_code_unloaded();
     }

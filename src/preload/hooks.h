@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "preload/bootstrap_heap.h"
 #include "preload/hooked_functions.h"
 #include "preload/real_functions.h"
 #include "preload/record.h"
@@ -33,18 +32,11 @@ NEW_OPERATORS(X)
 DELETE_OPERATORS(X)
 #undef X
 
-// Whether to free it is nothing: those of the bootstrap heap stay.
-ALWAYS_INLINE bool stays_when_freed(const void *block)
-{
-    return block == NULL || UNLIKELY(bootstrap_heap_owns(block));
-}
-
 // free, whatever its name.
 ALWAYS_INLINE void release_block(void *block)
 {
-    if (stays_when_freed(block)) {
-        return;
+    if (block != NULL) {
+        record_free(block);
+        g_real.free(block);
     }
-    record_free(block);
-    g_real.free(block);
 }

@@ -22,7 +22,7 @@
 #define FAILED ((void *)-1)
 
 // Own prototypes, as in hooks.h: mremap's last argument is there or not, and is passed on unseen.
-#define X(name, result, parameters, arguments) EXPORT result name parameters;
+#define X(name, result, parameters, arguments, answer) EXPORT result name parameters;
 MAPPING_FUNCTIONS(X)
 #undef X
 

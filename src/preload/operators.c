@@ -7,12 +7,11 @@
 //
 // A C program may load a C++ plugin whose runtime is visible to the plugin alone. The plugin's
 // calls still reach us, because we are global, and there is no next definition to find: then ours
-// are malloc and free. Only when memory runs out is the plugin's runtime looked for, to throw what
-// it throws.
+// are malloc and free. Only when memory runs out is the plugin's runtime looked for, among the
+// modules that the plugin refers to, to throw what it throws.
 //
 // No guard is held across the real functions: they throw through these frames, of which only the
 // unwind tables matter. Compiled with frame pointers: unwind_caller_regs() reads them. Context: T.
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,35 +20,10 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "preload/definitions.h"
 #include "preload/hooks.h"
 #include "preload/real_functions.h"
 #include "preload/record.h"
-
-// The runtimes that a plugin may have brought along.
-static const char *const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
-
-static void *find_in(const char *file, const char *name)
-{
-    void *handle = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == NULL) {
-        return NULL;
-    }
-    void *found = dlsym(handle, name);
-    (void)g_real.dlclose(handle); // only counts down
-    return found;
-}
-
-// Memory is short: the definition of `name` that knows new handlers and exceptions, from the module
-// of `caller`, which may have its runtime linked in, or from a runtime. NULL if there is none.
-static NOINLINE void *find_next(const char *name, const void *caller)
-{
-    Dl_info info;
-    void *found = dladdr(caller, &info) != 0 ? find_in(info.dli_fname, name) : NULL;
-    for (size_t i = 0; i < ARRAY_LEN(runtimes) && found == NULL; i++) {
-        found = find_in(runtimes[i], name);
-    }
-    return found;
-}
 
 // operator new by malloc, without its failure.
 static NOINLINE void *replace_new(const struct unwind_regs *caller, size_t size, size_t alignment)
@@ -91,8 +65,8 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
   }                                                                          \
   void *block = replace_new(&caller, size, align);                           \
   if (block == NULL) {                                                       \
-   void *found = find_next(#name, __builtin_return_address(0));              \
-   if (found != NULL) {                                                      \
+   const uint64_t found = definition_for(caller.pc - 1, #name).address;      \
+   if (found != 0) {                                                         \
     void *(*next)parameters;                                                 \
     memcpy(&next, &found, sizeof(found));                                    \
     return next arguments;                                                   \

@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "preload/environment.h"
 #include "preload/real_functions.h"
+#include "preload/real_mappings.h"
 #include "session/exit_look.h"
 #include "session/signals.h"
 
@@ -102,6 +103,8 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
 static enum process_verdict join_image(void)
 {
     const char *place = environment_session();
+    real_functions_resolve(); // whoever came first, be it a mapping
+    real_mappings_resolve();
     if (place == NULL || session_join(place, &g_image.mapping) != ERR_OK) {
         return VERDICT_OFF;
     }
@@ -166,7 +169,7 @@ static bool await_joining(void)
 
 bool process_join(void)
 {
-    if (real_functions_are_resolving() || !environment_is_there()) {
+    if (!environment_is_there()) {
         return false; // the loader's own allocations, before the image runs
     }
     if (g_process == &g_page_before_first_event && map_page() == VERDICT_OFF) {

@@ -2,18 +2,17 @@
 // real_functions: the next definitions of what we hook, in the order in which the loader would have
 // found them without us.
 //
-// How: each pointer begins at a stub that looks all of them up (dlsym, RTLD_NEXT) and goes on to
-// the real one; so the hooks never test whether the pointers are there. The constructor looks them
-// up before the program runs; a stub is only met by those who allocate earlier than that. While the
-// look-up runs, the stubs serve from the bootstrap heap, for dlsym itself may allocate.
+// How: each pointer begins at a stub that looks all of them up (definitions.h) and goes on to the
+// real one; so the hooks never test whether the pointers are there. The constructor looks them up
+// before the program runs; a stub is only met by those who allocate, or map memory, earlier than
+// that. Whoever joins a session looks them up first: a process that is recorded knows its real
+// functions, and whether its malloc is ours.
 //
 // operator new and delete (see operators.c) are looked up once, and only if the process has a C++
-// runtime at start: a failed dlsym leaves an error for the program's next dlerror() to find, which
-// is why nothing is looked up that may be missing, and why dlerror() is called after the one look
-// that may fail.
+// runtime at start.
 //
-// Context: T. Single threaded in practice, idempotent in any case. Failure: a function that libc
-// does not have keeps its stub, which refuses as that function refuses.
+// Context: T, anywhere: the look-up takes no lock, calls nobody and may be done twice. Failure: a
+// function that libc does not have keeps its stub, which refuses as that function refuses.
 #pragma once
 
 #include <stdbool.h>
@@ -49,9 +48,6 @@ extern struct real_functions g_real;
 
 // Looks everything up if that was not done yet.
 void real_functions_resolve(void);
-
-// True from the first look-up's beginning to its end: who allocates now is the loader.
-bool real_functions_are_resolving(void);
 
 // True if the program's malloc is ours: no executable or earlier preload defines its own.
 bool real_functions_are_hooked(void);

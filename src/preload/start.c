@@ -6,6 +6,8 @@
 // are published, and the hooks work until the last instruction. Only the time is noted, so that the
 // recorder knows how long the process's heap was there. Context: T, one thread.
 #include <errno.h>
+#include <link.h>
+#include <stddef.h>
 
 #include "preload/announce.h"
 #include "preload/environment.h"
@@ -17,11 +19,23 @@
 #include "preload/thread_state.h"
 #include "unwind/unwind.h"
 
+// Constructors that ran before ours may have begun threads, which may load and unload by now. Then
+// the functions were looked up before those threads: who begins one allocates. But an executable
+// with a malloc of its own allocates past us.
+static int resolve(struct dl_phdr_info *unused, size_t size, void *context)
+{
+    (void)unused;
+    (void)size;
+    (void)context;
+    real_functions_resolve();
+    real_mappings_resolve();
+    return 1;
+}
+
 __attribute__((constructor(101))) static void start(void)
 {
     const int saved_errno = errno;
-    real_functions_resolve();
-    real_mappings_resolve();
+    (void)dl_iterate_phdr(resolve, NULL); // nothing but its lock; returns what `resolve` does
     thread_state_prepare();
     unwind_modules_refresh();
     if (process_session() != NULL || process_join()) {

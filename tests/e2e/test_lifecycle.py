@@ -134,6 +134,21 @@ def test_a_malloc_of_the_executable_s_own_is_named(record):
     assert says_unseen(recording) == ([True], True)
 
 
+@pytest.mark.parametrize("early", [{"EARLY": "text"}, {"EARLY": "mapping"}, {}])
+def test_the_first_event_waits_for_nobody_and_says_nothing(record, early):
+    """It may come under any lock of libc's; what cairn looks up then is its own affair."""
+    recording = record(PROGRAMS / "early", "talk", env=early, timeout=60)
+    assert recording.finished.stderr.startswith(b"at first: -\nlooked up: ")
+    assert recording.finished.stderr.endswith(b"done\n")
+    assert says_unseen(recording) == ([False], False)
+
+
+def test_a_mapping_before_the_first_block_hides_no_heap(record):
+    recording = record(PROGRAMS / "early", env={"EARLY": "mapping"})
+    assert_totals(recording, expected_totals("early"))
+    assert says_unseen(recording) == ([False], False)
+
+
 def test_the_distribution_s_python_is_seen(record):
     """Debian's stands at a fixed address and takes malloc's."""
     recording = record("/usr/bin/python3", "-c", "pass")

@@ -79,6 +79,23 @@ def test_operators_of_an_allocator_that_brings_its_own_are_recorded_once():
             "<main>"}
 
 
+@pytest.mark.parametrize("name, how", [("safe_allocator", "(GNU_HASH)"),
+                                       ("old_tables_allocator", "(HASH)"),
+                                       ("chosen_allocator", " IFUNC ")])
+def test_the_next_allocator_is_found_by_whatever_tables_it_has(name, how):
+    allocator = program(f"{name}.so")
+    listing = subprocess.run(["readelf", "-W", "--dynamic", "--dyn-syms", allocator],
+                             capture_output=True, text=True, check=True).stdout
+    assert how in listing, "the library is not what this is about"
+    with Session() as session:
+        result = session.run(program("lent_address"),
+                             env=session.environment(LD_PRELOAD=f"{LIBRARY}:{allocator}"))
+        assert (result.returncode, result.stderr) == (0, "")
+        (process,) = session.processes
+        assert process.texts["allocator"].decode() == allocator
+        assert [e.size for e in process.events if e.kind == "alloc"] == [100, 200, 300]
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_constructors_and_destructors_of_others_are_recorded(first):
     early = program("early.so")

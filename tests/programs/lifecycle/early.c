@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// TRUTH: allocations=2 frees=1 allocated_bytes=110 temporary=1 peak_bytes=100
+// TRUTH: leaked_bytes=100 leaked_allocations=1
+//
+// early: a program of C whose library (early_part.c) has called libc before cairn's constructor
+// ran. It takes gettext's lock for writing and for reading, and says what dlerror() has to tell:
+// cairn looks functions up too, and of its failures nothing may be seen. libc's own blocks for the
+// texts are not in the truth.
+#include <dlfcn.h>
+#include <libintl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int early_part(void);
+
+static void tell(const char *when)
+{
+    const char *error = dlerror();
+    char line[300];
+    const int length = snprintf(line, sizeof(line), "%s: %s\n", when, error != NULL ? error : "-");
+    (void)!fwrite(line, 1, (size_t)length, stderr); // without a buffer
+}
+
+static void talk(void)
+{
+    tell("at first");
+    dlsym(RTLD_DEFAULT, "no_such_function");
+    free(malloc(1));
+    tell("looked up");
+    if (dlopen("./no_such_library.so", RTLD_NOW | RTLD_DEEPBIND) != NULL) {
+        abort();
+    }
+    tell("opened");
+    void *itself = dlopen(NULL, RTLD_NOW);
+    dlopen("./no_such_library.so", RTLD_NOW);
+    dlclose(itself);
+    tell("closed");
+    for (int i = 0; i < 3; i++) {
+        bindtextdomain("early", "/nowhere");
+        bind_textdomain_codeset("early", "UTF-8");
+        textdomain("early");
+        fputs(gettext("done\n"), stderr);
+    }
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 2 && strcmp(arguments[1], "talk") == 0) {
+        talk();
+        return 0;
+    }
+    free(malloc(10));
+    return malloc(100) != NULL && early_part() != 0 ? 0 : 1;
+}
