@@ -228,7 +228,7 @@ static int check_file(const char *path,
     struct progress progress;
     progress_init(&progress, stderr);
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = input_open_profile(path, &progress, &profile, &info);
+    enum err problem = input_open_profile(path, NULL, &progress, &profile, &info);
     progress_clear(&progress);
     if (problem == ERR_OK) {
         report_write_warnings(profile, "cairn: ", stderr);

@@ -253,7 +253,7 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
     struct progress progress;
     progress_init(&progress, stderr);
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = input_open_profile(path, &progress, &profile, &info);
+    enum err problem = input_open_profile(path, NULL, &progress, &profile, &info);
     progress_clear(&progress);
     if (problem != ERR_OK) {
         return command_error(&info);

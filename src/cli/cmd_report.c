@@ -204,7 +204,7 @@ static int report_with(const char *path, const struct report_fields *fields)
     struct progress progress;
     progress_init(&progress, stderr);
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    if (input_open_profile(path, &progress, &profile, &info) != ERR_OK) {
+    if (input_open_profile(path, NULL, &progress, &profile, &info) != ERR_OK) {
         progress_clear(&progress);
         return command_error(&info);
     }

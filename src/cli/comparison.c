@@ -58,7 +58,7 @@ static MUST_USE enum err open_profile(const char *path, struct profile **out, st
 {
     struct progress progress;
     progress_init(&progress, stderr);
-    enum err problem = input_open_profile(path, &progress, out, info);
+    enum err problem = input_open_profile(path, NULL, &progress, out, info);
     progress_clear(&progress);
     TRY(problem);
     report_write_warnings(*out, "cairn: ", stderr);

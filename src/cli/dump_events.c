@@ -122,7 +122,7 @@ int dump_events(const char *path, bool use_json)
     if (event_reader_open(path, &reader, &info) != ERR_OK) {
         return command_error(&info);
     }
-    if (input_open_profile(path, NULL, &profile, &no_profile) != ERR_OK) {
+    if (input_open_profile(path, NULL, NULL, &profile, &no_profile) != ERR_OK) {
         profile = NULL; // numbers, then
     }
     enum err problem = event_reader_next(&reader, &events, &info);

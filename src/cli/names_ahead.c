@@ -28,9 +28,9 @@ static void code_list_release(struct code_list *list)
     rec_frame_vec_release(&list->frames);
 }
 
-void names_ahead_init(struct names_ahead *ahead)
+void names_ahead_init(struct names_ahead *ahead, const struct name_sources *sources)
 {
-    *ahead = (struct names_ahead){0};
+    *ahead = (struct names_ahead){.sources = *sources};
     (void)pthread_mutex_init(&ahead->lock, NULL); // these cannot fail with default attributes
     (void)pthread_cond_init(&ahead->news, NULL);
     (void)pthread_cond_init(&ahead->end, NULL);
@@ -123,8 +123,10 @@ static void begin(struct names_ahead *ahead)
     ahead->has_failed = true;
     return;
 #endif
-    const struct late_lookup_options options = {
-        .keep_bytes = KEEP_BYTES, .go_on = is_going_on, .context = ahead};
+    const struct late_lookup_options options = {.sources = ahead->sources,
+                                                .keep_bytes = KEEP_BYTES,
+                                                .go_on = is_going_on,
+                                                .context = ahead};
     if (late_lookup_new(&options, &ahead->lookup) != ERR_OK) {
         ahead->has_failed = true;
         return;

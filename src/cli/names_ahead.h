@@ -39,6 +39,7 @@ struct names_ahead {
     struct owned_text_vec texts; // the same; owned, paths and build-ids
     struct code_list code;       // all that the thread has taken; its own while it runs
     struct late_lookup *lookup;  // the same; owned
+    struct name_sources sources; // for the lookup; what they point to is borrowed
     uint64_t spent_ns;           // on all steps so far; the same
 
     pthread_mutex_t lock; // guards the inbox
@@ -48,8 +49,9 @@ struct names_ahead {
     _Atomic bool is_ending;
 };
 
-// A zeroed one need not be initialised if it is never used. `ahead` must stay where it is.
-void names_ahead_init(struct names_ahead *ahead);
+// A zeroed one need not be initialised if it is never used. `ahead` must stay where it is, and what
+// the sources point to must outlive it.
+void names_ahead_init(struct names_ahead *ahead, const struct name_sources *sources);
 
 // Frames and modules may have been added to `stacks`. Starts the thread with the first.
 void names_ahead_see(struct names_ahead *ahead, const struct stack_table *stacks);

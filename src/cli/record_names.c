@@ -76,6 +76,7 @@ static MUST_USE enum err read_rules(const struct recording *recording, struct st
 }
 
 enum err record_names_add(struct recording *recording,
+                          const struct name_sources *sources,
                           struct names_ahead *ahead,
                           struct string_table *strings,
                           struct rec_symbol_vec *symbols,
@@ -85,7 +86,7 @@ enum err record_names_add(struct recording *recording,
     CLEANUP(strbuf_release) struct strbuf rules = {0};
     struct late_lookup *lookup = names_ahead_end(ahead);
     TRY(read_rules(recording, &rules));
-    TRY(late_symbols_find(recording, lookup, progress, &found));
+    TRY(late_symbols_find(recording, sources, lookup, progress, &found));
     if (rules.len > 0) {
         TRY(string_table_intern(strings, rules.data, rules.len, &recording->meta.suppressions));
     }

@@ -13,8 +13,10 @@
 #include "recorder/recorder.h"
 
 // `recording` borrows its strings from `strings`, which moves: nothing of it is read after the
-// first new string. `ahead` is ended. `progress` may be NULL. ERR_NO_MEMORY, ERR_LIMIT.
+// first new string. `ahead` is ended; if it has not begun, `sources` are asked. `progress` may be
+// NULL. ERR_NO_MEMORY, ERR_LIMIT.
 enum err record_names_add(struct recording *recording,
+                          const struct name_sources *sources,
                           struct names_ahead *ahead,
                           struct string_table *strings,
                           struct rec_symbol_vec *symbols,

@@ -22,6 +22,7 @@
 #include "host/progress.h"
 #include "recorder/recorder.h"
 #include "session/layout.h"
+#include "symbols/name_cache.h"
 
 enum {
     SIGNAL_STATUS_BASE = 128
@@ -41,6 +42,8 @@ struct run {
     bool is_quiet;
     bool is_told;             // what the recording holds has been printed
     struct progress progress; // silent until the program has ended
+    struct name_cache cache;  // owned
+    struct name_sources sources;
     struct names_ahead ahead;
     struct recorder_result result;
 };
@@ -50,6 +53,7 @@ static void run_release(struct run *run)
     recorder_result_release(&run->result);
     strbuf_release(&run->pattern);
     names_ahead_release(&run->ahead);
+    name_cache_release(&run->cache);
 }
 
 static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
@@ -86,7 +90,8 @@ static enum err name_frames(void *context,
     if (!run->is_quiet) {
         progress_init(&run->progress, stderr); // from here on, nobody else writes to the terminal
     }
-    enum err problem = record_names_add(recording, &run->ahead, strings, symbols, &run->progress);
+    enum err problem =
+        record_names_add(recording, &run->sources, &run->ahead, strings, symbols, &run->progress);
     progress_clear(&run->progress);
     return problem;
 }
@@ -169,7 +174,10 @@ static void record(const struct record_settings *settings,
     *out = (struct record_outcome){.exit_status = STATUS_USAGE};
     *run = (struct run){.is_quiet = settings->is_quiet};
     CLEANUP(strbuf_release) struct strbuf library = {0};
-    names_ahead_init(&run->ahead);
+    if (name_cache_init(&run->cache) == ERR_OK) {
+        run->sources.cache = &run->cache;
+    }
+    names_ahead_init(&run->ahead, &run->sources);
     fill_pattern(settings, argv[0], &run->pattern);
     if (find_library(&library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set

@@ -60,7 +60,7 @@ void run_summary_print(const struct recording *recording, const char *path)
     struct progress progress;
     progress_init(&progress, stderr);
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = profile_from_recording(recording, &progress, &profile, &info);
+    enum err problem = profile_from_recording(recording, NULL, &progress, &profile, &info);
     progress_clear(&progress);
     if (problem == ERR_OK) {
         problem = summarize(profile, &info);

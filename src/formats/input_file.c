@@ -77,6 +77,7 @@ enum err input_open_recording(const char *path,
 }
 
 enum err input_open_profile(const char *path,
+                            const struct name_sources *sources,
                             struct progress *progress,
                             struct profile **out,
                             struct err_info *info)
@@ -84,5 +85,5 @@ enum err input_open_profile(const char *path,
     CLEANUP(recording_release) struct recording recording = {0};
     struct recording_open_result result = {0};
     TRY(input_open_recording(path, progress, &recording, &result, NULL, info));
-    return profile_take_recording(&recording, &result, progress, out, info);
+    return profile_take_recording(&recording, &result, sources, progress, out, info);
 }

@@ -28,6 +28,7 @@ enum err input_open_recording(const char *path,
 
 // As profile_from_recording, but the profile owns what it holds and knows what the file lacks.
 enum err input_open_profile(const char *path,
+                            const struct name_sources *sources,
                             struct progress *progress,
                             struct profile **out,
                             struct err_info *info) MUST_USE;

@@ -203,7 +203,7 @@ static void open_text(const char *text, struct fixture *out)
     enum err problem = recording_from_text(text, &out->recording, &info);
     if (problem == ERR_OK) {
         out->recording.meta.state = REC_STATE_FINISHED;
-        problem = profile_from_recording(&out->recording, NULL, &out->profile, &info);
+        problem = profile_from_recording(&out->recording, NULL, NULL, &out->profile, &info);
     }
     if (problem != ERR_OK || profile_select(out->profile, NULL, &out->selection, &info) != ERR_OK) {
         fail_msg("%s in:\n%s", info.text, text);

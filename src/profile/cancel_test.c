@@ -48,8 +48,8 @@ static void draw(struct fixture *fixture)
     if (recording_from_text(strbuf_text(&text), &fixture->recording, &info) != ERR_OK) {
         fail_msg("the drawing does not open: %s", info.text);
     }
-    assert_int_equal(profile_from_recording(&fixture->recording, NULL, &fixture->profile, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        profile_from_recording(&fixture->recording, NULL, NULL, &fixture->profile, NULL), ERR_OK);
     assert_int_equal(code_union_build(fixture->profile, NULL, &fixture->code), ERR_OK);
 }
 

@@ -60,6 +60,7 @@ enum err late_lookup_new(const struct late_lookup_options *options, struct late_
     }
     lookup->options = *options;
     const struct symbolizer_options how = {.strings = &lookup->found.texts,
+                                           .sources = options->sources,
                                            .keep_bytes = options->keep_bytes,
                                            .progress = show_progress,
                                            .progress_context = lookup};
@@ -203,6 +204,7 @@ enum err late_lookup_step(struct late_lookup *lookup,
 
 void late_lookup_take(struct late_lookup *lookup, struct late_symbols *out)
 {
+    symbolizer_store(lookup->symbolizer);
     *out = lookup->found;
     lookup->found = (struct late_symbols){0};
 }

@@ -24,6 +24,7 @@ static void lookup_freep(struct late_lookup **lookup)
 }
 
 enum err late_symbols_find(const struct recording *recording,
+                           const struct name_sources *sources,
                            struct late_lookup *lookup,
                            struct progress *progress,
                            struct late_symbols *out)
@@ -47,7 +48,9 @@ enum err late_symbols_find(const struct recording *recording,
                                    .frames = recording->frames,
                                    .frame_count = recording->frame_count};
     if (lookup == NULL) {
-        TRY(late_lookup_new(&(struct late_lookup_options){0}, &own));
+        const struct late_lookup_options options = {
+            .sources = sources != NULL ? *sources : (struct name_sources){0}};
+        TRY(late_lookup_new(&options, &own));
         lookup = own;
     }
     TRY(late_lookup_step(lookup, &code, progress));

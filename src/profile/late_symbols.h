@@ -53,6 +53,7 @@ struct late_code_module {
 DEFINE_VEC(late_code_module_vec, struct late_code_module);
 
 struct late_lookup_options {
+    struct name_sources sources;  // beside the standard places
     uint64_t keep_bytes;          // of files that stay open between two steps
     bool (*go_on)(void *context); // false: ends the step (ERR_CANCELLED). May be NULL
     void *context;
@@ -70,13 +71,16 @@ enum err late_lookup_step(struct late_lookup *lookup,
                           const struct late_code *code,
                           struct progress *progress) MUST_USE;
 
-// What was found, by `code` of the last step; it is the caller's from now on.
+// What was found, by `code` of the last step; it is the caller's from now on. The cache of the
+// sources, if there is one, gets it, too. Ends the lookup.
 void late_lookup_take(struct late_lookup *lookup, struct late_symbols *out);
 
 // Looks up what `recording` lacks; nothing to do is success. `lookup`, if it is not NULL, has begun
-// with the same modules and frames, or the first of them. `progress` may be NULL. Modules that
-// cannot be read are no error. ERR_NO_MEMORY, ERR_LIMIT.
+// with the same modules and frames, or the first of them; else `sources`, which may be NULL, are
+// asked. `progress` may be NULL. Modules that cannot be read are no error. ERR_NO_MEMORY,
+// ERR_LIMIT.
 enum err late_symbols_find(const struct recording *recording,
+                           const struct name_sources *sources,
                            struct late_lookup *lookup,
                            struct progress *progress,
                            struct late_symbols *out) MUST_USE;

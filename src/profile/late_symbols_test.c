@@ -102,7 +102,7 @@ static void names_are_found_where_there_are_none(void **state)
         CLEANUP(recording_release) struct recording recording = {0};
         make_recording(cases[i].state, cases[i].build_id, cases[i].symbol, &recording);
         CLEANUP(profile_closep) struct profile *profile = NULL;
-        assert_int_equal(profile_from_recording(&recording, NULL, &profile, NULL), ERR_OK);
+        assert_int_equal(profile_from_recording(&recording, NULL, NULL, &profile, NULL), ERR_OK);
         struct call_site_location site = profile_call_site(profile, recording.rows[0].node);
         const char *function = profile_location_function(profile, site.location);
         if (strcmp(function, cases[i].function) != 0) {
@@ -122,7 +122,7 @@ static void a_finished_recording_is_believed(void **state)
     CLEANUP(recording_release) struct recording recording = {0};
     make_recording(REC_STATE_FINISHED, "", &recorded, &recording);
     CLEANUP(late_symbols_release) struct late_symbols symbols = {0};
-    assert_int_equal(late_symbols_find(&recording, NULL, NULL, &symbols), ERR_OK);
+    assert_int_equal(late_symbols_find(&recording, NULL, NULL, NULL, &symbols), ERR_OK);
     assert_int_equal(symbols.chains.len, 0);
     assert_int_equal(symbols.modules.len, 0);
 }

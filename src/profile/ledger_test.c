@@ -51,7 +51,7 @@ static void open_recording(struct recording *recording, struct profile **out)
     add_sample(&b, 500, 0, 800);  // the child has ended
     add_sample(&b, 800, 0, 820);  // beyond the last slice
     expect_ok(recording_builder_finish(&b, recording));
-    expect_ok(profile_from_recording(recording, NULL, out, NULL));
+    expect_ok(profile_from_recording(recording, NULL, NULL, out, NULL));
 }
 
 static void processes_count_until_they_end(void **state)
@@ -124,7 +124,7 @@ static void open_looks(struct recording *recording, struct profile **out)
     add_part(&b, 2, REC_PART_FILE, 100);
     add_part(&b, 2, REC_PART_LIVE, 900);
     expect_ok(recording_builder_finish(&b, recording));
-    expect_ok(profile_from_recording(recording, NULL, out, NULL));
+    expect_ok(profile_from_recording(recording, NULL, NULL, out, NULL));
 }
 
 static void looks_of_one_moment_are_one_split(void **state)

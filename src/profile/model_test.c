@@ -320,7 +320,7 @@ static void answers_agree_with_counting_by_hand(void **state)
         CLEANUP(recording_release) struct recording recording = {0};
         make_recording(&model, &recording);
         CLEANUP(profile_closep) struct profile *profile = NULL;
-        expect_ok(profile_from_recording(&recording, NULL, &profile, NULL));
+        expect_ok(profile_from_recording(&recording, NULL, NULL, &profile, NULL));
         for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
             CLEANUP(selection_release) struct selection selection = {0};
             expect_ok(profile_select(profile, &filters[i], &selection, NULL));

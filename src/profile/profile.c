@@ -66,9 +66,10 @@ static MUST_USE enum err index_code(struct profile *profile, struct progress *pr
     return ERR_OK;
 }
 
-static MUST_USE enum err prepare(struct profile *profile, struct progress *progress)
+static MUST_USE enum err
+prepare(struct profile *profile, const struct name_sources *sources, struct progress *progress)
 {
-    TRY(late_symbols_find(&profile->recording, NULL, progress, &profile->late));
+    TRY(late_symbols_find(&profile->recording, sources, NULL, progress, &profile->late));
     TRY(index_code(profile, progress));
     if (progress != NULL) {
         progress_clear(progress);
@@ -77,6 +78,7 @@ static MUST_USE enum err prepare(struct profile *profile, struct progress *progr
 }
 
 enum err profile_from_recording(const struct recording *recording,
+                                const struct name_sources *sources,
                                 struct progress *progress,
                                 struct profile **out,
                                 struct err_info *info)
@@ -86,7 +88,7 @@ enum err profile_from_recording(const struct recording *recording,
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
     profile->recording = *recording;
-    enum err problem = prepare(profile, progress);
+    enum err problem = prepare(profile, sources, progress);
     if (problem != ERR_OK) {
         return err_set(info, problem, "not enough memory to index the recording's code");
     }
@@ -115,12 +117,13 @@ static void describe_damage(const struct recording_open_result *result, struct p
 
 enum err profile_take_recording(struct recording *recording,
                                 const struct recording_open_result *result,
+                                const struct name_sources *sources,
                                 struct progress *progress,
                                 struct profile **out,
                                 struct err_info *info)
 {
     struct profile *profile;
-    TRY(profile_from_recording(recording, progress, &profile, info));
+    TRY(profile_from_recording(recording, sources, progress, &profile, info));
     *recording = (struct recording){0};
     profile->owns_recording = true;
     describe_damage(result, profile);

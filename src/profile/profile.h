@@ -34,15 +34,18 @@ struct profile {
 };
 
 // A profile of what was read from a file. It takes the recording, which is then zeroed, but leaves
-// it on failure. `result` says what the file lacked; `progress` may be NULL. ERR_NO_MEMORY.
+// it on failure. `result` says what the file lacked; `sources`, where names may come from beside
+// the standard places, and `progress` may be NULL. ERR_NO_MEMORY.
 enum err profile_take_recording(struct recording *recording,
                                 const struct recording_open_result *result,
+                                const struct name_sources *sources,
                                 struct progress *progress,
                                 struct profile **out,
                                 struct err_info *info) MUST_USE;
 
 // A profile of a recording in memory, which must obey the invariants of tables.h and outlive it.
 enum err profile_from_recording(const struct recording *recording,
+                                const struct name_sources *sources,
                                 struct progress *progress,
                                 struct profile **out,
                                 struct err_info *info) MUST_USE;

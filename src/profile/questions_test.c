@@ -52,7 +52,7 @@ static void draw(const char *text, struct fixture *fixture)
     enum err problem = recording_from_text(text, &fixture->recording, &info);
     if (problem == ERR_OK) {
         fixture->recording.meta.state = REC_STATE_FINISHED;
-        problem = profile_from_recording(&fixture->recording, NULL, &fixture->profile, &info);
+        problem = profile_from_recording(&fixture->recording, NULL, NULL, &fixture->profile, &info);
     }
     if (problem != ERR_OK) {
         fail_msg("the drawing does not open: %s", info.text);
@@ -301,7 +301,7 @@ static void stacks_that_read_the_same_are_one(void **state)
     CLEANUP(fixture_release) struct fixture fixture = {0};
     assert_int_equal(recording_builder_finish(&b, &fixture.recording), ERR_OK);
     fixture.recording.meta.state = REC_STATE_FINISHED;
-    assert_int_equal(profile_from_recording(&fixture.recording, NULL, &fixture.profile, NULL),
+    assert_int_equal(profile_from_recording(&fixture.recording, NULL, NULL, &fixture.profile, NULL),
                      ERR_OK);
     CLEANUP(selection_release) struct selection selection = {0};
     select_rows(fixture.profile, NULL, &selection);

@@ -97,7 +97,7 @@ static void draw(const struct model *model, const char *module, struct fixture *
         fail_msg("%s in:\n%s", info.text, strbuf_text(&text));
     }
     out->recording.meta.state = REC_STATE_FINISHED;
-    expect_ok(profile_from_recording(&out->recording, NULL, &out->profile, &info));
+    expect_ok(profile_from_recording(&out->recording, NULL, NULL, &out->profile, &info));
     expect_ok(profile_select(out->profile, NULL, &out->selection, &info));
     expect_ok(code_union_build(out->profile, NULL, &out->code));
 }
@@ -274,8 +274,8 @@ static void a_union_knows_functions_by_name_and_file(void **state)
     expect_ok(recording_from_text("/b/app!main;/b/app!gone;/b/lib!load 1 1\n", &old, NULL));
     new.meta.state = REC_STATE_FINISHED;
     old.meta.state = REC_STATE_FINISHED;
-    expect_ok(profile_from_recording(&new, NULL, &new_profile, NULL));
-    expect_ok(profile_from_recording(&old, NULL, &old_profile, NULL));
+    expect_ok(profile_from_recording(&new, NULL, NULL, &new_profile, NULL));
+    expect_ok(profile_from_recording(&old, NULL, NULL, &old_profile, NULL));
     expect_ok(code_union_build(new_profile, old_profile, &both));
     assert_int_equal(both.origins.len, 4);
     static const struct {
@@ -528,7 +528,7 @@ static void filters_look_at_functions_files_and_modules(void **state)
                             "/usr/lib/libx.so!start;/usr/lib/libx.so!run(/src/lib/x.h:7) 4 4\n",
                             &recording, NULL));
     recording.meta.state = REC_STATE_FINISHED;
-    expect_ok(profile_from_recording(&recording, NULL, &profile, NULL));
+    expect_ok(profile_from_recording(&recording, NULL, NULL, &profile, NULL));
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(selection_release) struct selection selection = {0};
         expect_ok(profile_select(profile, &cases[i].filter, &selection, NULL));

@@ -60,7 +60,7 @@ opened_new(const char *path, const char *shown_path, struct opened **out, struct
         opened->bytes = (uint64_t)status.st_size;
         opened->identity = file_identity(&status);
     }
-    TRY(input_open_profile(path, NULL, &opened->owned, info));
+    TRY(input_open_profile(path, NULL, NULL, &opened->owned, info));
     opened->profile = opened->owned;
     opened->path = strdup(shown_path);
     if (opened->path == NULL) {

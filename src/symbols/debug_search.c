@@ -13,22 +13,30 @@
 static const char standard_debug_dir[] = "/usr/lib/debug";
 
 enum {
-    PREFIX_COUNT = 3,
     MAX_BUILD_ID_BYTES = 64
 };
 
-// Where a path of the target may lie on our side; NULL: skip.
-struct prefixes {
-    const char *items[PREFIX_COUNT];
-    char proc_root[32];
+// The i-th place where a path of the target may lie on our side, as a prefix of it; NULL after the
+// last. `buffer` holds it, if it has to be made.
+struct prefix_buffer {
+    char text[32];
 };
 
-static void prefixes_init(struct prefixes *p, const struct debug_search *search)
+static const char *
+prefix_at(const struct name_sources *sources, size_t i, struct prefix_buffer *buffer)
 {
-    (void)snprintf(p->proc_root, sizeof(p->proc_root), "/proc/%d/root", search->root_pid);
-    p->items[0] = search->sysroot;
-    p->items[1] = search->root_pid > 0 ? p->proc_root : NULL;
-    p->items[2] = "";
+    if (i < sources->executable_dir_count) {
+        return sources->executable_dirs[i];
+    }
+    i -= sources->executable_dir_count;
+    if (sources->root_pid > 0) {
+        if (i == 0) {
+            (void)snprintf(buffer->text, sizeof(buffer->text), "/proc/%d/root", sources->root_pid);
+            return buffer->text;
+        }
+        i--;
+    }
+    return i == 0 ? "" : NULL;
 }
 
 static bool same_bytes(struct bytes a, struct bytes b)
@@ -36,37 +44,63 @@ static bool same_bytes(struct bytes a, struct bytes b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-enum err debug_search_module(const struct debug_search *search,
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+// Opens `path` as the module, if it is the one that is asked for. Otherwise `*result` and `info`
+// say why it is not, if that says more than what they say already: a file with the wrong content
+// says more than one that is missing elsewhere.
+static bool try_module(const struct strbuf *path,
+                       struct bytes build_id,
+                       struct elf_file *out,
+                       enum err *result,
+                       struct err_info *info)
+{
+    struct err_info detail = {0};
+    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
+    if (strbuf_result(path) != ERR_OK) {
+        *result = ERR_NO_MEMORY;
+        return true;
+    }
+    const enum err opened = elf_file_open(&file, strbuf_text(path), &detail);
+    if (opened == ERR_OK && build_id.len > 0 && !same_bytes(elf_file_build_id(&file), build_id)) {
+        *result = err_set(info, ERR_CORRUPT, "'%s' is not the file that ran: its build-id differs",
+                          strbuf_text(path));
+    } else if (opened == ERR_OK) {
+        *result = ERR_OK;
+        *out = file;
+        file = (struct elf_file){.fd = -1};
+        return true;
+    } else if (opened != ERR_NOT_FOUND && *result == ERR_NOT_FOUND) {
+        *result = err_set(info, opened, "%s", detail.text);
+    }
+    return opened == ERR_NO_MEMORY;
+}
+
+enum err debug_search_module(const struct name_sources *sources,
                              const char *path,
                              struct bytes build_id,
                              struct elf_file *out,
                              struct err_info *info)
 {
-    struct prefixes prefixes;
-    prefixes_init(&prefixes, search);
+    struct prefix_buffer buffer;
+    const char *prefix;
     enum err result = err_set(info, ERR_NOT_FOUND, "there is no '%s'", path);
-    for (size_t i = 0; i < PREFIX_COUNT; i++) {
-        if (prefixes.items[i] == NULL) {
-            continue;
-        }
+    for (size_t i = 0; (prefix = prefix_at(sources, i, &buffer)) != NULL; i++) {
         CLEANUP(strbuf_release) struct strbuf full = {0};
-        strbuf_printf(&full, "%s%s", prefixes.items[i], path);
-        TRY(strbuf_result(&full));
-        CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
-        // A file with the wrong content says more than one that is missing elsewhere.
-        struct err_info detail = {0};
-        enum err opened = elf_file_open(&file, strbuf_text(&full), &detail);
-        if (opened == ERR_OK && build_id.len > 0 &&
-            !same_bytes(elf_file_build_id(&file), build_id)) {
-            result =
-                err_set(info, ERR_CORRUPT, "'%s' is not the file that ran: its build-id differs",
-                        strbuf_text(&full));
-        } else if (opened == ERR_OK) {
-            *out = file;
-            file = (struct elf_file){.fd = -1};
-            return ERR_OK;
-        } else if (opened != ERR_NOT_FOUND && result == ERR_NOT_FOUND) {
-            result = err_set(info, opened, "%s", detail.text);
+        strbuf_printf(&full, "%s%s%s", prefix, *prefix != '\0' && *path != '/' ? "/" : "", path);
+        if (try_module(&full, build_id, out, &result, info)) {
+            return result;
+        }
+        if (i < sources->executable_dir_count) {
+            strbuf_clear(&full);
+            strbuf_printf(&full, "%s/%s", prefix, base_name(path));
+            if (try_module(&full, build_id, out, &result, info)) {
+                return result;
+            }
         }
     }
     return result;
@@ -105,32 +139,35 @@ static enum err try_file(const struct strbuf *path, const struct proof *proof, s
 }
 
 // The i-th debug directory, NULL after the last.
-static const char *debug_dir(const struct debug_search *search, size_t i)
+static const char *debug_dir(const struct name_sources *sources, size_t i)
 {
-    if (i < search->debug_dir_count) {
-        return search->debug_dirs[i];
+    if (i < sources->debug_dir_count) {
+        return sources->debug_dirs[i];
     }
-    return i == search->debug_dir_count ? standard_debug_dir : NULL;
+    return i == sources->debug_dir_count ? standard_debug_dir : NULL;
+}
+
+static bool is_final(enum err result)
+{
+    return result == ERR_OK || result == ERR_NO_MEMORY;
 }
 
 // Tries <prefix><debug dir>/<rest> for every prefix and directory.
-static enum err try_debug_dirs(const struct debug_search *search,
+static enum err try_debug_dirs(const struct name_sources *sources,
                                const char *rest,
                                const struct proof *proof,
                                struct elf_file *out)
 {
-    struct prefixes prefixes;
-    prefixes_init(&prefixes, search);
+    struct prefix_buffer buffer;
     const char *directory;
-    for (size_t i = 0; (directory = debug_dir(search, i)) != NULL; i++) {
-        for (size_t k = 0; k < PREFIX_COUNT; k++) {
-            if (prefixes.items[k] == NULL) {
-                continue;
-            }
+    const char *prefix;
+    for (size_t i = 0; (directory = debug_dir(sources, i)) != NULL; i++) {
+        for (size_t k = 0; (prefix = prefix_at(sources, k, &buffer)) != NULL; k++) {
             CLEANUP(strbuf_release) struct strbuf path = {0};
-            strbuf_printf(&path, "%s%s/%s", prefixes.items[k], directory, rest);
+            strbuf_printf(&path, "%s%s%s/%s", prefix,
+                          *prefix != '\0' && *directory != '/' ? "/" : "", directory, rest);
             enum err result = try_file(&path, proof, out);
-            if (result == ERR_OK || result == ERR_NO_MEMORY) {
+            if (is_final(result)) {
                 return result;
             }
         }
@@ -138,8 +175,26 @@ static enum err try_debug_dirs(const struct debug_search *search,
     return ERR_NOT_FOUND;
 }
 
+// Tries <debug dir>/<name><suffix> in those that the user named.
+static enum err try_flat(const struct name_sources *sources,
+                         const char *name,
+                         const char *suffix,
+                         const struct proof *proof,
+                         struct elf_file *out)
+{
+    for (size_t i = 0; i < sources->debug_dir_count; i++) {
+        CLEANUP(strbuf_release) struct strbuf path = {0};
+        strbuf_printf(&path, "%s/%s%s", sources->debug_dirs[i], name, suffix);
+        enum err result = try_file(&path, proof, out);
+        if (is_final(result)) {
+            return result;
+        }
+    }
+    return ERR_NOT_FOUND;
+}
+
 static enum err
-by_build_id(const struct debug_search *search, const struct proof *proof, struct elf_file *out)
+by_build_id(const struct name_sources *sources, const struct proof *proof, struct elf_file *out)
 {
     if (proof->build_id.len < 2 || proof->build_id.len > MAX_BUILD_ID_BYTES) {
         return ERR_NOT_FOUND;
@@ -151,7 +206,7 @@ by_build_id(const struct debug_search *search, const struct proof *proof, struct
     }
     strbuf_append_text(&rest, ".debug");
     TRY(strbuf_result(&rest));
-    return try_debug_dirs(search, strbuf_text(&rest), proof, out);
+    return try_debug_dirs(sources, strbuf_text(&rest), proof, out);
 }
 
 static int directory_len(const char *path)
@@ -160,7 +215,7 @@ static int directory_len(const char *path)
     return slash != NULL ? (int)(slash - path) : 0;
 }
 
-static enum err by_debuglink(const struct debug_search *search,
+static enum err by_debuglink(const struct name_sources *sources,
                              const char *path,
                              const char *opened_path,
                              const char *link,
@@ -173,34 +228,45 @@ static enum err by_debuglink(const struct debug_search *search,
         strbuf_printf(&candidate, "%.*s/%s%s", directory_len(opened_path), opened_path, beside[i],
                       link);
         enum err result = try_file(&candidate, proof, out);
-        if (result == ERR_OK || result == ERR_NO_MEMORY) {
+        if (is_final(result)) {
             return result;
         }
+    }
+    enum err flat = try_flat(sources, link, "", proof, out);
+    if (is_final(flat)) {
+        return flat;
     }
     CLEANUP(strbuf_release) struct strbuf rest = {0};
     strbuf_printf(&rest, "%.*s/%s", directory_len(path), path, link);
     TRY(strbuf_result(&rest));
     const char *relative = strbuf_text(&rest);
-    return try_debug_dirs(search, relative + (*relative == '/'), proof, out);
+    return try_debug_dirs(sources, relative + (*relative == '/'), proof, out);
 }
 
-static enum err from_servers(const struct proof *proof, struct elf_file *out)
+// Tries the file that `fetch` names.
+static enum err from_debuginfod(struct debuginfod *servers,
+                                enum err (*fetch)(struct debuginfod *servers,
+                                                  struct bytes build_id,
+                                                  struct strbuf *out_path),
+                                const struct proof *proof,
+                                struct elf_file *out)
 {
-    CLEANUP(text_freep) char *path = NULL;
-    TRY(debuginfod_fetch(proof->build_id, &path));
-    CLEANUP(strbuf_release) struct strbuf name = {0};
-    strbuf_append_text(&name, path);
-    return try_file(&name, proof, out);
+    CLEANUP(strbuf_release) struct strbuf path = {0};
+    TRY(fetch(servers, proof->build_id, &path));
+    return try_file(&path, proof, out);
 }
 
-enum err debug_search_dwarf(const struct debug_search *search,
+enum err debug_search_dwarf(const struct name_sources *sources,
                             const char *path,
                             struct bytes build_id,
                             const struct elf_file *module,
                             struct elf_file *out)
 {
     struct proof proof = {.build_id = build_id};
-    enum err result = by_build_id(search, &proof, out);
+    enum err result = by_build_id(sources, &proof, out);
+    if (result == ERR_NOT_FOUND && build_id.len > 0) {
+        result = try_flat(sources, base_name(path), ".debug", &proof, out);
+    }
     if (result == ERR_NOT_FOUND && module != NULL) {
         const char *link = elf_file_debuglink(module, &proof.crc);
         proof.has_crc = link != NULL;
@@ -208,11 +274,14 @@ enum err debug_search_dwarf(const struct debug_search *search,
         CLEANUP(text_freep) char *real = realpath(module->path, NULL);
         if (link != NULL) {
             result =
-                by_debuglink(search, path, real != NULL ? real : module->path, link, &proof, out);
+                by_debuglink(sources, path, real != NULL ? real : module->path, link, &proof, out);
         }
     }
-    if (result == ERR_NOT_FOUND && search->use_debuginfod && build_id.len > 0) {
-        result = from_servers(&proof, out);
+    if (!is_final(result) && build_id.len > 0) {
+        result = from_debuginfod(NULL, debuginfod_find_fetched, &proof, out);
+    }
+    if (!is_final(result) && sources->servers != NULL && build_id.len > 0) {
+        result = from_debuginfod(sources->servers, debuginfod_fetch, &proof, out);
     }
     return result;
 }

@@ -20,7 +20,7 @@ static enum err unless_no_memory(enum err result)
 }
 
 static enum err open_dwarf(struct symbol_source *source,
-                           const struct debug_search *search,
+                           const struct name_sources *sources,
                            const char *path,
                            struct bytes build_id)
 {
@@ -30,7 +30,7 @@ static enum err open_dwarf(struct symbol_source *source,
         if (build_id.len == 0 && module != NULL) {
             build_id = elf_file_build_id(module);
         }
-        enum err found = debug_search_dwarf(search, path, build_id, module, &source->debug);
+        enum err found = debug_search_dwarf(sources, path, build_id, module, &source->debug);
         TRY(unless_no_memory(found));
         holder = found == ERR_OK ? &source->debug : NULL;
     }
@@ -64,15 +64,15 @@ static enum symbol_gap gap_of(const struct symbol_source *source, enum err modul
 }
 
 enum err symbol_source_open(struct symbol_source *source,
-                            const struct debug_search *search,
+                            const struct name_sources *sources,
                             const char *path,
                             struct bytes build_id)
 {
     CLEANUP(symbol_source_close)
     struct symbol_source fresh = {.module = {.fd = -1}, .debug = {.fd = -1}};
-    enum err found = debug_search_module(search, path, build_id, &fresh.module, &fresh.trouble);
+    enum err found = debug_search_module(sources, path, build_id, &fresh.module, &fresh.trouble);
     TRY(unless_no_memory(found));
-    TRY(open_dwarf(&fresh, search, path, build_id));
+    TRY(open_dwarf(&fresh, sources, path, build_id));
     bool debug_has_symtab = fresh.debug.elf != NULL && elf_file_has_symtab(&fresh.debug);
     if (debug_has_symtab) {
         TRY(symtab_init(&fresh.symtab, fresh.debug.elf));

@@ -29,7 +29,7 @@ struct symbol_source {
 
 // ERR_NO_MEMORY only: everything else is a gap.
 enum err symbol_source_open(struct symbol_source *source,
-                            const struct debug_search *search,
+                            const struct name_sources *sources,
                             const char *path,
                             struct bytes build_id) MUST_USE;
 void symbol_source_close(struct symbol_source *source);

@@ -4,10 +4,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "host/map_u64.h"
 #include "host/strbuf.h"
 #include "symbols/dwarf_scopes.h"
+#include "symbols/name_memo.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbol_name.h"
 #include "symbols/symbol_source.h"
@@ -24,6 +26,7 @@ struct module {
     struct perf_map *perf_map;  // owned; NULL: an ELF file
     struct symbol_source files; // owned; of an ELF file, if they are open
     bool is_open;
+    struct name_memo memo; // owned
     uint64_t asked;
     uint64_t with_function;
     uint64_t with_line;
@@ -72,6 +75,7 @@ static void module_release(struct module *module)
     if (module->is_open) {
         symbol_source_close(&module->files);
     }
+    name_memo_release(&module->memo);
     strbuf_release(&module->source);
     strbuf_release(&module->reason);
     strbuf_release(&module->advice);
@@ -275,12 +279,12 @@ static enum err resolve_dwarf(struct symbolizer *s,
     return ERR_OK;
 }
 
-static enum err resolve_one(struct symbolizer *s,
-                            struct module *module,
-                            struct symbol_source *source,
-                            uint64_t address,
-                            struct symbol_frame_vec *out)
+static enum err resolve_in_files(struct symbolizer *s,
+                                 struct module *module,
+                                 uint64_t address,
+                                 struct symbol_frame_vec *out)
 {
+    struct symbol_source *source = &module->files;
     size_t before = out->len;
     TRY(resolve_dwarf(s, source, address, out));
     if (out->len != before) {
@@ -306,9 +310,107 @@ count_coverage(struct module *module, const struct symbol_frame_vec *frames, siz
     }
 }
 
+static uint64_t bytes_of(const struct symbol_source *files)
+{
+    return files->module.size_bytes + files->debug.size_bytes;
+}
+
+static struct bytes build_id_of(const struct module *module)
+{
+    return (struct bytes){.data = (const uint8_t *)module->build_id, .len = module->build_id_bytes};
+}
+
+// What the module's names are kept under: its build-id, or what its file is now.
+static struct cache_key key_of(const struct module *module, const struct elf_file *file)
+{
+    struct stat status;
+    if (module->build_id_bytes > 0) {
+        return cache_key_of_build_id(build_id_of(module));
+    }
+    if (file->elf == NULL || fstat(file->fd, &status) != 0) {
+        return (struct cache_key){0};
+    }
+    return cache_key_of_file(file->path, &status);
+}
+
+static enum err open_module(struct symbolizer *s, struct module *module)
+{
+    TRY(symbol_source_open(&module->files, &s->options.sources, module->path, build_id_of(module)));
+    module->is_open = true;
+    s->open_bytes += bytes_of(&module->files);
+    module->gap = module->files.gap;
+    strbuf_clear(&module->source);
+    strbuf_clear(&module->reason);
+    strbuf_clear(&module->advice);
+    strbuf_append_text(&module->source, symbol_source_path(&module->files));
+    symbol_source_explain(&module->files, module->path, &module->reason, &module->advice);
+    const struct cache_key key = key_of(module, &module->files.module);
+    if (key.identity != module->memo.key.identity) {
+        name_memo_close(&module->memo); // replaced since we looked
+    }
+    return ERR_OK;
+}
+
+// Asks the cache what it knows of the module.
+static enum err open_memo(struct symbolizer *s, struct module *module)
+{
+    struct elf_file file = {.fd = -1};
+    if (s->options.sources.cache == NULL || module->perf_map != NULL) {
+        name_memo_close(&module->memo);
+        return ERR_OK;
+    }
+    if (module->build_id_bytes == 0) {
+        const struct bytes none = {0};
+        // A module that cannot be opened has nothing in the cache.
+        if (debug_search_module(&s->options.sources, module->path, none, &file, NULL) ==
+            ERR_NO_MEMORY) {
+            return ERR_NO_MEMORY;
+        }
+    }
+    const struct cache_key key = key_of(module, &file);
+    elf_file_close(&file);
+    TRY(name_memo_open(&module->memo, s->options.sources.cache, &key));
+    if (module->memo.entry.is_found) {
+        module->gap = SYMBOL_GAP_NONE; // as long as the cache knows all that is asked for
+        strbuf_clear(&module->source);
+        strbuf_append_text(&module->source, name_memo_source(&module->memo));
+    }
+    return ERR_OK;
+}
+
+static void describe_perf_map(struct module *module)
+{
+    module->gap = SYMBOL_GAP_NONE;
+    strbuf_clear(&module->source);
+    strbuf_append_text(&module->source, module->path);
+}
+
+// The answer for one address, from the cache or from the files, which are opened for the first that
+// the cache does not know.
+static enum err resolve_one(struct symbolizer *s,
+                            struct module *module,
+                            uint64_t address,
+                            struct symbol_frame_vec *out)
+{
+    const size_t first = out->len;
+    bool is_known;
+    TRY(name_memo_find(&module->memo, address, s->options.strings, out, &is_known));
+    if (is_known) {
+        return ERR_OK;
+    }
+    if (!module->is_open && module->perf_map == NULL) {
+        TRY(open_module(s, module));
+    }
+    TRY(resolve_in_files(s, module, address, out));
+    // Without debug information a better answer may be had tomorrow.
+    return module->gap == SYMBOL_GAP_NONE
+               ? name_memo_add(&module->memo, address, out->items + first,
+                               (uint32_t)(out->len - first))
+               : ERR_OK;
+}
+
 static enum err resolve_all(struct symbolizer *s,
                             struct module *module,
-                            struct symbol_source *source,
                             const struct symbol_query *queries,
                             size_t count,
                             struct symbol_chain *out_chains,
@@ -323,7 +425,7 @@ static enum err resolve_all(struct symbolizer *s,
         size_t first = out_frames->len;
         uint64_t address = queries[i].address;
         address -= !queries[i].is_exact && address > 0;
-        TRY(resolve_one(s, module, source, address, out_frames));
+        TRY(resolve_one(s, module, address, out_frames));
         out_chains[i] = (struct symbol_chain){.first = (uint32_t)first,
                                               .count = (uint32_t)(out_frames->len - first)};
         count_coverage(module, out_frames, first);
@@ -355,39 +457,6 @@ static enum err resolve_named(struct symbolizer *s,
     return ERR_OK;
 }
 
-static uint64_t bytes_of(const struct symbol_source *files)
-{
-    return files->module.size_bytes + files->debug.size_bytes;
-}
-
-static enum err open_module(struct symbolizer *s, struct module *module)
-{
-    const struct symbolizer_options *options = &s->options;
-    struct debug_search search = {.sysroot = options->sysroot,
-                                  .debug_dirs = options->debug_dirs,
-                                  .debug_dir_count = options->debug_dir_count,
-                                  .root_pid = options->root_pid,
-                                  .use_debuginfod = options->use_debuginfod};
-    struct bytes build_id = {.data = (const uint8_t *)module->build_id,
-                             .len = module->build_id_bytes};
-    if (module->perf_map != NULL) {
-        module->gap = SYMBOL_GAP_NONE;
-        strbuf_clear(&module->source);
-        strbuf_append_text(&module->source, module->path);
-        return ERR_OK;
-    }
-    TRY(symbol_source_open(&module->files, &search, module->path, build_id));
-    module->is_open = true;
-    s->open_bytes += bytes_of(&module->files);
-    module->gap = module->files.gap;
-    strbuf_clear(&module->source);
-    strbuf_clear(&module->reason);
-    strbuf_clear(&module->advice);
-    strbuf_append_text(&module->source, symbol_source_path(&module->files));
-    symbol_source_explain(&module->files, module->path, &module->reason, &module->advice);
-    return ERR_OK;
-}
-
 static void close_module(struct symbolizer *s, struct module *module)
 {
     if (module->is_open) {
@@ -413,15 +482,26 @@ enum err symbolizer_resolve(struct symbolizer *symbolizer,
     if (is_named_by_program(module)) {
         return resolve_named(symbolizer, module, count, out_chains, out_frames);
     }
-    if (!module->is_open) {
-        TRY(open_module(symbolizer, module));
+    if (!module->memo.is_open) {
+        TRY(open_memo(symbolizer, module));
     }
-    const enum err err =
-        resolve_all(symbolizer, module, &module->files, queries, count, out_chains, out_frames);
+    if (module->perf_map != NULL) {
+        describe_perf_map(module);
+    }
+    const enum err err = resolve_all(symbolizer, module, queries, count, out_chains, out_frames);
     if (symbolizer->open_bytes > symbolizer->options.keep_bytes) {
         close_module(symbolizer, module);
     }
     return err;
+}
+
+void symbolizer_store(struct symbolizer *symbolizer)
+{
+    for (size_t i = 0; i < symbolizer->modules.len; i++) {
+        struct module *module = &symbolizer->modules.items[i];
+        name_memo_store(&module->memo, module->path, strbuf_text(&module->source),
+                        symbolizer->options.strings);
+    }
 }
 
 struct symbol_coverage symbolizer_coverage(const struct symbolizer *symbolizer, uint32_t module_id)

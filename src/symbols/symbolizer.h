@@ -10,6 +10,9 @@
 // changed since gets no names at all rather than wrong ones, and the coverage says why and what
 // would help.
 //
+// Answers that came from DWARF are kept in a cache (name_cache.h), if there is one, and a module is
+// only opened for what the cache does not hold.
+//
 // Files are opened when a module is resolved and closed at the end of that call, so that memory is
 // that of one module, unless `keep_bytes` says otherwise; the texts go to the caller's string
 // table, in which equal names are one. Hostile input: paths, ELF and DWARF all come from strangers;
@@ -24,6 +27,7 @@
 #include "base/err.h"
 #include "host/string_table.h"
 #include "host/vec.h"
+#include "symbols/name_sources.h"
 
 struct symbol_query {
     uint64_t address; // pc - load bias
@@ -69,12 +73,8 @@ struct symbol_coverage {
 };
 
 struct symbolizer_options {
-    struct string_table *strings;  // borrowed for the symbolizer's life; all ids are its
-    const char *sysroot;           // where copies of the target's files lie; NULL: none
-    const char *const *debug_dirs; // like /usr/lib/debug, which is always searched, too
-    size_t debug_dir_count;
-    int root_pid;        // look into /proc/PID/root first (containers); 0: no
-    bool use_debuginfod; // ask the servers in $DEBUGINFOD_URLS; only if the user wants that
+    struct string_table *strings; // borrowed for the symbolizer's life; all ids are its
+    struct name_sources sources;  // beside the standard places
     uint64_t keep_bytes; // modules stay open for the next call while their files have no more bytes
 
     // Called now and then; NULL: nobody watches. Returns false to give up (ERR_CANCELLED).
@@ -111,6 +111,10 @@ enum err symbolizer_resolve(struct symbolizer *symbolizer,
                             size_t count,
                             struct symbol_chain *out_chains,
                             struct symbol_frame_vec *out_frames) MUST_USE;
+
+// Writes what was found in debug information to the cache, as far as the cache did not hold it. The
+// string table must still be the one of the options. What cannot be written is looked up again.
+void symbolizer_store(struct symbolizer *symbolizer);
 
 // Over all calls of resolve. Valid until the next call for this symbolizer; module must exist.
 struct symbol_coverage symbolizer_coverage(const struct symbolizer *symbolizer, uint32_t module);

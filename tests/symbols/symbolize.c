@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // symbolize: the symbolizer as a program, so that tests can hold it against others of its kind.
 //
-//   symbolize [-b BUILD-ID] [-s SYSROOT] [-d DEBUG-DIR] [-n] [-p] [-q] FILE < ADDRESSES
+//   symbolize [-b BUILD-ID] [-s EXECUTABLE-DIR] [-d DEBUG-DIR] [-n] [-p] [-q] FILE < ADDRESSES
 //
 // Reads exact hexadecimal addresses, one a line. Prints for each the address, then one line a
 // frame: function, file, line and "inlined" or "", separated by tabs. Last line: "coverage", asked,
@@ -16,13 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "symbols/debuginfod.h"
 #include "symbols/symbolizer.h"
 
 DEFINE_VEC(query_vec, struct symbol_query);
 
 struct arguments {
     struct symbolizer_options options;
+    const char *executable_dir;
     const char *debug_dir;
+    struct debuginfod servers;
     uint8_t build_id[64];
     size_t build_id_bytes;
     bool is_perf_map;
@@ -53,15 +56,17 @@ static void parse(struct arguments *a, int argc, char **argv)
             parse_build_id(a, optarg);
             break;
         case 's':
-            a->options.sysroot = optarg;
+            a->executable_dir = optarg;
+            a->options.sources.executable_dirs = &a->executable_dir;
+            a->options.sources.executable_dir_count = 1;
             break;
         case 'd':
             a->debug_dir = optarg;
-            a->options.debug_dirs = &a->debug_dir;
-            a->options.debug_dir_count = 1;
+            a->options.sources.debug_dirs = &a->debug_dir;
+            a->options.sources.debug_dir_count = 1;
             break;
         case 'n':
-            a->options.use_debuginfod = true;
+            a->options.sources.servers = &a->servers;
             break;
         case 'p':
             a->is_perf_map = true;

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// name_cache: see name_cache.h.
+#include "symbols/name_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/compiler.h"
+#include "host/file.h"
+
+static const char suffix[] = ".names";
+static const char limit_name[] = "limit";
+
+enum {
+    BUILD_ID_BYTES_MIN = 8, // shorter ones were made up by hand
+    BUILD_ID_BYTES_MAX = 64,
+    LIMIT_TEXT_BYTES = 32,
+    TOUCH_AFTER_S = 60, // a file that was used since is young enough
+};
+
+#define NS_PER_S 1000000000
+
+// An executable that was built again has another size or time.
+static void find_reader(char *out, size_t size)
+{
+    struct stat status = {0};
+    (void)stat("/proc/self/exe", &status); // without /proc all builds count as one
+    (void)snprintf(out, size, "%" PRIu64 "-%" PRIu64 ".%09ld", (uint64_t)status.st_size,
+                   (uint64_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
+enum err name_cache_init(struct name_cache *cache)
+{
+    *cache = (struct name_cache){0};
+    const char *base = getenv("XDG_CACHE_HOME"); // relative ones are to be ignored
+    const char *home = getenv("HOME");
+    if (base != NULL && *base == '/') {
+        strbuf_printf(&cache->folder, "%s/cairn", base);
+    } else if (home != NULL && *home == '/') {
+        strbuf_printf(&cache->folder, "%s/.cache/cairn", home);
+    }
+    find_reader(cache->reader, sizeof(cache->reader));
+    return strbuf_result(&cache->folder);
+}
+
+void name_cache_release(struct name_cache *cache)
+{
+    strbuf_release(&cache->folder);
+}
+
+struct cache_key cache_key_of_build_id(struct bytes build_id)
+{
+    struct cache_key key = {0};
+    if (build_id.len < BUILD_ID_BYTES_MIN || build_id.len > BUILD_ID_BYTES_MAX) {
+        return key;
+    }
+    for (size_t i = 0; i < build_id.len; i++) {
+        (void)snprintf(key.name + 2 * i, 3, "%02x", build_id.data[i]);
+    }
+    memcpy(key.name + 2 * build_id.len, suffix, sizeof(suffix));
+    return key;
+}
+
+struct cache_key cache_key_of_file(const char *path, const struct stat *status)
+{
+    const uint64_t facts[] = {(uint64_t)status->st_dev,          (uint64_t)status->st_ino,
+                              (uint64_t)status->st_size,         (uint64_t)status->st_mtim.tv_sec,
+                              (uint64_t)status->st_mtim.tv_nsec, (uint64_t)status->st_ctim.tv_sec,
+                              (uint64_t)status->st_ctim.tv_nsec};
+    struct cache_key key = {.identity = XXH3_64bits(facts, sizeof(facts))};
+    (void)snprintf(key.name, sizeof(key.name), "file-%016" PRIx64 "%s",
+                   (uint64_t)XXH3_64bits(path, strlen(path)), suffix); // fits
+    return key;
+}
+
+// Opens our folder; -1 with errno if there is none, or if it is not ours alone.
+static int open_folder(const struct name_cache *cache)
+{
+    if (cache->folder.len == 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    struct stat status;
+    CLEANUP(fd_closep)
+    int fd = open(strbuf_text(&cache->folder), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        return -1;
+    }
+    if (status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        errno = EPERM;
+        return -1;
+    }
+    int ours = fd;
+    fd = -1;
+    return ours;
+}
+
+// Creates what is missing of the folder and opens it. Nothing is created for another user: who
+// became root with his own HOME would find root's files there.
+static int make_folder(const struct name_cache *cache)
+{
+    int fd = open_folder(cache);
+    if (fd >= 0 || errno != ENOENT || cache->folder.len == 0) {
+        return fd;
+    }
+    CLEANUP(text_freep) char *base = strdup(strbuf_text(&cache->folder));
+    if (base == NULL) {
+        return -1;
+    }
+    *strrchr(base, '/') = '\0';
+    struct stat status;
+    if (stat(base, &status) != 0 && (errno != ENOENT || mkdir(base, 0700) != 0)) {
+        return -1;
+    }
+    if (stat(base, &status) != 0 || (geteuid() == 0 && status.st_uid != 0)) {
+        errno = EPERM;
+        return -1;
+    }
+    // Somebody else's process may be as far as we are.
+    if (mkdir(strbuf_text(&cache->folder), 0700) != 0 && errno != EEXIST) {
+        return -1;
+    }
+    return open_folder(cache);
+}
+
+// Opens a file of ours in the folder, and says how large it is and when it was used.
+static int open_file(int folder, const char *name, struct stat *status)
+{
+    CLEANUP(fd_closep)
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, status) != 0) {
+        return -1;
+    }
+    if (!S_ISREG(status->st_mode) || status->st_uid != geteuid()) {
+        errno = EPERM;
+        return -1;
+    }
+    int ours = fd;
+    fd = -1;
+    return ours;
+}
+
+void cache_entry_release(struct cache_entry *entry)
+{
+    strbuf_release(&entry->bytes);
+    *entry = (struct cache_entry){0};
+}
+
+// `identity` stands behind the reader's name, where one is needed.
+static void
+append_reader(const struct name_cache *cache, const struct cache_key *key, struct strbuf *out)
+{
+    strbuf_append_text(out, cache->reader);
+    if (key->identity != 0) {
+        strbuf_printf(out, " %016" PRIx64, key->identity);
+    }
+}
+
+static void touch(int fd, const struct stat *status)
+{
+    if (status->st_mtim.tv_sec + TOUCH_AFTER_S < time(NULL)) {
+        (void)futimens(fd, NULL); // else it counts as older than it is
+    }
+}
+
+static enum err read_entry(const struct name_cache *cache,
+                           const char *name,
+                           const char *reader,
+                           bool is_used,
+                           struct cache_entry *out)
+{
+    *out = (struct cache_entry){0};
+    struct stat status;
+    CLEANUP(fd_closep) int folder = open_folder(cache);
+    CLEANUP(fd_closep) int fd = folder >= 0 ? open_file(folder, name, &status) : -1;
+    if (fd < 0) {
+        return ERR_OK;
+    }
+    CLEANUP(cache_entry_release) struct cache_entry entry = {0};
+    enum err problem = file_read_fd(fd, name, CACHED_BYTES_MAX, &entry.bytes, NULL);
+    if (problem == ERR_OK) {
+        problem = cached_names_parse(strbuf_bytes(&entry.bytes), &entry.names);
+    }
+    if (problem == ERR_NO_MEMORY) {
+        return problem;
+    }
+    if (problem != ERR_OK || strncmp(entry.names.reader, reader, strlen(reader)) != 0) {
+        return ERR_OK;
+    }
+    if (is_used) {
+        touch(fd, &status);
+    }
+    entry.is_found = true;
+    *out = entry;
+    entry = (struct cache_entry){0};
+    return ERR_OK;
+}
+
+enum err name_cache_read(const struct name_cache *cache,
+                         const struct cache_key *key,
+                         struct cache_entry *out)
+{
+    *out = (struct cache_entry){0};
+    if (key->name[0] == '\0') {
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf reader = {0};
+    append_reader(cache, key, &reader);
+    TRY(strbuf_result(&reader));
+    TRY(read_entry(cache, key->name, strbuf_text(&reader), true, out));
+    if (out->is_found && strcmp(out->names.reader, strbuf_text(&reader)) != 0) {
+        cache_entry_release(out);
+    }
+    return ERR_OK;
+}
+
+enum err
+name_cache_read_file(const struct name_cache *cache, const char *name, struct cache_entry *out)
+{
+    return read_entry(cache, name, cache->reader, false, out);
+}
+
+static MUST_USE enum err
+append_path(const struct name_cache *cache, const char *name, struct strbuf *out)
+{
+    strbuf_printf(out, "%s/%s", strbuf_text(&cache->folder), name);
+    return strbuf_result(out);
+}
+
+// Replaces a file of the folder.
+static MUST_USE enum err replace_file(const struct name_cache *cache,
+                                      const char *name,
+                                      struct bytes data,
+                                      struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf path = {0};
+    CLEANUP(fd_closep) int folder = make_folder(cache);
+    if (folder < 0) {
+        return err_set_errno(info, errno, "cannot use the folder '%s'",
+                             strbuf_text(&cache->folder));
+    }
+    TRY(append_path(cache, name, &path));
+    return file_replace(strbuf_text(&path), data, info);
+}
+
+enum err name_cache_write(const struct name_cache *cache,
+                          const struct cache_key *key,
+                          const char *module,
+                          const char *source,
+                          struct fresh_names *fresh,
+                          const struct string_table *strings,
+                          struct err_info *info)
+{
+    const uint64_t limit_bytes = name_cache_limit(cache);
+    if (key->name[0] == '\0' || cache->folder.len == 0 || limit_bytes == 0) {
+        return ERR_OK;
+    }
+    CLEANUP(cache_entry_release) struct cache_entry old = {0};
+    CLEANUP(strbuf_release) struct strbuf file = {0};
+    CLEANUP(strbuf_release) struct strbuf reader = {0};
+    append_reader(cache, key, &reader);
+    TRY(strbuf_result(&reader));
+    TRY(name_cache_read(cache, key, &old));
+    const struct cached_names_labels labels = {
+        .reader = strbuf_text(&reader), .module = module, .source = source};
+    TRY(cached_names_write(old.is_found ? &old.names : NULL, fresh, strings, &labels, &file));
+    TRY(replace_file(cache, key->name, strbuf_bytes(&file), info));
+    return name_cache_trim(cache, limit_bytes, NULL, info);
+}
+
+static int compare_ages(const void *left, const void *right)
+{
+    const struct cache_file *a = left;
+    const struct cache_file *b = right;
+    if (a->used_ns != b->used_ns) {
+        return a->used_ns > b->used_ns ? -1 : 1;
+    }
+    return strcmp(a->name, b->name);
+}
+
+static MUST_USE enum err list_folder(int folder, DIR *entries, struct cache_file_vec *out)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(entries)) != NULL) {
+        struct stat status;
+        const size_t len = strlen(entry->d_name);
+        if (strcmp(entry->d_name, limit_name) == 0 || len >= CACHE_NAME_BYTES ||
+            fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(status.st_mode)) {
+            continue;
+        }
+        struct cache_file file = {.bytes = (uint64_t)status.st_size,
+                                  .used_ns = (int64_t)status.st_mtim.tv_sec * NS_PER_S +
+                                             status.st_mtim.tv_nsec};
+        memcpy(file.name, entry->d_name, len + 1);
+        TRY(cache_file_vec_push(out, file));
+    }
+    return ERR_OK;
+}
+
+enum err
+name_cache_list(const struct name_cache *cache, struct cache_file_vec *out, struct err_info *info)
+{
+    CLEANUP(cache_file_vec_release) struct cache_file_vec files = {0};
+    CLEANUP(fd_closep) int folder = open_folder(cache);
+    if (folder < 0 && errno == ENOENT) {
+        *out = (struct cache_file_vec){0};
+        return ERR_OK;
+    }
+    DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
+    if (entries == NULL) {
+        return err_set_errno(info, errno, "cannot read the folder '%s'",
+                             strbuf_text(&cache->folder));
+    }
+    const enum err problem = list_folder(folder, entries, &files);
+    folder = -1;
+    (void)closedir(entries); // it was only read
+    TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "no memory"));
+    if (files.len > 0) {
+        qsort(files.items, files.len, sizeof(files.items[0]), compare_ages);
+    }
+    *out = files;
+    files = (struct cache_file_vec){0};
+    return ERR_OK;
+}
+
+enum err name_cache_trim(const struct name_cache *cache,
+                         uint64_t limit_bytes,
+                         size_t *out_count,
+                         struct err_info *info)
+{
+    CLEANUP(cache_file_vec_release) struct cache_file_vec files = {0};
+    TRY(name_cache_list(cache, &files, info));
+    CLEANUP(fd_closep) int folder = open_folder(cache);
+    uint64_t total_bytes = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < files.len; i++) {
+        total_bytes += files.items[i].bytes;
+        if (total_bytes <= limit_bytes && limit_bytes > 0) {
+            continue;
+        }
+        total_bytes -= files.items[i].bytes;
+        if (unlinkat(folder, files.items[i].name, 0) != 0 && errno != ENOENT) {
+            return err_set_errno(info, errno, "cannot remove '%s/%s'", strbuf_text(&cache->folder),
+                                 files.items[i].name);
+        }
+        count++;
+    }
+    if (out_count != NULL) {
+        *out_count = count;
+    }
+    return ERR_OK;
+}
+
+uint64_t name_cache_limit(const struct name_cache *cache)
+{
+    struct stat status;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(fd_closep) int folder = open_folder(cache);
+    CLEANUP(fd_closep) int fd = folder >= 0 ? open_file(folder, limit_name, &status) : -1;
+    if (fd < 0 || file_read_fd(fd, limit_name, LIMIT_TEXT_BYTES, &text, NULL) != ERR_OK) {
+        return NAME_CACHE_LIMIT_DEFAULT;
+    }
+    char *end;
+    errno = 0;
+    const uint64_t bytes = strtoull(strbuf_text(&text), &end, 10);
+    return errno == 0 && end != strbuf_text(&text) && strcmp(end, "\n") == 0
+               ? bytes
+               : NAME_CACHE_LIMIT_DEFAULT;
+}
+
+enum err name_cache_set_limit(const struct name_cache *cache, uint64_t bytes, struct err_info *info)
+{
+    char text[LIMIT_TEXT_BYTES];
+    const int len = snprintf(text, sizeof(text), "%" PRIu64 "\n", bytes);
+    const struct bytes data = {.data = (const uint8_t *)text, .len = (size_t)len};
+    if (cache->folder.len == 0) {
+        return err_set(info, ERR_NOT_FOUND, "there is no folder for it: HOME is not set");
+    }
+    TRY(replace_file(cache, limit_name, data, info));
+    return name_cache_trim(cache, bytes, NULL, info);
+}
