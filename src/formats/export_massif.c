@@ -2,7 +2,7 @@
 // export_massif: the text that ms_print and massif-visualizer read.
 //
 // A snapshot for the end of each time slice; besides, one at the peak and one at the end, each with
-// its tree of callers:
+// its tree of callers. What processes held when they ended is in none after that.
 //
 //   n2: 4096 (heap allocation functions) ...
 //    n1: 3000 0x4F2: grow (vec.h:31)
@@ -185,11 +185,32 @@ static struct moments moments_of(const struct export_view *view)
                             .end_ms = time_range_end_ms(recording, view->selection.range)};
 }
 
-static MUST_USE enum err
-print_snapshots(struct massif *m, const struct cut_timeline *timeline, struct moments moments)
+// The trees of callers of the two snapshots that have one.
+struct trees {
+    struct call_tree peak;
+    struct call_tree end;
+};
+
+static void trees_release(struct trees *trees)
+{
+    call_tree_release(&trees->peak);
+    call_tree_release(&trees->end);
+}
+
+static MUST_USE enum err build_tree(const struct selection *selection, struct call_tree *out)
+{
+    TRY(call_tree_build(selection, CALL_TREE_BOTTOM_UP, CALL_TREE_BY_LOCATION, out));
+    return call_tree_add_up(out);
+}
+
+static MUST_USE enum err print_snapshots(struct massif *m,
+                                         const struct trees *trees,
+                                         const struct cut_timeline *timeline,
+                                         struct moments moments)
 {
     size_t number = 0;
     bool is_peak_printed = false;
+    m->tree = &trees->peak;
     print_plain(m, number++, timeline->first * timeline->slice_ms, timeline->before_bytes);
     for (size_t i = timeline->first; i < timeline->end; i++) {
         uint64_t time_ms = (i + 1) * timeline->slice_ms;
@@ -204,19 +225,22 @@ print_snapshots(struct massif *m, const struct cut_timeline *timeline, struct mo
     if (!is_peak_printed) {
         TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
     }
+    m->tree = &trees->end;
     return print_detailed(m, number, moments.end_ms, COST_LEAKED_BYTES, "detailed");
 }
 
 static enum err write_massif(const struct export_view *view, FILE *out)
 {
     const struct profile *profile = view->profile;
-    CLEANUP(call_tree_release) struct call_tree tree = {0};
-    TRY(call_tree_build(&view->selection, CALL_TREE_BOTTOM_UP, CALL_TREE_BY_LOCATION, &tree));
-    TRY(call_tree_add_up(&tree));
+    CLEANUP(trees_release) struct trees trees = {0};
+    CLEANUP(selection_release) struct selection at_end = {0};
+    TRY(selection_at_end(&view->selection, &at_end));
+    TRY(build_tree(&view->selection, &trees.peak));
+    TRY(build_tree(&at_end, &trees.end));
     CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
     TRY(cut_timeline_build(&view->selection, &timeline));
     CLEANUP(massif_release)
-    struct massif m = {.profile = profile, .tree = &tree, .out = out};
+    struct massif m = {.profile = profile, .out = out};
     strbuf_printf(&m.line, "desc: recorded by cairn%s\ncmd: ",
                   costs_any(&view->selection.estimated) ? "; in part an estimate" : "");
     clean_append(&m.line, profile_string(profile, profile->recording.meta.command_line), rule);
@@ -224,7 +248,7 @@ static enum err write_massif(const struct export_view *view, FILE *out)
     TRY(strbuf_result(&m.line));
     (void)fputs(strbuf_text(&m.line), out);
     strbuf_clear(&m.line);
-    return print_snapshots(&m, &timeline, moments_of(view));
+    return print_snapshots(&m, &trees, &timeline, moments_of(view));
 }
 
 const struct exporter exporter_massif = {

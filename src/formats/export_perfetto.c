@@ -91,7 +91,7 @@ static MUST_USE enum err sort_rows(struct perfetto *p)
 static bool is_empty(const struct timeline_point *point)
 {
     return point->allocations == 0 && point->allocated_bytes == 0 && point->frees == 0 &&
-           point->freed_bytes == 0;
+           point->freed_bytes == 0 && point->left_bytes == 0;
 }
 
 // What a process did in a slice. A rate of nothing is written once, behind the last that was not.
@@ -160,21 +160,6 @@ static void write_names(struct perfetto *p)
     }
 }
 
-// A process that ended before the run's last slice holds nothing from the end of its own last one
-// on.
-static void write_ends(struct perfetto *p)
-{
-    for (uint32_t i = 0; i < p->recording->process_count; i++) {
-        uint64_t end_ms = p->recording->processes[i].end_ms; // 0: not known
-        uint64_t slice = end_ms / p->recording->slice_ms;
-        bool is_inside =
-            slice >= p->view->selection.range.first && slice + 1 < p->view->selection.range.end;
-        if (end_ms > 0 && is_inside) {
-            write_counter(p, i, (slice + 1) * p->recording->slice_ms, "heap", "bytes", 0);
-        }
-    }
-}
-
 // Whether a moment is within the range that was asked for. The run may be longer than its slices.
 static bool is_shown(const struct perfetto *p, uint64_t time_ms)
 {
@@ -225,7 +210,6 @@ static enum err write_perfetto(const struct export_view *view, FILE *out)
     json_begin_array(&p.w);
     write_names(&p);
     TRY(write_processes(&p));
-    write_ends(&p);
     write_resident(&p);
     write_marks(&p);
     json_end_array(&p.w);

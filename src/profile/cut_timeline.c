@@ -44,19 +44,23 @@ static void correct(uint64_t *blocks, uint64_t *bytes, const struct rec_cohort *
 // end of the range, then the unwanted are taken off, else the wanted are put in.
 static void add_cohort(const struct rec_cohort *cohort,
                        const struct time_range *range,
+                       uint32_t left,
                        struct cut_timeline *timeline)
 {
     struct timeline_point *points = timeline->points.items;
     bool has_cells = wants(range, BLOCKS_IN_IN);
     bool is_freed_inside = cohort->freed_slice < range->end; // REC_NONE is no slice
+    enum block_class class = time_range_class(range, cohort);
+    if (cohort->freed_slice == REC_NONE && left < range->end && wants(range, class)) {
+        points[left].left_bytes += cohort->bytes;
+    }
     if (cohort->born_slice < range->first) {
-        enum block_class class = is_freed_inside ? BLOCKS_OUT_IN : BLOCKS_OUT_OUT;
         timeline->before_bytes += wants(range, class) ? cohort->bytes : 0;
         if (is_freed_inside && wants(range, class) != has_cells) {
             struct timeline_point *point = &points[cohort->freed_slice];
             correct(&point->frees, &point->freed_bytes, cohort, !has_cells);
         }
-    } else if (!is_freed_inside && wants(range, BLOCKS_IN_OUT) != has_cells) {
+    } else if (!is_freed_inside && wants(range, class) != has_cells) {
         struct timeline_point *point = &points[cohort->born_slice];
         correct(&point->allocations, &point->allocated_bytes, cohort, !has_cells);
     }
@@ -64,8 +68,11 @@ static void add_cohort(const struct rec_cohort *cohort,
 
 static void add_row(const struct selection *selection, uint32_t row, struct cut_timeline *timeline)
 {
-    const struct recording *recording = &selection->profile->recording;
+    const struct profile *profile = selection->profile;
+    const struct recording *recording = &profile->recording;
     const struct time_range *range = &selection->range;
+    const uint32_t left =
+        process_lives_left_of_cells(&profile->lives, profile_process_of_row(profile, row));
     if (wants(range, BLOCKS_IN_IN)) {
         add_cells(recording, row, timeline);
     }
@@ -73,8 +80,8 @@ static void add_row(const struct selection *selection, uint32_t row, struct cut_
                                    sizeof(recording->cohorts[0]), row);
     for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
         const struct rec_cohort *cohort = &recording->cohorts[at];
-        if (cohort->born_slice < range->end && cohort->freed_slice >= range->first) {
-            add_cohort(cohort, range, timeline);
+        if (cohort->born_slice < range->end && !time_range_is_over(range, cohort, left)) {
+            add_cohort(cohort, range, left, timeline);
         }
     }
 }
@@ -84,7 +91,8 @@ static void settle(struct cut_timeline *timeline)
     uint64_t live_bytes = timeline->before_bytes;
     for (uint32_t i = timeline->first; i < timeline->end; i++) {
         struct timeline_point *point = &timeline->points.items[i];
-        live_bytes = difference(live_bytes + point->allocated_bytes, point->freed_bytes);
+        live_bytes =
+            difference(live_bytes + point->allocated_bytes, point->freed_bytes + point->left_bytes);
         point->live_bytes = live_bytes;
     }
 }
@@ -103,6 +111,7 @@ static void add_share(const struct cut_timeline *row,
         to->frees += bucket_share_blocks(share, from->frees);
         to->freed_bytes += bucket_share_bytes(share, from->freed_bytes);
         to->temporary += bucket_share_blocks(share, from->temporary);
+        to->left_bytes += bucket_share_bytes(share, from->left_bytes);
         to->live_bytes += bucket_share_bytes(share, from->live_bytes);
     }
 }

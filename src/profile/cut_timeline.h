@@ -11,8 +11,8 @@
 // range of sizes a row of which only some blocks are wanted counts with their share of all
 // (bucket_range.h), an estimate as its costs are. When blocks of one lifetime were born is not in a
 // recording: lifetimes are not looked at, and whoever asks sees to cut_timeline_is_known().
-// Invariant: live_bytes of a slice of the range = before_bytes + allocated - freed until its end,
-// but for rounding where there are sizes. Context: H; pure.
+// Invariant: live_bytes of a slice of the range = before_bytes + allocated - freed - left until its
+// end, but for rounding where there are sizes. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>

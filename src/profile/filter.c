@@ -215,8 +215,7 @@ static MUST_USE enum err find_passes(const struct profile *profile,
     if (filter->suppressions != NULL) {
         TRY(suppressions_of_nodes(filter->suppressions, profile, &passes->rules));
     }
-    return filter->has_range ? time_range_costs(&profile->recording, filter->range, &passes->costs)
-                             : ERR_OK;
+    return filter->has_range ? time_range_costs(profile, filter->range, &passes->costs) : ERR_OK;
 }
 
 static bool lets_pass(const struct mark_vec *marks, uint32_t index)
@@ -359,6 +358,28 @@ enum err profile_select(const struct profile *profile,
     }
     *out = selection;
     selection = (struct selection){0};
+    return ERR_OK;
+}
+
+enum err selection_at_end(const struct selection *selection, struct selection *out)
+{
+    const struct profile *profile = selection->profile;
+    CLEANUP(selection_release) struct selection part = *selection;
+    part.rows = (struct u32_vec){0};
+    part.costs = (struct costs_vec){0};
+    part.rules = (struct u32_vec){0};
+    part.matches = (struct suppression_match_vec){0};
+    part.is_everything = false;
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        const uint32_t row = selection->rows.items[i];
+        const uint32_t process = profile_process_of_row(profile, row);
+        if (process_lives_left(&profile->lives, process) >= selection->range.end) {
+            TRY(u32_vec_push(&part.rows, row));
+            TRY(costs_vec_push(&part.costs, selection_costs(selection, i)));
+        }
+    }
+    *out = part;
+    part = (struct selection){0};
     return ERR_OK;
 }
 

@@ -78,6 +78,11 @@ void selection_release(struct selection *selection);
 // filter leaves them so. If not they are 0, or follow from what is known, and are no figures.
 bool selection_knows(const struct selection *selection, enum cost cost);
 
+// The rows of the selection whose processes are there at the end of its range: what they hold is
+// live then, where the selection also has what others left behind unfreed. `out` may be used and
+// released as any selection. ERR_NO_MEMORY.
+enum err selection_at_end(const struct selection *selection, struct selection *out) MUST_USE;
+
 // The length of the part of the run that is counted.
 uint64_t selection_length_ms(const struct selection *selection);
 

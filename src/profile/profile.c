@@ -69,6 +69,7 @@ static MUST_USE enum err index_code(struct profile *profile, struct progress *pr
 static MUST_USE enum err
 prepare(struct profile *profile, const struct name_sources *sources, struct progress *progress)
 {
+    TRY(process_lives_init(&profile->lives, &profile->recording));
     TRY(late_symbols_find(&profile->recording, sources, NULL, progress, &profile->late));
     TRY(index_code(profile, progress));
     if (progress != NULL) {
@@ -138,6 +139,7 @@ void profile_close(struct profile *profile)
     }
     code_index_release(&profile->code);
     late_symbols_release(&profile->late);
+    process_lives_release(&profile->lives);
     if (profile->owns_recording) {
         recording_release(&profile->recording);
     }
@@ -184,6 +186,11 @@ bool profile_knows(const struct profile *profile, enum cost cost)
         [COST_OWN_PEAK_BYTES] = REC_UNKNOWN_OWN_PEAK,
     };
     return (made_of[cost] & profile->recording.meta.unknown) == 0;
+}
+
+uint32_t profile_process_of_row(const struct profile *profile, uint32_t row)
+{
+    return profile->recording.threads[profile->recording.rows[row].thread].process;
 }
 
 const struct code_location *profile_location_get(const struct profile *profile, uint32_t location)

@@ -22,6 +22,7 @@
 #include "profile/code_index.h"
 #include "profile/cost.h"
 #include "profile/late_symbols.h"
+#include "profile/process_lives.h"
 #include "recording/recording_reader.h"
 #include "recording/tables.h"
 
@@ -29,6 +30,7 @@ struct profile {
     struct recording recording; // owned if it was opened, else it borrows
     struct code_index code;     // owned
     struct late_symbols late;   // owned; empty for a recording that has its symbols
+    struct process_lives lives; // owned
     bool owns_recording;
     char damage[512]; // a sentence on what the file lacks, "" for a whole one
 };
@@ -64,6 +66,9 @@ const char *profile_module_advice(const struct profile *profile, uint32_t module
 // Whether the recording's source knew what this cost is made of. What it did not is 0, or follows
 // from what it did, and is not to be shown as a figure. Recordings of our own know everything.
 bool profile_knows(const struct profile *profile, enum cost cost);
+
+// The process of a row.
+uint32_t profile_process_of_row(const struct profile *profile, uint32_t row);
 
 // The parts of a location. `location` must come from this profile. Texts are never NULL; those that
 // are not known are "".

@@ -112,6 +112,7 @@ void row_groups_timeline(const struct row_groups *groups,
         for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
             timeline_point_add(&points[recording->cells[at].slice], &recording->cells[at]);
         }
+        timeline_points_leave(points, groups->profile, row);
     }
     timeline_points_settle(points, recording->slice_count);
 }

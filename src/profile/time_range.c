@@ -101,16 +101,30 @@ add_cells(const struct recording *recording, struct time_range range, struct row
     }
 }
 
+enum block_class time_range_class(const struct time_range *range, const struct rec_cohort *cohort)
+{
+    const bool is_freed_inside = cohort->freed_slice < range->end; // REC_NONE is no slice
+    if (cohort->born_slice >= range->first) {
+        return is_freed_inside ? BLOCKS_IN_IN : BLOCKS_IN_OUT;
+    }
+    return is_freed_inside ? BLOCKS_OUT_IN : BLOCKS_OUT_OUT;
+}
+
+bool time_range_is_over(const struct time_range *range,
+                        const struct rec_cohort *cohort,
+                        uint32_t left)
+{
+    return cohort->freed_slice < range->first || left < range->first;
+}
+
 static void add_cohort(const struct rec_cohort *cohort,
-                       struct time_range range,
+                       const struct time_range *range,
                        uint32_t moment,
+                       uint32_t left,
                        struct row_part *part)
 {
     struct amount amount = {cohort->blocks, cohort->bytes};
-    bool is_born_inside = cohort->born_slice >= range.first;
-    bool is_freed_inside = cohort->freed_slice < range.end; // REC_NONE is no slice
-    uint32_t class = is_born_inside ? (is_freed_inside ? BLOCKS_IN_IN : BLOCKS_IN_OUT)
-                                    : (is_freed_inside ? BLOCKS_OUT_IN : BLOCKS_OUT_OUT);
+    const enum block_class class = time_range_class(range, cohort);
     if (class == BLOCKS_IN_OUT) {
         part->in_out = sum(part->in_out, amount);
     } else if (class == BLOCKS_OUT_IN) {
@@ -118,22 +132,25 @@ static void add_cohort(const struct rec_cohort *cohort,
     } else if (class == BLOCKS_OUT_OUT) {
         part->out_out = sum(part->out_out, amount);
     }
-    bool is_live = cohort->born_slice <= moment && cohort->freed_slice > moment;
-    if (is_live && (range.classes & class) != 0) {
+    const bool is_live =
+        cohort->born_slice <= moment && cohort->freed_slice > moment && left > moment;
+    if (is_live && (range->classes & class) != 0) {
         part->at_moment = sum(part->at_moment, amount);
     }
 }
 
-static void add_cohorts(const struct recording *recording,
-                        struct time_range range,
+static void add_cohorts(const struct profile *profile,
+                        const struct time_range *range,
                         uint32_t moment,
                         struct row_part_vec *parts)
 {
+    const struct recording *recording = &profile->recording;
     for (size_t i = 0; i < recording->cohort_count; i++) {
         const struct rec_cohort *cohort = &recording->cohorts[i];
-        bool is_over = cohort->freed_slice < range.first;
-        if (cohort->born_slice < range.end && !is_over) {
-            add_cohort(cohort, range, moment, &parts->items[cohort->row]);
+        const uint32_t process = profile_process_of_row(profile, cohort->row);
+        const uint32_t left = process_lives_left_of_cohorts(&profile->lives, process);
+        if (cohort->born_slice < range->end && !time_range_is_over(range, cohort, left)) {
+            add_cohort(cohort, range, moment, left, &parts->items[cohort->row]);
         }
     }
 }
@@ -162,14 +179,15 @@ static struct costs costs_of_part(const struct row_part *part, uint32_t classes)
 }
 
 enum err
-time_range_costs(const struct recording *recording, struct time_range range, struct costs_vec *out)
+time_range_costs(const struct profile *profile, struct time_range range, struct costs_vec *out)
 {
+    const struct recording *recording = &profile->recording;
     CLEANUP(row_part_vec_release) struct row_part_vec parts = {0};
     CLEANUP(costs_vec_release) struct costs_vec costs = {0};
     TRY(row_part_vec_resize(&parts, recording->row_count));
     TRY(costs_vec_resize(&costs, recording->row_count));
     add_cells(recording, range, &parts);
-    add_cohorts(recording, range, find_moment(recording, range), &parts);
+    add_cohorts(profile, &range, find_moment(recording, range), &parts);
     for (size_t i = 0; i < parts.len; i++) {
         costs.items[i] = costs_of_part(&parts.items[i], range.classes);
     }

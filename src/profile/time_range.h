@@ -10,7 +10,9 @@
 //   out_in       .. alloc[ free       ]........
 //   out_out      .. alloc[            ]... free or never
 //
-// Blocks allocated after the range are of none. Cells count all births and deaths of a row by
+// Blocks allocated after the range are of none, nor are those of processes that had left the heap
+// before it (process_lives.h). What a process takes with it when it leaves inside is not freed.
+// Cells count all births and deaths of a row by
 // slice; cohorts tell of each block that outlived its slice when it was born and when it died. So
 //   in_out = cohorts born inside and freed later,  in_in = births inside - in_out,
 // and so forth: exact, in steps of a slice. What the costs mean under a range: docs/format/
@@ -22,6 +24,7 @@
 
 #include "base/err.h"
 #include "profile/cost.h"
+#include "profile/profile.h"
 #include "recording/tables.h"
 
 enum block_class {
@@ -54,8 +57,17 @@ uint64_t time_range_peak_ms(const struct recording *recording, struct time_range
 // When the range ends; the last slice may be longer than the run.
 uint64_t time_range_end_ms(const struct recording *recording, struct time_range range);
 
+// The class of blocks that are allocated before the end of the range.
+enum block_class time_range_class(const struct time_range *range, const struct rec_cohort *cohort);
+
+// Whether they were gone before it: freed, or taken along by their process, which left in slice
+// `left`, or REC_NONE.
+bool time_range_is_over(const struct time_range *range,
+                        const struct rec_cohort *cohort,
+                        uint32_t left);
+
 // The costs of every row of the recording within the range. Those of COST_TEMPORARY_BYTES and
 // COST_OWN_PEAK_BYTES are not known and 0. ERR_NO_MEMORY.
-enum err time_range_costs(const struct recording *recording,
+enum err time_range_costs(const struct profile *profile,
                           struct time_range range,
                           struct costs_vec *out) MUST_USE;

@@ -115,10 +115,37 @@ static MUST_USE enum err rank(struct top_series *series,
     return ERR_OK;
 }
 
-static MUST_USE enum err
-draw(struct top_series *series, enum series_value value, struct timeline_point_vec *scratch)
+// Spreads what is in the first slice of each step over the step, as `whole` is.
+static void spread_counts(struct u64_vec *values,
+                          const struct timeline_point_vec *whole,
+                          enum series_value value,
+                          size_t step)
+{
+    for (size_t first = 0; first < values->len; first += step) {
+        const size_t end = values->len - first < step ? values->len : first + step;
+        const double count = (double)values->items[first];
+        double all = 0;
+        for (size_t i = first; i < end; i++) {
+            all += (double)series_value_of(&whole->items[i], value);
+        }
+        double so_far = 0;
+        uint64_t given = 0;
+        for (size_t i = first; i < end && all > 0; i++) {
+            so_far += (double)series_value_of(&whole->items[i], value);
+            const uint64_t due = (uint64_t)(count * (so_far / all));
+            values->items[i] = due - given;
+            given = due;
+        }
+    }
+}
+
+static MUST_USE enum err draw(struct top_series *series,
+                              enum series_value value,
+                              bool is_finer,
+                              struct timeline_point_vec *scratch)
 {
     size_t count = scratch->len;
+    const size_t step = series->groups.profile->lives.cell_step;
     TRY(u64_vec_resize(&series->rest, count));
     for (size_t i = 0; i < count; i++) {
         series->rest.items[i] = series_value_of(&series->timeline.points.items[i], value);
@@ -128,9 +155,16 @@ draw(struct top_series *series, enum series_value value, struct timeline_point_v
         row_groups_timeline(&series->groups, entry->group, scratch->items);
         TRY(u64_vec_resize(&entry->values, count));
         for (size_t i = 0; i < count; i++) {
-            uint64_t *rest = &series->rest.items[i];
             entry->values.items[i] = series_value_of(&scratch->items[i], value);
-            *rest -= entry->values.items[i] < *rest ? entry->values.items[i] : *rest;
+        }
+        if (is_finer && value != SERIES_LIVE_BYTES) {
+            spread_counts(&entry->values, &series->timeline.points, value, step);
+        }
+        for (size_t i = 0; i < count; i++) {
+            uint64_t *rest = &series->rest.items[i];
+            uint64_t *here = &entry->values.items[i];
+            *here = *here < *rest ? *here : *rest;
+            *rest -= *here;
         }
     }
     return ERR_OK;
@@ -148,7 +182,7 @@ enum err top_series_build(const struct selection *selection,
     TRY(row_groups_build(selection, by, &series.groups));
     TRY(timeline_build(selection, &series.timeline));
     TRY(rank(&series, value, top_count, selection->cancel, &scratch));
-    TRY(draw(&series, value, &scratch));
+    TRY(draw(&series, value, selection->is_everything, &scratch));
     *out = series;
     series = (struct top_series){0};
     return ERR_OK;

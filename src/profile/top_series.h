@@ -3,8 +3,9 @@
 //
 // Groups (call sites or stacks) are ranked by the highest that they ever held, or by their sum if
 // what is drawn is not a level but a count. Invariant: at every slice, the values of the top groups
-// and `rest` add up to the selection's.
-// Context: H.
+// and `rest` add up to the selection's. Where the history of groups is coarser than the
+// selection's, what a group did in a step is spread over the step as all was, and where all
+// together had less than a group had at the end of the step, the group had no more. Context: H.
 #pragma once
 
 #include <stdint.h>

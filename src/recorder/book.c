@@ -264,6 +264,14 @@ static enum err look_at_waiting(struct book *book, uint64_t now_tick)
     return ERR_OK;
 }
 
+static inline enum err advance_series(struct book *book, uint64_t now_ms)
+{
+    const uint32_t merged = series_advance(&book->series, &book->sums, now_ms);
+    return LIKELY(book->series.current == book->rows.slice && merged == 0)
+               ? ERR_OK
+               : row_table_advance(&book->rows, book->series.current, merged);
+}
+
 enum err book_tick(struct book *book, uint64_t tick_ms)
 {
     if (tick_ms <= book->now_ms) {
@@ -280,10 +288,13 @@ enum err book_tick(struct book *book, uint64_t tick_ms)
         peak_bound_begin_tick(&book->bound, tick_ms);
     }
     book->now_ms = tick_ms;
-    const uint32_t merged = series_advance(&book->series, &book->sums, tick_ms);
-    return LIKELY(book->series.current == book->rows.slice && merged == 0)
-               ? ERR_OK
-               : row_table_advance(&book->rows, book->series.current, merged);
+    return advance_series(book, tick_ms);
+}
+
+enum err book_extend(struct book *book, uint64_t end_ms)
+{
+    // A slice that begins at the very end would be empty.
+    return end_ms > 0 ? advance_series(book, end_ms - 1) : ERR_OK;
 }
 
 void book_note_complete(struct book *book, uint64_t complete_ms)

@@ -10,9 +10,10 @@
 // Rules: a realloc is the free of the old and the allocation of the new block, and one event; an
 // allocation is temporary if its thread's next event frees its address, as the thread itself says.
 // Pairs are allocated and freed within a tick, below the maximum (nursery.h). The peak is that of
-// the sum over all processes; a process that ends takes its blocks out of the sum, but they stay
-// live at the end for their rows. Context: H, one thread. Failure: ERR_NO_MEMORY and ERR_LIMIT end
-// the recording; what is in the book stays consistent but for the one event.
+// the sum over all processes; a process that ends takes its blocks out of the sum, at a moment that
+// the recording tells (left_ms), and its rows never free them. What the last process held stays in
+// the series: a recording ends with it, not with 0. Context: H, one thread. Failure: ERR_NO_MEMORY
+// and ERR_LIMIT end the recording; what is in the book stays consistent but for the one event.
 #pragma once
 
 #include <stdbool.h>
@@ -91,6 +92,8 @@ struct book {
     struct mark_list marks;
     struct book_process_vec processes; // owned; index = index in the recording
     struct map_u64 last_of_pid;        // pid -> index of its latest image
+    size_t running_count;              // processes that have not ended
+    struct book_process *lingering;    // it ended last, and no other one has begun since; or NULL
     struct running_sums sums;
     struct series series;
     struct peak_bound bound;
@@ -178,6 +181,10 @@ enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, 
 enum err book_begin_scope(struct book *book, struct book_thread *thread, uint32_t scope) MUST_USE;
 uint64_t book_scope_peak(struct book *book, const struct book_thread *thread, uint32_t scope);
 void book_end_scope(struct book *book, const struct book_thread *thread, uint32_t scope);
+
+// The recording ends at end_ms, or a snapshot of it is taken then: its slices go on until then,
+// whether anything happened or not.
+enum err book_extend(struct book *book, uint64_t end_ms) MUST_USE;
 
 // Time has come to tick_ms: all events of earlier ticks have been booked. Going back does nothing.
 enum err book_tick(struct book *book, uint64_t tick_ms) MUST_USE;

@@ -37,6 +37,35 @@ void book_release(struct book *book)
     string_table_release(&book->strings);
 }
 
+// When blocks that leave the heap now do so: never 0.
+static uint64_t leaving_ms(const struct book *book)
+{
+    return book->now_ms > 0 ? book->now_ms : 1;
+}
+
+// Another process begins: what the last one held is no longer what the recording ends with.
+static void end_lingering(struct book *book)
+{
+    if (book->lingering != NULL) {
+        book->lingering->record.left_ms = leaving_ms(book);
+        book->lingering = NULL;
+        book->sums.lingering_bytes = 0;
+    }
+}
+
+// The blocks of a process that has ended leave the heap, unless it is the last one.
+static void leave(struct book *book, struct book_process *process)
+{
+    book->sums.live_bytes -= process->live_bytes;
+    book->running_count--;
+    if (book->running_count > 0) {
+        process->record.left_ms = leaving_ms(book);
+    } else {
+        book->lingering = process;
+        book->sums.lingering_bytes = process->live_bytes;
+    }
+}
+
 static struct book_process *latest_of_pid(struct book *book, uint32_t pid)
 {
     const uint32_t *index = map_u64_find(&book->last_of_pid, pid);
@@ -75,6 +104,8 @@ book_process_begin(struct book *book, const struct rec_process *what, struct boo
         return err;
     }
     book->processes.items[book->processes.len++] = process;
+    end_lingering(book);
+    book->running_count++;
     *out = process;
     const bool is_copy = parent != NULL && (what->flags & REC_PROCESS_FORKED) != 0;
     return is_copy ? book_mapping_inherit(book, process, parent) : ERR_OK;
@@ -108,8 +139,7 @@ enum err book_process_end(struct book *book,
         process->record.flags |= REC_PROCESS_EXECED;
     }
     peak_bound_leave(&book->bound, process->index, process->live_bytes, ending->gone_ms);
-    book->sums.live_bytes -= process->live_bytes;
-    book->sums.dropped_bytes += process->live_bytes;
+    leave(book, process);
     peak_spread_look(&book->spread, book->sums.live_bytes + process->live_bytes);
     peak_spread_remove(&book->spread, process->spread);
     book->live_blocks -= process->live.live_count + process->stand_ins;

@@ -320,6 +320,7 @@ enum err book_snapshot_take(struct book *book,
     fill_totals(book, facts->events, &s.recording.totals);
     TRY(fill_processes(&s, book, sampler, facts));
     TRY(name_threads(book));
+    TRY(book_extend(book, facts->runtime_ms));
     TRY(row_table_count(&book->rows));
     fold_peaks(book);
     TRY(fill_slices(&s, book));

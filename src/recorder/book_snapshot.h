@@ -56,8 +56,9 @@ struct book_snapshot {
     struct u64_vec string_offsets;
 };
 
-// Makes the recording. `sampler` and `looks` may be NULL. Interns a few strings and folds the peak
-// into the rows of the book, else leaves it as it is. ERR_NO_MEMORY, ERR_LIMIT.
+// Makes the recording. `sampler` and `looks` may be NULL. Interns a few strings, folds the peak
+// into the rows of the book, and lets its slices go on until now; else leaves it as it is.
+// ERR_NO_MEMORY, ERR_LIMIT.
 enum err book_snapshot_take(struct book *book,
                             const struct proc_sampler *sampler,
                             const struct rss_looks *looks,

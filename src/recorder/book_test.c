@@ -483,6 +483,8 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
         book_process_end(&f.book, second, &(struct book_process_ending){.end_ms = f.book.now_ms}),
         ERR_OK);
     assert_int_equal(f.book.sums.live_bytes, 500);
+    assert_int_equal(second->record.left_ms, 1);
+    assert_int_equal(f.book.sums.lingering_bytes, 0); // somebody is still there
     check_recording(&f); // at the peak: 600 of the one, 500 of the other
     assert_int_equal(f.book.rows.rows.items[row].peak_bytes, 600);
     e = (struct event){
@@ -508,6 +510,12 @@ static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
     const struct rec_process record = {.pid = 1, .exit_status = -1};
     assert_int_equal(book_process_begin(&f.book, &record, &image), ERR_OK);
     assert_int_equal(image->record.epoch, 1);
+    assert_int_equal(f.process->record.left_ms, 1); // its image is gone
+    assert_null(f.book.lingering);
+    assert_int_equal(book_process_end(&f.book, image, &(struct book_process_ending){.end_ms = 1}),
+                     ERR_OK);
+    assert_int_equal(image->record.left_ms, 0); // the last one: the heap ends with what it held
+    assert_ptr_equal(f.book.lingering, image);
     assert_true((image->record.flags & REC_PROCESS_MAIN) != 0);
     assert_true((f.book.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
     book_release(&f.book);

@@ -18,7 +18,7 @@ account(struct rec_slice *slice, const struct running_sums *opened, const struct
     slice->frees += sums->frees - opened->frees;
     slice->freed_bytes += sums->freed_bytes - opened->freed_bytes;
     slice->temporary += sums->temporary - opened->temporary;
-    slice->live_bytes = sums->live_bytes + sums->dropped_bytes;
+    slice->live_bytes = sums->live_bytes + sums->lingering_bytes;
     uint64_t max_bytes = sums->slice_max_bytes;
     max_bytes = slice->live_bytes > max_bytes ? slice->live_bytes : max_bytes;
     if (max_bytes > slice->live_max_bytes) {
@@ -69,13 +69,13 @@ uint32_t series_advance(struct series *series, struct running_sums *sums, uint64
         shift++;
     }
     uint32_t target = (uint32_t)(now_ms / series->slice_ms);
+    const uint64_t live_bytes = sums->live_bytes + sums->lingering_bytes;
     while (series->current < target) {
         series->current++;
         series->slices[series->current] =
-            (struct rec_slice){.live_bytes = sums->live_bytes, .live_max_bytes = sums->live_bytes};
+            (struct rec_slice){.live_bytes = live_bytes, .live_max_bytes = live_bytes};
     }
-    sums->slice_max_bytes = sums->live_bytes;
-    sums->dropped_bytes = 0;
+    sums->slice_max_bytes = live_bytes;
     series->opened = *sums;
     return shift;
 }

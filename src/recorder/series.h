@@ -22,8 +22,9 @@ struct running_sums {
     uint64_t temporary;
     uint64_t live_bytes;
     uint64_t slice_max_bytes; // highest live_bytes since series_advance last reset it
-    uint64_t dropped_bytes;   // live bytes of processes that ended since then: the open slice still
-                              // counts them, so that a recording ends with what was live at its end
+    uint64_t lingering_bytes; // what the last process held when it ended, while no other one is
+                              // there: slices still count it, so that a recording ends with what
+                              // was live at its end
 };
 
 struct series {
@@ -36,9 +37,9 @@ struct series {
 
 void series_init(struct series *series);
 
-// Time moves on to now_ms; what is in `sums` happened before. Resets sums->slice_max_bytes and
-// dropped_bytes. Earlier times than the open slice's count as its
-// own. Returns how often neighbours merged: slice s is now s >> that.
+// Time moves on to now_ms; what is in `sums` happened before. Resets sums->slice_max_bytes. Earlier
+// times than the open slice's count as its own. Returns how often neighbours merged: slice s is now
+// s >> that.
 uint32_t series_advance(struct series *series, struct running_sums *sums, uint64_t now_ms) MUST_USE;
 
 // Writes the open slice's present state into slices[current] of `out`, a copy of series->slices.

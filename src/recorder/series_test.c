@@ -106,7 +106,7 @@ static void slices_add_up_whatever_the_length_of_the_run(void **state)
     free(moments);
 }
 
-static void what_a_process_leaves_behind_counts_in_its_last_slice(void **state)
+static void what_the_last_process_held_counts_to_the_end(void **state)
 {
     (void)state;
     static struct series series;
@@ -114,22 +114,29 @@ static void what_a_process_leaves_behind_counts_in_its_last_slice(void **state)
     struct running_sums sums = {0};
     series_init(&series);
     feed(&series, &sums, &(struct moment){.time_ms = 0, .allocated_bytes = 100});
-    sums.live_bytes -= 100; // the process ends
-    sums.dropped_bytes += 100;
+    sums.live_bytes -= 100; // the process ends, and is the last one
+    sums.lingering_bytes = 100;
     assert_int_equal(series_collect(&series, &sums, slices), 1);
     assert_int_equal(slices[0].live_bytes, 100);
     assert_int_equal(series_advance(&series, &sums, 2), 0);
     assert_int_equal(series_collect(&series, &sums, slices), 3);
     assert_int_equal(slices[0].live_bytes, 100);
-    assert_int_equal(slices[1].live_bytes, 0);
-    assert_int_equal(slices[2].live_max_bytes, 0);
+    assert_int_equal(slices[1].live_bytes, 100);
+    assert_int_equal(slices[2].live_max_bytes, 100);
+    sums.lingering_bytes = 0; // it is not: another one begins
+    assert_int_equal(series_advance(&series, &sums, 4), 0);
+    assert_int_equal(series_collect(&series, &sums, slices), 5);
+    assert_int_equal(slices[1].live_bytes, 100);
+    assert_int_equal(slices[2].live_bytes, 0);
+    assert_int_equal(slices[3].live_bytes, 0);
+    assert_int_equal(slices[4].live_max_bytes, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_add_up_whatever_the_length_of_the_run),
-        cmocka_unit_test(what_a_process_leaves_behind_counts_in_its_last_slice),
+        cmocka_unit_test(what_the_last_process_held_counts_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,6 +200,16 @@ static enum err draw_process(struct drawing *d, const char *name)
     return ERR_OK;
 }
 
+static enum err draw_left(struct drawing *d, const char *line)
+{
+    uint64_t left_ms;
+    if (d->process == REC_NONE || !take_numbers(line, 1, 1, &left_ms)) {
+        return ERR_INVALID;
+    }
+    d->b->processes.items[d->process].left_ms = left_ms;
+    return ERR_OK;
+}
+
 static enum err draw_thread(struct drawing *d, const char *name)
 {
     if (d->process == REC_NONE) {
@@ -275,9 +285,14 @@ static enum err draw_line(struct drawing *d, const char *line)
         const char *prefix;
         enum err (*draw)(struct drawing *d, const char *rest);
     } kinds[] = {
-        {"process ", draw_process},  {"thread ", draw_thread},        {"@", draw_cell},
-        {"size ", draw_size_bucket}, {"life ", draw_lifetime_bucket}, {"cohort ", draw_cohort},
+        {"process ", draw_process},
+        {"thread ", draw_thread},
+        {"@", draw_cell},
+        {"size ", draw_size_bucket},
+        {"life ", draw_lifetime_bucket},
+        {"cohort ", draw_cohort},
         {"event ", draw_event},
+        {"left ", draw_left},
     };
     line += strspn(line, " \t");
     if (*line == '\0' || *line == '#') {
@@ -290,6 +305,21 @@ static enum err draw_line(struct drawing *d, const char *line)
         }
     }
     return draw_stack(d, line);
+}
+
+// What processes take with them when they leave the heap in `slice`.
+static uint64_t left_bytes(const struct recording_builder *b, size_t slice)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < b->rows.len; i++) {
+        const struct rec_row *row = &b->rows.items[i];
+        const uint32_t process = b->threads.items[row->thread].process;
+        const uint64_t left_ms = b->processes.items[process].left_ms;
+        if (left_ms != 0 && left_ms / SLICE_MS == slice) {
+            bytes += row->allocated_bytes - row->freed_bytes;
+        }
+    }
+    return bytes;
 }
 
 // One slice for each number up to the highest that a cell or cohort names.
@@ -320,7 +350,7 @@ static enum err make_slices(struct recording_builder *b)
     for (size_t i = 0; i < count; i++) {
         struct rec_slice *slice = &b->slices.items[i];
         uint64_t before = live;
-        live += slice->allocated_bytes - slice->freed_bytes;
+        live += slice->allocated_bytes - slice->freed_bytes - left_bytes(b, i);
         slice->live_bytes = live;
         slice->live_max_bytes = before > live ? before : live;
     }

@@ -3,6 +3,7 @@
 //
 //   # comment; empty lines are skipped
 //   process server                      a new process; the next thread belongs to it
+//   left 350                            it left the heap, with what it held, at 350 ms
 //   thread worker                       a new thread, to which the next stacks belong
 //   main;load;parse 10 640 4 256 1 64   outermost first; then its costs, in this order:
 //                                         allocations allocated_bytes frees freed_bytes

@@ -83,6 +83,7 @@ static const struct rec_column process_columns[] = {
     STRING(rec_process, 11, executable),
     STRING(rec_process, 12, command_line),
     STRING(rec_process, 13, allocator),
+    COLUMN(rec_process, 14, left_ms, .reference = 8),
 };
 
 static const struct rec_column thread_columns[] = {

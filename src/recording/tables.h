@@ -131,6 +131,8 @@ struct rec_process {
     rec_string executable;
     rec_string command_line;
     rec_string allocator; // path of the object that served malloc
+    uint64_t left_ms;     // when its blocks left the heap, for it had ended or executed another
+                          // program; 0: they are in it to the end of the recording
 };
 
 enum rec_thread_flags {
@@ -237,7 +239,8 @@ struct rec_slice {
     uint64_t frees;
     uint64_t freed_bytes;
     uint64_t temporary;
-    uint64_t live_bytes;     // at its end; of processes that ended in an earlier slice no more
+    uint64_t live_bytes;     // at its end, of the processes that run then; when none does any more,
+                             // what the last one held when it ended
     uint64_t live_max_bytes; // highest within it, to the millisecond
 };
 

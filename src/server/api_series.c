@@ -74,22 +74,6 @@ static void write_points(const struct question *q,
     table_end(w);
 }
 
-// Without cells nothing is known of single rows, but the whole is.
-static void take_whole(const struct recording *recording, struct timeline_point_vec *points)
-{
-    for (size_t i = 0; i < points->len; i++) {
-        const struct rec_slice *slice = &recording->slices[i];
-        points->items[i] = (struct timeline_point){
-            .allocations = slice->allocations,
-            .allocated_bytes = slice->allocated_bytes,
-            .frees = slice->frees,
-            .freed_bytes = slice->freed_bytes,
-            .temporary = slice->temporary,
-            .live_bytes = slice->live_bytes,
-        };
-    }
-}
-
 static void write_frames(const struct top_series *series,
                          const struct row_group *group,
                          struct code_tables *tables,
@@ -162,13 +146,6 @@ enum err api_series(struct question *q, struct json_writer *w)
     uint64_t by = request_number(q->request, PARAM_SITES_BY, ROW_GROUPS_BY_STACK);
     TRY(top_series_build(&q->selection, (enum series_value)value, (enum row_group_by)by,
                          request_number(q->request, PARAM_TOP, TOP_BY_DEFAULT), &series));
-    if (q->selection.is_everything && !question_can(q, CAPABILITY_TIME_RANGE)) {
-        take_whole(recording, &series.timeline.points);
-        for (size_t i = 0; i < series.rest.len; i++) {
-            series.rest.items[i] =
-                series_value_of(&series.timeline.points.items[i], (enum series_value)value);
-        }
-    }
     json_key_u64(w, "slice_ms", recording->slice_ms);
     write_points(q, &series.timeline.points, w);
     json_key_string(w, "value", request_choice_name(PARAM_VALUE, value));

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Processes end: what they held leaves the heap with them, in every figure over time, and is left
+unfreed in the costs that say so. A part of a run is never greater than the whole.
+
+tests/programs/lifecycle/process_tree.c: children that hold a burst of blocks one after the other.
+"""
+import itertools
+import json
+import re
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, environment
+
+BASE = 100 * 10_000
+BURST = 400 * 10_000
+ROUNDS = 8
+WORDS = ["exit", "kill", "exec", "vfork", "spawn"]
+
+
+def export(path, form, *options):
+    return subprocess.run([CAIRN, "export", "--to", form, "-o", "-", *options, path], check=True,
+                          capture_output=True, env=environment(), timeout=120).stdout
+
+
+@pytest.fixture(name="tree", scope="module")
+def fixture_tree(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tree") / "tree.cairn"
+    subprocess.run([CAIRN, "record", "-q", "-o", path, "--", PROGRAMS / "process_tree", str(ROUNDS),
+                    *WORDS], check=True, env=environment(), timeout=120)
+    return path
+
+
+def totals(path, *options):
+    run = subprocess.run([CAIRN, "report", "--json", "--no-builtin-suppressions", *options, path],
+                         check=True, capture_output=True, env=environment(), timeout=120)
+    return json.loads(run.stdout)["totals"]
+
+
+def test_no_part_of_the_run_is_higher_than_the_run(tree):
+    whole = totals(tree)
+    moments = [whole["runtime_ms"] * i // 6 for i in range(7)]
+    for begin, end in itertools.combinations(moments, 2):
+        part = totals(tree, "--time", f"{begin}ms..{end}ms")
+        assert part["peak_bytes"] <= whole["peak_bytes"], (begin, end)
+        assert part["allocations"] <= whole["allocations"]
+    # Left unfreed is what each child took with it, although the heap was never that large.
+    children = ROUNDS * len(WORDS)
+    images = ROUNDS * (len(WORDS) + 1)  # one of them executes another program while it holds its burst
+    assert whole["processes"] == 1 + children
+    assert whole["leaked_bytes"] >= images * BURST
+    assert whole["peak_bytes"] <= BASE + 2 * BURST
+
+
+def test_slices_and_snapshots_stay_below_the_peak(tree):
+    peak = totals(tree)["peak_bytes"]
+    for part in json.loads(export(tree, "json"))["slices"]:
+        assert part["live_bytes"] <= part.get("live_max_bytes", peak) <= peak
+    sizes = [int(size) for size in re.findall(rb"mem_heap_B=(\d+)", export(tree, "massif"))]
+    assert max(sizes) == peak
+    # At the end there is what the first program holds, and no child's burst.
+    assert sizes[-1] < BURST
+    assert sizes[-1] == sizes[-2]
+
+
+def test_the_tables_say_when_each_process_left(tree):
+    lines = subprocess.run([CAIRN, "dump", "-t", "processes", tree], check=True, capture_output=True,
+                           text=True, env=environment(), timeout=60).stdout.splitlines()
+    table = [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
+    (last,) = [entry for entry in table if entry["left_ms"] == "0"]
+    assert last["pid"] == table[0]["pid"]
+    assert all(int(entry["left_ms"]) >= int(entry["start_ms"]) for entry in table if entry != last)
