@@ -3,7 +3,11 @@
 //
 // Each returns the kernel's own answer: a result, or -errno in -4095..-1; errno is never touched
 // and no libc function is called, so that a hook may use them at any moment, signal handlers
-// included. Nothing here is a cancellation point. Context: T and H.
+// included. Nothing here is a cancellation point.
+//
+// Once the program has put a seccomp filter over itself, which may kill it for any call that it
+// does not make itself, all of them answer -EPERM and the kernel is not called. That is one flag
+// (g_sys), for the process, and inherited by its children. Context: T and H.
 #pragma once
 
 #include <stdbool.h>
@@ -21,6 +25,10 @@ ALWAYS_INLINE bool sys_failed(long result)
     return (unsigned long)result >= (unsigned long)-4095L;
 }
 
+// Whether system calls are forbidden from now on, to all threads of this process.
+void sys_forbid(bool is_forbidden);
+bool sys_is_forbidden(void);
+
 // The raw call, for the rare one that has no function here.
 long sys_call6(long number, long a, long b, long c, long d, long e, long f);
 
@@ -30,8 +38,8 @@ long sys_munmap(void *addr, size_t len_bytes);
 long sys_madvise(void *addr, size_t len_bytes, int advice);
 long sys_mprotect(void *addr, size_t len_bytes, int prot);
 
-// True if the 8 bytes at `addr` can be read. Does not read them into this process's registers, has
-// no side effect but to fault their page in, and uses a call that every seccomp filter allows.
+// True if the 8 bytes at `addr` can be read. Does not read them into this process's registers, and
+// has no side effect but to fault their page in.
 bool sys_is_readable(uint64_t addr);
 
 // As process_vm_readv(2). A seccomp filter may forbid it: not for hooks.

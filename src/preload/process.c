@@ -172,6 +172,9 @@ bool process_join(void)
     if (!environment_is_there()) {
         return false; // the loader's own allocations, before the image runs
     }
+    if (sys_is_forbidden()) {
+        return false; // a child of who is under a seccomp filter
+    }
     if (g_process == &g_page_before_first_event && map_page() == VERDICT_OFF) {
         return false;
     }
@@ -197,8 +200,13 @@ bool process_join(void)
 
 void process_count_unrecorded(void)
 {
-    if (atomic_load_explicit(&g_process->verdict, memory_order_relaxed) == VERDICT_NO_SLOT) {
-        session_count(g_image.mapping.header, LOST_no_process_slot, 1);
+    struct session_header *session = g_image.mapping.header;
+    const uint32_t verdict = atomic_load_explicit(&g_process->verdict, memory_order_relaxed);
+    if (verdict == VERDICT_NO_SLOT) {
+        session_count(session, LOST_no_process_slot, 1);
+    } else if (verdict == VERDICT_UNDECIDED && session != NULL && sys_is_forbidden() &&
+               (session->flags & SESSION_FOLLOW_CHILDREN) != 0) {
+        session_count(session, LOST_seccomp, 1);
     }
 }
 

@@ -49,7 +49,8 @@ extern struct process_page *g_process;
 // Decides whether this process takes part. `g_process->session` was NULL. True if it is joined now.
 bool process_join(void);
 
-// An event came and the process is not joined: counts it, if that is for want of a slot.
+// An event came and the process is not joined: counts it, if that is for want of a slot, or because
+// a seccomp filter is over it.
 void process_count_unrecorded(void);
 
 // Recording is over for this process: from now on all hooks pass through.

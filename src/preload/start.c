@@ -16,6 +16,7 @@
 #include "preload/program_api.h"
 #include "preload/real_functions.h"
 #include "preload/real_mappings.h"
+#include "preload/real_process.h"
 #include "preload/thread_state.h"
 #include "unwind/unwind.h"
 
@@ -29,6 +30,7 @@ static int resolve(struct dl_phdr_info *unused, size_t size, void *context)
     (void)context;
     real_functions_resolve();
     real_mappings_resolve();
+    real_process_resolve();
     return 1;
 }
 

@@ -70,9 +70,10 @@ static uint64_t current_generation(void)
     return generation >> 32 != 0 ? generation : UINT64_MAX;
 }
 
-static void get_name(char name[static THREAD_NAME_BYTES])
+// False, and `name` is unchanged, if the kernel may not be asked.
+static bool get_name(char name[static THREAD_NAME_BYTES])
 {
-    (void)sys_call6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0); // unchanged if refused
+    return !sys_failed(sys_call6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0));
 }
 
 static struct thread_state *fill_lane(struct lane_header *lane)
@@ -99,7 +100,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     t->max_frames = l.max_frames;
     t->deferred.memory = memory + l.deferred;
     t->check_unwind = (session->flags & SESSION_CHECK_UNWIND) != 0;
-    get_name(t->name);
+    (void)get_name(t->name); // zeros if not
     t->name_pending = memcmp(t->name, process_name(), THREAD_NAME_BYTES) != 0;
     t->generation = current_generation();
     return t;
@@ -115,6 +116,10 @@ static void arm_exit(uintptr_t round)
 
 struct thread_state *thread_state_open(void)
 {
+    if (sys_is_forbidden()) {
+        session_count(process_session(), LOST_seccomp, 1);
+        return NULL;
+    }
     const int saved_errno = errno;
     const uint64_t blocked = signals_block();
     struct lane_header *lane;
@@ -145,7 +150,9 @@ void thread_state_renew(struct thread_state *t)
 static void close_lane(struct thread_state *t)
 {
     char name[THREAD_NAME_BYTES] = {0};
-    get_name(name);
+    if (!get_name(name)) {
+        memcpy(name, t->name, sizeof(name));
+    }
     if (t->name_pending || memcmp(name, t->name, THREAD_NAME_BYTES) != 0) {
         const struct bytes text = {.data = (const uint8_t *)name,
                                    .len = strnlen(name, THREAD_NAME_BYTES)};

@@ -50,11 +50,12 @@
 #define SESSION_FRAMES_DEFAULT 512u
 
 // Events that are missing from the profile. All are zero in a healthy run.
-#define SESSION_LOSS_COUNTERS(X)                                          \
- X(no_process_slot, "events of processes beyond the 1024th at one time")  \
- X(no_lane, "events of threads beyond the 4096th at one time")            \
- X(reentrant, "events in signal handlers that interrupted or left cairn") \
- X(lane_timeout, "events dropped because the recorder stood still")       \
+#define SESSION_LOSS_COUNTERS(X)                                            \
+ X(no_process_slot, "events of processes beyond the 1024th at one time")    \
+ X(no_lane, "events of threads beyond the 4096th at one time")              \
+ X(reentrant, "events in signal handlers that interrupted or left cairn")   \
+ X(lane_timeout, "events dropped because the recorder stood still")         \
+ X(seccomp, "events of threads and processes begun under a seccomp filter") \
  X(corrupt_lane, "lanes closed because the program overwrote them")
 
 // Things that are less good than they could be, without any event being lost.

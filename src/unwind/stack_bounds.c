@@ -50,6 +50,15 @@ bool stack_bounds_extend(struct stack_bounds *bounds, uint64_t sp)
     return true;
 }
 
+void stack_bounds_foresee(struct stack_bounds *bounds)
+{
+    const uint64_t end = bounds->low > EXTEND_BYTES_MAX ? bounds->low - EXTEND_BYTES_MAX : 0;
+    while (bounds->low < bounds->top && bounds->low > end &&
+           sys_is_readable(bounds->low - CHECK_STEP_BYTES)) {
+        bounds->low -= CHECK_STEP_BYTES;
+    }
+}
+
 static bool try_top(struct stack_bounds *bounds, uint64_t sp, uint64_t last_sp, uint64_t top)
 {
     top &= ~(uint64_t)7;

@@ -40,3 +40,6 @@ bool stack_bounds_extend(struct stack_bounds *bounds, uint64_t sp);
 // Tries to learn the bounds from a walk that began at `sp` and whose last frame is at `last_sp`,
 // with ever rising stack pointers in between. False if this was not the thread's own stack.
 bool stack_bounds_learn(struct stack_bounds *bounds, uint64_t sp, uint64_t last_sp);
+
+// Extends known bounds as far down as pages can be read, up to a MiB: afterwards nobody may ask.
+void stack_bounds_foresee(struct stack_bounds *bounds);

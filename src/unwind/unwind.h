@@ -73,6 +73,10 @@ size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames);
 // memory over. The result is `memory` itself.
 struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32_t max_frames);
 
+// No walk of this thread may make a system call any more (sys_forbid): learns of its stack now what
+// can be learned ahead.
+void unwind_thread_foresee(struct unwind_thread *thread);
+
 // Walks the calling thread's stack, beginning with the frame that `start` describes.
 void unwind_thread_walk(struct unwind_thread *thread,
                         const struct unwind_regs *start,

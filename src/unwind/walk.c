@@ -311,6 +311,11 @@ walk_elsewhere(struct unwind_thread *t, const struct unwind_regs *start, struct 
                    (!is_own || !full.rising ? UNWIND_FOREIGN_STACK : 0);
 }
 
+void unwind_thread_foresee(struct unwind_thread *thread)
+{
+    stack_bounds_foresee(&thread->bounds);
+}
+
 void unwind_thread_walk(struct unwind_thread *thread,
                         const struct unwind_regs *start,
                         struct unwind_walk *walk)

@@ -21,3 +21,9 @@ ALWAYS_INLINE long arch_syscall6(long number, long a, long b, long c, long d, lo
                      : "rcx", "r11", "memory");
     return result;
 }
+
+// Lets a processor wait for a moment, as spinning loops do.
+ALWAYS_INLINE void arch_pause(void)
+{
+    __asm__ volatile("pause" : : : "memory");
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// real_process: the next definitions of those functions that change what the process is: execute
+// another program, set a seccomp filter, set a limit.
+//
+// As real_mappings.h. The constructor looks them up; who calls one earlier than that looks them up
+// himself. Context: T. Failure: what libc does not have answers ENOSYS, as the kernel would.
+#pragma once
+
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+// X(name, result type, parameters, arguments, the answer where there is none)
+#define PROCESS_FUNCTIONS(X)                                                                       \
+ X(execve, int, (const char *path, char *const *argv, char *const *environment),                   \
+   (path, argv, environment), no_such_function())                                                  \
+ X(execvpe, int, (const char *name, char *const *argv, char *const *environment),                  \
+   (name, argv, environment), no_such_function())                                                  \
+ X(fexecve, int, (int fd, char *const *argv, char *const *environment), (fd, argv, environment),   \
+   no_such_function())                                                                             \
+ X(execveat, int,                                                                                  \
+   (int folder, const char *path, char *const *argv, char *const *environment, int flags),         \
+   (folder, path, argv, environment, flags), no_such_function())                                   \
+ X(posix_spawn, int,                                                                               \
+   (pid_t * pid, const char *path, const void *actions, const void *attributes, char *const *argv, \
+    char *const *environment),                                                                     \
+   (pid, path, actions, attributes, argv, environment), ENOSYS)                                    \
+ X(posix_spawnp, int,                                                                              \
+   (pid_t * pid, const char *name, const void *actions, const void *attributes, char *const *argv, \
+    char *const *environment),                                                                     \
+   (pid, name, actions, attributes, argv, environment), ENOSYS)                                    \
+ X(prctl, int, (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),   \
+   (option, a, b, c, d), no_such_function())                                                       \
+ X(syscall, long, (long number, long a, long b, long c, long d, long e, long f),                   \
+   (number, a, b, c, d, e, f), no_such_function())                                                 \
+ X(setrlimit, int, (unsigned resource, const struct rlimit *limit), (resource, limit),             \
+   no_such_function())                                                                             \
+ X(setrlimit64, int, (unsigned resource, const struct rlimit *limit), (resource, limit),           \
+   no_such_function())                                                                             \
+ X(prlimit, int, (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old),   \
+   (pid, resource, limit, old), no_such_function())                                                \
+ X(prlimit64, int, (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old), \
+   (pid, resource, limit, old), no_such_function())
+
+struct real_process {
+#define X(name, result, parameters, arguments, answer) result(*name) parameters;
+    PROCESS_FUNCTIONS(X)
+#undef X
+};
+
+extern struct real_process g_real_process;
+
+// Looks them up if that was not done yet.
+void real_process_resolve(void);
