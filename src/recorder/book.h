@@ -148,6 +148,14 @@ enum err book_process_begin(struct book *book,
                             const struct rec_process *what,
                             struct book_process **out) MUST_USE;
 
+// The process whose image a forked one has: its nearest ancestor that is named, or was not forked;
+// else itself.
+const struct book_process *book_process_origin(const struct book *book,
+                                               const struct book_process *process);
+
+// What a forked process is, as far as it has not said it itself: what its parent is.
+void book_process_inherit(const struct book *book, struct book_process *process);
+
 // What is known of a process's end.
 struct book_process_ending {
     uint64_t end_ms;  // its last sign of life

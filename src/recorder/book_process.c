@@ -72,6 +72,44 @@ static struct book_process *latest_of_pid(struct book *book, uint32_t pid)
     return index != NULL ? book->processes.items[*index] : NULL;
 }
 
+// Whose image it has if it has none of its own; NULL: it has.
+static const struct book_process *image_parent(const struct book *book,
+                                               const struct book_process *process)
+{
+    const bool is_copy = (process->record.flags & REC_PROCESS_FORKED) != 0;
+    return is_copy && process->record.parent != REC_NONE
+               ? book->processes.items[process->record.parent]
+               : NULL;
+}
+
+// Parents have lower numbers, so this ends.
+const struct book_process *book_process_origin(const struct book *book,
+                                               const struct book_process *process)
+{
+    const struct book_process *parent;
+    while (process->record.executable == 0 && (parent = image_parent(book, process)) != NULL) {
+        process = parent;
+    }
+    return process;
+}
+
+void book_process_inherit(const struct book *book, struct book_process *process)
+{
+    const struct rec_process *record = &process->record;
+    const struct book_process *parent = image_parent(book, process);
+    for (; parent != NULL &&
+           (record->executable == 0 || record->command_line == 0 || record->allocator == 0);
+         parent = image_parent(book, parent)) {
+        const rec_string inherited[] = {parent->record.executable, parent->record.command_line,
+                                        parent->record.allocator};
+        rec_string *const own[] = {&process->record.executable, &process->record.command_line,
+                                   &process->record.allocator};
+        for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+            *own[i] = *own[i] == 0 ? inherited[i] : *own[i];
+        }
+    }
+}
+
 enum err
 book_process_begin(struct book *book, const struct rec_process *what, struct book_process **out)
 {
@@ -88,11 +126,7 @@ book_process_begin(struct book *book, const struct rec_process *what, struct boo
     live_map_init(&process->live, hash_mix(book->seed + process->index));
     const struct book_process *parent = latest_of_pid(book, what->parent_pid);
     process->record.parent = parent != NULL ? parent->index : REC_NONE;
-    if (parent != NULL && (what->flags & REC_PROCESS_FORKED) != 0) { // the same image
-        process->record.executable = parent->record.executable;
-        process->record.command_line = parent->record.command_line;
-        process->record.allocator = parent->record.allocator;
-    }
+    book_process_inherit(book, process);
     const struct book_process *earlier = latest_of_pid(book, what->pid);
     if (earlier != NULL && (earlier->record.flags & REC_PROCESS_EXECED) != 0) {
         process->record.epoch = earlier->record.epoch + 1;

@@ -101,7 +101,8 @@ static enum err fill_processes(struct book_snapshot *s,
                                const struct book_snapshot_facts *facts)
 {
     for (size_t i = 0; i < book->processes.len; i++) {
-        const struct book_process *process = book->processes.items[i];
+        struct book_process *process = book->processes.items[i];
+        book_process_inherit(book, process); // what its parent said later
         struct rec_process record = process->record;
         if (!process->is_ended) {
             record.end_ms = facts->runtime_ms;

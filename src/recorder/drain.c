@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "recorder/drain_names.h"
 #include "recorder/drain_process.h"
 #include "recorder/questions.h"
 
@@ -131,6 +132,11 @@ static enum err find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms
         }
     }
     return ERR_OK;
+}
+
+enum err drain_find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    return find_lanes(drain, slot, clock_ms);
 }
 
 static void lane_distrust(struct drain *drain, struct drain_lane *lane)
@@ -434,6 +440,7 @@ static void check_threads(struct drain *drain)
 enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     TRY(find_lanes(drain, slot, clock_ms)); // it may have come and gone since the last pass
+    TRY(drain_names_learn_of(drain, slot, clock_ms));
     for (uint32_t i = 0; i < drain->active_count;) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         if (lane->process != slot) {
@@ -467,6 +474,7 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
         drain->next_slot_scan_ms = 0; // the slot was counted before it was filled in
     }
     if (drain->has_begun) { // some may have come and gone
+        TRY(drain_names_learn(drain, clock_ms));
         drain_process_look_for_dead(drain);
         drain_process_date_dead(drain, clock_ms);
     }

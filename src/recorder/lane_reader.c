@@ -428,6 +428,50 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
     return ERR_OK;
 }
 
+// How many of the words it looked through; *found: the text was there.
+static enum err peek_piece(struct lane_reader *reader,
+                           struct book *book,
+                           const uint64_t *words,
+                           size_t count,
+                           size_t *out_words,
+                           bool *found)
+{
+    size_t at = 0;
+    struct wire_record record;
+    while (at < count && !*found && wire_decode(words + at, count - at, &record) == WIRE_DECODED) {
+        if (record.tag == WIRE_TEXT) {
+            const struct wire_text part = wire_text_of(&record);
+            *found = part.kind == WIRE_TEXT_EXECUTABLE && (part.flags & WIRE_TEXT_MORE) == 0;
+            if (*found) {
+                TRY(intern(book, part.text, &reader->thread.process->record.executable));
+            }
+        }
+        at += record.words;
+    }
+    *out_words = at;
+    return ERR_OK;
+}
+
+enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book, uint64_t *piece)
+{
+    struct lane_consumer ahead = reader->consumer; // ours: the producer hears nothing of it
+    if (lane_consumer_refresh(&ahead) != ERR_OK) {
+        return ERR_OK; // whoever reads it will say so
+    }
+    if (reader->peeked_pos > ahead.read_pos && reader->peeked_pos <= ahead.write_pos) {
+        ahead.read_pos = reader->peeked_pos;
+    }
+    bool found = false;
+    size_t words = 1;
+    while (!found && words > 0 && lane_consumer_unread_bytes(&ahead) > 0) {
+        const size_t bytes = lane_consumer_copy(&ahead, piece, LANE_READER_PIECE_MAX);
+        TRY(peek_piece(reader, book, piece, bytes / sizeof(*piece), &words, &found));
+        ahead.read_pos += words * sizeof(*piece);
+    }
+    reader->peeked_pos = ahead.read_pos;
+    return ERR_OK;
+}
+
 void lane_reader_note_left_out(struct lane_reader *reader, struct book *book)
 {
     struct lane_header *lane = reader->consumer.lane;

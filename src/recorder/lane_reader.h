@@ -60,6 +60,7 @@ struct lane_reader {
     uint64_t late_pos;
     uint64_t margin_serial; // of the lane's, halved
     struct lane_question question;
+    uint64_t peeked_pos;           // how far lane_reader_peek_executable has looked
     uint64_t left_out_allocations; // of the lane's, as far as the book knows
     uint64_t left_out_bytes;
     uint64_t left_out_frees;
@@ -83,6 +84,11 @@ void lane_reader_init(struct lane_reader *reader,
                       uint32_t thread_id,
                       uint64_t start_ms);
 void lane_reader_release(struct lane_reader *reader);
+
+// Looks through what is unread for the text that says which executable the process runs, and notes
+// that; nothing is booked or taken. `piece` is room for LANE_READER_PIECE_MAX bytes.
+enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book, uint64_t *piece)
+    MUST_USE;
 
 // Books what is unread (as of the consumer's last refresh) up to the first TICK later than
 // `last_tick`. Times later than `latest_ms` are lies and taken for that. `piece` is room for

@@ -64,6 +64,17 @@ def test_slices_and_snapshots_stay_below_the_peak(tree):
     assert sizes[-1] == sizes[-2]
 
 
+def test_children_are_called_as_their_parent_is(tree):
+    """Whichever of them was read first: forked children send no name of their own."""
+    for name in ("processes", "modules"):
+        lines = subprocess.run([CAIRN, "dump", "-t", name, tree], check=True, capture_output=True,
+                               text=True, env=environment(), timeout=60).stdout.splitlines()
+        for line in lines[1:]:
+            entry = dict(zip(lines[0].split("\t"), line.split("\t")))
+            assert entry["path" if name == "modules" else "executable"] != "", entry
+            assert name == "modules" or entry["command_line"].startswith((str(PROGRAMS), "/proc")), entry
+
+
 def test_the_tables_say_when_each_process_left(tree):
     lines = subprocess.run([CAIRN, "dump", "-t", "processes", tree], check=True, capture_output=True,
                            text=True, env=environment(), timeout=60).stdout.splitlines()
