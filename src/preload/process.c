@@ -128,7 +128,7 @@ static enum process_verdict decide(void)
         return VERDICT_OFF;
     }
     struct session_header *session = g_image.mapping.header;
-    if (atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ENDED ||
+    if (session_is_over(session) ||
         (is_forked && (session->flags & SESSION_FOLLOW_CHILDREN) == 0)) {
         return VERDICT_OFF;
     }
@@ -210,8 +210,23 @@ void process_count_unrecorded(void)
     }
 }
 
+struct session_header *process_abandoned_session(void)
+{
+    struct session_header *session = g_image.mapping.header;
+    // Relaxed: flags that stand for nothing but themselves.
+    return atomic_load_explicit(&g_process->verdict, memory_order_relaxed) == VERDICT_OFF &&
+                   session != NULL &&
+                   atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ABANDONED
+               ? session
+               : NULL;
+}
+
 void process_leave(void)
 {
+    const uint64_t generation = process_generation();
+    if (generation != 0) { // else another thread was first
+        g_process->left_generation = generation;
+    }
     // Relaxed: flags that stand for nothing but themselves.
     atomic_store_explicit(&g_process->verdict, VERDICT_OFF, memory_order_relaxed);
     atomic_store_explicit(&g_process->session, NULL, memory_order_relaxed);

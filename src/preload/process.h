@@ -41,6 +41,7 @@ struct process_page {
     _Atomic uint32_t walkers;  // bit i: walker i of deferred.c is in use
     _Atomic uint64_t retry_ms; // session clock at the last attempt to get a slot
     _Atomic uint64_t mappings; // changes of its mappings that were numbered so far
+    uint64_t left_generation;  // what `generation` was when the process left the session
 };
 
 // Never NULL: at first a page that is always zero.
@@ -52,6 +53,9 @@ bool process_join(void);
 // An event came and the process is not joined: counts it, if that is for want of a slot, or because
 // a seccomp filter is over it.
 void process_count_unrecorded(void);
+
+// The session that was left because its recorder was found dead, NULL if there is none.
+struct session_header *process_abandoned_session(void);
 
 // Recording is over for this process: from now on all hooks pass through.
 void process_leave(void);

@@ -2,6 +2,7 @@
 // record: see record.h.
 #include "preload/record.h"
 
+#include "preload/missed_events.h"
 #include "preload/record_hot.h"
 #include "preload/record_mapping.h"
 #include "preload/record_sampled.h"
@@ -84,6 +85,7 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
 {
     struct lane_producer *p = &t->producer;
     if (UNLIKELY(slot == STACK_SLOT_NONE || !still_ours(t))) {
+        missed_events_count(event->kind);
         return;
     }
     if (UNLIKELY(!nursery_begin(p)) ||
@@ -92,6 +94,7 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
                 ? nursery_reallocate(p, event->old_address, event->address, event->size_bytes, slot)
                 : nursery_allocate(p, event->address, event->size_bytes, slot)))) {
         process_leave();
+        missed_events_count(event->kind);
         return;
     }
     t->last_allocated = event->address;
@@ -107,6 +110,7 @@ ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
     struct lane_producer *p = &t->producer;
     if (UNLIKELY(!nursery_begin(p)) || UNLIKELY(!nursery_free(p, address))) {
         process_leave();
+        missed_events_count(EVENT_FREE);
         return;
     }
     t->last_freed = address;
@@ -182,7 +186,9 @@ static NOINLINE void without_guard(enum event_kind kind,
             return;
         }
         deferred_put(&t->deferred, &event, caller, t->max_frames);
+        return;
     }
+    missed_events_count(kind);
 }
 
 // Takes down a block whose stack is found, and gives the guard back.

@@ -3,6 +3,7 @@
 #include "preload/record_sampled.h"
 
 #include "base/page_alloc.h"
+#include "preload/missed_events.h"
 #include "preload/process.h"
 #include "session/nursery.h"
 #include "session/sampler.h"
@@ -26,10 +27,11 @@ static struct left_out *left_out_here(bool is_needed)
     return fresh;
 }
 
-static bool is_over(bool is_sent)
+static bool is_over(bool is_sent, enum event_kind kind)
 {
     if (!is_sent) {
         process_leave();
+        missed_events_count(kind);
     }
     return !is_sent;
 }
@@ -37,7 +39,7 @@ static bool is_over(bool is_sent)
 bool record_sampled_free(struct thread_state *t, uint64_t address)
 {
     struct lane_producer *p = &t->producer;
-    if (is_over(nursery_begin(p))) {
+    if (is_over(nursery_begin(p), EVENT_FREE)) {
         return false;
     }
     t->last_freed = address;
@@ -45,16 +47,17 @@ bool record_sampled_free(struct thread_state *t, uint64_t address)
         nursery_forget_latest(p);
         return true;
     }
-    return !is_over(nursery_free(p, address));
+    return !is_over(nursery_free(p, address), EVENT_FREE);
 }
 
 bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *shift)
 {
     struct lane_producer *p = &t->producer;
     if (event->kind == EVENT_REALLOC && !record_sampled_free(t, event->old_address)) {
+        missed_events_count(EVENT_ALLOC);
         return false;
     }
-    if (is_over(nursery_begin(p))) {
+    if (is_over(nursery_begin(p), EVENT_ALLOC)) {
         return false;
     }
     t->last_allocated = event->address;
@@ -72,12 +75,16 @@ void record_sampled_send(struct thread_state *t,
                          uint32_t shift)
 {
     struct lane_producer *p = &t->producer;
-    if (slot == STACK_SLOT_NONE || is_over(nursery_begin(p))) {
+    if (slot == STACK_SLOT_NONE) {
+        missed_events_count(EVENT_ALLOC);
+        return;
+    }
+    if (is_over(nursery_begin(p), EVENT_ALLOC)) {
         return;
     }
     const uint64_t size_bytes = event->size_bytes;
     const bool is_sent = shift == 0
                              ? nursery_allocate(p, event->address, size_bytes, slot)
                              : nursery_allocate_sampled(p, event->address, size_bytes, slot, shift);
-    (void)is_over(is_sent);
+    (void)is_over(is_sent, EVENT_ALLOC);
 }

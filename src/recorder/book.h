@@ -105,7 +105,9 @@ struct book {
     uint64_t peak_time_ms;
     uint64_t temporary_bytes;
     uint64_t unknown_frees;
-    uint64_t unrecorded_frees; // of blocks that were allocated while recording was stopped
+    uint64_t unrecorded_frees;   // of blocks that were allocated while recording was stopped
+    uint64_t missed_allocations; // while threads took us for dead
+    uint64_t missed_frees;
     struct book_stop_vec stops;
     struct book_sampling sampling;
     struct peak_spread spread; // what sampling does to the peak

@@ -11,6 +11,7 @@
 #include "recorder/drain_names.h"
 #include "recorder/drain_process.h"
 #include "recorder/questions.h"
+#include "recorder/told_counter.h"
 
 enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
@@ -170,15 +171,20 @@ lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_tick, uint6
     return ERR_OK;
 }
 
+static bool lane_note_left_out(struct drain *drain, struct drain_lane *lane)
+{
+    return lane_reader_note_left_out(&lane->reader, drain->book, drain->clock_ms) == ERR_OK;
+}
+
 // Looks how far each lane has been written; the unread ones come to the front of `active`.
 static void snapshot_lanes(struct drain *drain)
 {
     drain->unread_count = 0;
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
-        const bool is_sound =
-            !lane->is_corrupt && lane_consumer_refresh(&lane->reader.consumer) == ERR_OK;
-        lane_reader_note_left_out(&lane->reader, drain->book);
+        const bool is_sound = !lane->is_corrupt &&
+                              lane_consumer_refresh(&lane->reader.consumer) == ERR_OK &&
+                              lane_note_left_out(drain, lane);
         if (!is_sound) {
             lane_distrust(drain, lane);
         } else if (lane_reader_has_unread(&lane->reader)) {
@@ -317,7 +323,9 @@ static void lane_end(struct drain *drain, uint32_t i)
     const uint32_t index = drain->active[i];
     struct drain_lane *lane = drain->lanes[index];
     drain->ended_events += lane->reader.events;
-    lane_reader_note_left_out(&lane->reader, drain->book);
+    if (!lane->is_corrupt && !lane_note_left_out(drain, lane)) {
+        lane_distrust(drain, lane);
+    }
     book_thread_end(drain->book, &lane->reader.thread);
     struct drain_process *process = drain->processes + lane->process;
     process->lane_count--;
@@ -483,8 +491,26 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
     return ERR_OK;
 }
 
+// Those of the session that all may write.
+static void note_counters(struct drain *drain)
+{
+    const uint64_t most = told_counter_most(drain->clock_ms);
+    for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
+        // Relaxed: counters order nothing.
+        const uint64_t now =
+            atomic_load_explicit(&drain->session->header->counters[i], memory_order_relaxed);
+        uint64_t *known = &drain->known_counters[i];
+        if (!told_counter_take(now, most, known, &drain->counters[i])) {
+            drain->corrupt_counters++;
+            *known = now; // and what it gains from here on counts again
+        }
+    }
+}
+
 enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
 {
+    drain->clock_ms = clock_ms;
+    note_counters(drain);
     TRY(find_newcomers(drain, clock_ms));
     if (clock_ms >= drain->next_thread_check_ms) {
         drain->next_thread_check_ms = clock_ms + THREAD_CHECK_MS;

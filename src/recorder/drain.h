@@ -86,9 +86,13 @@ struct drain {
     bool has_begun;      // processes, in this pass
     bool has_found_dead; // some of them are found dead and not dated
     bool has_dead;       // some of them are dead
+    uint64_t clock_ms;   // of the pass under way
     uint64_t corrupt_lanes;
-    uint64_t ended_events; // of lanes that have been recycled
-    uint64_t seen_joins;   // session_header.join_count at the latest look at the slots
+    uint64_t corrupt_counters;
+    uint64_t counters[SESSION_COUNTER_COUNT];       // the session's, as far as they are possible
+    uint64_t known_counters[SESSION_COUNTER_COUNT]; // as they stood in the latest pass
+    uint64_t ended_events;                          // of lanes that have been recycled
+    uint64_t seen_joins; // session_header.join_count at the latest look at the slots
     uint64_t next_slot_scan_ms;
     uint64_t next_thread_check_ms;
     uint64_t settled_ms; // see drain_note_time

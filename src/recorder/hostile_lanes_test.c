@@ -173,10 +173,49 @@ static void times_to_come_are_not_waited_for(void **state)
     }
 }
 
+// What programs count is believed as far as it is possible, lane by lane and in all.
+static void counters_are_bounded_by_what_is_possible(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    struct lane_producer lanes[2];
+    const uint32_t process = join_as(&f, getpid());
+    open_lane(&f, process, &lanes[0]);
+    open_lane(&f, process, &lanes[1]);
+    _Atomic uint64_t *counter = &f.on.session.header->counters[NOTE_unfinished_stacks];
+    const uint64_t *believed = &f.on.drain.counters[NOTE_unfinished_stacks];
+    static const struct {
+        uint64_t stands_at;
+        uint64_t believed;
+    } steps[] = {{5, 5}, {7, 7}, {UINT64_MAX, 7}, {UINT64_MAX - 3, 7},
+                 {6, 7}, {8, 9}, {1ull << 40, 9}};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        atomic_store(counter, steps[i].stands_at);
+        pass(&f);
+        assert_int_equal(*believed, steps[i].believed);
+    }
+    assert_int_equal(f.on.drain.corrupt_counters, 4);
+    atomic_store(&lanes[0].lane->missed_frees, 12);
+    atomic_store(&lanes[0].lane->missed_allocations, 11);
+    atomic_store(&lanes[1].lane->left_out_bytes, 1ull << 60);
+    pass(&f);
+    assert_int_equal(f.on.book.missed_frees, 12);
+    assert_int_equal(f.on.book.missed_allocations, 11);
+    assert_int_equal(f.on.book.sampling.left_out_bytes, 0);
+    assert_int_equal(f.on.drain.corrupt_lanes, 1);
+    atomic_store(&lanes[0].lane->missed_frees, 3); // it cannot become less
+    pass(&f);
+    assert_int_equal(f.on.book.missed_frees, 12);
+    assert_int_equal(f.on.drain.corrupt_lanes, 2);
+    test_session_close(&f.on);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_corrupt_lane_of_the_dead_is_ended_among_others),
+        cmocka_unit_test(counters_are_bounded_by_what_is_possible),
         cmocka_unit_test(times_to_come_are_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,10 +65,14 @@ struct lane_reader {
     uint64_t left_out_bytes;
     uint64_t left_out_frees;
     uint64_t left_out_forgotten;
+    uint64_t missed_allocations;
+    uint64_t missed_frees;
 };
 
-// Tells the book what the lane's thread has left out since.
-void lane_reader_note_left_out(struct lane_reader *reader, struct book *book);
+// Tells the book what the lane's thread has left out since, at clock_ms of the session.
+// ERR_CORRUPT: so much is not possible.
+enum err lane_reader_note_left_out(struct lane_reader *reader, struct book *book, uint64_t clock_ms)
+    MUST_USE;
 
 // Whether there is anything to read.
 static inline bool lane_reader_has_unread(const struct lane_reader *reader)

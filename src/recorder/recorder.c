@@ -162,10 +162,12 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct book_sn
         .mark_count = s->book.marks.marks.len,
     };
     for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
-        facts.counters[i] =
-            atomic_load_explicit(&s->session.header->counters[i], memory_order_relaxed);
+        facts.counters[i] = s->drain.counters[i];
     }
-    facts.counters[LOST_corrupt_lane] += s->drain.corrupt_lanes;
+    facts.counters[LOST_missed_allocations] += s->book.missed_allocations;
+    facts.counters[LOST_missed_frees] += s->book.missed_frees;
+    facts.counters[LOST_corrupt_lane] = s->drain.corrupt_lanes; // counted here alone
+    facts.counters[LOST_corrupt_counter] = s->drain.corrupt_counters;
     return book_snapshot_take(&s->book, &s->sampler, &s->looks, &facts, out);
 }
 
@@ -247,7 +249,8 @@ static void take_kernels_peak(struct recorder_state *s)
 static enum err
 finish(struct recorder_state *s, struct recorder_result *result, struct err_info *info)
 {
-    const enum rec_state state = s->is_stopped ? REC_STATE_STOPPED : REC_STATE_FINISHED;
+    const enum rec_state state =
+        s->is_stopped || s->was_abandoned ? REC_STATE_STOPPED : REC_STATE_FINISHED;
     (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock)); // the last word is ours
     enum err err = add_silent_program(s);
     recorder_follow_log(s, UINT64_MAX);

@@ -204,6 +204,18 @@ void recorder_wait(struct recorder_state *s)
     }
 }
 
+// A hostile program may say so, too: it is the one whose recording lacks something then.
+static void see_abandonment(struct recorder_state *s)
+{
+    // Relaxed: a flag that stands for nothing but itself.
+    if (!s->was_abandoned && atomic_load_explicit(&s->session.header->state,
+                                                  memory_order_relaxed) == SESSION_ABANDONED) {
+        s->was_abandoned = true;
+        recorder_log(s, "the recorder stood still for too long: the program goes on, and what it "
+                        "does from then on is counted and not recorded");
+    }
+}
+
 static void see_code(const struct recorder_state *s)
 {
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
@@ -233,6 +245,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         bool was_busy = false;
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
+        see_abandonment(s);
         weigh_load(s, monotonic_ns());
         see_code(s);
         recorder_look_round(s, now_ms);
@@ -247,6 +260,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         sleep_ms = sleep_ms < SLEEP_MS_MAX ? sleep_ms : SLEEP_MS_MAX;
         sleep_until_woken(s, wake, sleep_ms);
     }
+    see_abandonment(s);
     // Hooks pass through from now on; what they wrote until now still counts.
     atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_seq_cst);
     if (s->drain.process_count > 0) {

@@ -64,6 +64,7 @@ struct recorder_state {
     bool has_ended;       // the program has
     bool has_said_others; // that others still run
     bool is_stopped;      // recording ends although something still runs
+    bool was_abandoned;   // threads took us for dead: what they did then is missing
 };
 
 // Records until everything has ended, or the user has had enough. ERR_NO_MEMORY, ERR_LIMIT: the

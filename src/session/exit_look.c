@@ -22,11 +22,6 @@ static const uint32_t *futex_word(const void *atomic_u32)
     return atomic_u32;
 }
 
-static bool is_over(const struct session_header *session)
-{
-    return atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ENDED;
-}
-
 void exit_look_await(struct session_header *session, struct process_slot *slot)
 {
     uint32_t wanted = EXIT_LOOK_WANTED;
@@ -44,7 +39,7 @@ void exit_look_await(struct session_header *session, struct process_slot *slot)
     for (uint32_t naps = 0; naps < NAPS_MAX && still_naps < STILL_NAPS_MAX; naps++) {
         // Relaxed: R's answer stands for nothing but itself.
         if (atomic_load_explicit(&slot->exit_look, memory_order_relaxed) != EXIT_LOOK_WAITING ||
-            is_over(session) || seen_ms - begun_ms > EXIT_LOOK_WAIT_MS) {
+            session_is_over(session) || seen_ms - begun_ms > EXIT_LOOK_WAIT_MS) {
             return;
         }
         (void)sys_futex_wait(futex_word(&slot->exit_look), EXIT_LOOK_WAITING,

@@ -58,11 +58,6 @@ static const uint32_t *futex_word(const void *atomic_u32)
     return atomic_u32;
 }
 
-static bool is_over(const struct session_header *session)
-{
-    return atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ENDED;
-}
-
 // Whether the answer to `number`, or to a later question of this thread, was given.
 static bool is_answered(uint32_t answered, uint32_t number)
 {
@@ -101,7 +96,7 @@ enum inquiry_end inquiry_await(struct session_header *session,
         if (is_answered(answered, number)) {
             return take_answer(answer, number, values);
         }
-        if (is_over(session)) {
+        if (session_is_over(session)) {
             return INQUIRY_OVER;
         }
         (void)sys_futex_wait(futex_word(&answer->answered), answered,

@@ -145,11 +145,6 @@ static bool has_room(const struct lane_producer *p, size_t bytes)
     return p->pos + wanted <= read_pos + p->ring_bytes;
 }
 
-static bool session_is_over(const struct session_header *session)
-{
-    return atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ENDED;
-}
-
 // One round of waiting. False: there is no recorder to wait for any more.
 static bool nap_once(struct lane_producer *p, struct patience *patience)
 {
@@ -161,9 +156,8 @@ static bool nap_once(struct lane_producer *p, struct patience *patience)
     (void)sys_futex_wait(futex_word(&p->lane->producer_waiting), 1,
                          &nap); // why it ended does not matter: we look
     if (patience_is_over(patience, p->session, p->lane)) {
-        // Relaxed: a flag that stands for nothing but itself.
-        atomic_store_explicit(&p->session->state, SESSION_ENDED, memory_order_relaxed);
-        session_count(p->session, LOST_lane_timeout, 1);
+        session_abandon(p->session);
+        session_count(p->session, NOTE_lane_timeout, 1);
         return false;
     }
     return true;

@@ -332,8 +332,9 @@ static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
     }
     const uint64_t began = now_ms();
     const uint64_t took = fill_unread(&f) - began;
-    assert_int_equal(atomic_load(&f.mapping.header->state), SESSION_ENDED);
-    assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]), lost);
+    assert_int_equal(atomic_load(&f.mapping.header->state),
+                     death == ENDED ? SESSION_ENDED : SESSION_ABANDONED);
+    assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_lane_timeout]), lost);
     if (death == ZOMBIE) {
         waitpid(child, NULL, 0);
     }
@@ -421,7 +422,7 @@ static bool waits_for_a_slow_recorder(pid_t nobody)
     if (is_fair) {
         assert_true(has_room);
         assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_producer_waits]), 1);
-        assert_int_equal(atomic_load(&f.mapping.header->counters[LOST_lane_timeout]), 0);
+        assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_lane_timeout]), 0);
         assert_int_equal(atomic_load(&f.lane->ring_bytes), 2 * LANE_RING_BYTES_MIN);
     }
     close_fixture(&f);

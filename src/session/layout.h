@@ -23,13 +23,14 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/page_alloc.h"
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        6
+#define SESSION_VERSION        7
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -50,13 +51,15 @@
 #define SESSION_FRAMES_DEFAULT 512u
 
 // Events that are missing from the profile. All are zero in a healthy run.
-#define SESSION_LOSS_COUNTERS(X)                                            \
- X(no_process_slot, "events of processes beyond the 1024th at one time")    \
- X(no_lane, "events of threads beyond the 4096th at one time")              \
- X(reentrant, "events in signal handlers that interrupted or left cairn")   \
- X(lane_timeout, "events dropped because the recorder stood still")         \
- X(seccomp, "events of threads and processes begun under a seccomp filter") \
- X(corrupt_lane, "lanes closed because the program overwrote them")
+#define SESSION_LOSS_COUNTERS(X)                                                       \
+ X(no_process_slot, "events of processes beyond the 1024th at one time")               \
+ X(no_lane, "events of threads beyond the 4096th at one time")                         \
+ X(reentrant, "events in signal handlers that interrupted or left cairn")              \
+ X(seccomp, "events of threads and processes begun under a seccomp filter")            \
+ X(missed_allocations, "allocations after the recorder had stood still")               \
+ X(missed_frees, "frees after the recorder had stood still, whose blocks seem leaked") \
+ X(corrupt_lane, "lanes closed because the program overwrote them")                    \
+ X(corrupt_counter, "counters that the program overwrote")
 
 // Things that are less good than they could be, without any event being lost.
 #define SESSION_NOTE_COUNTERS(X)                                             \
@@ -64,6 +67,7 @@
  X(unfinished_stacks, "stacks that end before the thread's entry")           \
  X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")         \
  X(producer_waits, "times a thread waited for the recorder")                 \
+ X(lane_timeout, "threads that waited for the recorder in vain")             \
  X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")     \
  X(unwind_differences, "stacks that CAIRN_CHECK_UNWIND found to be wrong")
 
@@ -80,7 +84,8 @@ enum session_counter {
 enum session_state {
     SESSION_STARTING = 0,
     SESSION_RUNNING = 1,
-    SESSION_ENDED = 2, // R: recording is over; P: found R dead. Hooks pass through from now on.
+    SESSION_ENDED = 2,     // R: recording is over. Hooks pass through from now on.
+    SESSION_ABANDONED = 3, // P: found R dead. Likewise, but what passes is counted, should R live.
 };
 
 enum session_flags {
@@ -215,7 +220,10 @@ struct lane_header {
     _Atomic uint64_t left_out_allocations;
     _Atomic uint64_t left_out_bytes;
     _Atomic uint64_t left_out_frees;
-    _Atomic uint64_t left_out_forgotten;    // whose frees will be sent all the same
+    _Atomic uint64_t left_out_forgotten; // whose frees will be sent all the same
+    // T: what passed through its hooks while the session was SESSION_ABANDONED.
+    _Atomic uint64_t missed_allocations;
+    _Atomic uint64_t missed_frees;
     _Alignas(64) _Atomic uint64_t read_pos; // R, release after it has copied; T acquires
     // T sets 1 and sleeps on it when the ring is full; R sets 0 and wakes it after reading.
     _Alignas(64) _Atomic uint32_t producer_waiting;
@@ -231,6 +239,12 @@ struct lane_header {
 };
 _Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
 _Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES, "the nursery fits");
+
+static inline bool session_is_over(const struct session_header *session)
+{
+    // Relaxed: a flag that stands for nothing but itself.
+    return atomic_load_explicit(&session->state, memory_order_relaxed) >= SESSION_ENDED;
+}
 
 static inline struct process_slot *session_process(void *session, uint32_t index)
 {

@@ -52,8 +52,7 @@ static bool await_owner(struct lane_producer *p)
     while (!atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_THREAD,
                                                     memory_order_acquire, memory_order_relaxed)) {
         if (patience_is_over(&patience, p->session, p->lane)) {
-            // Relaxed: a flag that stands for nothing but itself.
-            atomic_store_explicit(&p->session->state, SESSION_ENDED, memory_order_relaxed);
+            session_abandon(p->session);
             return false;
         }
         const void *word = &n->owner;
@@ -279,8 +278,7 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
 
 bool nursery_turn(struct lane_producer *p, uint64_t now_ms)
 {
-    if (atomic_load_explicit(&p->session->state, memory_order_relaxed) == SESSION_ENDED ||
-        !take(p)) {
+    if (session_is_over(p->session) || !take(p)) {
         return false;
     }
     const bool is_sent = nursery_send_all(p) && send_rise(p) && lane_producer_send_tick(p, now_ms);

@@ -104,6 +104,16 @@ static uint64_t read_pos_of(const struct lane_header *lane)
     return atomic_load_explicit(&lane->read_pos, memory_order_relaxed); // only: does it move?
 }
 
+void session_abandon(struct session_header *session)
+{
+    // Relaxed: a flag that stands for nothing but itself. A recorder that has ended is not dead.
+    uint32_t state = atomic_load_explicit(&session->state, memory_order_relaxed);
+    if (state < SESSION_ENDED) {
+        (void)atomic_compare_exchange_strong_explicit(&session->state, &state, SESSION_ABANDONED,
+                                                      memory_order_relaxed, memory_order_relaxed);
+    }
+}
+
 void patience_init(struct patience *p,
                    const struct session_header *session,
                    const struct lane_header *lane)

@@ -22,6 +22,9 @@ void patience_init(struct patience *p,
                    const struct session_header *session,
                    const struct lane_header *lane);
 
+// The recorder is dead, as far as this process can tell: all hooks pass through from now on.
+void session_abandon(struct session_header *session);
+
 // To be called after each sleep of at most LANE_WAIT_MS. True if the recorder is dead, or might as
 // well be.
 bool patience_is_over(struct patience *p,

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from consumer import ENDED, PROGRAMS, STATE_WORD, CHECK_UNWIND, FOLLOW, NO_NURSERY, Session
+from consumer import ABANDONED, ENDED, PROGRAMS, STATE_WORD, CHECK_UNWIND, FOLLOW, NO_NURSERY, Session
 
 ENDLESS = os.path.join(PROGRAMS, "endless")
 
@@ -22,7 +22,7 @@ def test_a_recorder_that_stands_still_does_not_hold_the_program():
                                 capture_output=True, text=True, timeout=60)
         assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
         assert 2.5 < time.monotonic() - began < 20
-        assert session.u32[STATE_WORD] == ENDED
+        assert session.u32[STATE_WORD] == ABANDONED
         assert session.counters()["lane_timeout"] == 1
 
 

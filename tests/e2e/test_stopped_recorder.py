@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""The recorder stands still for so long that the program takes it for dead, and then goes on: the recording
+says how much it lacks, to the event. What is counted and what is recorded make what happens without that.
+"""
+import os
+import signal
+import subprocess
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from waiting import DEADLINE_SECONDS, read_until
+
+PAIRS_BEFORE = 5_000
+PAIRS_AFTER = 300_000  # far more than all lanes hold
+
+
+class Run:
+    """tests/programs/lifecycle/worker.c, recorded; it has done the first part."""
+
+    def __init__(self, path):
+        self.path = path
+        self.cairn = subprocess.Popen(
+            [CAIRN, "record", "-o", path, "--", PROGRAMS / "worker", str(PAIRS_BEFORE),
+             str(PAIRS_AFTER)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        read_until(self.cairn.stdout.fileno(), b"started")
+
+    def go_on(self):
+        self.cairn.stdin.write(b"a")
+        self.cairn.stdin.flush()
+
+    def end(self):
+        """What cairn said."""
+        _, said = self.cairn.communicate(timeout=DEADLINE_SECONDS)
+        assert self.cairn.returncode == 0
+        return said.decode()
+
+
+def test_what_a_stopped_recorder_misses_is_counted(scratch):
+    whole = Run(scratch / "whole.cairn")
+    whole.go_on()
+    whole.end()
+    truth = Recording(whole.path, None)
+    truth.assert_whole()
+    stopped = Run(scratch / "stopped.cairn")
+    os.kill(stopped.cairn.pid, signal.SIGSTOP)
+    stopped.go_on()
+    read_until(stopped.cairn.stdout.fileno(), b"finished")
+    os.kill(stopped.cairn.pid, signal.SIGCONT)
+    said = stopped.end()
+    assert "the recorder stood still for too long" in said
+    assert "allocations after the recorder had stood still" in said
+    recording = Recording(stopped.path, None)
+    assert recording.report["run"]["state"] == "stopped"
+    assert recording.report["lost"]["missed_allocations"] > PAIRS_AFTER / 2
+    for what in ("allocations", "frees"):
+        missed = recording.report["lost"]["missed_" + what]
+        assert recording.totals[what] + missed == truth.totals[what], what
+    verified = subprocess.run([CAIRN, "verify", stopped.path], capture_output=True, check=False, env=environment(),
+                              timeout=DEADLINE_SECONDS)
+    assert verified.returncode == 0, verified.stderr
