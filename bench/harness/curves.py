@@ -34,6 +34,9 @@ def constant(count):
 CURVES = (
     Curve("depth", "Stack depth (churn, root changes every 64 pairs)", "frames", "churn",
           ("pairs={work}", "depth={x}"), (10, 20, 30, 60, 100, 150, 250), constant(2_000_000)),
+    Curve("recursion", "Depth of a recursion (deep, up to four frames change at each pair)", "frames",
+          "deep", ("pairs={work}", "depth={x}"), (100, 1000, 2000, 5000, 20_000, 100_000),
+          constant(1_000_000)),
     Curve("live", "Live blocks", "blocks", "live", ("blocks={work}",),
           (10**3, 10**4, 10**5, 10**6, 10**7, 10**8), lambda x: x, "block"),
     Curve("threads", "Threads (churn, 30 deep)", "threads", "churn",

@@ -95,6 +95,8 @@ WORKLOADS = (
     churn("churn-100-1", "churn, 100 deep, 1 thread", "depth=100", work=30_000_000),
     churn("churn-restless", "churn, 30 deep, 1 thread, root changes every 8 pairs",
           "depth=30", "burst=8", work=20_000_000),
+    Workload("deep", "recursion, 5000 deep, up to four frames change", "deep",
+             ("pairs={work}", "depth=5000"), 4_000_000, "pair", skip_tools=("dhat", "massif")),
     std_list("list-1", "list push/pop, 1 thread"),
     std_list("list-2", "list push/pop, 2 threads", "threads=2"),
     std_list("list-4", "list push/pop, 4 threads", "threads=4"),

@@ -97,6 +97,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
                               .grown_modules = (struct module_entry *)(void *)(memory + l.modules),
                           });
     t->unwind = unwind_thread_init(memory + l.unwind, l.capacity, l.max_frames);
+    unwind_thread_grow_to(t->unwind, UNWIND_FRAMES_MAX);
     t->max_frames = l.max_frames;
     t->deferred.memory = memory + l.deferred;
     t->check_unwind = (session->flags & SESSION_CHECK_UNWIND) != 0;
@@ -159,6 +160,7 @@ static void close_lane(struct thread_state *t)
         lane_producer_send_text(&t->producer, WIRE_TEXT_THREAD_NAME, text, false);
     }
     t_thread_state = NULL;
+    unwind_thread_release(t->unwind);
     (void)nursery_flush(&t->producer); // false: recording is over
     lane_producer_close(&t->producer);
 }

@@ -7,10 +7,12 @@
 // compiled without AddressSanitizer. Context: T, as unwind.h.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
 #include "unwind/frame_sink.h"
+#include "unwind/proof.h"
 #include "unwind/remembered.h"
 #include "unwind/rule_cache.h"
 #include "unwind/shortcut.h"
@@ -28,7 +30,10 @@ struct unwind_thread {
     uint32_t changed_from; // of the remembered frames, since the last result; UINT32_MAX: none
     struct remembered remembered;
     struct shortcuts shortcuts;
-    struct fresh_frame *fresh;       // as many as can be remembered
+    uint32_t capacity_max; // what `remembered` may grow to
+    enum proof_clock clock;
+    struct moment proved;            // before this, all that is remembered was on the stack
+    void *grown;                     // the memory of `remembered` if it grew, else NULL
     struct unwind_frame *cut_frames; // the result, while a remembered stack is being cut
     struct frame_sink sink;          // the result of full walks
 };

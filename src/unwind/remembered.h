@@ -60,6 +60,12 @@ struct remembered_tip {
 
 #define REMEMBERED_NOWHERE UINT64_MAX // no stack pointer
 
+// A frame that a walk has just stepped through, and the rule that led on from it.
+struct fresh_frame {
+    struct frame_regs regs;
+    uint64_t rule;
+};
+
 struct remembered {
     struct remembered_tip tip;
     uint32_t count;
@@ -67,12 +73,7 @@ struct remembered {
     struct unwind_frame *frames;
     struct remembered_state *states; // one more than capacity
     struct remembered_word *words;
-};
-
-// A frame that a walk has just stepped through, and the rule that led on from it.
-struct fresh_frame {
-    struct frame_regs regs;
-    uint64_t rule;
+    struct fresh_frame *fresh; // as many as can be remembered: what a walk has just stepped through
 };
 
 // As remembered_append_words, for rules with a RULE_RARE flag.
@@ -143,16 +144,18 @@ ALWAYS_INLINE bool remembered_hold(const struct remembered_word *word, uint32_t 
     return remembered_difference(last, 4) == 0;
 }
 
-// Reads back the words of frames [0, known), outermost first, and returns how many are intact up to
-// the first that is not.
-ALWAYS_INLINE uint32_t remembered_read_back(const struct remembered *r, uint32_t known)
+// Reads back the words of frames [from, known), outermost first, and returns the index of the first
+// that is not intact, or the end of theirs.
+ALWAYS_INLINE uint32_t remembered_read_back(const struct remembered *r,
+                                            uint32_t from,
+                                            uint32_t known)
 {
-    const uint32_t count = known > 0 ? r->states[known].first_word : 0;
-    uint32_t intact = 0;
-    while (count - intact >= 4 && remembered_difference(r->words + intact, 4) == 0) {
+    const uint32_t end = known > 0 ? r->states[known].first_word : 0;
+    uint32_t intact = from > 0 ? r->states[from].first_word : 0;
+    while (end - intact >= 4 && remembered_difference(r->words + intact, 4) == 0) {
         intact += 4;
     }
-    while (intact < count && memory_word(r->words[intact].addr) == r->words[intact].value) {
+    while (intact < end && memory_word(r->words[intact].addr) == r->words[intact].value) {
         intact++;
     }
     return intact;
@@ -185,12 +188,14 @@ ALWAYS_INLINE uint32_t remembered_from_sp(const struct remembered *r, uint32_t k
     return known;
 }
 
-// Of the first `known` frames those from which the steps outwards are proved: the words that they
-// depend on were read back and found intact.
-ALWAYS_INLINE uint32_t remembered_intact(const struct remembered *r, uint32_t known)
+// Of the first `known` frames those whose words, and those of all others from `from` on, were read
+// back and found intact. At least `from`.
+ALWAYS_INLINE uint32_t remembered_intact_from(const struct remembered *r,
+                                              uint32_t from,
+                                              uint32_t known)
 {
-    const uint32_t intact_words = remembered_read_back(r, known);
-    while (known > 0 && r->states[known].first_word > intact_words) {
+    const uint32_t intact_words = remembered_read_back(r, from, known);
+    while (known > from && r->states[known].first_word > intact_words) {
         known--;
     }
     return known;

@@ -26,15 +26,15 @@ static void each_word_counts(void **state)
     for (uint32_t count = 0; count <= WORDS; count++) {
         states[1].first_word = count;
         assert_true(remembered_hold(words, count));
-        assert_int_equal(remembered_read_back(&r, 1), count);
+        assert_int_equal(remembered_read_back(&r, 0, 1), count);
         for (uint32_t changed = 0; changed < WORDS; changed++) {
             memory[WORDS - 1 - changed] ^= (uint64_t)1 << (changed * 3);
             assert_int_equal(remembered_hold(words, count), changed >= count);
-            assert_int_equal(remembered_read_back(&r, 1), changed < count ? changed : count);
+            assert_int_equal(remembered_read_back(&r, 0, 1), changed < count ? changed : count);
             memory[WORDS - 1 - changed] ^= (uint64_t)1 << (changed * 3);
         }
     }
-    assert_int_equal(remembered_read_back(&r, 0), 0);
+    assert_int_equal(remembered_read_back(&r, 0, 0), 0);
 }
 
 // One frame, at which the walk ended: by a rule that uses fp, or one that does not.

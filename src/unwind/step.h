@@ -24,8 +24,10 @@ enum step_result {
     STEP_OK = 0,
     STEP_LAST,       // this frame is the thread's entry
     STEP_UNFINISHED, // the caller cannot be found, whatever memory holds
+    // What follows cannot be remembered.
     STEP_COMPLEX,    // only the interpreter can go on
     STEP_UNREADABLE, // the caller cannot be found because of what memory holds, or does not
+    STEP_TOO_DEEP,   // there are more frames than there is room for
 };
 
 // A frame of code without tables is followed only if its frame record looks like one: aligned, not

@@ -31,7 +31,7 @@
 #include "base/compiler.h"
 #include "caller_arch.h"
 
-#define UNWIND_FRAMES_MAX 65536u // a walk that is longer ends as unfinished
+#define UNWIND_FRAMES_MAX (1u << 20) // a walk that is longer ends as unfinished
 #define UNWIND_SAME       UINT32_MAX
 
 // One frame of a result. Its name is that of the stack that ends with it.
@@ -65,7 +65,7 @@ struct unwind_thread;
 // Bytes for a thread that remembers stacks of up to `capacity` frames and keeps at most
 // `max_frames` frames of a stack (8 <= max_frames <= capacity <= UNWIND_FRAMES_MAX). About 130
 // bytes a frame of capacity plus 40 a frame of max_frames; only what is used is touched. Deeper
-// stacks than `capacity` are walked in full each time.
+// stacks than `capacity` are walked in full each time, unless unwind_thread_grow_to() was called.
 size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames);
 
 // Prepares zeroed or used `memory` (8-byte aligned) for the calling thread. Cheap: nothing is
@@ -76,6 +76,15 @@ struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32
 // No walk of this thread may make a system call any more (sys_forbid): learns of its stack now what
 // can be learned ahead.
 void unwind_thread_foresee(struct unwind_thread *thread);
+
+// Allows deeper stacks to be remembered in memory of the thread's own, of which more is mapped,
+// four times as much each time, when a stack is deeper than ever before: at most `capacity_max`
+// frames (UNWIND_FRAMES_MAX), and 256 MiB in all threads together. The stack itself takes 16 bytes
+// a frame at least. Then unwind_thread_release() is to be called at the end.
+void unwind_thread_grow_to(struct unwind_thread *thread, uint32_t capacity_max);
+
+// Gives back what was mapped. No walk may follow.
+void unwind_thread_release(struct unwind_thread *thread);
 
 // Walks the calling thread's stack, beginning with the frame that `start` describes.
 void unwind_thread_walk(struct unwind_thread *thread,

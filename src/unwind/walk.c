@@ -7,7 +7,12 @@
 // interpreter. Each thread's first walk is of that kind too, and teaches where its stack lies.
 #include "unwind/unwind.h"
 
+#include <stdatomic.h>
+
 #include "base/hash.h"
+#include "base/page_alloc.h"
+#include "base/sys.h"
+#include "session/signals.h"
 #include "session/wire.h"
 #include "unwind/again.h"
 #include "unwind/full_walk.h"
@@ -15,12 +20,33 @@
 #include "unwind/self_memory.h"
 #include "unwind/step.h"
 
+// How many bytes of deep memory the process has. It is bounded, as any memory of ours is.
+#define GROWN_BYTES_MAX ((uint64_t)256 << 20)
+static _Atomic uint64_t g_grown_bytes;
+
+static size_t remembered_bytes(uint32_t capacity)
+{
+    const size_t per_frame = sizeof(struct unwind_frame) + sizeof(struct remembered_state) +
+                             REMEMBERED_WORDS_PER_FRAME * sizeof(struct remembered_word) +
+                             sizeof(struct fresh_frame);
+    return capacity * per_frame + sizeof(struct remembered_state);
+}
+
+// Lays out what is remembered in `memory` of remembered_bytes(); nothing is remembered yet.
+static void remembered_init(struct remembered *r, void *memory, uint32_t capacity)
+{
+    remembered_forget(r);
+    r->capacity = capacity;
+    r->frames = memory;
+    r->states = (struct remembered_state *)(r->frames + capacity);
+    r->words = (struct remembered_word *)(r->states + capacity + 1);
+    r->fresh = (struct fresh_frame *)(r->words + (size_t)capacity * REMEMBERED_WORDS_PER_FRAME);
+    r->states[0].first_word = 0;
+}
+
 size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames)
 {
-    size_t per_frame = sizeof(struct unwind_frame) + sizeof(struct remembered_state) +
-                       REMEMBERED_WORDS_PER_FRAME * sizeof(struct remembered_word) +
-                       sizeof(struct fresh_frame);
-    return sizeof(struct unwind_thread) + capacity * per_frame + sizeof(struct remembered_state) +
+    return sizeof(struct unwind_thread) + remembered_bytes(capacity) +
            max_frames * sizeof(struct unwind_frame) + SHORTCUT_COUNT * sizeof(struct shortcut) +
            frame_sink_bytes(max_frames);
 }
@@ -31,18 +57,32 @@ struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32
     *t = (struct unwind_thread){.generation = rule_cache_generation(),
                                 .max_frames = max_frames,
                                 .changed_from = UINT32_MAX};
-    struct remembered *r = &t->remembered;
-    r->capacity = capacity;
-    r->frames = (struct unwind_frame *)(t + 1);
-    r->states = (struct remembered_state *)(r->frames + capacity);
-    r->words = (struct remembered_word *)(r->states + capacity + 1);
-    t->fresh = (struct fresh_frame *)(r->words + (size_t)capacity * REMEMBERED_WORDS_PER_FRAME);
-    t->cut_frames = (struct unwind_frame *)(t->fresh + capacity);
+    remembered_init(&t->remembered, t + 1, capacity);
+    t->cut_frames = (struct unwind_frame *)(t->remembered.fresh + capacity);
     t->shortcuts.table = (struct shortcut *)(t->cut_frames + max_frames);
     frame_sink_init(&t->sink, t->shortcuts.table + SHORTCUT_COUNT, max_frames);
-    r->states[0].first_word = 0;
-    remembered_forget(r);
     return t;
+}
+
+void unwind_thread_grow_to(struct unwind_thread *thread, uint32_t capacity_max)
+{
+    thread->capacity_max = capacity_max;
+}
+
+static void free_grown(void *memory, uint32_t capacity)
+{
+    if (memory != NULL) {
+        page_free(memory, remembered_bytes(capacity));
+        atomic_fetch_sub_explicit(&g_grown_bytes, remembered_bytes(capacity), memory_order_relaxed);
+    }
+}
+
+void unwind_thread_release(struct unwind_thread *thread)
+{
+    void *grown = thread->grown;
+    thread->grown = NULL;
+    thread->capacity_max = 0;
+    free_grown(grown, thread->remembered.capacity);
 }
 
 // What may be loaded while stepping from one frame: [low, top).
@@ -136,6 +176,22 @@ ALWAYS_INLINE uint64_t rule_by_memory(const struct remembered *r,
     return rule_cache_get(rules, pc);
 }
 
+// Strict seccomp mode, under which no system call may be made either, forbids to read the clock.
+static bool can_tell_moments(const struct unwind_thread *t)
+{
+    return t->clock == PROOF_CLOCK_TELLS && !sys_is_forbidden();
+}
+
+// How many frames of a deep stack must be intact to prove those further out: see proof.h.
+static uint32_t evidence_needed(const struct unwind_thread *t)
+{
+    if (!can_tell_moments(t)) {
+        return UINT32_MAX;
+    }
+    const struct moment now = arch_moment();
+    return proof_calls_between(&t->proved, &now);
+}
+
 // Steps until the rest is proved or the stack ends (STEP_OK, STEP_LAST, STEP_UNFINISHED; the fresh
 // frames are final), or until this kind of walk cannot go on.
 ALWAYS_INLINE enum step_result
@@ -146,21 +202,33 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
     const struct remembered *r = &copy;
     const uint64_t top = t->bounds.top;
     struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
-    struct fresh_frame *frame = t->fresh;
+    struct fresh_frame *frame = r->fresh;
     struct fresh_frame *const end = frame + r->capacity;
-    uint32_t known = remembered_intact(r, remembered_from_sp(r, r->count, regs.sp));
+    uint32_t known = remembered_from_sp(r, r->count, regs.sp);
+    struct proof proof = {.evidence = UINT32_MAX, .from = known};
+    if (UNLIKELY(r->count > PROOF_DEEP)) {
+        proof.evidence = evidence_needed(t);
+        known = proof_extend(&proof, r, known);
+    } else {
+        known = remembered_intact_from(r, 0, known);
+        proof.from = 0;
+    }
     uint64_t meet_sp = sp_to_meet(r, known);
     enum step_result result = STEP_OK;
     for (uint32_t likely = r->count;; frame++, likely--) {
         if (regs.sp >= meet_sp) {
             known = remembered_from_sp(r, known, regs.sp);
             if (known > 0 && remembered_is_at(r, known - 1, &regs)) {
-                break;
+                const uint32_t met = known;
+                known = LIKELY(proof.from == 0) ? known : proof_extend(&proof, r, known);
+                if (LIKELY(known == met)) {
+                    break;
+                }
             }
             meet_sp = sp_to_meet(r, known);
         }
         if (UNLIKELY(frame == end || regs.pc == 0)) {
-            return STEP_UNREADABLE;
+            return frame == end ? STEP_TOO_DEEP : STEP_UNREADABLE;
         }
         frame->regs = regs;
         frame->rule = rule_by_memory(r, likely, rules, regs.pc);
@@ -180,8 +248,8 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
             return STEP_UNREADABLE;
         }
     }
-    *progress = (struct progress){.fresh_count = (uint32_t)(frame - t->fresh), .known = known};
-    return result;
+    *progress = (struct progress){.fresh_count = (uint32_t)(frame - r->fresh), .known = known};
+    return known + progress->fresh_count <= r->capacity ? result : STEP_TOO_DEEP;
 }
 
 // Makes the result of a remembered stack that is deeper than max_frames. `changed` is the first
@@ -242,9 +310,25 @@ ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
                    ((flags & REMEMBERED_UNFINISHED) != 0 ? UNWIND_UNFINISHED : 0);
 }
 
+// All that is remembered has just been proved.
+static NOINLINE void note_proved(struct unwind_thread *t)
+{
+    if (t->clock == PROOF_CLOCK_UNKNOWN) {
+        t->clock = arch_has_moments() ? PROOF_CLOCK_TELLS : PROOF_CLOCK_NONE;
+    }
+    if (can_tell_moments(t)) {
+        t->proved = arch_moment();
+    }
+}
+
+ALWAYS_INLINE bool step_cannot_be_remembered(enum step_result result)
+{
+    return result >= STEP_COMPLEX;
+}
+
 // Walks inside the thread's known stack, and remembers what it found unless that took but a `few`
-// steps (0: in any case). STEP_OK: a remembered frame was met. STEP_UNREADABLE: this kind of walk
-// cannot do it; the remembered walk is then as it was.
+// steps (0: in any case). STEP_OK: a remembered frame was met. If this kind of walk cannot do it,
+// the remembered walk is as it was.
 ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
                                               const struct unwind_regs *start,
                                               uint32_t few,
@@ -252,16 +336,18 @@ ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
 {
     struct remembered *r = &t->remembered;
     const enum step_result result = walk_fresh(t, start, p);
-    if (UNLIKELY(result == STEP_UNREADABLE || result == STEP_COMPLEX ||
-                 p->known + p->fresh_count > r->capacity)) {
-        return STEP_UNREADABLE;
+    if (UNLIKELY(step_cannot_be_remembered(result))) {
+        return result;
     }
     if (result != STEP_OK || p->fresh_count > few || few == 0) {
         const uint32_t changed =
-            remembered_replace(r, p->known, t->fresh, p->fresh_count, result == STEP_UNFINISHED);
+            remembered_replace(r, p->known, r->fresh, p->fresh_count, result == STEP_UNFINISHED);
         t->changed_from = changed < t->changed_from ? changed : t->changed_from;
         if (UNLIKELY(r->count > t->max_frames)) {
             remembered_hide_tip(r); // its name is not that of the stack, which is cut
+        }
+        if (UNLIKELY(r->count > PROOF_DEEP)) {
+            note_proved(t);
         }
     }
     return result;
@@ -271,6 +357,46 @@ static void forget(struct unwind_thread *t)
 {
     remembered_forget(&t->remembered);
     shortcut_forget_all(&t->shortcuts);
+}
+
+// Makes room for deeper stacks than were met so far; false if there is none. It forgets what is
+// remembered, so that what lies where it lay need not be copied.
+static bool grow(struct unwind_thread *t)
+{
+    struct remembered *r = &t->remembered;
+    const uint32_t old_capacity = r->capacity;
+    if (old_capacity >= t->capacity_max) {
+        return false;
+    }
+    const uint32_t capacity =
+        old_capacity > t->capacity_max / 4 ? t->capacity_max : old_capacity * 4;
+    const uint64_t bytes = remembered_bytes(capacity);
+    const uint64_t before = atomic_fetch_add_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
+    void *memory = before + bytes <= GROWN_BYTES_MAX ? page_alloc(bytes) : NULL;
+    if (memory == NULL) {
+        atomic_fetch_sub_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
+        return false;
+    }
+    void *old = t->grown;
+    const uint64_t blocked = signals_block(); // a handler may leave by longjmp
+    forget(t);
+    t->changed_from = 0;
+    remembered_init(r, memory, capacity);
+    t->grown = memory;
+    signals_restore(blocked);
+    free_grown(old, old_capacity);
+    return true;
+}
+
+// As walk_own_stack(), into more memory if there is too little.
+static NOINLINE enum step_result
+walk_growing(struct unwind_thread *t, const struct unwind_regs *start, struct progress *p)
+{
+    enum step_result result = STEP_TOO_DEEP;
+    while (result == STEP_TOO_DEEP && grow(t)) {
+        result = walk_own_stack(t, start, 0, p);
+    }
+    return result;
 }
 
 static enum walk_end
@@ -295,7 +421,11 @@ walk_elsewhere(struct unwind_thread *t, const struct unwind_regs *start, struct 
         forget(t);
         is_own = true;
         struct progress progress;
-        if (walk_own_stack(t, start, 0, &progress) != STEP_UNREADABLE) {
+        enum step_result result = walk_own_stack(t, start, 0, &progress);
+        if (result == STEP_TOO_DEEP) {
+            result = walk_growing(t, start, &progress);
+        }
+        if (!step_cannot_be_remembered(result)) {
             t->changed_from = 0;
             publish(t, walk);
             return;
@@ -328,7 +458,12 @@ void unwind_thread_walk(struct unwind_thread *thread,
     bool is_own = stack_bounds_hold(&thread->bounds, start->sp) ||
                   stack_bounds_extend(&thread->bounds, start->sp);
     struct progress progress;
-    if (UNLIKELY(!is_own || walk_own_stack(thread, start, 0, &progress) == STEP_UNREADABLE)) {
+    enum step_result result =
+        LIKELY(is_own) ? walk_own_stack(thread, start, 0, &progress) : STEP_UNREADABLE;
+    if (UNLIKELY(result == STEP_TOO_DEEP)) {
+        result = walk_growing(thread, start, &progress);
+    }
+    if (UNLIKELY(step_cannot_be_remembered(result))) {
         walk_elsewhere(thread, start, walk);
         return;
     }
@@ -358,13 +493,13 @@ uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind
     name = r->frames[p.known - 1].name;
     if (p.fresh_count <= UNWIND_AGAIN_STEPS) {
         for (uint32_t i = p.fresh_count; i > 0; i--) {
-            name = stack_name(name, thread->fresh[i - 1].regs.pc);
+            name = stack_name(name, r->fresh[i - 1].regs.pc);
         }
     } else {
         name = r->frames[r->count - 1].name;
     }
     if (p.fresh_count > 0 && shortcut_is_worth(&thread->shortcuts, &regs, name)) {
-        shortcut_learn(&thread->shortcuts, r, p.known - 1, thread->fresh, p.fresh_count, name);
+        shortcut_learn(&thread->shortcuts, r, p.known - 1, r->fresh, p.fresh_count, name);
     }
     return name;
 }

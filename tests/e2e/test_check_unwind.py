@@ -20,6 +20,7 @@ OTHERS = {
     "traits": ([], 5),
     "workers": ([], 5),
     "deep": ([200], 1),
+    "swings": ([5000], 600),
     "plugins": ([PROGRAMS / "libplugin_first.so", PROGRAMS / "libplugin_other.so"], 5),
     "signal_stack": ([], 1),
     "short_threads": ([], 10),

@@ -115,7 +115,7 @@ def test_a_plugin_at_the_address_of_another_keeps_its_names(record, scratch):
     assert own_part(frames[1:], names) == own_part(expected[7402], names)
 
 
-@pytest.mark.parametrize("depth, max_frames", [(200, None), (10_000, None), (10_000, 256),
+@pytest.mark.parametrize("depth, max_frames", [(200, None), (10_000, None), (100_000, None), (10_000, 256),
                                                (10_000, 1536), (1000, 16)])
 def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
     options = ["--max-frames", max_frames] if max_frames else []
