@@ -11,7 +11,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check test-fresh demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
+.PHONY: all deps test-deps test check test-fresh sweep sweep-deps demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -36,6 +36,15 @@ check: deps test-deps ## clang-tidy, and the tests again under the sanitizers; h
 test-fresh: ## make demo and the viewer on a minimal Debian of its own; minutes, and Debian's archive
 	@tools/packages.sh install fresh
 	@tools/test_fresh.sh
+
+sweep: deps ## run every program of /usr/bin bare and recorded, and compare; half an hour
+	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
+	@$(COMPILE)
+	@tools/packages.sh install sweep
+	@nice tools/sweep.py $(BUILD) --jobs $(JOBS)
+
+sweep-deps: ## install with apt a broad choice of programs for `make sweep`; gigabytes
+	@tools/packages.sh install sweep sweep-more
 
 demo: ## install what is missing, build, profile the bundled example and explain its report
 	@tools/packages.sh install build demo

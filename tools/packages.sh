@@ -32,16 +32,28 @@ pictures="chromium pngquant"
 # For test_fresh.sh.
 fresh="mmdebstrap util-linux"
 
+# For sweep.py, and what it should find: programs of all kinds, languages and libraries.
+sweep="binutils util-linux"
+sweep_more="gtk-3-examples gtk-4-examples zenity qttools5-dev-tools qt6-tools-dev-tools featherpad
+    gnupg curl wget git openssh-client openssh-server postgresql-client procps systemd-container
+    ffmpeg imagemagick gstreamer1.0-tools vlc-bin libreoffice-core
+    php-cli ruby lua5.4 perl python3 r-base-core octave openjdk-17-jdk-headless mono-runtime mono-mcs
+    clang gfortran rustc golang-go ghc ocaml-nox erlang-base nodejs
+    samba-common-bin smbclient krb5-user mariadb-server mariadb-client nginx-light memcached
+    redis-server sqlite3"
+
 words_of() {
     case $1 in
     build) echo $build ;;
     demo) echo $demo ;;
     fresh) echo $fresh ;;
     package) echo $package ;;
+    sweep) echo $sweep ;;
+    sweep-more) echo $sweep_more ;;
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures and test" >&2
+        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures, sweep, sweep-more and test" >&2
         exit 2
         ;;
     esac
