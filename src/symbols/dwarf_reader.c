@@ -17,10 +17,11 @@ enum {
     MAX_CLAIMANTS = 8
 };
 
-enum err dwarf_reader_open(struct dwarf_reader *reader, const struct elf_file *file)
+enum err dwarf_reader_open(struct dwarf_reader *reader, struct elf_file *file)
 {
     CLEANUP(dwarf_reader_close)
     struct dwarf_reader fresh = {.file_bytes = file->size_bytes, .current = SIZE_MAX};
+    TRY(elf_file_inflate(file));
     fresh.dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
     if (fresh.dwarf == NULL || !elf_file_debug_strings_end(file)) {
         return ERR_CORRUPT;

@@ -40,8 +40,8 @@ struct dwarf_reader {
     struct die_vec inlined; // the inlined subroutines on the way down; kept for its memory
 };
 
-// ERR_CORRUPT if libdw cannot read the file's DWARF at all.
-enum err dwarf_reader_open(struct dwarf_reader *reader, const struct elf_file *file) MUST_USE;
+// The file must hold DWARF (elf_file_has_dwarf). ERR_CORRUPT if libdw cannot read it at all.
+enum err dwarf_reader_open(struct dwarf_reader *reader, struct elf_file *file) MUST_USE;
 
 // Accepts a zeroed reader.
 void dwarf_reader_close(struct dwarf_reader *reader);

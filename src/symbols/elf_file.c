@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/compiler.h"
 #include "host/file.h"
@@ -24,6 +25,16 @@ enum {
 enum {
     READ_BYTES_MAX = 64 << 20
 }; // of files that are not mapped
+
+#ifndef ELFCOMPRESS_ZSTD
+# define ELFCOMPRESS_ZSTD 2
+#endif
+
+// What one section was inflated to; libelf only borrows it.
+struct inflated {
+    struct inflated *next;
+    char bytes[];
+};
 
 enum err elf_file_open(struct elf_file *file, const char *path, struct err_info *info)
 {
@@ -65,6 +76,11 @@ void elf_file_close(struct elf_file *file)
     (void)elf_end(file->elf); // the count of references that are left
     if (was_open) {
         fd_closep(&file->fd);
+    }
+    while (file->inflated != NULL) {
+        struct inflated *next = file->inflated->next;
+        free(file->inflated);
+        file->inflated = next;
     }
     free(file->path);
     *file = (struct elf_file){.fd = -1};
@@ -132,6 +148,52 @@ bool elf_file_has_dwarf(const struct elf_file *file)
         inflated += more;
     }
     return has_info;
+}
+
+// Puts the inflated bytes of `section` in the place of the compressed ones.
+static enum err inflate_section(struct elf_file *file, Elf_Scn *section, GElf_Shdr *header)
+{
+    GElf_Chdr compression;
+    Elf_Data *data = elf_getdata(section, NULL);
+    if (gelf_getchdr(section, &compression) == NULL || data == NULL ||
+        data->d_size <= sizeof(Elf64_Chdr) || gelf_getclass(file->elf) != ELFCLASS64) {
+        return ERR_CORRUPT;
+    }
+    struct inflated *inflated = malloc(sizeof(*inflated) + compression.ch_size);
+    if (inflated == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    inflated->next = file->inflated;
+    file->inflated = inflated;
+    const size_t size = ZSTD_decompress(inflated->bytes, compression.ch_size,
+                                        (const char *)data->d_buf + sizeof(Elf64_Chdr),
+                                        data->d_size - sizeof(Elf64_Chdr));
+    if (ZSTD_isError(size) || size != compression.ch_size) {
+        return ERR_CORRUPT;
+    }
+    header->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+    header->sh_addralign = compression.ch_addralign;
+    header->sh_size = size;
+    data->d_buf = inflated->bytes;
+    data->d_size = size;
+    return gelf_update_shdr(section, header) != 0 ? ERR_OK : ERR_CORRUPT;
+}
+
+enum err elf_file_inflate(struct elf_file *file)
+{
+    GElf_Shdr header;
+    const char *name = NULL;
+    for (Elf_Scn *section = next_section(file->elf, NULL, &header, &name); section != NULL;
+         section = next_section(file->elf, section, &header, &name)) {
+        GElf_Chdr compression;
+        const bool is_compressed =
+            header.sh_type != SHT_NOBITS && (header.sh_flags & SHF_COMPRESSED) != 0 &&
+            strncmp(name, ".debug_", 7) == 0 && gelf_getchdr(section, &compression) != NULL;
+        if (is_compressed && compression.ch_type == ELFCOMPRESS_ZSTD) {
+            TRY(inflate_section(file, section, &header));
+        }
+    }
+    return ERR_OK;
 }
 
 static bool is_of_debug_strings(const char *name)

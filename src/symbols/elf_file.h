@@ -17,11 +17,14 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
+struct inflated;
+
 struct elf_file {
     int fd;     // owned
     Elf *elf;   // owned; NULL: not open
     char *path; // owned
     uint64_t size_bytes;
+    struct inflated *inflated; // owned; the sections that elf_file_inflate() inflated
 };
 
 // ERR_NOT_FOUND and the other errors of open(), ERR_UNSUPPORTED if it is no regular file or no ELF.
@@ -39,6 +42,11 @@ struct bytes elf_file_build_id(const struct elf_file *file);
 
 // Whether it has debugging information that we are willing to inflate.
 bool elf_file_has_dwarf(const struct elf_file *file);
+
+// Inflates the debug sections that zstd compressed, which libdw before 0.189 cannot: it then finds
+// them as if they never had been. To be called before dwarf_begin_elf(), after elf_file_has_dwarf()
+// has bounded what they take. ERR_CORRUPT, ERR_NO_MEMORY.
+enum err elf_file_inflate(struct elf_file *file) MUST_USE;
 
 // Whether the last string of each section of debugging strings ends in it: libdw (0.188) reads a
 // string to its end without asking where its section ends. To be called once libdw has inflated

@@ -24,8 +24,8 @@ static enum err open_dwarf(struct symbol_source *source,
                            const char *path,
                            struct bytes build_id)
 {
-    const struct elf_file *module = source->module.elf != NULL ? &source->module : NULL;
-    const struct elf_file *holder = module;
+    struct elf_file *module = source->module.elf != NULL ? &source->module : NULL;
+    struct elf_file *holder = module;
     if (module == NULL || !elf_file_has_dwarf(module)) {
         if (build_id.len == 0 && module != NULL) {
             build_id = elf_file_build_id(module);
