@@ -55,8 +55,8 @@ static bool states_addresses(Dwarf_Die *die)
 // Where the search goes from `die`.
 enum step {
     STEP_OVER,
-    STEP_INTO_HERE, // it holds the address: nothing outside it matters any more
-    STEP_INTO_MAYBE // it does not say; look inside, then go on behind it
+    STEP_INTO_HERE, // an inlined subroutine that holds the address: nothing outside it matters
+    STEP_INTO_MAYBE // a block that may hold one; look inside, then go on behind it
 };
 
 static enum step step_of(Dwarf_Die *die, uint64_t address)
@@ -65,10 +65,12 @@ static enum step step_of(Dwarf_Die *die, uint64_t address)
     if (tag != DW_TAG_inlined_subroutine && !is_block(tag)) {
         return STEP_OVER;
     }
-    if (dwarf_haspc(die, address) == 1) {
-        return STEP_INTO_HERE;
+    const bool holds_address = dwarf_haspc(die, address) == 1;
+    if (!is_block(tag)) {
+        return holds_address ? STEP_INTO_HERE : STEP_OVER;
     }
-    return is_block(tag) && !states_addresses(die) ? STEP_INTO_MAYBE : STEP_OVER;
+    // With -flto, gcc's blocks overlap: the next one may hold the address, too.
+    return holds_address || !states_addresses(die) ? STEP_INTO_MAYBE : STEP_OVER;
 }
 
 // Adds `die` to the chain if it is an inlined subroutine that the search goes into.

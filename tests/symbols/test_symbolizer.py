@@ -106,6 +106,20 @@ def test_every_place_agrees_with_llvm_symbolizer(build, variant):
     assert compared > 50
 
 
+def test_blocks_that_overlap_hide_nothing_that_was_inlined(tmp_path):
+    """gcc's blocks overlap here: of two that hold an address the second has what was inlined there."""
+    program = str(tmp_path / "shop")
+    subprocess.run(["g++", "-Os", "-g", "-flto=auto", SOURCES.parents[2] / "demo" / "shop.cpp", "-o", program,
+                    "-pthread"], check=True)
+    addresses = function_addresses(program, 6000)
+    ours, _ = ask_ours(program, addresses)
+    theirs = ask_llvm(program, addresses)
+    known = [address for address in addresses if any(line != 0 for _, _, line in theirs[address])]
+    assert len(known) > 3000
+    assert {hex(address): places(ours[address]) for address in known} == \
+        {hex(address): places(theirs[address]) for address in known}
+
+
 def has_parameters(name):
     return name.replace("operator()", "").endswith((")", ") const", "]"))
 
