@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-// environment: what the recorder put into the program's environment, and taking it out again.
+// environment: what the recorder put into the program's environment, taking it out again, and what
+// the environment of a program that is executed has of it.
 //
-// Works on the strings in place, without getenv, setenv or putenv: these allocate, lock, or are
-// replaced by the program. Context: T, at the process's start. Failure: none.
+// Without getenv, setenv or putenv: these allocate, lock, or are replaced by the program. Owns: a
+// copy of our two variables, made when the process joins, since the program may change its own.
+// Context: T; environment_strip and environment_remember at the process's start, the rest at each
+// exec, async-signal-safe. Failure: none.
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 // False in the short time in which libc has not been given its environment.
 bool environment_is_there(void);
@@ -16,3 +20,37 @@ const char *environment_session(void);
 // Takes CAIRN_SESSION and our own entry of LD_PRELOAD out, so that programs started from here run
 // without us. Other entries of LD_PRELOAD stay; without any it is removed.
 void environment_strip(void);
+
+// Keeps CAIRN_SESSION and our own entry of LD_PRELOAD.
+void environment_remember(void);
+
+// Of an environment. Strings are borrowed from it; NULL where there is none.
+struct environment_look {
+    const char *path;    // value of PATH
+    const char *session; // value of CAIRN_SESSION
+    const char *preload; // value of LD_PRELOAD, if it is not empty
+    const char *ours;    // our entry there
+    size_t ours_bytes;
+    size_t count; // of variables
+};
+struct environment_look environment_look(char *const *variables);
+
+#define ENVIRONMENT_SLOTS 200u
+#define ENVIRONMENT_BYTES 512u
+
+// An environment to execute a program with. `variables` borrows from the one that it was made from.
+struct made_environment {
+    char *const *variables;
+    void *mapped; // NULL where the arrays below are large enough
+    size_t mapped_bytes;
+    char *slots[ENVIRONMENT_SLOTS];
+    char preload[ENVIRONMENT_BYTES];
+};
+
+// `variables` as they are, with what was remembered put (back) in, or without CAIRN_SESSION and our
+// entry of LD_PRELOAD. Where there is no memory for that, or nothing is remembered: as they are,
+// and false.
+void environment_as_is(struct made_environment *made, char *const *variables);
+bool environment_with_us(struct made_environment *made, char *const *variables);
+bool environment_without_us(struct made_environment *made, char *const *variables);
+void environment_release(struct made_environment *made);

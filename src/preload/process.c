@@ -108,17 +108,26 @@ static enum process_verdict join_image(void)
     if (place == NULL || session_join(place, &g_image.mapping) != ERR_OK) {
         return VERDICT_OFF;
     }
+    environment_remember();
     (void)sys_call6(SYS_prctl, PR_GET_NAME, (long)g_image.name, 0, 0, 0, 0); // zeros if not
     return VERDICT_JOINED;
 }
 
-// pid_namespaces(7). 0 where there is no /proc.
-static uint32_t own_pid_namespace(void)
+uint32_t process_pid_namespace(void)
 {
     struct stat found;
     const long result =
         sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&found, 0, 0, 0);
     return sys_failed(result) ? 0 : (uint32_t)found.st_ino;
+}
+
+struct session_header *process_followed_session(void)
+{
+    struct session_header *session = g_image.mapping.header;
+    const bool is_followed =
+        session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) != 0 &&
+        atomic_load_explicit(&session->state, memory_order_relaxed) != SESSION_ENDED;
+    return is_followed ? session : NULL;
 }
 
 static enum process_verdict decide(void)
@@ -141,7 +150,7 @@ static enum process_verdict decide(void)
     const uint32_t parent_pid = is_forked ? g_image.pid : (uint32_t)sys_getppid();
     g_image.pid = (uint32_t)sys_getpid();
     if (!is_forked || g_image.pid == 1) { // another is of its parent's namespace
-        g_image.pid_namespace = own_pid_namespace();
+        g_image.pid_namespace = process_pid_namespace();
     }
     const bool is_hooked = is_forked || real_functions_are_hooked();
     enter(index, parent_pid,

@@ -67,6 +67,13 @@ void process_note_exit(void);
 // Code was unloaded: what threads remember of it is void.
 void process_code_unloaded(void);
 
+// The session that the programs are to join which this process, or one that was forked from it,
+// executes now; NULL: none.
+struct session_header *process_followed_session(void);
+
+// pid_namespaces(7): the inode number of the calling process's; 0 where there is no /proc.
+uint32_t process_pid_namespace(void);
+
 // The mapping that was joined; header NULL before.
 const struct session_mapping *process_mapping(void);
 

@@ -7,8 +7,9 @@
 #pragma once
 
 #include <stddef.h>
-#include <sys/resource.h>
 #include <sys/types.h>
+
+struct rlimit; // as the kernel has it; libc's prototypes differ in the names of its types
 
 // X(name, result type, parameters, arguments, the answer where there is none)
 #define PROCESS_FUNCTIONS(X)                                                                       \

@@ -7,6 +7,7 @@
 //   0            session_header            one page
 //   4 KiB        process_slot[1024]        who takes part; one slot for each process image
 //   68 KiB       process_notes[1024]       which pages of each process are cairn's own
+//   196 KiB      exec_note[128]            what was executed and is not recorded
 //   ...          lane[4096]                LANE_STRIDE each, sparse: untouched pages cost nothing
 //
 //   one lane:    lane_header               positions and owner, both sides; the nursery's head
@@ -62,13 +63,14 @@
  X(corrupt_counter, "counters that the program overwrote")
 
 // Things that are less good than they could be, without any event being lost.
-#define SESSION_NOTE_COUNTERS(X)                                             \
- X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables") \
- X(unfinished_stacks, "stacks that end before the thread's entry")           \
- X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")         \
- X(producer_waits, "times a thread waited for the recorder")                 \
- X(lane_timeout, "threads that waited for the recorder in vain")             \
- X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")     \
+#define SESSION_NOTE_COUNTERS(X)                                              \
+ X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")  \
+ X(unfinished_stacks, "stacks that end before the thread's entry")            \
+ X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")          \
+ X(producer_waits, "times a thread waited for the recorder")                  \
+ X(lane_timeout, "threads that waited for the recorder in vain")              \
+ X(unnamed_execs, "programs executed unrecorded beyond those that are named") \
+ X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")      \
  X(unwind_differences, "stacks that CAIRN_CHECK_UNWIND found to be wrong")
 
 enum session_counter {
@@ -135,6 +137,9 @@ struct session_header {
     // Processes that have joined so far. P adds 1, and takes the old value as its slot's
     // join_number.
     _Alignas(64) _Atomic uint64_t join_count;
+
+    // Notes that were put into exec_note so far. P adds 1.
+    _Atomic uint64_t exec_count;
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 
@@ -182,7 +187,30 @@ struct process_notes {
 };
 #define SESSION_NOTES_OFFSET \
  (SESSION_PROCESS_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_slot))
-_Static_assert(SESSION_NOTES_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_notes) <=
+
+enum exec_note_state {
+    EXEC_NOTE_FREE = 0,
+    EXEC_NOTE_CLAIMED = 1, // P, by compare and swap: being filled in
+    EXEC_NOTE_READY = 2,   // P, release: the fields below are final
+};
+
+// What is about to be executed and will not be recorded (exec_note.h).
+#define SESSION_EXEC_NOTES   128u
+#define EXEC_NOTE_PATH_BYTES 216u
+struct exec_note {
+    _Atomic uint32_t state;          // enum exec_note_state
+    uint32_t obstacle;               // P: enum exec_obstacle; EXEC_NONE takes `number` back
+    uint32_t pid;                    // P: whose image it becomes, in its own namespace; 0: unknown
+    uint32_t pid_namespace;          // P: inode number, 0 if it could not be seen
+    uint64_t number;                 // P
+    uint64_t time_ms;                // P: clock_ms
+    uint64_t reserved;               //
+    char path[EXEC_NOTE_PATH_BYTES]; // P: the end of it, ended by a zero byte
+};
+_Static_assert(sizeof(struct exec_note) == 256, "whole cache lines");
+#define SESSION_EXEC_NOTES_OFFSET \
+ (SESSION_NOTES_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_notes))
+_Static_assert(SESSION_EXEC_NOTES_OFFSET + SESSION_EXEC_NOTES * sizeof(struct exec_note) <=
                    SESSION_LANES_OFFSET,
                "slots and notes end before the lanes");
 
@@ -254,6 +282,11 @@ static inline struct process_slot *session_process(void *session, uint32_t index
 static inline struct process_notes *session_notes(void *session, uint32_t index)
 {
     return (struct process_notes *)((char *)session + SESSION_NOTES_OFFSET) + index;
+}
+
+static inline struct exec_note *session_exec_note(void *session, uint32_t index)
+{
+    return (struct exec_note *)(void *)((char *)session + SESSION_EXEC_NOTES_OFFSET) + index;
 }
 
 static inline struct lane_header *session_lane(void *session, uint32_t index)

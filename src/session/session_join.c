@@ -162,6 +162,23 @@ enum err session_join(const char *env_value, struct session_mapping *out)
     return result;
 }
 
+static bool is_session_file(long fd)
+{
+    if (sys_failed(fd)) {
+        return false;
+    }
+    const long file_bytes = sys_fstat_size((int)fd);
+    (void)sys_close((int)fd); // only looked at
+    return !sys_failed(file_bytes) && (uint64_t)file_bytes == SESSION_BYTES;
+}
+
+bool session_is_reachable(const char *env_value)
+{
+    struct session_place place = {.socket_name_len = 0};
+    return parse_place(env_value, &place) == ERR_OK &&
+           (is_session_file(open_path(place.path)) || is_session_file(open_by_socket(&place)));
+}
+
 enum err session_claim_process(struct session_header *session, uint32_t *index)
 {
     for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {

@@ -14,6 +14,7 @@
 // kept, safe in a forked child. Failure: nothing stays mapped or open.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -28,6 +29,9 @@ struct session_mapping {
 // ERR_NOT_FOUND: neither path nor socket leads to a file. ERR_UNSUPPORTED: the file is no session
 // of this version. ERR_NO_MEMORY: not even a few lanes fit into the address space.
 MUST_USE enum err session_join(const char *env_value, struct session_mapping *out);
+
+// Whether a process that begins here and now would find the session that `env_value` names.
+bool session_is_reachable(const char *env_value);
 
 // Claims a process slot, leaving it PROCESS_CLAIMED: the caller fills it in and sets it
 // PROCESS_ACTIVE (release). ERR_LIMIT: all are taken.
