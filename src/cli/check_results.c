@@ -312,6 +312,7 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
 static MUST_USE enum err check_growth(struct check_results *results,
                                       const struct check_plan *plan,
                                       struct profile *profile,
+                                      const struct name_sources *sources,
                                       const struct filter_words *words,
                                       struct err_info *info)
 {
@@ -324,7 +325,7 @@ static MUST_USE enum err check_growth(struct check_results *results,
                        plan->per);
     }
     CLEANUP(comparison_release) struct comparison comparison = {0};
-    TRY(comparison_init(&comparison, profile, plan->baseline, words, &per, info));
+    TRY(comparison_init(&comparison, profile, plan->baseline, sources, words, &per, info));
     const struct diff_options options = {.sort = COST_COUNT,
                                          .site_limit = DETAIL_SITES,
                                          .stack_limit = DETAIL_STACKS,
@@ -352,6 +353,7 @@ static MUST_USE enum err check_growth(struct check_results *results,
 enum err check_evaluate(struct check_results *results,
                         const struct check_plan *plan,
                         struct profile *profile,
+                        const struct name_sources *sources,
                         const struct filter_words *words,
                         struct err_info *info)
 {
@@ -366,5 +368,6 @@ enum err check_evaluate(struct check_results *results,
             TRY(check_scope(results, plan, i, profile, &applied.filter, info));
         }
     }
-    return plan->baseline != NULL ? check_growth(results, plan, profile, words, info) : ERR_OK;
+    return plan->baseline != NULL ? check_growth(results, plan, profile, sources, words, info)
+                                  : ERR_OK;
 }

@@ -63,6 +63,7 @@ enum err check_add_program(struct check_results *results, int wait_status, bool 
 enum err check_evaluate(struct check_results *results,
                         const struct check_plan *plan,
                         struct profile *profile,
+                        const struct name_sources *sources,
                         const struct filter_words *words,
                         struct err_info *info) MUST_USE;
 

@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "cli/browser.h"
 #include "cli/command.h"
+#include "cli/name_options.h"
 #include "cli/screen_text.h"
 #include "host/file.h"
 #include "server/server.h"
@@ -26,6 +27,7 @@ struct analyze_fields {
     uint32_t port;
     bool no_browser;
     bool no_source;
+    struct name_words names; // owned
 };
 
 #define FIELD(field) offsetof(struct analyze_fields, field)
@@ -122,6 +124,7 @@ static bool announce(const struct server *server, const struct analyze_fields *f
 static int serve(const char *path, const struct analyze_fields *fields)
 {
     struct err_info info = {0};
+    CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(server_closep) struct server *server = NULL;
     CLEANUP(fd_closep) int stop_fd = catch_stop_signals();
     if (stop_fd < 0) {
@@ -133,8 +136,10 @@ static int serve(const char *path, const struct analyze_fields *fields)
                                            .tool_version = CAIRN_VERSION,
                                            .editor = fields->editor,
                                            .port = (uint16_t)fields->port,
-                                           .hides_sources = fields->no_source};
-    if (server_open(&options, &server, &info) != ERR_OK) {
+                                           .hides_sources = fields->no_source,
+                                           .sources = &names.sources};
+    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
+        server_open(&options, &server, &info) != ERR_OK) {
         return command_error(&info);
     }
     if (!announce(server, fields)) {
@@ -144,9 +149,14 @@ static int serve(const char *path, const struct analyze_fields *fields)
     return STATUS_OK;
 }
 
+static void fields_release(struct analyze_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
 static int run(int argc, char **argv)
 {
-    struct analyze_fields fields = {0};
+    CLEANUP(fields_release) struct analyze_fields fields = {0};
     struct err_info info = {0};
     int operand;
     int status;
@@ -175,6 +185,9 @@ const struct command command_analyze = {
         "127.0.0.1 until it is stopped with Ctrl-C. The address that it prints holds an\n"
         "access token; others cannot see the page. FILE may still be recorded: the page\n"
         "then follows it. On a machine without a desktop, reach the page with ssh -L.\n",
-    .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {NAME_OPTIONS(analyze_fields, names)},
+                .follows_operands = true},
     .run = run,
 };

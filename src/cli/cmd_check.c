@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "cli/check_results.h"
 #include "cli/command.h"
+#include "cli/name_options.h"
 #include "cli/record_run.h"
 #include "cli/report.h"
 #include "formats/input_file.h"
@@ -28,6 +29,7 @@ struct check_fields {
     const char *junit;
     uint64_t growth;
     struct filter_words filter;
+    struct name_words names; // owned
     bool no_config;
     bool use_github;
     bool use_json;
@@ -227,12 +229,16 @@ static int check_file(const char *path,
     struct err_info info = {0};
     struct progress progress;
     progress_init(&progress, stderr);
+    CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = input_open_profile(path, NULL, &progress, &profile, &info);
+    enum err problem = name_places_init(&names, &fields->names, &info);
+    if (problem == ERR_OK) {
+        problem = input_open_profile(path, &names.sources, &progress, &profile, &info);
+    }
     progress_clear(&progress);
     if (problem == ERR_OK) {
         report_write_warnings(profile, "cairn: ", stderr);
-        problem = check_evaluate(results, plan, profile, &fields->filter, &info);
+        problem = check_evaluate(results, plan, profile, &names.sources, &fields->filter, &info);
     }
     return problem == ERR_OK ? tell(results, fields) : command_error(&info);
 }
@@ -294,6 +300,7 @@ static int run(int argc, char **argv)
         status = check(argc, argv, operand, &fields);
     }
     option_word_vec_release(&fields.words);
+    name_words_release(&fields.names);
     return status;
 }
 
@@ -315,7 +322,7 @@ const struct command command_check = {
         "if the check could not be made.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
-                .shared = FILTER_OPTIONS(check_fields, filter),
+                .shared = {FILTER_OPTIONS(check_fields, filter), NAME_OPTIONS(check_fields, names)},
                 .follows_operands = true},
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "cli/command.h"
 #include "cli/diff_report.h"
+#include "cli/name_options.h"
 #include "cli/output_words.h"
 
 struct diff_fields {
@@ -14,6 +15,7 @@ struct diff_fields {
     uint64_t threshold;
     const char *per;
     struct filter_words filter;
+    struct name_words names; // owned
 };
 
 enum {
@@ -91,8 +93,11 @@ static int diff_files(const char *old,
                       const struct per *per)
 {
     struct err_info info = {0};
+    CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(comparison_release) struct comparison comparison = {0};
-    if (comparison_open(&comparison, new, old, &fields->filter, per, &info) != ERR_OK) {
+    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
+        comparison_open(&comparison, new, old, &names.sources, &fields->filter, per, &info) !=
+            ERR_OK) {
         return command_error(&info);
     }
     const struct diff_options options = options_of(fields, per);
@@ -103,10 +108,15 @@ static int diff_files(const char *old,
     return write_diff(&report, fields->output.use_json);
 }
 
+static void fields_release(struct diff_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
 static int run(int argc, char **argv)
 {
     struct err_info info = {0};
-    struct diff_fields fields = defaults;
+    CLEANUP(fields_release) struct diff_fields fields = defaults;
     struct per per = {0};
     int operand;
     int status;
@@ -141,7 +151,7 @@ const struct command command_diff = {
         "beyond the threshold, 1 if something did, 2 if the recordings cannot be read.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
-                .shared = FILTER_OPTIONS(diff_fields, filter),
+                .shared = {FILTER_OPTIONS(diff_fields, filter), NAME_OPTIONS(diff_fields, names)},
                 .follows_operands = true},
     .run = run,
 };

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/export_page.h"
 #include "cli/filter_options.h"
+#include "cli/name_options.h"
 #include "cli/option_values.h"
 #include "cli/report.h"
 #include "cli/screen_text.h"
@@ -26,6 +27,7 @@ struct export_fields {
     const char *moment;
     enum cost cost;
     struct filter_words filter;
+    struct name_words names; // owned
     bool use_list;
     bool is_page;
 };
@@ -252,8 +254,12 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
     }
     struct progress progress;
     progress_init(&progress, stderr);
+    CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = input_open_profile(path, NULL, &progress, &profile, &info);
+    enum err problem = name_places_init(&names, &fields->names, &info);
+    if (problem == ERR_OK) {
+        problem = input_open_profile(path, &names.sources, &progress, &profile, &info);
+    }
     progress_clear(&progress);
     if (problem != ERR_OK) {
         return command_error(&info);
@@ -271,10 +277,15 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
     return export_view(request.exporter, &view, fields, path);
 }
 
+static void fields_release(struct export_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
 static int run(int argc, char **argv)
 {
     struct err_info info = {0};
-    struct export_fields fields = {.cost = COST_COUNT};
+    CLEANUP(fields_release) struct export_fields fields = {.cost = COST_COUNT};
     int operand;
     int status;
     if (!command_parse(&command_export, argc, argv, &fields, &operand, &status)) {
@@ -307,7 +318,8 @@ const struct command command_export = {
         "those of cairn report with the same filters. --list names the formats.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
-                .shared = FILTER_OPTIONS(export_fields, filter),
+                .shared = {FILTER_OPTIONS(export_fields, filter),
+                           NAME_OPTIONS(export_fields, names)},
                 .follows_operands = true},
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include "cli/comparison.h"
 #include "cli/diff_report.h"
 #include "cli/filter_options.h"
+#include "cli/name_options.h"
 #include "cli/output_words.h"
 #include "cli/report.h"
 #include "formats/input_file.h"
@@ -18,6 +19,7 @@ struct report_fields {
     struct output_words output;
     enum cost sort;
     struct filter_words filter;
+    struct name_words names; // owned
     bool lists_blocks;
     const char *tree;
     const char *group_by;
@@ -203,8 +205,10 @@ static int report_with(const char *path, const struct report_fields *fields)
     struct err_info info = {0};
     struct progress progress;
     progress_init(&progress, stderr);
+    CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    if (input_open_profile(path, NULL, &progress, &profile, &info) != ERR_OK) {
+    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
+        input_open_profile(path, &names.sources, &progress, &profile, &info) != ERR_OK) {
         progress_clear(&progress);
         return command_error(&info);
     }
@@ -217,8 +221,8 @@ static int report_with(const char *path, const struct report_fields *fields)
     static const struct per no_unit = {0};
     CLEANUP(comparison_release) struct comparison comparison = {.borrows_new = true};
     if (fields->baseline != NULL) {
-        if (comparison_init(&comparison, profile, fields->baseline, &fields->filter, &no_unit,
-                            &info) != ERR_OK) {
+        if (comparison_init(&comparison, profile, fields->baseline, &names.sources, &fields->filter,
+                            &no_unit, &info) != ERR_OK) {
             return command_error(&info);
         }
         report_options.comparison = &comparison;
@@ -247,10 +251,15 @@ static MUST_USE enum err check_views(const struct report_fields *fields, struct 
                                    : ERR_OK;
 }
 
+static void fields_release(struct report_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
 static int run(int argc, char **argv)
 {
     struct err_info info = {0};
-    struct report_fields fields = defaults;
+    CLEANUP(fields_release) struct report_fields fields = defaults;
     int operand;
     int status;
     if (!command_parse(&command_report, argc, argv, &fields, &operand, &status)) {
@@ -284,7 +293,8 @@ const struct command command_report = {
         "its thread frees again before it allocates anything else.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
-                .shared = FILTER_OPTIONS(report_fields, filter),
+                .shared = {FILTER_OPTIONS(report_fields, filter),
+                           NAME_OPTIONS(report_fields, names)},
                 .follows_operands = true},
     .run = run,
 };

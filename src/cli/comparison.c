@@ -54,11 +54,14 @@ void per_append(const struct per *per, struct strbuf *out)
     }
 }
 
-static MUST_USE enum err open_profile(const char *path, struct profile **out, struct err_info *info)
+static MUST_USE enum err open_profile(const char *path,
+                                      const struct name_sources *sources,
+                                      struct profile **out,
+                                      struct err_info *info)
 {
     struct progress progress;
     progress_init(&progress, stderr);
-    enum err problem = input_open_profile(path, NULL, &progress, out, info);
+    enum err problem = input_open_profile(path, sources, &progress, out, info);
     progress_clear(&progress);
     TRY(problem);
     report_write_warnings(*out, "cairn: ", stderr);
@@ -108,13 +111,14 @@ static MUST_USE enum err compare(struct comparison *comparison,
 enum err comparison_init(struct comparison *comparison,
                          struct profile *new,
                          const char *old_path,
+                         const struct name_sources *sources,
                          const struct filter_words *words,
                          const struct per *per,
                          struct err_info *info)
 {
     *comparison = (struct comparison){.borrows_new = true};
     comparison->profiles[SIDE_NEW] = new;
-    enum err problem = open_profile(old_path, &comparison->profiles[SIDE_OLD], info);
+    enum err problem = open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info);
     if (problem == ERR_OK) {
         problem = compare(comparison, words, per, info);
     }
@@ -127,13 +131,14 @@ enum err comparison_init(struct comparison *comparison,
 enum err comparison_open(struct comparison *comparison,
                          const char *new_path,
                          const char *old_path,
+                         const struct name_sources *sources,
                          const struct filter_words *words,
                          const struct per *per,
                          struct err_info *info)
 {
     struct profile *new = NULL;
-    TRY(open_profile(new_path, &new, info));
-    enum err problem = comparison_init(comparison, new, old_path, words, per, info);
+    TRY(open_profile(new_path, sources, &new, info));
+    enum err problem = comparison_init(comparison, new, old_path, sources, words, per, info);
     if (problem != ERR_OK) {
         profile_close(new);
         return problem;

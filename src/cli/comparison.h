@@ -36,11 +36,12 @@ struct comparison {
     bool borrows_new;
 };
 
-// `new` is opened already and outlives the comparison, the old recording is read from `old_path`.
-// Says on stderr what must be known before any number is believed.
+// `new` is opened already and outlives the comparison, the old recording is read from `old_path`,
+// its names also from `sources`. Says on stderr what must be known before any number is believed.
 enum err comparison_init(struct comparison *comparison,
                          struct profile *new,
                          const char *old_path,
+                         const struct name_sources *sources,
                          const struct filter_words *words,
                          const struct per *per,
                          struct err_info *info) MUST_USE;
@@ -49,6 +50,7 @@ enum err comparison_init(struct comparison *comparison,
 enum err comparison_open(struct comparison *comparison,
                          const char *new_path,
                          const char *old_path,
+                         const struct name_sources *sources,
                          const struct filter_words *words,
                          const struct per *per,
                          struct err_info *info) MUST_USE;

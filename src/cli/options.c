@@ -52,12 +52,24 @@ static void add_option(struct getopt_tables *tables, const struct option_spec *s
 
 static size_t total_count(struct option_table table)
 {
-    return table.count + table.shared.count;
+    size_t count = table.count;
+    for (size_t i = 0; i < OPTION_GROUPS_MAX; i++) {
+        count += table.shared[i].count;
+    }
+    return count;
 }
 
 static const struct option_spec *spec_at(struct option_table table, size_t index)
 {
-    return index < table.count ? &table.specs[index] : &table.shared.specs[index - table.count];
+    if (index < table.count) {
+        return &table.specs[index];
+    }
+    index -= table.count;
+    size_t group = 0;
+    while (index >= table.shared[group].count) {
+        index -= table.shared[group++].count;
+    }
+    return &table.shared[group].specs[index];
 }
 
 // "+": stop at the first operand. ":": tell a missing value from an unknown option.
@@ -93,8 +105,14 @@ static const struct option_spec *find_spec(struct option_table table, int value)
 // Where the option's value goes.
 static void *field_of(struct option_table table, const struct option_spec *spec, void *fields)
 {
-    bool is_own = spec >= table.specs && spec < table.specs + table.count;
-    return (char *)fields + (is_own ? 0 : table.shared.offset) + spec->offset;
+    size_t offset = spec->offset;
+    for (size_t i = 0; i < OPTION_GROUPS_MAX; i++) {
+        const struct option_group *group = &table.shared[i];
+        if (spec >= group->specs && spec < group->specs + group->count) {
+            offset += group->offset;
+        }
+    }
+    return (char *)fields + offset;
 }
 
 static bool count_parse(const char *text, uint32_t minimum, uint32_t *out)

@@ -46,6 +46,10 @@ struct option_spec {
     bool is_hidden;             // accepted, but not in the help
 };
 
+enum {
+    OPTION_GROUPS_MAX = 2
+};
+
 // Options that several commands have: their offsets count from a struct of their own, which lies at
 // `offset` in each command's.
 struct option_group {
@@ -57,8 +61,8 @@ struct option_group {
 struct option_table {
     const struct option_spec *specs;
     size_t count;
-    struct option_group shared; // listed behind the command's own
-    bool follows_operands;      // options may also stand after operands
+    struct option_group shared[OPTION_GROUPS_MAX]; // listed behind the command's own
+    bool follows_operands;                         // options may also stand after operands
 };
 
 // One use of an OPTION_EACH.

@@ -77,9 +77,12 @@ enum err late_lookup_new(const struct late_lookup_options *options, struct late_
 static bool is_wanted(const struct late_lookup *lookup, size_t index)
 {
     const struct rec_frame *frame = &lookup->code->frames[index];
-    return !lookup->is_done.items[index] && frame->symbol_count == 0 &&
-           frame->module < lookup->code->module_count &&
-           (frame->flags & (REC_FRAME_CUT | REC_FRAME_LOADED)) == 0;
+    if (lookup->is_done.items[index] || frame->module >= lookup->code->module_count ||
+        (frame->flags & (REC_FRAME_CUT | REC_FRAME_LOADED)) != 0) {
+        return false;
+    }
+    const struct late_code_module *module = &lookup->code->modules[frame->module];
+    return !module->is_left_alone && (frame->symbol_count == 0 || module->is_named);
 }
 
 // Counting sort of the frames by module.
@@ -167,9 +170,15 @@ static MUST_USE enum err resolve_module(struct late_lookup *lookup, uint32_t mod
         TRY(symbolizer_add_module(lookup->symbolizer, entry->path,
                                   parse_build_id(entry->build_id, build_id, sizeof(build_id)),
                                   symbol_module));
+        if (entry->is_named) {
+            symbolizer_want_debug_info(lookup->symbolizer, *symbol_module);
+        }
     }
     TRY(resolve_frames(lookup, module, lookup->frame_order.items + first, count));
     const struct symbol_coverage coverage = symbolizer_coverage(lookup->symbolizer, *symbol_module);
+    late->is_known = true;
+    late->is_better = coverage.gap == SYMBOL_GAP_NONE;
+    late->gap = coverage.gap;
     TRY(string_table_intern_text(&lookup->found.texts, coverage.source, &late->source));
     return string_table_intern_text(&lookup->found.texts, coverage.advice, &late->advice);
 }

@@ -12,10 +12,40 @@ void late_symbols_release(struct late_symbols *symbols)
     late_module_vec_release(&symbols->modules);
 }
 
-static bool is_needed(const struct recording *recording)
+// Whether nobody has looked for the names of frames that have none.
+static bool is_unnamed(const struct recording *recording)
 {
     return recording->meta.state == REC_STATE_RUNNING || recording->symbol_count == 0 ||
            (recording->meta.unknown & REC_UNKNOWN_NAMES) != 0;
+}
+
+// Whether debug information was missing when the module's names were looked up.
+static bool has_gap(const struct recording *recording, const struct rec_module *module)
+{
+    return rec_string_get(recording, module->symbol_advice)[0] != '\0' &&
+           rec_string_get(recording, module->build_id)[0] != '\0';
+}
+
+// The modules of the recording as the lookup wants them, and whether there is anything to do.
+static MUST_USE enum err list_modules(const struct recording *recording,
+                                      bool wants_better,
+                                      struct late_code_module_vec *out,
+                                      bool *out_is_needed)
+{
+    const bool is_new = is_unnamed(recording);
+    bool is_needed = is_new;
+    TRY(late_code_module_vec_reserve(out, recording->module_count));
+    for (size_t i = 0; i < recording->module_count; i++) {
+        const struct rec_module *module = &recording->modules[i];
+        struct late_code_module entry = {.path = rec_string_get(recording, module->path),
+                                         .build_id = rec_string_get(recording, module->build_id),
+                                         .is_named = wants_better && has_gap(recording, module)};
+        entry.is_left_alone = !is_new && !entry.is_named;
+        is_needed = is_needed || entry.is_named;
+        TRY(late_code_module_vec_push(out, entry));
+    }
+    *out_is_needed = is_needed;
+    return ERR_OK;
 }
 
 static void lookup_freep(struct late_lookup **lookup)
@@ -29,19 +59,13 @@ enum err late_symbols_find(const struct recording *recording,
                            struct progress *progress,
                            struct late_symbols *out)
 {
-    if (!is_needed(recording)) {
-        *out = (struct late_symbols){0};
-        return ERR_OK;
-    }
     CLEANUP(late_code_module_vec_release) struct late_code_module_vec modules = {0};
     CLEANUP(lookup_freep) struct late_lookup *own = NULL;
-    TRY(late_code_module_vec_reserve(&modules, recording->module_count));
-    for (size_t i = 0; i < recording->module_count; i++) {
-        const struct rec_module *module = &recording->modules[i];
-        TRY(late_code_module_vec_push(
-            &modules,
-            (struct late_code_module){.path = rec_string_get(recording, module->path),
-                                      .build_id = rec_string_get(recording, module->build_id)}));
+    bool is_needed;
+    TRY(list_modules(recording, sources != NULL, &modules, &is_needed));
+    if (!is_needed) {
+        *out = (struct late_symbols){0};
+        return ERR_OK;
     }
     const struct late_code code = {.modules = modules.items,
                                    .module_count = modules.len,

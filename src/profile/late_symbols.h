@@ -4,7 +4,11 @@
 // A finished recording holds its symbols and is believed: it may come from another machine. A
 // checkpoint has none yet, nor has a raw recording of another tool, and a file that says so
 // (REC_UNKNOWN_NAMES) has some; what they lack is looked up when they are opened, from the files
-// that the modules name. The recording itself is not changed. Context: H; one thread.
+// that the modules name. Of a finished one, the modules are looked up again that had no debug
+// information, if the caller knows sources (name_sources.h): it may be there by now. There the
+// build-id decides what belongs to a module, and one that has none is left alone. What is found
+// takes the place of what the recording says; the recording itself is not changed.
+// Context: H; one thread.
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +26,9 @@ DEFINE_VEC(symbol_chain_vec, struct symbol_chain);
 
 // What was found out about a module. Ids in late_symbols.texts.
 struct late_module {
+    bool is_known;  // it was looked up; else the recording's word stands
+    bool is_better; // names were found that come from debug information
+    enum symbol_gap gap;
     uint32_t source;
     uint32_t advice;
 };
@@ -48,6 +55,8 @@ struct late_code {
 struct late_code_module {
     const char *path;
     const char *build_id; // in hexadecimal; anything else counts as none
+    bool is_named;        // its frames have names, but none from debug information, which is wanted
+    bool is_left_alone;
 };
 
 DEFINE_VEC(late_code_module_vec, struct late_code_module);
@@ -77,8 +86,8 @@ void late_lookup_take(struct late_lookup *lookup, struct late_symbols *out);
 
 // Looks up what `recording` lacks; nothing to do is success. `lookup`, if it is not NULL, has begun
 // with the same modules and frames, or the first of them; else `sources`, which may be NULL, are
-// asked. `progress` may be NULL. Modules that cannot be read are no error. ERR_NO_MEMORY,
-// ERR_LIMIT.
+// asked, also for what is better than what the recording has. `progress` may be NULL. Modules that
+// cannot be read are no error. ERR_NO_MEMORY, ERR_LIMIT.
 enum err late_symbols_find(const struct recording *recording,
                            const struct name_sources *sources,
                            struct late_lookup *lookup,

@@ -54,8 +54,9 @@ static MUST_USE enum err index_code(struct profile *profile, struct progress *pr
     struct code_position positions[SYMBOLS_PER_FRAME_MAX];
     for (size_t i = 0; i < recording->frame_count; i++) {
         const struct rec_frame *frame = &recording->frames[i];
-        size_t count = recorded_positions(recording, frame, positions);
-        count = count > 0 ? count : late_positions(&profile->late, i, positions);
+        // What was looked up now is better, or there was nothing.
+        size_t count = late_positions(&profile->late, i, positions);
+        count = count > 0 ? count : recorded_positions(recording, frame, positions);
         TRY(code_index_add_frame(&profile->code, frame->module, frame->offset, frame->flags,
                                  positions, count));
         if (progress != NULL) {
@@ -151,6 +152,14 @@ void profile_closep(struct profile **profile)
     profile_close(*profile);
 }
 
+// What was found out about the module now; NULL if nobody has looked.
+static const struct late_module *late_module_of(const struct profile *profile, uint32_t module)
+{
+    const struct late_module_vec *modules = &profile->late.modules;
+    return module < modules->len && modules->items[module].is_known ? &modules->items[module]
+                                                                    : NULL;
+}
+
 const char *profile_string(const struct profile *profile, rec_string id)
 {
     return rec_string_get(&profile->recording, id);
@@ -158,16 +167,20 @@ const char *profile_string(const struct profile *profile, rec_string id)
 
 const char *profile_module_source(const struct profile *profile, uint32_t module)
 {
-    return profile->late.modules.len > 0
-               ? string_table_get(&profile->late.texts, profile->late.modules.items[module].source)
-               : profile_string(profile, profile->recording.modules[module].symbol_source);
+    const struct late_module *late = late_module_of(profile, module);
+    const char *recorded =
+        profile_string(profile, profile->recording.modules[module].symbol_source);
+    // A file without debug information is no better than the one that the recording was named from.
+    return late == NULL || (!late->is_better && recorded[0] != '\0')
+               ? recorded
+               : string_table_get(&profile->late.texts, late->source);
 }
 
 const char *profile_module_advice(const struct profile *profile, uint32_t module)
 {
-    return profile->late.modules.len > 0
-               ? string_table_get(&profile->late.texts, profile->late.modules.items[module].advice)
-               : profile_string(profile, profile->recording.modules[module].symbol_advice);
+    const struct late_module *late = late_module_of(profile, module);
+    return late != NULL ? string_table_get(&profile->late.texts, late->advice)
+                        : profile_string(profile, profile->recording.modules[module].symbol_advice);
 }
 
 bool profile_knows(const struct profile *profile, enum cost cost)

@@ -19,15 +19,21 @@ static void unlock(pthread_mutex_t *mutex)
 enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,
+                     const struct name_sources *sources,
                      struct err_info *info)
 {
     CLEANUP(opened_unrefp) struct opened *new = NULL;
     CLEANUP(opened_unrefp) struct opened *old = NULL;
     *served = (struct served){
         .path = path, .changing = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    TRY(opened_new(path, path, &new, info));
+    TRY(opened_new(path, path, sources, &new, info));
     if (baseline_path != NULL) {
-        TRY(opened_new(baseline_path, baseline_path, &old, info));
+        TRY(opened_new(baseline_path, baseline_path, sources, &old, info));
+    }
+    if (sources != NULL) {
+        served->sources = *sources;
+        served->sources.servers = NULL;
+        served->has_sources = true;
     }
     if (snapshot_new(1, new, old, &served->snapshot) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
@@ -81,7 +87,8 @@ static MUST_USE enum err reload(struct served *served, bool *changed, struct err
     }
     served->refused_identity = identity; // unless it can be read
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
-    TRY(opened_new(served->path, served->path, &opened, info));
+    TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL,
+                   &opened, info));
     TRY(put(served, opened, sides[SIDE_OLD], info));
     served->refused_identity = 0;
     *changed = true;
@@ -103,7 +110,7 @@ enum err served_set_baseline(struct served *served,
 {
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
     if (path != NULL) {
-        TRY(opened_new(path, name, &opened, info));
+        TRY(opened_new(path, name, NULL, &opened, info));
     }
     lock(&served->changing);
     enum err problem = put(served, served->snapshot->sides[SIDE_NEW], opened, info);

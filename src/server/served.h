@@ -19,15 +19,20 @@
 struct served {
     const char *path; // borrowed; of the recording
     pthread_mutex_t changing;
-    pthread_mutex_t mutex;     // protects `snapshot`
-    struct snapshot *snapshot; // owned reference
+    pthread_mutex_t mutex;       // protects `snapshot`
+    struct snapshot *snapshot;   // owned reference
+    struct name_sources sources; // for what is opened later
+    bool has_sources;
     uint64_t refused_identity; // of a state of the file that could not be read
 };
 
-// Opens `path`, and `baseline_path` unless it is NULL; both must outlive it.
+// Opens `path`, and `baseline_path` unless it is NULL; both must outlive it, and so must what
+// `sources` point to, which may be NULL. Their servers are asked only here: nobody waits at a
+// terminal later.
 enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,
+                     const struct name_sources *sources,
                      struct err_info *info) MUST_USE;
 void served_release(struct served *served);
 

@@ -109,7 +109,8 @@ prepare(struct server *server, const struct server_options *options, struct err_
         return err_set_errno(info, errno, "cannot make a semaphore");
     }
     server->has_semaphore = true;
-    return served_init(&http->served, options->path, options->baseline_path, info);
+    return served_init(&http->served, options->path, options->baseline_path, options->sources,
+                       info);
 }
 
 // A socket on the loopback, and the port that it got.

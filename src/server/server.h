@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "profile/profile.h"
 
 // Texts are borrowed and must outlive the server.
 struct server_options {
@@ -23,6 +24,7 @@ struct server_options {
     const char *editor; // pattern of a link that opens an editor, NULL: none
     uint16_t port;      // 0: any that is free
     bool hides_sources;
+    const struct name_sources *sources; // of names; may be NULL
 };
 
 struct server;

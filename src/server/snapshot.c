@@ -46,8 +46,11 @@ static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)
     return ERR_OK;
 }
 
-enum err
-opened_new(const char *path, const char *shown_path, struct opened **out, struct err_info *info)
+enum err opened_new(const char *path,
+                    const char *shown_path,
+                    const struct name_sources *sources,
+                    struct opened **out,
+                    struct err_info *info)
 {
     CLEANUP(opened_unrefp) struct opened *opened = calloc(1, sizeof(*opened));
     if (opened == NULL) {
@@ -60,7 +63,7 @@ opened_new(const char *path, const char *shown_path, struct opened **out, struct
         opened->bytes = (uint64_t)status.st_size;
         opened->identity = file_identity(&status);
     }
-    TRY(input_open_profile(path, NULL, NULL, &opened->owned, info));
+    TRY(input_open_profile(path, sources, NULL, &opened->owned, info));
     opened->profile = opened->owned;
     opened->path = strdup(shown_path);
     if (opened->path == NULL) {

@@ -31,11 +31,13 @@ struct opened {
     uint64_t identity;         // of file and contents, as far as stat tells
 };
 
-// Opens the recording at `path` and calls it `shown_path`. The caller has the only reference.
-// Errors: those of input_open_profile.
-enum err
-opened_new(const char *path, const char *shown_path, struct opened **out, struct err_info *info)
-    MUST_USE;
+// Opens the recording at `path` and calls it `shown_path`. `sources`, of names, may be NULL. The
+// caller has the only reference. Errors: those of input_open_profile.
+enum err opened_new(const char *path,
+                    const char *shown_path,
+                    const struct name_sources *sources,
+                    struct opened **out,
+                    struct err_info *info) MUST_USE;
 
 // A recording that is open already; `profile` must outlive it. ERR_NO_MEMORY.
 enum err opened_borrow(const struct profile *profile, const char *path, struct opened **out)

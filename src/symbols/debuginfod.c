@@ -3,6 +3,7 @@
 #include "symbols/debuginfod.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -168,6 +169,33 @@ static MUST_USE enum err open_client(struct debuginfod *servers)
     return ERR_OK;
 }
 
+// Of what the library returns, what says that asking again makes no sense.
+static bool is_silence(int result)
+{
+    return result == -ETIME || result == -ETIMEDOUT || result == -ECONNREFUSED ||
+           result == -EHOSTUNREACH || result == -ENETUNREACH;
+}
+
+// A descriptor, or less than 0.
+static int ask(struct debuginfod *servers, struct bytes build_id, char **out_path)
+{
+    struct debuginfod_library *library = servers->library;
+    int result = -EINTR;
+    servers->has_given_up = servers->go_on != NULL && !servers->go_on(servers->context, 0, 0);
+    if (!servers->has_given_up) {
+        result =
+            library->find_debuginfo(library->client, build_id.data, (int)build_id.len, out_path);
+    }
+    const enum debuginfod_end end = servers->has_given_up ? DEBUGINFOD_INTERRUPTED
+                                    : is_silence(result)  ? DEBUGINFOD_SILENT
+                                                          : DEBUGINFOD_ANSWERED;
+    servers->has_given_up = end != DEBUGINFOD_ANSWERED;
+    if (servers->end_question != NULL) {
+        servers->end_question(servers->context, end);
+    }
+    return result;
+}
+
 enum err
 debuginfod_fetch(struct debuginfod *servers, struct bytes build_id, struct strbuf *out_path)
 {
@@ -178,16 +206,10 @@ debuginfod_fetch(struct debuginfod *servers, struct bytes build_id, struct strbu
         TRY(open_client(servers));
     }
     CLEANUP(text_freep) char *path = NULL;
-    struct debuginfod_library *library = servers->library;
-    CLEANUP(fd_closep)
-    int fd = library->find_debuginfo(library->client, build_id.data, (int)build_id.len, &path);
-    if (servers->has_given_up) {
-        return ERR_CANCELLED;
-    }
+    CLEANUP(fd_closep) int fd = ask(servers, build_id, &path);
     if (fd < 0) {
-        return ERR_NOT_FOUND;
+        return servers->has_given_up ? ERR_CANCELLED : ERR_NOT_FOUND;
     }
-    servers->fetched_count++;
     strbuf_append_text(out_path, path); // it is opened again by its name, as every other file is
     return strbuf_result(out_path);
 }

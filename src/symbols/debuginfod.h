@@ -17,14 +17,20 @@
 
 struct debuginfod_library;
 
+enum debuginfod_end {
+    DEBUGINFOD_ANSWERED,    // yes or no
+    DEBUGINFOD_INTERRUPTED, // by go_on
+    DEBUGINFOD_SILENT,      // no server could be reached, or not in time
+};
+
 struct debuginfod {
-    // Called a few times a second while something is fetched; `total` is 0 if nobody knows. False
-    // ends this question and all that follow. May be NULL.
+    // Called before a question and a few times a second while it lasts; `total_bytes` is 0 if
+    // nobody knows. False ends this question and all that follow. May be NULL.
     bool (*go_on)(void *context, uint64_t done_bytes, uint64_t total_bytes);
+    void (*end_question)(void *context, enum debuginfod_end end); // may be NULL
     void *context;
     struct debuginfod_library *library; // owned; NULL before the first question
     bool has_given_up;
-    uint32_t fetched_count;
 };
 
 // Whether the user has named servers.
@@ -42,7 +48,8 @@ enum err debuginfod_find_fetched(struct debuginfod *servers,
                                  struct strbuf *out_path) MUST_USE;
 
 // Appends the path of the debug information for `build_id`. ERR_UNSUPPORTED without the library,
-// ERR_NOT_FOUND if no server has it, ERR_CANCELLED once it has given up, ERR_NO_MEMORY.
+// ERR_NOT_FOUND if no server has it, ERR_CANCELLED once it has given up: interrupted, or because
+// the servers were silent once, which costs their time-out. ERR_NO_MEMORY.
 enum err debuginfod_fetch(struct debuginfod *servers,
                           struct bytes build_id,
                           struct strbuf *out_path) MUST_USE;

@@ -66,7 +66,8 @@ static enum symbol_gap gap_of(const struct symbol_source *source, enum err modul
 enum err symbol_source_open(struct symbol_source *source,
                             const struct name_sources *sources,
                             const char *path,
-                            struct bytes build_id)
+                            struct bytes build_id,
+                            bool needs_dwarf)
 {
     CLEANUP(symbol_source_close)
     struct symbol_source fresh = {.module = {.fd = -1}, .debug = {.fd = -1}};
@@ -74,9 +75,10 @@ enum err symbol_source_open(struct symbol_source *source,
     TRY(unless_no_memory(found));
     TRY(open_dwarf(&fresh, sources, path, build_id));
     bool debug_has_symtab = fresh.debug.elf != NULL && elf_file_has_symtab(&fresh.debug);
+    bool is_useless = needs_dwarf && !fresh.has_dwarf;
     if (debug_has_symtab) {
         TRY(symtab_init(&fresh.symtab, fresh.debug.elf));
-    } else if (fresh.module.elf != NULL) {
+    } else if (fresh.module.elf != NULL && !is_useless) {
         TRY(symtab_init(&fresh.symtab, fresh.module.elf));
     }
     fresh.gap = gap_of(&fresh, found);
@@ -128,19 +130,20 @@ static void advise_debug_info(const char *path, struct strbuf *out)
     const char *slash = strrchr(path, '/');
     const char *base = slash != NULL ? slash + 1 : path;
     if (!is_of_the_system(path)) {
-        strbuf_append_text(out, "build it with -g, and do not strip it");
+        strbuf_append_text(out, "build it with -g and do not strip it, or name the folder of its "
+                                "debug file with --debug-dir");
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(known_packages); i++) {
         const char *prefix = known_packages[i].file_prefix;
         if (strncmp(base, prefix, strlen(prefix)) == 0) {
-            strbuf_printf(out,
-                          "install its debug symbols (Debian and Ubuntu: %s), or use debuginfod",
-                          known_packages[i].package);
+            strbuf_printf(
+                out, "install its debug symbols (Debian and Ubuntu: %s), or set DEBUGINFOD_URLS",
+                known_packages[i].package);
             return;
         }
     }
-    strbuf_append_text(out, "install the debug symbols of its package, or use debuginfod");
+    strbuf_append_text(out, "install the debug symbols of its package, or set DEBUGINFOD_URLS");
 }
 
 void symbol_source_explain(const struct symbol_source *source,
@@ -165,13 +168,15 @@ void symbol_source_explain(const struct symbol_source *source,
     case SYMBOL_GAP_NO_FILE:
         // The kernel's own module is called linux-vdso.so.1 or [vdso] and is nowhere on disk.
         if (*path == '/') {
-            strbuf_append_text(out_advice,
-                               "name a directory that holds a copy of it as the sysroot");
+            strbuf_append_text(
+                out_advice, "name a folder that holds a copy of it with --executable-dir, or set "
+                            "DEBUGINFOD_URLS");
         }
         break;
     case SYMBOL_GAP_FILE_CHANGED:
-        strbuf_append_text(out_advice, "record again, or keep the old file and name its directory "
-                                       "as the sysroot");
+        strbuf_append_text(out_advice,
+                           "record again, or name a folder that holds the file that ran "
+                           "with --executable-dir, or set DEBUGINFOD_URLS");
         break;
     case SYMBOL_GAP_DAMAGED:
         strbuf_append_text(out_advice, "build or install it again");

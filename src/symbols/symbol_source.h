@@ -27,11 +27,13 @@ struct symbol_source {
     struct err_info trouble; // about the module's file, if that is the gap
 };
 
-// ERR_NO_MEMORY only: everything else is a gap.
+// Of a module without DWARF, no symbol table is read if `needs_dwarf`. ERR_NO_MEMORY only:
+// everything else is a gap.
 enum err symbol_source_open(struct symbol_source *source,
                             const struct name_sources *sources,
                             const char *path,
-                            struct bytes build_id) MUST_USE;
+                            struct bytes build_id,
+                            bool needs_dwarf) MUST_USE;
 void symbol_source_close(struct symbol_source *source);
 
 // The file that the best names come from; "" if there is none. Borrowed.

@@ -26,6 +26,7 @@ struct module {
     struct perf_map *perf_map;  // owned; NULL: an ELF file
     struct symbol_source files; // owned; of an ELF file, if they are open
     bool is_open;
+    bool wants_debug_info; // and nothing less
     struct name_memo memo; // owned
     uint64_t asked;
     uint64_t with_function;
@@ -127,6 +128,11 @@ enum err symbolizer_add_module(struct symbolizer *symbolizer,
         memcpy(module.build_id, build_id.data, build_id.len);
     }
     return take_module(symbolizer, &module, out_module);
+}
+
+void symbolizer_want_debug_info(struct symbolizer *symbolizer, uint32_t module)
+{
+    symbolizer->modules.items[module].wants_debug_info = true;
 }
 
 enum err symbolizer_add_perf_map(struct symbolizer *symbolizer,
@@ -335,7 +341,8 @@ static struct cache_key key_of(const struct module *module, const struct elf_fil
 
 static enum err open_module(struct symbolizer *s, struct module *module)
 {
-    TRY(symbol_source_open(&module->files, &s->options.sources, module->path, build_id_of(module)));
+    TRY(symbol_source_open(&module->files, &s->options.sources, module->path, build_id_of(module),
+                           module->wants_debug_info));
     module->is_open = true;
     s->open_bytes += bytes_of(&module->files);
     module->gap = module->files.gap;

@@ -94,6 +94,10 @@ enum err symbolizer_add_module(struct symbolizer *symbolizer,
                                struct bytes build_id,
                                uint32_t *out_module) MUST_USE;
 
+// From here on the module gets names from debug information alone, none from symbol tables: for who
+// has those already.
+void symbolizer_want_debug_info(struct symbolizer *symbolizer, uint32_t module);
+
 // Reads a perf map (see perf_map.h) as a module whose addresses are plain pcs.
 enum err symbolizer_add_perf_map(struct symbolizer *symbolizer,
                                  const char *path,

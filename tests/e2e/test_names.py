@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Names that come from a cache, or later than the recording: what debug information says of a program
 that was stripped, moved or removed since."""
+import http.server
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import threading
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, environment
+from cairn_run import CAIRN, environment
 
 SOURCE = """
 #include <stdlib.h>
 static inline void *innermost(size_t size) { return malloc(size); }
 __attribute__((noinline)) static void *middle(size_t size) { void *p = innermost(size); __asm__ volatile("" ::: "memory"); return p; }
-int main(void) { void *p = middle(4321); __asm__ volatile("" :: "r"(p)); return 0; }
+int main(int argc, char **argv) { (void)argv; for (int i = 0; i < argc; i++) { void *p = middle(4321); __asm__ volatile("" :: "r"(p)); } return 0; }
 """
 NAMED = [("innermost", 3), ("middle", 4), ("main", 5)]
 
@@ -104,7 +108,7 @@ def test_a_program_without_a_build_id_that_was_built_again_is_read_again(record,
         assert names_of(record(scratch / "app", env=cache)) == want
 
 
-@pytest.mark.parametrize("damage", [b"", b"cairnnam", b"\xff" * 5000])
+@pytest.mark.parametrize("damage", [b"", b"cairnnam", b"\xff" * 5000], ids=["empty", "cut", "other"])
 def test_a_damaged_cache_is_made_again(record, split, cache, scratch, damage):
     linked = split.program.parent / "app.debug"
     shutil.copy(split.debug, linked)
@@ -115,3 +119,181 @@ def test_a_damaged_cache_is_made_again(record, split, cache, scratch, damage):
     kept.write_bytes(damage)
     assert names_of(record(split.program, env=cache)) == NAMED
     assert kept.read_bytes() == whole
+
+
+def report(path, *options, env=None, check=True):
+    finished = subprocess.run([CAIRN, "report", *options, path], env=environment(env), capture_output=True,
+                              text=True, timeout=120, check=False)
+    assert not check or finished.returncode == 0, finished.stderr
+    return finished
+
+
+def test_a_report_names_what_the_recording_could_not(record, split, scratch):
+    recording = record(split.program)
+    assert names_of(recording) != NAMED
+    before = recording.path.read_bytes()
+    split.offer(scratch / "debug")
+    assert names_of(recording, "--debug-dir", scratch / "debug") == NAMED
+    assert names_of(recording) != NAMED
+    os.remove(split.program)  # the debug file is enough
+    assert names_of(recording, "--debug-dir", scratch / "debug") == NAMED
+    assert recording.path.read_bytes() == before
+
+
+def test_a_debug_file_may_lie_in_a_folder_by_the_programs_name(record, split, scratch):
+    recording = record(split.program)
+    assert names_of(recording, "--debug-dir", split.debug.parent) == NAMED
+
+
+def test_an_executable_dir_holds_programs_by_path_or_by_name(record, scratch):
+    source = scratch / "app.c"
+    source.write_text(SOURCE)
+    whole = scratch / "whole" / "app"
+    whole.parent.mkdir()
+    run("gcc", "-O2", "-g", "-Wl,--build-id=sha1", source, "-o", whole)
+    stripped = scratch / "app"
+    run("strip", "-o", stripped, whole)
+    recording = record(stripped)
+    assert names_of(recording) != NAMED
+    assert names_of(recording, "--executable-dir", whole.parent) == NAMED
+    root = scratch / "root"
+    (root / str(scratch)[1:]).mkdir(parents=True)
+    shutil.move(whole, root / str(stripped)[1:])
+    os.remove(stripped)
+    assert names_of(recording, "--executable-dir", root) == NAMED
+
+
+def test_another_build_gives_no_names(record, split, scratch):
+    recording = record(split.program)
+    want = names_of(recording)
+    other = Split(scratch / "other", "-O1")
+    shutil.copy(other.debug, scratch / "app.debug")
+    target = scratch / "debug" / debug_name(build_id_of(split.program))
+    target.parent.mkdir(parents=True)
+    shutil.copy(other.debug, target)
+    shutil.copy(other.program, scratch / "app")
+    assert names_of(recording, "--debug-dir", scratch, "--debug-dir", scratch / "debug",
+                    "--executable-dir", scratch) == want
+
+
+def test_a_folder_that_is_none_is_refused(record, split):
+    recording = record(split.program)
+    for option in ("--debug-dir", "--executable-dir"):
+        finished = report(recording.path, option, "/no/such", check=False)
+        assert finished.returncode == 2
+        assert finished.stderr == f"cairn: {option}: there is no folder '/no/such'\n"
+
+
+def test_every_reader_names_again(record, split, scratch):
+    old = record(split.program).path
+    new = record(split.program, "and", "more").path
+    split.offer(scratch / "debug")
+    options = ["--debug-dir", scratch / "debug"]
+    for command in (["export", "--to", "folded"], ["diff"], ["report", "--diff", old, "--functions"],
+                    ["check", "--baseline", old, "--max-growth", "0"]):
+        recordings = [old, new] if command == ["diff"] else [new]
+        texts = [subprocess.run([CAIRN, *command, *more, *recordings], env=environment(),
+                                capture_output=True, text=True, timeout=120, check=False).stdout
+                 for more in ([], options)]
+        assert ["innermost" in text for text in texts] == [False, True], command
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers as debuginfod(8) does; `begin` may do something else first."""
+
+    def __init__(self, files, begin=None):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.files = {f"/buildid/{build_id}/debuginfo": content for build_id, content in files.items()}
+        self.begin = begin
+        self.asked = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if self.server.begin is not None:
+            self.server.begin(self)
+        content = self.server.files.get(self.path)
+        self.send_response(404 if content is None else 200)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+    def log_message(self, *_):
+        pass
+
+
+def asking(scratch, server):
+    return {"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}/",
+            "DEBUGINFOD_CACHE_PATH": str(scratch / "debuginfod"), "HOME": str(scratch)}
+
+
+def names_with(path, env):
+    report_json = json.loads(report(path, "--json", "-n", "0", env=env).stdout)
+    return [(frame["function"], frame["line"]) for site in report_json["top"]["allocations"]
+            for stack in site["stacks"] if stack["costs"]["allocated_bytes"] == 4321
+            for frame in stack["frames"] if frame["module"].endswith("app")][:3]
+
+
+def test_debuginfod_is_asked_where_its_variable_says_so(record, split, scratch):
+    build_id = build_id_of(split.program)
+    with Server({build_id: split.debug.read_bytes()}) as server:
+        env = asking(scratch, server)
+        recording = record(split.program, env=env)
+        assert server.asked == [], "a program's end does not wait for the network"
+        assert names_with(recording.path, {}) != NAMED
+        assert names_with(recording.path, env) == NAMED
+        assert f"/buildid/{build_id}/debuginfo" in server.asked
+        assert len(set(server.asked)) == len(server.asked)
+    # What was fetched lies in debuginfod's cache, for the next recording, too.
+    del env["DEBUGINFOD_URLS"]
+    assert names_with(recording.path, env) == NAMED
+    assert names_of(record(split.program, env=env)) == NAMED
+
+
+def test_a_server_s_wrong_answer_gives_no_names(record, split, scratch):
+    other = Split(scratch / "other", "-O1")
+    recording = record(split.program)
+    want = names_of(recording)
+    for content in (other.debug.read_bytes(), b"", b"no ELF file" * 100):
+        with Server({build_id_of(split.program): content}) as server:
+            assert names_with(recording.path, asking(scratch, server)) == want
+        shutil.rmtree(scratch / "debuginfod")
+
+
+def test_a_server_that_is_not_there_costs_a_sentence(record, split, scratch):
+    with Server({}) as server:
+        env = asking(scratch, server)
+    finished = report(record(split.program).path, env=env)
+    assert finished.stderr == "cairn: debuginfod's servers do not answer; names may be missing\n"
+
+
+def test_ctrl_c_ends_the_asking_and_not_the_report(record, split, scratch):
+    recording = record(split.program)
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def begin(answer):
+        answer.send_response(200)
+        answer.send_header("Content-Length", "1000000")
+        answer.end_headers()
+        answer.wfile.write(b"\x7fELF")
+        has_begun.set()
+        may_end.wait(60)
+
+    with Server({}, begin) as server:
+        command = subprocess.Popen([CAIRN, "report", recording.path], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True,
+                                   env=environment(asking(scratch, server)))
+        assert has_begun.wait(60)
+        command.send_signal(signal.SIGINT)
+        out, err = command.communicate(timeout=60)
+        may_end.set()
+    assert command.returncode == 0
+    assert err == "cairn: debuginfod is not asked any more; names may be missing\n"
+    assert "4.22 KiB" in out
+    assert len(server.asked) == 1

@@ -294,7 +294,8 @@ def test_without_dwarf_the_symbol_table_names_functions(build, tmp_path, strip_o
         # One address, two names: the one without underscores is what people call it.
         want = "outer_most" if name == "__private_name" else name
         assert list(answer.values()) == [[(want, "", 0)], [(want, "", 0)]]
-        assert (coverage.gap, coverage.advice) == (gap, "build it with -g, and do not strip it")
+        assert (coverage.gap, coverage.advice) == \
+            (gap, "build it with -g and do not strip it, or name the folder of its debug file with --debug-dir")
 
 
 def test_what_is_no_file_is_said_to_be_none(tmp_path):
