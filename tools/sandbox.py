@@ -41,9 +41,10 @@ NAMESPACES = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-
 
 LIMITS = ["prlimit", "--core=0", "--nproc=1000", f"--fsize={FILE_BYTES_MAX}:unlimited", "--cpu=60", "--"]
 
-# The first process of a pid namespace is special, so the program is never the first. $1 processes
-# come before it: a program that tells its number tells another in each run.
-BEHIND = 'i=0; while [ $i -lt "$1" ]; do /bin/true; i=$((i + 1)); done; shift; "$@"; exit $?'
+# The first process of a pid namespace is special, so neither the program nor its parent is it. $1
+# processes come before these two: if the program tells their numbers, it tells others in each run.
+PARENT = '"$@"; exit $?'
+FIRST = 'i=0; while [ $i -lt "$1" ]; do /bin/true; i=$((i + 1)); done; shift; "$@"; exit $?'
 
 
 class Outcome(typing.NamedTuple):
@@ -87,7 +88,7 @@ class Sandbox:
         shutil.rmtree(self.place, ignore_errors=True)
 
     def _command(self, command, behind):
-        inner = [*LIMITS, "sh", "-c", BEHIND, "sh", str(behind), *command]
+        inner = [*LIMITS, "sh", "-c", FIRST, "sh", str(behind), "sh", "-c", PARENT, "sh", *command]
         if self.has_namespaces:
             return [*NAMESPACES, "sh", "-c", ENTER, "sh", str(self.place), *inner]
         if self.is_root:

@@ -48,7 +48,7 @@ LEFT_OUT = {
     "are cairn": "cairn",
 }
 # Not run without an argument: they list the processes that are there, cairn among them.
-LIST_PROCESSES = "htop lsof pidof ps pstree top".split()
+LIST_PROCESSES = "htop lsfd lslogins lsof pidof ps pstree top w".split()
 
 
 def is_elf(path):
