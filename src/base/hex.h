@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// hex: a hexadecimal digit, of either case. Context: T and H; pure.
+// hex: hexadecimal digits, of either case. Context: T and H; pure.
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
 
 // Its value, -1 for what is none.
 static inline int hex_digit(char character)
@@ -10,4 +15,20 @@ static inline int hex_digit(char character)
     }
     char lower = (char)(character | 0x20);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// The bytes that `text`, pairs of digits, stands for, written to `out`; none if it is anything else
+// or stands for more than `max_bytes`.
+static inline struct bytes hex_parse(const char *text, uint8_t *out, size_t max_bytes)
+{
+    size_t len = 0;
+    for (; text[0] != '\0'; text += 2) {
+        int high = hex_digit(text[0]);
+        int low = high >= 0 ? hex_digit(text[1]) : -1;
+        if (low < 0 || len == max_bytes) {
+            return (struct bytes){0};
+        }
+        out[len++] = (uint8_t)(high << 4 | low);
+    }
+    return (struct bytes){.data = out, .len = len};
 }

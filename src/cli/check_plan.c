@@ -132,6 +132,12 @@ static MUST_USE enum err set_in_check(const struct setting *setting)
         plan->has_growth = percent_parse(strbuf_text(&text), &plan->growth);
         return plan->has_growth ? ERR_OK : refuse(setting, "this is not a percentage such as 5%");
     }
+    if (strcmp(key, "allow-missing") == 0) {
+        plan->allows_missing = setting->entry->boolean;
+        return setting->entry->type == TOML_BOOLEAN
+                   ? ERR_OK
+                   : refuse(setting, "this is neither true nor false");
+    }
     return refuse(setting, "there is no such setting");
 }
 

@@ -6,6 +6,7 @@
 //   max-leaked = 0
 //   baseline = "base.cairn"       --baseline base.cairn --max-growth 5%
 //   max-growth = "5%"
+//   allow-missing = false         --allow-missing
 //   [[function]]                  --function '^parse' --max-allocations 1000
 //   match = "^parse"
 //   max-allocations = 1000
@@ -37,6 +38,8 @@ struct check_plan {
     const char *per;                 // borrowed; as --per of cairn diff
     uint64_t growth;                 // in hundredths of a percent
     bool has_growth;
+    bool allows_missing; // a function that nobody knows, and a filter that finds nothing, are no
+                         // error
 };
 
 // Reads the file at `path`; NULL: cairn.toml if there is one.

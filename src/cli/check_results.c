@@ -12,6 +12,7 @@
 #include "cli/diff_report.h"
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
+#include "profile/known_functions.h"
 #include "profile/sampling.h"
 
 enum {
@@ -202,7 +203,6 @@ static MUST_USE enum err check_budget(struct check_results *results,
         strbuf_printf(&result.message, ", +- %s", format_bytes(summary->peak_error_bytes).text);
     }
     sampling_append_mark(&report->profile->recording, &result.message);
-    // A budget of a function that was renamed or inlined away would be kept for ever.
     if (budget->function != NULL && report->selection.rows.len == 0) {
         strbuf_append_text(&result.message, "; no stack has such a function");
     }
@@ -224,11 +224,53 @@ refuse_unknown(const struct report *report, enum budget_measure measure, struct 
                    is_rss ? "the resident size" : cost_get_info(budget->cost)->phrase);
 }
 
+// A function that exists and allocates nothing keeps its budgets; one that nobody knows would keep
+// them for ever, whatever the program does.
+static MUST_USE enum err refuse_missing(const struct profile *profile,
+                                        const struct name_sources *sources,
+                                        const char *function,
+                                        struct err_info *info)
+{
+    CLEANUP(pattern_release) struct pattern pattern = {0};
+    CLEANUP(known_functions_release) struct known_functions known = {0};
+    TRY(pattern_init(&pattern, PATTERN_REGEX, function, "--function", info));
+    TRY(known_functions_find(profile, sources, &pattern, &known, info));
+    if (known.is_known) {
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf why = {0};
+    if (known.blind_count > 0) {
+        strbuf_printf(&why, " (not all names of %s%s are to be found)", strbuf_text(&known.blind),
+                      known.blind_count > KNOWN_FUNCTIONS_BLIND_NAMED ? " and others" : "");
+    }
+    return err_set(info, ERR_INVALID,
+                   "no function of the program matches \"%.100s\"%s; --allow-missing accepts that",
+                   function, strbuf_text(&why));
+}
+
+// A check of what a filter does not find is no check. `old` may be NULL.
+static MUST_USE enum err refuse_nothing(const struct check_plan *plan,
+                                        const struct selection *new,
+                                        const struct selection *old,
+                                        const struct filter *filter,
+                                        struct err_info *info)
+{
+    uint32_t unmatched = new->unmatched &(old != NULL ? old->unmatched : UINT32_MAX);
+    if (unmatched == 0 || plan->allows_missing) {
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    filter_explain_nothing(new, old, filter, &text);
+    return err_set(info, ERR_INVALID, "%.*s; --allow-missing accepts that",
+                   (int)strcspn(strbuf_text(&text), "\n"), strbuf_text(&text));
+}
+
 // All budgets of one scope, by one report.
 static MUST_USE enum err check_scope(struct check_results *results,
                                      const struct check_plan *plan,
                                      size_t first,
                                      const struct profile *profile,
+                                     const struct name_sources *sources,
                                      const struct filter *filter,
                                      struct err_info *info)
 {
@@ -242,6 +284,11 @@ static MUST_USE enum err check_scope(struct check_results *results,
     options.filter.function = function != NULL ? function : filter->function;
     CLEANUP(report_release) struct report report = {0};
     TRY(report_build(profile, &options, &report, info));
+    if (function == NULL) {
+        TRY(refuse_nothing(plan, &report.selection, NULL, filter, info));
+    } else if ((report.selection.unmatched >> FILTER_FUNCTION & 1) != 0 && !plan->allows_missing) {
+        TRY(refuse_missing(profile, sources, function, info));
+    }
     for (size_t i = first; i < plan->budgets.len; i++) {
         const struct check_budget *budget = &plan->budgets.items[i];
         if (budget->function != function) {
@@ -326,6 +373,8 @@ static MUST_USE enum err check_growth(struct check_results *results,
     }
     CLEANUP(comparison_release) struct comparison comparison = {0};
     TRY(comparison_init(&comparison, profile, plan->baseline, sources, words, &per, info));
+    TRY(refuse_nothing(plan, &comparison.selections[SIDE_NEW], &comparison.selections[SIDE_OLD],
+                       &comparison.filters[SIDE_NEW].filter, info));
     const struct diff_options options = {.sort = COST_COUNT,
                                          .site_limit = DETAIL_SITES,
                                          .stack_limit = DETAIL_STACKS,
@@ -365,7 +414,7 @@ enum err check_evaluate(struct check_results *results,
     TRY(filter_words_apply(words, &profile->recording, &applied, info));
     for (size_t i = 0; i < plan->budgets.len; i++) {
         if (is_first_of_scope(plan, i)) {
-            TRY(check_scope(results, plan, i, profile, &applied.filter, info));
+            TRY(check_scope(results, plan, i, profile, sources, &applied.filter, info));
         }
     }
     return plan->baseline != NULL ? check_growth(results, plan, profile, sources, words, info)

@@ -34,6 +34,7 @@ struct check_fields {
     bool use_github;
     bool use_json;
     bool is_failure_allowed;
+    bool allows_missing;
     bool no_children;
     bool no_color;
 };
@@ -92,6 +93,11 @@ static const struct option_spec specs[] = {
      .kind = OPTION_FLAG,
      .help = "PROGRAM may end with another exit status than 0, or by a signal",
      .offset = FIELD(is_failure_allowed)},
+    {.name = "allow-missing",
+     .kind = OPTION_FLAG,
+     .help = "a --function that the program does not have counts as 0, and a filter may find "
+             "nothing; else the check cannot be made",
+     .offset = FIELD(allows_missing)},
     {.name = "no-children",
      .kind = OPTION_FLAG,
      .help = "record PROGRAM alone, not the processes that it starts",
@@ -164,6 +170,7 @@ make_plan(const struct check_fields *fields, struct check_plan *plan, struct err
     }
     TRY(check_plan_add_words(plan, &fields->words, info));
     plan->baseline = fields->baseline != NULL ? fields->baseline : plan->baseline;
+    plan->allows_missing = plan->allows_missing || fields->allows_missing;
     plan->per = fields->per != NULL ? fields->per : plan->per;
     if (fields->growth != GROWTH_UNSET) {
         plan->growth = fields->growth;

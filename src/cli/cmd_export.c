@@ -274,6 +274,7 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
         return command_error(&info);
     }
     view.path = path;
+    filter_warn(&view.selection, NULL, &applied.filter);
     return export_view(request.exporter, &view, fields, path);
 }
 

@@ -234,6 +234,9 @@ static int report_with(const char *path, const struct report_fields *fields)
     if (report_build(profile, &report_options, &report, &info) != ERR_OK) {
         return command_error(&info);
     }
+    if (fields->baseline == NULL) { // else the comparison has warned
+        filter_warn(&report.selection, NULL, &applied.filter);
+    }
     return write_report(&report, fields->output.use_json);
 }
 
@@ -290,7 +293,7 @@ const struct command command_report = {
         "what is missing is said at the top.\n\n"
         "A call site is the innermost frame that is not plumbing, such as operator new,\n"
         "the standard library's containers or strdup. A temporary allocation is one that\n"
-        "its thread frees again before it allocates anything else.\n",
+        "whose thread makes no other heap call before it frees it.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(report_fields, filter),

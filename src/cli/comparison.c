@@ -92,6 +92,8 @@ static MUST_USE enum err compare(struct comparison *comparison,
         TRY(filter_words_apply(words, &profiles[side]->recording, applied, info));
         TRY(profile_select(profiles[side], &applied->filter, &comparison->selections[side], info));
     }
+    filter_warn(&comparison->selections[SIDE_NEW], &comparison->selections[SIDE_OLD],
+                &comparison->filters[SIDE_NEW].filter);
     TRY(per->is_second ? check_run_lengths(profiles, info) : ERR_OK);
     struct diff_units units = {.sides = {1, 1}};
     if (per->is_set) {

@@ -303,6 +303,91 @@ void filter_print(const struct selection *selection,
     print_costs("not known, shown as 0:", selection->unknown, columns, out);
 }
 
+// "a, b and 7 more" of the user's rules that no leak matches; their number.
+static size_t append_unused_rules(const struct selection *new,
+                                  const struct selection *old,
+                                  const struct filter *filter,
+                                  struct strbuf *out)
+{
+    enum {
+        SHOWN = 5
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < new->matches.len; i++) {
+        bool is_used = new->matches.items[i].stack_count > 0 ||
+                       (old != NULL && old->matches.items[i].stack_count > 0);
+        if (is_used || filter->suppressions->rules.items[i].source != SUPPRESSION_FILE) {
+            continue;
+        }
+        if (count++ < SHOWN) {
+            strbuf_append_text(out, count > 1 ? ", leak:" : "leak:");
+            screen_append(out, suppression_pattern(filter->suppressions, i));
+        }
+    }
+    if (count > SHOWN) {
+        strbuf_printf(out, " and %zu more", count - SHOWN);
+    }
+    return count;
+}
+
+static void explain_rules(const struct selection *new,
+                          const struct selection *old,
+                          const struct filter *filter,
+                          struct strbuf *out)
+{
+    CLEANUP(strbuf_release) struct strbuf rules = {0};
+    size_t unused = append_unused_rules(new, old, filter, &rules);
+    if (unused > 0) {
+        strbuf_printf(out, "no leak matches %s of the suppressions: %s\n",
+                      unused == 1 ? "one" : format_count(unused).text, strbuf_text(&rules));
+    }
+}
+
+void filter_explain_nothing(const struct selection *new,
+                            const struct selection *old,
+                            const struct filter *filter,
+                            struct strbuf *out)
+{
+    const struct {
+        const char *phrase;
+        const char *wanted;
+    } parts[FILTER_NAME_COUNT] = {
+        [FILTER_FUNCTION] = {"no function of the recording matches", filter->function},
+        [FILTER_FILE] = {"no source file of the recording matches", filter->file},
+        [FILTER_MODULE] = {"no executable or library of the recording matches", filter->module},
+        [FILTER_THREAD] = {"no thread of the recording has the id or name", filter->thread},
+    };
+    uint32_t unmatched = new->unmatched &(old != NULL ? old->unmatched : UINT32_MAX);
+    for (int name = 0; name < FILTER_NAME_COUNT; name++) {
+        if ((unmatched >> name & 1) != 0 && parts[name].wanted != NULL) {
+            strbuf_printf(out, "%s \"", parts[name].phrase);
+            screen_append(out, parts[name].wanted);
+            strbuf_append_text(out, "\"\n");
+        }
+    }
+    if ((unmatched >> FILTER_PROCESS & 1) != 0) {
+        strbuf_printf(out, "no process of the recording has the pid %" PRIu32 "\n", filter->pid);
+    }
+    bool is_empty = new->rows.len == 0 && (old == NULL || old->rows.len == 0);
+    if (unmatched == 0 && is_empty && !new->is_everything) {
+        strbuf_append_text(out, "nothing passes the filter: every number is 0\n");
+    }
+    explain_rules(new, old, filter, out);
+}
+
+void filter_warn(const struct selection *new,
+                 const struct selection *old,
+                 const struct filter *filter)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    filter_explain_nothing(new, old, filter, &text);
+    for (const char *at = strbuf_text(&text); *at != '\0';) {
+        int len = (int)strcspn(at, "\n");
+        (void)fprintf(stderr, "cairn: %.*s\n", len, at); // nowhere left to complain
+        at += len + 1;
+    }
+}
+
 void filter_print_suppressions(const struct selection *selection,
                                const struct filter *filter,
                                size_t columns,
@@ -390,6 +475,22 @@ write_time(struct json_writer *w, const struct selection *selection, const struc
     json_end_object(w);
 }
 
+static void write_unmatched(struct json_writer *w, const struct selection *selection)
+{
+    static const char *const names[FILTER_NAME_COUNT] = {
+        [FILTER_FUNCTION] = "function", [FILTER_FILE] = "file",       [FILTER_MODULE] = "module",
+        [FILTER_THREAD] = "thread",     [FILTER_PROCESS] = "process",
+    };
+    json_key(w, "unmatched");
+    json_begin_array(w);
+    for (int name = 0; name < FILTER_NAME_COUNT; name++) {
+        if ((selection->unmatched >> name & 1) != 0) {
+            json_string(w, names[name]);
+        }
+    }
+    json_end_array(w);
+}
+
 void filter_write_json(struct json_writer *w,
                        const struct selection *selection,
                        const struct filter *filter)
@@ -406,6 +507,7 @@ void filter_write_json(struct json_writer *w,
         json_u64(w, filter->pid);
     }
     json_key_string(w, "thread", filter->thread);
+    write_unmatched(w, selection);
     write_time(w, selection, filter);
     write_range(w, "size_bytes", filter->has_sizes, bucket_range_low(filter->sizes),
                 bucket_range_high(filter->sizes));

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "cli/options.h"
 #include "host/json_writer.h"
+#include "host/strbuf.h"
 #include "profile/filter.h"
 
 // A command has one of these in its fields, zeroed, and filter_option_specs as shared options.
@@ -72,6 +73,19 @@ void filter_print(const struct selection *selection,
                   const struct filter *filter,
                   size_t columns,
                   FILE *out);
+
+// Sentences, each ended by a newline, on what of the filter finds nothing: a name that no part of
+// the recording has, all of them together, and rules of the user's file that no leak matches. With
+// two recordings (`old` may be NULL) only what neither has. Appends nothing if all is well.
+void filter_explain_nothing(const struct selection *new,
+                            const struct selection *old,
+                            const struct filter *filter,
+                            struct strbuf *out);
+
+// The same on standard error.
+void filter_warn(const struct selection *new,
+                 const struct selection *old,
+                 const struct filter *filter);
 
 // The rules that suppressed something, a line each, under a title; nothing if none did.
 void filter_print_suppressions(const struct selection *selection,

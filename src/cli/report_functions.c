@@ -129,7 +129,8 @@ find_matches(const struct report *report, const struct tables *tables, struct u3
     CLEANUP(pattern_release) struct pattern pattern = {0};
     TRY(pattern_init(&pattern, PATTERN_REGEX, report->options->callers, "--callers", &info));
     for (uint32_t i = 0; i < tables->ranked.len; i++) {
-        if (pattern_matches(&pattern, code_union_name(report->code, tables->ranked.items[i].key))) {
+        if (pattern_matches_function(&pattern,
+                                     code_union_name(report->code, tables->ranked.items[i].key))) {
             TRY(u32_vec_push(out, i));
         }
         TRY(pattern_result(&pattern, &info));

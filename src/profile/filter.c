@@ -7,33 +7,27 @@
 
 #include <fnmatch.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "profile/pattern.h"
 
 DEFINE_VEC(mark_vec, uint8_t);
 
-// What a location is compared by.
-enum name_kind {
-    NAME_FUNCTION,
-    NAME_FILE,
-    NAME_MODULE,
-};
-
 struct restriction {
-    const char *name; // in errors
-    enum name_kind by;
+    const char *name;    // in errors
+    enum filter_name by; // what a location is compared by
     enum pattern_kind kind;
     size_t offset; // of the text in struct filter
 };
 
 static const struct restriction restrictions[] = {
-    {"function", NAME_FUNCTION, PATTERN_REGEX, offsetof(struct filter, function)},
-    {"function", NAME_FUNCTION, PATTERN_TEXT, offsetof(struct filter, function_text)},
-    {"file", NAME_FILE, PATTERN_REGEX, offsetof(struct filter, file)},
-    {"file", NAME_FILE, PATTERN_TEXT, offsetof(struct filter, file_text)},
-    {"module", NAME_MODULE, PATTERN_REGEX, offsetof(struct filter, module)},
-    {"module", NAME_MODULE, PATTERN_TEXT, offsetof(struct filter, module_text)},
+    {"function", FILTER_FUNCTION, PATTERN_REGEX, offsetof(struct filter, function)},
+    {"function", FILTER_FUNCTION, PATTERN_TEXT, offsetof(struct filter, function_text)},
+    {"file", FILTER_FILE, PATTERN_REGEX, offsetof(struct filter, file)},
+    {"file", FILTER_FILE, PATTERN_TEXT, offsetof(struct filter, file_text)},
+    {"module", FILTER_MODULE, PATTERN_REGEX, offsetof(struct filter, module)},
+    {"module", FILTER_MODULE, PATTERN_TEXT, offsetof(struct filter, module_text)},
 };
 
 static const char *text_of(const struct filter *filter, const struct restriction *restriction)
@@ -43,35 +37,39 @@ static const char *text_of(const struct filter *filter, const struct restriction
 
 // The name of a location, as an id below name_count. Code that belongs to no file has no module.
 static uint32_t
-name_of(const struct profile *profile, enum name_kind by, const struct code_location *location)
+name_of(const struct profile *profile, enum filter_name by, const struct code_location *location)
 {
     const struct code_function *function = &profile->code.functions.items[location->function];
     switch (by) {
-    case NAME_FUNCTION:
+    case FILTER_FUNCTION:
         return function->name;
-    case NAME_FILE:
+    case FILTER_FILE:
         return location->file;
-    case NAME_MODULE:
+    case FILTER_MODULE:
         return function->module;
+    case FILTER_THREAD:
+    case FILTER_PROCESS:
+    case FILTER_NAME_COUNT:
+        break; // no part of a location
     }
     return REC_NONE;
 }
 
-static size_t name_count(const struct profile *profile, enum name_kind by)
+static size_t name_count(const struct profile *profile, enum filter_name by)
 {
-    return by == NAME_MODULE ? profile->recording.module_count
-                             : string_table_count(&profile->code.names);
+    return by == FILTER_MODULE ? profile->recording.module_count
+                               : string_table_count(&profile->code.names);
 }
 
-static const char *get_name(const struct profile *profile, enum name_kind by, uint32_t name)
+static const char *get_name(const struct profile *profile, enum filter_name by, uint32_t name)
 {
-    return by == NAME_MODULE ? profile_string(profile, profile->recording.modules[name].path)
-                             : string_table_get(&profile->code.names, name);
+    return by == FILTER_MODULE ? profile_string(profile, profile->recording.modules[name].path)
+                               : string_table_get(&profile->code.names, name);
 }
 
 // Marks the locations whose name matches. Each name is compared once.
 static MUST_USE enum err mark_locations(const struct profile *profile,
-                                        enum name_kind by,
+                                        enum filter_name by,
                                         struct cancel *cancel,
                                         struct pattern *pattern,
                                         struct mark_vec *locations,
@@ -95,7 +93,10 @@ static MUST_USE enum err mark_locations(const struct profile *profile,
         }
         uint8_t *verdict = &verdicts.items[name];
         if (*verdict == UNKNOWN) {
-            *verdict = pattern_matches(pattern, get_name(profile, by, name)) ? YES : NO;
+            const char *text = get_name(profile, by, name);
+            bool matches = by == FILTER_FUNCTION ? pattern_matches_function(pattern, text)
+                                                 : pattern_matches(pattern, text);
+            *verdict = matches ? YES : NO;
             TRY(pattern_result(pattern, info));
         }
         locations->items[i] = *verdict == YES;
@@ -137,50 +138,12 @@ keep_nodes(const struct profile *profile, const struct mark_vec *locations, stru
     return ERR_OK;
 }
 
-static MUST_USE enum err restrict_nodes(const struct profile *profile,
-                                        const struct restriction *restriction,
-                                        const struct filter *filter,
-                                        struct mark_vec *nodes,
-                                        struct err_info *info)
-{
-    CLEANUP(pattern_release) struct pattern pattern = {0};
-    CLEANUP(mark_vec_release) struct mark_vec locations = {0};
-    TRY(pattern_init(&pattern, restriction->kind, text_of(filter, restriction), restriction->name,
-                     info));
-    TRY(mark_locations(profile, restriction->by, filter->cancel, &pattern, &locations, info));
-    return keep_nodes(profile, &locations, nodes);
-}
-
-static bool
-thread_matches(const struct profile *profile, const struct rec_thread *thread, const char *wanted)
-{
-    char *end;
-    unsigned long number = strtoul(wanted, &end, 10);
-    if (*end == '\0' && end != wanted) {
-        return thread->thread_id == number;
-    }
-    return fnmatch(wanted, profile_string(profile, thread->name), 0) == 0;
-}
-
-static MUST_USE enum err
-mark_threads(const struct profile *profile, const struct filter *filter, struct mark_vec *threads)
-{
-    const struct recording *recording = &profile->recording;
-    TRY(mark_vec_resize(threads, recording->thread_count));
-    for (size_t i = 0; i < recording->thread_count; i++) {
-        const struct rec_thread *thread = &recording->threads[i];
-        threads->items[i] =
-            (filter->pid == 0 || recording->processes[thread->process].pid == filter->pid) &&
-            (filter->thread == NULL || thread_matches(profile, thread, filter->thread));
-    }
-    return ERR_OK;
-}
-
 // What of the recording passes; a vector without items lets everything pass.
 struct passes {
     struct mark_vec threads;
     struct mark_vec nodes;
     struct costs_vec costs; // by row of the recording, if there is a time range
+    uint32_t unmatched;     // see struct selection
     struct u32_vec rules;   // by node: the rule that suppresses its leaks, + 1
 };
 
@@ -192,13 +155,64 @@ static void passes_release(struct passes *passes)
     u32_vec_release(&passes->rules);
 }
 
+static bool has_mark(const struct mark_vec *marks)
+{
+    return marks->len > 0 && memchr(marks->items, 1, marks->len) != NULL;
+}
+
+static MUST_USE enum err restrict_nodes(const struct profile *profile,
+                                        const struct restriction *restriction,
+                                        const struct filter *filter,
+                                        struct passes *passes,
+                                        struct err_info *info)
+{
+    CLEANUP(pattern_release) struct pattern pattern = {0};
+    CLEANUP(mark_vec_release) struct mark_vec locations = {0};
+    TRY(pattern_init(&pattern, restriction->kind, text_of(filter, restriction), restriction->name,
+                     info));
+    TRY(mark_locations(profile, restriction->by, filter->cancel, &pattern, &locations, info));
+    passes->unmatched |= has_mark(&locations) ? 0 : 1U << restriction->by;
+    return keep_nodes(profile, &locations, &passes->nodes);
+}
+
+// By id, or by name: a name may be a number, too.
+static bool
+thread_matches(const struct profile *profile, const struct rec_thread *thread, const char *wanted)
+{
+    char *end;
+    unsigned long number = strtoul(wanted, &end, 10);
+    bool is_id = *end == '\0' && end != wanted && thread->thread_id == number;
+    return is_id || fnmatch(wanted, profile_string(profile, thread->name), 0) == 0;
+}
+
+static MUST_USE enum err
+mark_threads(const struct profile *profile, const struct filter *filter, struct passes *passes)
+{
+    const struct recording *recording = &profile->recording;
+    bool has_process = filter->pid == 0;
+    bool has_thread = filter->thread == NULL;
+    TRY(mark_vec_resize(&passes->threads, recording->thread_count));
+    for (size_t i = 0; i < recording->thread_count; i++) {
+        const struct rec_thread *thread = &recording->threads[i];
+        bool is_of_process =
+            filter->pid == 0 || recording->processes[thread->process].pid == filter->pid;
+        bool matches = filter->thread == NULL || thread_matches(profile, thread, filter->thread);
+        passes->threads.items[i] = is_of_process && matches;
+        has_process |= is_of_process;
+        has_thread |= matches;
+    }
+    passes->unmatched |=
+        (has_process ? 0 : 1U << FILTER_PROCESS) | (has_thread ? 0 : 1U << FILTER_THREAD);
+    return ERR_OK;
+}
+
 static MUST_USE enum err find_passes(const struct profile *profile,
                                      const struct filter *filter,
                                      struct passes *passes,
                                      struct err_info *info)
 {
     if (filter->pid != 0 || filter->thread != NULL) {
-        TRY(mark_threads(profile, filter, &passes->threads));
+        TRY(mark_threads(profile, filter, passes));
     }
     for (size_t i = 0; i < ARRAY_LEN(restrictions); i++) {
         if (text_of(filter, &restrictions[i]) == NULL) {
@@ -210,7 +224,7 @@ static MUST_USE enum err find_passes(const struct profile *profile,
                 passes->nodes.items[node] = 1;
             }
         }
-        TRY(restrict_nodes(profile, &restrictions[i], filter, &passes->nodes, info));
+        TRY(restrict_nodes(profile, &restrictions[i], filter, passes, info));
     }
     if (filter->suppressions != NULL) {
         TRY(suppressions_of_nodes(filter->suppressions, profile, &passes->rules));
@@ -343,6 +357,7 @@ enum err profile_select(const struct profile *profile,
     struct selection selection = {.profile = profile, .cancel = filter->cancel};
     selection.is_everything = !restricts(filter);
     selection.unknown = unknown_costs(filter);
+    selection.unmatched = passes.unmatched;
     selection.has_range = filter->has_range;
     selection.range = filter->has_range ? filter->range : whole_run;
     selection.sizes = filter->has_sizes ? filter->sizes : all_buckets;

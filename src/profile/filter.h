@@ -45,15 +45,26 @@ struct filter {
     struct cancel *cancel; // borrowed; asked by all that is made of the selection; NULL: nobody
 };
 
+// The restrictions that ask for something by its name or number.
+enum filter_name {
+    FILTER_FUNCTION,
+    FILTER_FILE,
+    FILTER_MODULE,
+    FILTER_THREAD,
+    FILTER_PROCESS,
+    FILTER_NAME_COUNT,
+};
+
 struct selection {
     const struct profile *profile; // borrowed
     struct u32_vec rows;           // owned; indices of recording.rows, ascending
     struct costs_vec costs;        // owned; by index in rows; without items: of whole rows
     struct costs estimated;        // what of the sum of each cost is an estimate
     uint32_t unknown;              // bit n: enum cost n cannot be known under this filter and is 0
-    bool has_range;                // of time
-    struct time_range range;       // of the blocks that pass; the whole run if not restricted
-    struct bucket_range sizes;     // all buckets if not restricted
+    uint32_t unmatched;      // bit n: the recording has nothing of what enum filter_name n asks for
+    bool has_range;          // of time
+    struct time_range range; // of the blocks that pass; the whole run if not restricted
+    struct bucket_range sizes; // all buckets if not restricted
     struct bucket_range lifetimes;
     struct u32_vec rules; // owned; by index in rows: the rule that suppresses its leaks, + 1;
                           // without items: none does
@@ -66,7 +77,8 @@ struct selection {
 
 // ERR_INVALID, ERR_UNSUPPORTED or ERR_LIMIT with a sentence for a regular expression that makes no
 // sense or too much work, or for a range of something that was not recorded; ERR_NO_MEMORY;
-// what filter->cancel says. Matching nothing is no error. `filter` may be NULL: everything.
+// what filter->cancel says. Matching nothing is no error: `unmatched` says it. `filter` may be
+// NULL: everything.
 enum err profile_select(const struct profile *profile,
                         const struct filter *filter,
                         struct selection *out,

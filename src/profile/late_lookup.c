@@ -114,21 +114,6 @@ static MUST_USE enum err group_frames(struct late_lookup *lookup)
     return ERR_OK;
 }
 
-// Build-ids are hexadecimal in a recording; one that is not counts as none.
-static struct bytes parse_build_id(const char *text, uint8_t *out, size_t max_bytes)
-{
-    size_t len = 0;
-    for (; text[0] != '\0'; text += 2) {
-        int high = hex_digit(text[0]);
-        int low = high >= 0 ? hex_digit(text[1]) : -1;
-        if (low < 0 || len == max_bytes) {
-            return (struct bytes){0};
-        }
-        out[len++] = (uint8_t)(high << 4 | low);
-    }
-    return (struct bytes){.data = out, .len = len};
-}
-
 // Asks for frames[0..count), all of `module`. A step that is cancelled keeps what it has got.
 static MUST_USE enum err
 resolve_frames(struct late_lookup *lookup, uint32_t module, const uint32_t *frames, size_t count)
@@ -168,7 +153,7 @@ static MUST_USE enum err resolve_module(struct late_lookup *lookup, uint32_t mod
     if (*symbol_module == REC_NONE) {
         uint8_t build_id[64];
         TRY(symbolizer_add_module(lookup->symbolizer, entry->path,
-                                  parse_build_id(entry->build_id, build_id, sizeof(build_id)),
+                                  hex_parse(entry->build_id, build_id, sizeof(build_id)),
                                   symbol_module));
         if (entry->is_named) {
             symbolizer_want_debug_info(lookup->symbolizer, *symbol_module);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "profile/function_name.h"
+
 // Some seconds' worth. A hundred thousand functions with long names take a hundredth of it.
 static const uint64_t work_max = 2000000000;
 
@@ -24,6 +26,7 @@ enum err pattern_init(struct pattern *pattern,
 void pattern_release(struct pattern *pattern)
 {
     name_regex_release(&pattern->regex);
+    strbuf_release(&pattern->form);
     *pattern = (struct pattern){0};
 }
 
@@ -34,6 +37,30 @@ bool pattern_matches(struct pattern *pattern, const char *name)
         return strcasestr(name, pattern->text) != NULL;
     case PATTERN_REGEX:
         return name_regex_matches(&pattern->regex, name, &pattern->work);
+    }
+    return false;
+}
+
+static bool matches_form(struct pattern *pattern, const char *name, enum name_form form)
+{
+    strbuf_clear(&pattern->form);
+    name_append(&pattern->form, name, form);
+    return pattern_matches(pattern, strbuf_text(&pattern->form));
+}
+
+bool pattern_matches_function(struct pattern *pattern, const char *name)
+{
+    if (name[strcspn(name, " <(")] == '\0') {
+        return pattern_matches(pattern, name); // all forms are the same
+    }
+    if (pattern->kind == PATTERN_TEXT) {
+        bool is_plain = pattern->text[strcspn(pattern->text, " <>()")] == '\0';
+        return matches_form(pattern, name, is_plain ? NAME_NO_TEMPLATES : NAME_WHOLE);
+    }
+    for (int form = 0; form < NAME_FORM_COUNT; form++) {
+        if (matches_form(pattern, name, (enum name_form)form)) {
+            return true;
+        }
     }
     return false;
 }

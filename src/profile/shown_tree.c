@@ -265,7 +265,7 @@ static MUST_USE enum err search_node(const struct shown_tree *tree,
 {
     uint32_t function = tree->functions.items[node];
     if (verdicts->items[function] == VERDICT_UNKNOWN) {
-        bool matches = pattern_matches(pattern, code_union_name(tree->code, function)) ||
+        bool matches = pattern_matches_function(pattern, code_union_name(tree->code, function)) ||
                        pattern_matches(pattern, code_union_module(tree->code, function));
         verdicts->items[function] = matches ? VERDICT_YES : VERDICT_NO;
         TRY(pattern_result(pattern, info));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "profile/function_name.h"
 
 // What the C library and libraries that nearly every program has allocate once, or once a thread,
 // and keep: no program can do anything about it. The measure is what valgrind frees before it
@@ -72,6 +73,11 @@ static const struct code_rule built_in_code[] = {
     {"ld-linux, innermost", "/ld-linux", ""},
     // What libstdc++ asks for when it is loaded: its memory for exceptions when there is none.
     {"libstdc++ < ld-linux, innermost", "libstdc++.so", "/ld-linux"},
+    // What an allocator in a library of its own asks itself for. What it passes on has the frame of
+    // who called it innermost.
+    {"libjemalloc, innermost", "/libjemalloc", ""},
+    {"libtcmalloc, innermost", "/libtcmalloc", ""},
+    {"libmimalloc, innermost", "/libmimalloc", ""},
 };
 
 const char *suppression_source_name(enum suppression_source source)
@@ -222,18 +228,23 @@ bool suppression_matches(const char *pattern, const char *name)
     }
 }
 
-// The rule that matches a name, + 1. Answers are kept: names are shared by many locations.
+// The first rule that matches a name, + 1; REC_NONE: none does.
+static uint32_t rule_of_text(const struct suppressions *list, const char *name)
+{
+    for (size_t i = 0; name[0] != '\0' && i < list->rules.len; i++) {
+        if (list->rules.items[i].code == NULL &&
+            suppression_matches(suppression_pattern(list, i), name)) {
+            return (uint32_t)i + 1;
+        }
+    }
+    return REC_NONE;
+}
+
+// The same for a path. Answers are kept: names are shared by many locations.
 static uint32_t rule_of_name(const struct suppressions *list, const char *name, uint32_t *known)
 {
     if (*known == 0) {
-        *known = REC_NONE;
-        for (size_t i = 0; name[0] != '\0' && i < list->rules.len; i++) {
-            if (list->rules.items[i].code == NULL &&
-                suppression_matches(suppression_pattern(list, i), name)) {
-                *known = (uint32_t)i + 1;
-                break;
-            }
-        }
+        *known = rule_of_text(list, name);
     }
     return *known;
 }
@@ -243,12 +254,30 @@ struct matcher {
     const struct profile *profile;
     struct u32_vec names;   // by name of the code index: rule + 1, REC_NONE: none, 0: not asked yet
     struct u32_vec modules; // the same by module
+    struct strbuf form;     // of the function that was compared last
 };
 
 static void matcher_release(struct matcher *matcher)
 {
     u32_vec_release(&matcher->names);
     u32_vec_release(&matcher->modules);
+    strbuf_release(&matcher->form);
+}
+
+// The same for a function, which is matched with and without its parameters and template arguments.
+static uint32_t rule_of_function(struct matcher *matcher, const char *name, uint32_t *known)
+{
+    if (*known != 0) {
+        return *known;
+    }
+    *known = REC_NONE;
+    for (int form = 0; form < NAME_FORM_COUNT; form++) {
+        strbuf_clear(&matcher->form);
+        name_append(&matcher->form, name, (enum name_form)form);
+        uint32_t rule = rule_of_text(matcher->list, strbuf_text(&matcher->form));
+        *known = rule < *known ? rule : *known;
+    }
+    return *known;
 }
 
 // The lowest rule that matches a location's module, function or file; REC_NONE if none does.
@@ -257,8 +286,8 @@ static uint32_t rule_of_location(struct matcher *matcher, const struct code_loca
     const struct profile *profile = matcher->profile;
     const struct code_function *function = &profile->code.functions.items[location->function];
     const struct string_table *names = &profile->code.names;
-    uint32_t rule = rule_of_name(matcher->list, string_table_get(names, function->name),
-                                 &matcher->names.items[function->name]);
+    uint32_t rule = rule_of_function(matcher, string_table_get(names, function->name),
+                                     &matcher->names.items[function->name]);
     uint32_t by_file = rule_of_name(matcher->list, string_table_get(names, location->file),
                                     &matcher->names.items[location->file]);
     rule = by_file < rule ? by_file : rule;
@@ -329,15 +358,25 @@ static MUST_USE enum err take_innermost(const struct code_rule *code,
     return ERR_OK;
 }
 
+// By node: 1 if it called something else than an allocation function, which in cairn's library are
+// the hooks: an allocator that maps memory for a block has a stack of its own below them.
+static MUST_USE enum err find_callers(const struct profile *profile, struct u32_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec hooks = {0};
+    TRY(modules_with(profile, "/libcairn_preload", &hooks));
+    TRY(u32_vec_resize(out, recording->node_count));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        out->items[recording->nodes[i].parent] |= !is_in(&hooks, recording, i);
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err
 take_by_code(const struct suppressions *list, const struct profile *profile, struct u32_vec *out)
 {
-    const struct recording *recording = &profile->recording;
     CLEANUP(u32_vec_release) struct u32_vec has_callee = {0};
-    TRY(u32_vec_resize(&has_callee, recording->node_count));
-    for (size_t i = 1; i < recording->node_count; i++) {
-        has_callee.items[recording->nodes[i].parent] = 1;
-    }
+    TRY(find_callers(profile, &has_callee));
     for (size_t i = 0; i < list->rules.len; i++) {
         const struct code_rule *code = list->rules.items[i].code;
         if (code != NULL) {

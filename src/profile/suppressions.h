@@ -5,6 +5,7 @@
 //   leak:load_plugins            a function, source file or module on the stack contains this
 //   leak:^lib*crypto$            ^ and $ hold the ends, * is anything
 //
+// A function is matched with and without its return type, parameters and template arguments.
 // A stack is suppressed by the rule that matches its innermost matching frame, inlined ones
 // included; of several rules the first. Two of the built-in rules are of another kind: they say in
 // which module's code the innermost frame is, and come last. Its memory is then not leaked:

@@ -4,11 +4,6 @@
 
 #include <dwarf.h>
 
-// Namespaces and classes nest a few deep; blocks in functions some dozens.
-enum {
-    MAX_DEPTH = 256
-};
-
 void dwarf_functions_release(struct dwarf_functions *functions)
 {
     die_vec_release(&functions->dies);
@@ -80,34 +75,38 @@ static enum err take_function(struct dwarf_functions *functions, Dwarf_Die *die,
     return die_vec_push(&functions->dies, *die);
 }
 
-// The preorder walk. stack[0..depth) are the DIEs on the way down to `die`.
-static enum err walk(struct dwarf_functions *functions, Dwarf_Die *tree, size_t max_ranges)
+// The DIE that the walk has reached, unless it went in a loop.
+static Dwarf_Die *arrive(struct dwarf_walk *walk)
 {
-    Dwarf_Die stack[MAX_DEPTH];
-    size_t depth = 0;
-    Dwarf_Die die;
-    Dwarf_Off last_offset = dwarf_dieoffset(tree);
-    if (dwarf_child(tree, &die) != 0) {
-        return ERR_OK;
+    Dwarf_Off offset = dwarf_dieoffset(&walk->die);
+    if (offset <= walk->last_offset) {
+        return NULL;
     }
-    for (;;) {
-        Dwarf_Off offset = dwarf_dieoffset(&die);
-        if (offset <= last_offset) {
-            return ERR_OK; // a loop
-        }
-        last_offset = offset;
-        TRY(take_function(functions, &die, max_ranges));
-        Dwarf_Die child;
-        bool goes_down = depth < MAX_DEPTH &&
-                         may_contain_functions(dwarf_tag(&die), functions->is_deep) &&
-                         dwarf_child(&die, &child) == 0;
-        if (goes_down) {
-            stack[depth++] = die;
-            die = child;
-        } else if (!dwarf_step_over(&die, stack, &depth)) {
-            return ERR_OK;
-        }
+    walk->last_offset = offset;
+    return &walk->die;
+}
+
+Dwarf_Die *dwarf_walk_begin(struct dwarf_walk *walk, Dwarf_Die *tree, bool is_deep)
+{
+    walk->depth = 0;
+    walk->is_deep = is_deep;
+    walk->last_offset = dwarf_dieoffset(tree);
+    return dwarf_child(tree, &walk->die) == 0 ? arrive(walk) : NULL;
+}
+
+Dwarf_Die *dwarf_walk_next(struct dwarf_walk *walk)
+{
+    Dwarf_Die child;
+    bool goes_down = walk->depth < DWARF_WALK_DEPTH &&
+                     may_contain_functions(dwarf_tag(&walk->die), walk->is_deep) &&
+                     dwarf_child(&walk->die, &child) == 0;
+    if (goes_down) {
+        walk->stack[walk->depth++] = walk->die;
+        walk->die = child;
+    } else if (!dwarf_step_over(&walk->die, walk->stack, &walk->depth)) {
+        return NULL;
     }
+    return arrive(walk);
 }
 
 enum err dwarf_functions_read(struct dwarf_functions *functions,
@@ -118,7 +117,11 @@ enum err dwarf_functions_read(struct dwarf_functions *functions,
     die_vec_clear(&functions->dies);
     range_index_clear(&functions->ranges);
     functions->is_deep = is_deep;
-    TRY(walk(functions, tree, max_ranges));
+    struct dwarf_walk walk;
+    for (Dwarf_Die *die = dwarf_walk_begin(&walk, tree, is_deep); die != NULL;
+         die = dwarf_walk_next(&walk)) {
+        TRY(take_function(functions, die, max_ranges));
+    }
     return range_index_seal(&functions->ranges);
 }
 

@@ -39,6 +39,26 @@ enum err
 dwarf_add_ranges(struct range_index *index, Dwarf_Die *die, uint32_t value, size_t max_ranges)
     MUST_USE;
 
+// A walk in preorder over the DIEs below a tree that are functions or may contain some. With
+// `is_deep` it goes down into functions, too. It ends, whatever the input: depth is bounded, and
+// offsets grow.
+enum {
+    DWARF_WALK_DEPTH =
+        256 // namespaces and classes nest a few deep; blocks in functions some dozens
+};
+
+struct dwarf_walk {
+    Dwarf_Die stack[DWARF_WALK_DEPTH]; // on the way down to `die`
+    size_t depth;
+    Dwarf_Die die;
+    Dwarf_Off last_offset;
+    bool is_deep;
+};
+
+// The first DIE, and the one after that; NULL: there are no more. Borrowed from the walk.
+Dwarf_Die *dwarf_walk_begin(struct dwarf_walk *walk, Dwarf_Die *tree, bool is_deep);
+Dwarf_Die *dwarf_walk_next(struct dwarf_walk *walk);
+
 // For walks with a stack of their own: moves `die` to what follows it and all below it, which is
 // its next sibling or that of the innermost of stack[0..depth) that has one. False at the end.
 bool dwarf_step_over(Dwarf_Die *die, const Dwarf_Die *stack, size_t *depth);

@@ -27,9 +27,9 @@ def cairn(*arguments, more=None, **settings):
                           check=False, timeout=60, stdin=subprocess.DEVNULL, **settings)
 
 
-def text_of(*arguments):
+def text_of(*arguments, said=b""):
     run = cairn("report", *arguments)
-    assert (run.returncode, run.stderr) == (0, b""), run.stderr
+    assert (run.returncode, run.stderr) == (0, said), run.stderr
     return run.stdout.decode()
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import signal
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -79,19 +80,63 @@ def test_each_function_has_its_own_budgets(run):
     names = broken("--max-leaked", "1G", "--function", "^load$", "--max-allocations", "0",
                    "--max-peak", "1G", "--function", "^emit$", "--max-allocations", "0", path)
     assert names == ["max-allocations of ^load$", "max-allocations of ^emit$"]
-    nobody = results("--function", "^nobody$", "--max-allocations", "0", path)
+    nobody = results("--function", "^nobody$", "--max-allocations", "0", "--allow-missing", path)
     assert [(r["value"], r["broken"]) for r in nobody] == [(0, False)]
     assert heap.blocks
 
 
-def test_a_budget_of_a_function_that_is_not_there_says_so(run):
-    """It is kept, and may have been misspelt, or the function renamed."""
+def test_a_budget_of_a_function_that_is_not_there_is_no_check(run, tmp_path):
+    """It may have been misspelt, or the function renamed."""
     _, path = run
+    words = ["--function", "^prase$", "--max-allocations", "1", "--max-leaked", "0", path]
+    done = check(*words, status=(2,))
+    assert b'no function of the program matches "^prase$"' in done.stderr and b"--allow-missing" in done.stderr
+    assert done.stdout == b""
     said = "; no stack has such a function"
-    done = check("--function", "^prase$", "--max-allocations", "1", "--max-leaked", "0", path)
-    assert done.returncode == 0 and done.stdout.decode().count(said) == 2
+    (tmp_path / "cairn.toml").write_text("[check]\nallow-missing = true\n")
+    for more in ({"cwd": "/"}, {"cwd": tmp_path}):
+        done = check(*(words if more["cwd"] == tmp_path else ["--allow-missing", *words]), **more)
+        assert done.returncode == 0 and done.stdout.decode().count(said) == 2
     done = check("--function", "^parse$", "--max-allocations", "1000000", path)
     assert done.returncode == 0 and said not in done.stdout.decode()
+
+
+@pytest.mark.parametrize("words, finds", [
+    (("--filter-function", "^prase$"), b'function of the recording matches "^prase$"'),
+    (("--module", "libnone"), b'executable or library of the recording matches "libnone"'),
+    (("--file", "none.c"), b'source file of the recording matches "none.c"'),
+    (("--thread", "nosuch"), b'thread of the recording has the id or name "nosuch"'),
+    (("--process", "4194304"), b"process of the recording has the pid 4194304"),
+])
+def test_a_check_of_what_is_not_there_is_no_check(run, draw, words, finds):
+    _, path = run
+    for budget in (("--max-peak", "1GiB"), ("--baseline", path, "--max-growth", "5%")):
+        done = check(*budget, *words, path, status=(2,))
+        assert finds in done.stderr, done.stderr
+        assert check(*budget, *words, "--allow-missing", path).returncode == 0
+
+
+SOURCE = """
+#include <stdlib.h>
+static inline __attribute__((always_inline)) int only_inlined(int n) { return n * 2; }
+__attribute__((noinline)) int never_allocates(int n) { return only_inlined(n) + 1; }
+int main(int argc, char **argv) { free(malloc(64)); return never_allocates(argc) == 0; }
+"""
+
+
+@pytest.mark.parametrize("flags, inlined", [(["-g"], 0), ([], 2), (["-s"], 2)])
+def test_a_function_that_exists_and_never_allocates_counts_as_zero(tmp_path, flags, inlined):
+    """One that was inlined everywhere is known by the debug information alone, and in a stripped program
+    nothing can be told."""
+    (tmp_path / "app.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-O1", *flags, "-o", tmp_path / "app", tmp_path / "app.c"], check=True)
+    program = ["-o", tmp_path / "app.cairn", "--", tmp_path / "app"]
+    for name, status in (("never_allocates", 2 if flags == ["-s"] else 0), ("only_inlined", inlined),
+                         ("neverallocates", 2)):
+        done = check("--function", f"^{name}$", "--max-allocations", "0", *program, cwd=tmp_path,
+                     status=(0, 2))
+        assert done.returncode == status, (name, done.stdout, done.stderr)
+        assert (b"not all names of app" in done.stderr) == (status == 2 and flags != ["-g"])
 
 
 @pytest.mark.parametrize("leaf, place", [
@@ -294,7 +339,7 @@ HOSTILE = "[\"<&>'\x1b,:%]\uffff|]]>"
 def test_junit_is_read_by_a_real_parser(run, tmp_path):
     _, path = run
     report = tmp_path / "report.xml"
-    words = ["--max-peak", "1", "--max-leaked", "1GiB", "--function", HOSTILE, "--max-peak", "0",
+    words = ["--max-peak", "1", "--max-leaked", "1GiB", "--function", HOSTILE, "--max-peak", "0", "--allow-missing",
              "--junit", report]
     check(*words, path, status=(1,))
     suite = ElementTree.parse(report).getroot().find("testsuite")

@@ -188,6 +188,38 @@ def test_mistakes_in_filters(run, command, options, words):
         assert word in said
 
 
+@pytest.mark.parametrize("options, name, said", [
+    (["--filter-function", "^nosuch$"], "function", 'no function of the recording matches "^nosuch$"'),
+    (["--file", "nosuch.c"], "file", 'no source file of the recording matches "nosuch.c"'),
+    (["--module", "libnone"], "module", 'no executable or library of the recording matches "libnone"'),
+    (["--thread", "nosuch*"], "thread", 'no thread of the recording has the id or name "nosuch*"'),
+    (["--process", "4194304"], "process", "no process of the recording has the pid 4194304"),
+    (["--filter-function", "^load$", "--size", "1TiB.."], None, "nothing passes the filter: every number is 0"),
+])
+def test_a_filter_that_finds_nothing_says_so(run, options, name, said):
+    _, path = run
+    for command in (("report",), ("report", "--json"), ("export", "--to", "folded"), ("diff", path)):
+        done = cairn(*command, *options, path)
+        assert (done.returncode, done.stderr.decode()) == (0, f"cairn: {said}\n"), command
+    assert json_of(*options, path)["filter"]["unmatched"] == ([name] if name else [])
+
+
+@pytest.mark.parametrize("pattern, allocations", [
+    ("^process$", 7), ("^process<int>\\(Index&, int\\)$", 7), ("^void process<int>\\(", 7), ("^process<int>$", 7),
+    ("Index", 7), ("^operator<$", 2), ("^a::run$", 1), ("^proces$", 0)])
+def test_a_function_matches_as_it_is_shown(draw, pattern, allocations):
+    """With or without its return type, parameters and template arguments."""
+    path = draw("app!main;app!void process<int>(Index&, int) 7 70\n"
+                "app!main;app!bool operator< <int>(A const&, A const&) 2 20\n"
+                "app!main;app!a::run() const 1 10\n")
+    assert json_of("--filter-function", pattern, path)["totals"]["allocations"] == allocations
+
+
+def test_a_thread_may_be_called_like_a_number(draw):
+    path = draw("process app\nthread 123\nmain 5 50\nthread other\nmain 6 60\n")
+    assert json_of("--thread", "123", path)["totals"]["allocations"] == 5
+
+
 def test_what_was_not_recorded_is_no_zero(draw):
     path = draw("process app\nthread main\nmain(a.c:1) 3 30 1 10\n")
     for option, word in (("--size=1..", "sizes"), ("--lifetime=1..", "lifetimes"),

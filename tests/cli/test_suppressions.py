@@ -157,6 +157,28 @@ def test_a_caller_of_what_the_loader_keeps_is_not_taken_with_it(draw):
     assert report["totals"]["leaked_bytes"] == 130
 
 
+def test_what_an_allocator_maps_for_a_block_is_no_callee(draw):
+    """Its stack goes on through the hook of malloc, from the place that asked for the block."""
+    hook = "/opt/lib/cairn/libcairn_preload.so!malloc"
+    report = json_of(draw(Heap([Block("main", (LOADER, POOL), 100, 1),
+                                Block("main", (LOADER, POOL, hook, "/lib/libjemalloc.so.2!"), 30, 1)]).draw()))
+    assert (report["totals"]["leaked_bytes"], report["suppressed"]["leaked_bytes"]) == (0, 130)
+
+
+@pytest.mark.parametrize("pattern", ["^remember$", "^remember<int>(int)$", "^int remember<int>(int)$", "^remember<int>$"])
+def test_a_function_is_suppressed_as_it_is_shown(draw, rules, pattern):
+    path = draw(Heap([Block("main", (frame("main"), "app!int remember<int>(int)"), 100, 1)]).draw())
+    assert json_of("--suppressions", rules(f"leak:{pattern}\n"), path)["totals"]["leaked_bytes"] == 0
+    assert json_of("--suppressions", rules("leak:^remembe$\n"), path)["totals"]["leaked_bytes"] == 100
+
+
+def test_rules_that_match_no_leak_are_told(draw, rules):
+    path = draw(Heap([Block("main", (frame("main"),), 100, 1)]).draw())
+    run = cairn("report", "--suppressions", rules("leak:^main$\nleak:nosuch\nleak:other\n"), path)
+    assert (run.returncode, run.stderr.decode()) == (
+        0, "cairn: no leak matches 2 of the suppressions: leak:nosuch, leak:other\n")
+
+
 def test_diff_check_and_export(run, rules, draw):
     heap, path = run
     more = draw(Heap(heap.blocks + [Block("main", (frame("main"), frame("emit")), 12345, 1)]).draw()
