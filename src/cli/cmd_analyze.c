@@ -170,7 +170,8 @@ static int run(int argc, char **argv)
         return command_usage_error(&command_analyze, &info);
     }
     if (fields.port > UINT16_MAX) {
-        (void)err_set(&info, ERR_INVALID, "--port: %u is no port", fields.port);
+        (void)err_set(&info, ERR_INVALID, "--port: %u is not a port; write 1 to 65535",
+                      fields.port);
         return command_usage_error(&command_analyze, &info);
     }
     return serve(argv[operand], &fields);

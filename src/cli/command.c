@@ -127,6 +127,10 @@ int command_finish_output(int status)
     if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         return status;
     }
+    // What failed may have been a write long ago, and errno is another call's by now. One more
+    // write to an output that is broken already tells why.
+    errno = EIO;
+    (void)!write(STDOUT_FILENO, "\n", 1);
     if (errno != EPIPE) {
         struct err_info info;
         (void)err_set_errno(&info, errno, "cannot write the output"); // told here and now

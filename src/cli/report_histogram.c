@@ -19,7 +19,7 @@ enum {
 // Buckets that make one line.
 struct line {
     uint64_t low;
-    uint64_t high;
+    uint64_t end; // the first value beyond it
     struct bucket_amount amount;
 };
 
@@ -35,13 +35,13 @@ static MUST_USE enum err list_lines(const struct histogram *histogram, struct li
     for (size_t i = 0; i < histogram->total.len; i++) {
         uint32_t bucket = histogram->first_bucket + (uint32_t)i;
         uint64_t low = rec_bucket_low(bucket);
-        uint64_t high = rec_bucket_low(bucket + 1) - (bucket + 1 < REC_BUCKET_COUNT ? 1 : 0);
+        uint64_t end = rec_bucket_low(bucket + 1);
         struct line *last = out->len > 0 ? &out->items[out->len - 1] : NULL;
         if (last == NULL || octave_of(last->low) != octave_of(low)) {
             TRY(line_vec_push(out, (struct line){.low = low}));
             last = &out->items[out->len - 1];
         }
-        last->high = high;
+        last->end = end;
         last->amount.count += histogram->total.items[i].count;
         last->amount.bytes += histogram->total.items[i].bytes;
     }
@@ -65,10 +65,13 @@ static void print_line(const struct report *report,
     width = width < BAR_COLUMNS_MAX ? width : BAR_COLUMNS_MAX;
     int len = most > 0 ? (int)((unsigned __int128)line->amount.count * width / most) : 0;
     const struct human low = format_value(of, line->low);
-    const struct human high = format_value(of, line->high);
-    bool is_one = strcmp(low.text, high.text) == 0; // value, or none that can be told from it
+    const struct human end = format_value(of, line->end);
+    bool is_one = line->end - line->low == 1; // value
+    char last[sizeof(end.text) + 1];
+    (void)snprintf(last, sizeof(last), "%s%s", is_one ? "" : "<",
+                   is_one ? low.text : end.text); // fits
     (void)fprintf(out, "  %10s %2s %9s %s%13s %6s%s  %10s  %.*s\n", is_one ? "" : low.text,
-                  is_one ? "" : "to", high.text, report_paint(report, PAINT_COST),
+                  is_one ? "" : "to", last, report_paint(report, PAINT_COST),
                   format_count(line->amount.count).text,
                   format_percent(line->amount.count, all).text, report_unpaint(report),
                   format_bytes(line->amount.bytes).text,

@@ -340,7 +340,7 @@ void report_print_notes(const struct report *report, FILE *out)
             continue;
         }
         if (is_first) {
-            (void)fprintf(out, "\n%sNOTES: nothing is missing because of these%s\n",
+            (void)fprintf(out, "\n%sNOTES: the totals are complete; some stacks may not be%s\n",
                           report_paint(report, PAINT_TITLE), report_unpaint(report));
         }
         is_first = false;
