@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "preload/dynamic_section.h"
 
@@ -64,6 +65,15 @@ struct definition definition_first(const char *name)
 struct definition definition_next(const char *name)
 {
     return search(name, true);
+}
+
+const struct link_map *definition_next_into(const char *name, void *place)
+{
+    const struct definition found = definition_next(name);
+    if (found.module != NULL) {
+        memcpy(place, &found.address, sizeof(found.address)); // POSIX: it fits a pointer
+    }
+    return found.module;
 }
 
 bool definition_is_ours(struct definition definition)

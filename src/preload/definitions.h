@@ -27,6 +27,10 @@ struct definition {
 struct definition definition_first(const char *name);
 struct definition definition_next(const char *name);
 
+// Stores the next definition of `name` in the function pointer at `place`; if there is none, leaves
+// it as it is. Returns the module that defines it, or NULL.
+const struct link_map *definition_next_into(const char *name, void *place);
+
 // Whether it is one of our own.
 bool definition_is_ours(struct definition definition);
 

@@ -3,7 +3,6 @@
 #include "preload/real_functions.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "preload/definitions.h"
 
@@ -56,28 +55,18 @@ struct real_functions g_real = {
     .operators = OPERATORS_REPLACE,
 };
 
-// Stores the next definition of `name` in the function pointer at `place`; if there is none, leaves
-// it as it is. Returns the module that defines it, or NULL.
-static const struct link_map *look_up(const char *name, void *place)
-{
-    const struct definition found = definition_next(name);
-    if (found.module != NULL) {
-        memcpy(place, &found.address, sizeof(found.address)); // POSIX: it fits a pointer
-    }
-    return found.module;
-}
-
 // An old runtime may lack some of the operators.
 static void look_up_operators(struct real_functions *next, const struct link_map *allocator)
 {
-    const struct link_map *runtime = look_up("_Znwm", &next->_Znwm);
+    const struct link_map *runtime = definition_next_into("_Znwm", &next->_Znwm);
     if (runtime == NULL) {
         return;
     }
-#define X(name, parameters, arguments, alignment, throws) (void)look_up(#name, &next->name);
+#define X(name, parameters, arguments, alignment, throws) \
+ (void)definition_next_into(#name, &next->name);
     NEW_OPERATORS(X)
 #undef X
-#define X(name, parameters, arguments) (void)look_up(#name, &next->name);
+#define X(name, parameters, arguments) (void)definition_next_into(#name, &next->name);
     DELETE_OPERATORS(X)
 #undef X
     next->operators = runtime == allocator ? OPERATORS_RECORD : OPERATORS_FORWARD;
@@ -89,12 +78,13 @@ void real_functions_resolve(void)
         return;
     }
     struct real_functions next = g_real;
-#define X(name, result, parameters, arguments, answer) (void)look_up(#name, &next.name);
+#define X(name, result, parameters, arguments, answer) \
+ (void)definition_next_into(#name, &next.name);
     ALLOCATOR_FUNCTIONS(X)
 #undef X
-    (void)look_up("free", &next.free);
-    (void)look_up("dlopen", &next.dlopen);
-    (void)look_up("dlclose", &next.dlclose);
+    (void)definition_next_into("free", &next.free);
+    (void)definition_next_into("dlopen", &next.dlopen);
+    (void)definition_next_into("dlclose", &next.dlclose);
     look_up_operators(&next, definition_next("malloc").module);
     // Who replaces malloc replaces the others.
     g_is_hooked = definition_is_ours(definition_first("malloc"));

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
@@ -43,21 +42,14 @@ struct real_mappings g_real_mappings = {
 #undef X
 };
 
-static void look_up(const char *name, void *place)
-{
-    const struct definition found = definition_next(name);
-    if (found.module != NULL) {
-        memcpy(place, &found.address, sizeof(found.address)); // POSIX: it fits a pointer
-    }
-}
-
 void real_mappings_resolve(void)
 {
     if (g_is_resolved) {
         return;
     }
     struct real_mappings next = g_real_mappings;
-#define X(name, result, parameters, arguments, answer) look_up(#name, &next.name);
+#define X(name, result, parameters, arguments, answer) \
+ (void)definition_next_into(#name, &next.name);
     MAPPING_FUNCTIONS(X)
 #undef X
     g_real_mappings = next;

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "preload/definitions.h"
 
@@ -31,21 +30,14 @@ struct real_process g_real_process = {
 #undef X
 };
 
-static void look_up(const char *name, void *place)
-{
-    const struct definition found = definition_next(name);
-    if (found.module != NULL) {
-        memcpy(place, &found.address, sizeof(found.address)); // POSIX: it fits a pointer
-    }
-}
-
 void real_process_resolve(void)
 {
     if (g_is_resolved) {
         return;
     }
     struct real_process next = g_real_process;
-#define X(name, result, parameters, arguments, answer) look_up(#name, &next.name);
+#define X(name, result, parameters, arguments, answer) \
+ (void)definition_next_into(#name, &next.name);
     PROCESS_FUNCTIONS(X)
 #undef X
     g_real_process = next;
