@@ -17,6 +17,7 @@
 #include "cli/record_run.h"
 #include "cli/screen_text.h"
 #include "host/file.h"
+#include "recorder/memory_budget.h"
 
 struct record_fields {
     struct record_settings settings;
@@ -61,6 +62,14 @@ static const struct option_spec specs[] = {
      .minimum = 8,
      .help = "frames kept of each stack; of deeper ones the middle is left out (512; at most 1536)",
      .offset = FIELD(settings.max_frames)},
+    {.name = "max-memory",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .help =
+         "memory that the recorder may take, at least 64MiB; beyond, new call stacks are merged "
+         "and new blocks sampled, and the recording says so (a quarter of the machine's, or of "
+         "the control group's)",
+     .offset = FIELD(settings.max_memory_bytes)},
     {.name = "checkpoint-interval",
      .kind = OPTION_DURATION_MS,
      .value = "TIME",
@@ -177,6 +186,10 @@ static int run_program(const struct record_fields *fields, char **argv)
     if (settings.may_sample && settings.logs_events) {
         (void)err_set(&info, ERR_INVALID,
                       "--events logs every event, so it does not go with --overflow=sample");
+        return command_usage_error(&command_record, &info);
+    }
+    if (settings.max_memory_bytes != 0 && settings.max_memory_bytes < MEMORY_BUDGET_MIN) {
+        (void)err_set(&info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");
         return command_usage_error(&command_record, &info);
     }
     if (fields->settings.run.is_paused && fields->settings.run.delay_ms != 0) {

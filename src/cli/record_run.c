@@ -19,7 +19,9 @@
 #include "cli/record_names.h"
 #include "cli/run_summary.h"
 #include "cli/screen_text.h"
+#include "host/memory_limit.h"
 #include "host/progress.h"
+#include "recorder/memory_budget.h"
 #include "recorder/recorder.h"
 #include "session/layout.h"
 #include "symbols/name_cache.h"
@@ -35,6 +37,20 @@ const struct record_settings record_default_settings = {
     .checkpoint_interval_ms = 10000,
     .max_frames = SESSION_FRAMES_DEFAULT,
 };
+
+// What the recorder may take, unless it is said: a quarter of what there is, for the rest is the
+// program's.
+static uint64_t max_memory_bytes(const struct record_settings *settings)
+{
+    enum {
+        SHARE = 4
+    };
+    if (settings->max_memory_bytes != 0) {
+        return settings->max_memory_bytes;
+    }
+    const uint64_t share = memory_limit_here() / SHARE;
+    return share > MEMORY_BUDGET_MIN ? share : MEMORY_BUDGET_MIN;
+}
 
 // A program's recording: what the recorder's callbacks need, and what it returns.
 struct run {
@@ -189,6 +205,7 @@ static void record(const struct record_settings *settings,
         .tool_version = CAIRN_VERSION,
         .max_frames = settings->max_frames,
         .checkpoint_interval_ms = settings->checkpoint_interval_ms,
+        .max_memory_bytes = max_memory_bytes(settings),
         .run = settings->run,
         .lists_blocks = settings->lists_blocks,
         .logs_events = settings->logs_events,

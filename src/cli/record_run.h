@@ -14,6 +14,7 @@ struct record_settings {
     uint64_t checkpoint_interval_ms;
     uint32_t max_frames;
     struct run_control_options run;
+    uint64_t max_memory_bytes; // of the recorder; 0: a share of what there is
     bool lists_blocks;
     bool logs_events;
     bool may_sample; // --overflow=sample

@@ -140,6 +140,17 @@ static void write_sampling(const struct profile *profile, const char *prefix, FI
     }
 }
 
+static void write_merged(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const uint64_t merged = rec_counter_value(&profile->recording, "merged_stacks");
+    if (merged > 0) {
+        (void)fprintf(out,
+                      "%scall stacks took the recorder's memory (--max-memory): %s times a new one "
+                      "was merged with others, and has its call site and outermost callers only\n",
+                      prefix, format_count(merged).text);
+    }
+}
+
 void report_write_warnings(const struct profile *profile, const char *prefix, FILE *out)
 {
     if (profile->damage[0] != '\0') {
@@ -158,6 +169,7 @@ void report_write_warnings(const struct profile *profile, const char *prefix, FI
     }
     write_stops(profile, prefix, out);
     write_sampling(profile, prefix, out);
+    write_merged(profile, prefix, out);
     write_losses(profile, prefix, out);
     write_unseen(profile, prefix, out);
 }

@@ -12,6 +12,9 @@ struct sampling sampling_of(const struct recording *recording)
     const uint64_t recorded = totals->allocations - totals->stand_in_allocations;
     return (struct sampling){
         .is_sampled = totals->left_out_allocations != 0,
+        .is_for_memory =
+            totals->left_out_allocations != 0 &&
+            rec_counter_value(recording, "unkept_blocks") == totals->left_out_allocations,
         .allocations = recorded + totals->left_out_allocations,
         .allocated_bytes =
             totals->allocated_bytes - totals->stand_in_bytes + totals->left_out_bytes,
@@ -42,8 +45,10 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 void sampling_append(const struct sampling *sampling, struct strbuf *out)
 {
     strbuf_printf(out,
-                  "all figures are estimates, for the program outran the recorder: %s allocations "
+                  "all figures are estimates, for %s: %s allocations "
                   "was recorded, at the coarsest 1 of %s; exact are %s allocations ",
+                  sampling->is_for_memory ? "live blocks took the recorder's memory (--max-memory)"
+                                          : "the program outran the recorder",
                   sampling_format_rate(sampling).text, format_count(sampling->coarsest_weight).text,
                   format_count(sampling->allocations).text);
     strbuf_printf(out, "of %s bytes in all", format_count(sampling->allocated_bytes).text);

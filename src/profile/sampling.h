@@ -15,6 +15,7 @@
 
 struct sampling {
     bool is_sampled;
+    bool is_for_memory; // because its live blocks were too many for the recorder, and nothing else
     uint64_t allocations; // that were made
     uint64_t allocated_bytes;
     uint64_t recorded_allocations; // of them; one in allocations / recorded_allocations

@@ -47,9 +47,20 @@ static MUST_USE enum err ensure_entry(struct book *book, struct book_thread *thr
                                     thread->name, thread->start_ms, &thread->entry);
 }
 
+enum err book_merged_node(struct book *book, uint32_t *out_node)
+{
+    uint32_t frame = 0;
+    TRY(stack_table_frame(&book->stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
+    return stack_table_node(&book->stacks, 0, frame, out_node);
+}
+
 enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, uint32_t *out_row)
 {
     TRY(ensure_entry(book, thread));
+    if (UNLIKELY(book->budget.merging == MEMORY_MERGES_ALL) &&
+        !row_table_has(&book->rows, thread->entry, node) && !memory_budget_adds(&book->budget)) {
+        TRY(book_merged_node(book, &node));
+    }
     return row_table_get(&book->rows, thread->entry, node, out_row);
 }
 
@@ -180,6 +191,7 @@ static NOINLINE enum err close_stand_ins(struct book *book,
     book->live_blocks -= more;
     process->live_bytes -= more_bytes;
     process->stand_ins -= more;
+    book->stand_ins -= more;
     const double spread = peak_spread_of(block->size_bytes, more + 1);
     process->spread -= spread;
     peak_spread_remove(&book->spread, spread);
@@ -329,6 +341,7 @@ open_stand_ins(struct book *book, struct book_process *process, const struct liv
     const uint32_t weight = (uint32_t)1 << block->shift;
     struct book_sampling *sampling = &book->sampling;
     process->stand_ins += weight - 1;
+    book->stand_ins += weight - 1;
     const double spread = peak_spread_of(block->size_bytes, weight);
     process->spread += spread;
     peak_spread_add(&book->spread, spread);
@@ -380,13 +393,45 @@ ALWAYS_INLINE enum err allocate(struct book *book,
     return ERR_OK;
 }
 
+// A block for which there is no room: counted, and its free will be one of nothing.
+static enum err
+leave_out(struct book *book, struct book_thread *thread, uint64_t address, uint64_t size_bytes)
+{
+    struct book_sampling *sampling = &book->sampling;
+    sampling->left_out_allocations++;
+    sampling->left_out_bytes += size_bytes;
+    thread->last_address = 0; // nothing of it is temporary
+    if (waiting_frees_take(&thread->process->waiting, address, thread->tick_ms, thread->lane)) {
+        book->waiting_count--;
+        sampling->unsampled_frees++;
+    } else {
+        sampling->forgotten++;
+    }
+    return ERR_OK;
+}
+
+// While live blocks take their part of the memory (memory_budget.h).
+static NOINLINE enum err allocate_sparsely(struct book *book,
+                                           struct book_thread *thread,
+                                           uint64_t address,
+                                           uint32_t row,
+                                           uint64_t size_bytes,
+                                           uint32_t shift)
+{
+    return memory_budget_takes(&book->budget, size_bytes, &shift)
+               ? allocate(book, thread, address, row, size_bytes, shift)
+               : leave_out(book, thread, address, size_bytes);
+}
+
 enum err book_allocate(struct book *book,
                        struct book_thread *thread,
                        uint64_t address,
                        uint32_t row,
                        uint64_t size_bytes)
 {
-    return allocate(book, thread, address, row, size_bytes, 0);
+    return LIKELY(book->budget.level == 0)
+               ? allocate(book, thread, address, row, size_bytes, 0)
+               : allocate_sparsely(book, thread, address, row, size_bytes, 0);
 }
 
 enum err book_allocate_sampled(struct book *book,
@@ -396,7 +441,9 @@ enum err book_allocate_sampled(struct book *book,
                                uint64_t size_bytes,
                                uint32_t shift)
 {
-    return allocate(book, thread, address, row, size_bytes, shift);
+    return LIKELY(book->budget.level == 0)
+               ? allocate(book, thread, address, row, size_bytes, shift)
+               : allocate_sparsely(book, thread, address, row, size_bytes, shift);
 }
 
 static NOINLINE enum err

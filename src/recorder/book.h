@@ -28,6 +28,7 @@
 #include "recorder/book_process.h"
 #include "recorder/event_log.h"
 #include "recorder/mark_list.h"
+#include "recorder/memory_budget.h"
 #include "recorder/nursery_reader.h"
 #include "recorder/peak_bound.h"
 #include "recorder/peak_scopes.h"
@@ -112,9 +113,11 @@ struct book {
     struct book_sampling sampling;
     struct peak_spread spread; // what sampling does to the peak
     struct book_watch watch;   // what else is told of each event
-    uint64_t waiting_count;    // over all processes
-    uint64_t seed;             // of the live maps
-    uint64_t held_since_ms;    // allocations of this tick and later ones may be missing
+    struct memory_budget budget;
+    uint64_t stand_ins;     // of live_blocks, those that are in no live map: others stand for them
+    uint64_t waiting_count; // over all processes
+    uint64_t seed;          // of the live maps
+    uint64_t held_since_ms; // allocations of this tick and later ones may be missing
     rec_string libc;
 };
 
@@ -183,7 +186,7 @@ void book_thread_end(struct book *book, struct book_thread *thread);
 enum err book_thread_name(struct book *book, struct book_thread *thread, struct bytes name)
     MUST_USE;
 
-// The row of this thread and stack.
+// The row of this thread and stack; where no row is added any more, that of all that is merged.
 enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, uint32_t *out_row)
     MUST_USE;
 
@@ -233,6 +236,15 @@ enum err book_allocate_sampled(struct book *book,
                                uint32_t row,
                                uint64_t size_bytes,
                                uint32_t shift) MUST_USE;
+
+// How many blocks the live maps hold.
+static inline uint64_t book_kept_blocks(const struct book *book)
+{
+    return book->live_blocks - book->stand_ins;
+}
+
+// The node that stands for stacks of which nothing is kept.
+enum err book_merged_node(struct book *book, uint32_t *out_node) MUST_USE;
 
 // A block that moved, or changed its size.
 struct book_move {

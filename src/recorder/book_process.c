@@ -177,6 +177,7 @@ enum err book_process_end(struct book *book,
     peak_spread_look(&book->spread, book->sums.live_bytes + process->live_bytes);
     peak_spread_remove(&book->spread, process->spread);
     book->live_blocks -= process->live.live_count + process->stand_ins;
+    book->stand_ins -= process->stand_ins;
     if (ending->is_exec && ending->gone_ms == 0) { // nobody else was there: what follows is later
         peak_bound_end_tick(&book->bound, book->sums.live_bytes);
     }

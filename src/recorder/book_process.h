@@ -36,6 +36,7 @@ struct book_process {
     uint64_t mapped_bytes;       // sum over `mapped`
     struct map_u64 adhoc_rows;   // node -> row of book.adhoc
 };
+_Static_assert(sizeof(struct book_process) <= 1024, "one for each process that there ever was");
 
 // Appends `arguments`, each ended by a zero byte, as one line that a shell reads back the same.
 void command_line_quote(struct strbuf *line, struct bytes arguments);

@@ -10,13 +10,15 @@
 #include "host/strbuf.h"
 
 // Our own counters, beside those of the session.
-#define RECORDER_NOTE_COUNTERS(X)                                                        \
- X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)") \
- X(unrecorded_frees, "frees of blocks allocated while recording was stopped")            \
- X(merged_threads, "threads that share an entry with others of their name")              \
- X(refused_marks, "marks of the program beyond the number that a recording takes")       \
- X(coarse_cells, "time slices to a step in the history of a stack, where one would do")  \
- X(coarse_cohorts, "time slices to a step in the ages of blocks, where one would do")    \
+#define RECORDER_NOTE_COUNTERS(X)                                                           \
+ X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")    \
+ X(unrecorded_frees, "frees of blocks allocated while recording was stopped")               \
+ X(merged_stacks, "times a new call stack was merged with others, to keep to --max-memory") \
+ X(unkept_blocks, "blocks that others stand for, to keep to --max-memory")                  \
+ X(merged_threads, "threads that share an entry with others of their name")                 \
+ X(refused_marks, "marks of the program beyond the number that a recording takes")          \
+ X(coarse_cells, "time slices to a step in the history of a stack, where one would do")     \
+ X(coarse_cohorts, "time slices to a step in the ages of blocks, where one would do")       \
  X(unplaced_mappings, "changes of mappings beyond the number that cairn follows at once")
 
 static enum err intern(struct book *book, const char *text, rec_string *out)
@@ -205,6 +207,8 @@ fill_counters(struct book_snapshot *s, struct book *book, const struct book_snap
 #undef X
     const uint64_t unknown_frees = book->unknown_frees;
     const uint64_t unrecorded_frees = book->unrecorded_frees;
+    const uint64_t merged_stacks = book->budget.merged_stacks;
+    const uint64_t unkept_blocks = book->budget.unkept_blocks;
     const uint64_t merged_threads = count_merged_threads(book);
     const uint64_t refused_marks = book->marks.refused;
     const uint64_t coarse_cells = step_of(book->rows.cell_shift);

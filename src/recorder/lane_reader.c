@@ -136,6 +136,75 @@ static enum err read_steps(const struct lane_reader *reader,
     return ERR_OK;
 }
 
+// The node that is reached from `node` by `step`, if there is one already.
+static enum err known_child(struct book *book,
+                            struct map_u64 *names,
+                            uint32_t node,
+                            const struct wire_step *step,
+                            uint32_t *out_node)
+{
+    const struct wire_frame *frame = &step->frame;
+    *out_node =
+        stack_table_find_child(&book->stacks, node, frame->module, frame->offset, frame->flags);
+    const bool is_named = *out_node == REC_NONE || step->known == *out_node;
+    return is_named || book->budget.merging == MEMORY_MERGES_ALL
+               ? ERR_OK
+               : map_u64_put(names, step->name, *out_node);
+}
+
+// The node of what is kept of a stack that is new: its outermost frames from `node` on, as far as
+// they are known, and the innermost one, `last`.
+static enum err
+merged_node(struct book *book, uint32_t node, const struct wire_frame *last, uint32_t *out_node)
+{
+    struct stack_table *stacks = &book->stacks;
+    uint32_t frame = 0;
+    book->budget.merged_stacks++;
+    node = stack_table_cut(stacks, node, memory_budget_depth(&book->budget));
+    TRY(stack_table_frame(stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
+    TRY(stack_table_node(stacks, node, frame, &node));
+    *out_node = stack_table_find_child(stacks, node, last->module, last->offset, last->flags);
+    if (*out_node != REC_NONE) {
+        return ERR_OK;
+    }
+    *out_node = node;
+    if (!memory_budget_adds(&book->budget)) {
+        return ERR_OK;
+    }
+    TRY(stack_table_frame(stacks, last->module, last->offset, last->flags, &frame));
+    return stack_table_node(stacks, node, frame, out_node);
+}
+
+// While stacks take their part of the memory (memory_budget.h): the node of a stack of which the
+// first frames may not have been kept, and what is known of it has names.
+static NOINLINE enum err merge_stack(struct lane_reader *reader,
+                                     struct book *book,
+                                     const struct wire_record *record,
+                                     const struct wire_step *steps)
+{
+    struct map_u64 *names = &reader->thread.process->nodes_by_name;
+    const uint64_t *words = record->payload - 1;
+    const uint32_t count = wire_stack_count(words);
+    const uint32_t *base = words[1] != 0 ? map_u64_find(names, words[1]) : NULL;
+    uint32_t node = base != NULL ? *base : 0;
+    bool is_known = base != NULL || words[1] == 0;
+    for (uint32_t i = 0; i < count && is_known; i++) {
+        uint32_t child = REC_NONE;
+        TRY(known_child(book, names, node, &steps[i], &child));
+        is_known = child != REC_NONE;
+        node = is_known ? child : node;
+    }
+    if ((wire_stack_flags(words) & WIRE_STACK_HAS_SLOT) == 0) {
+        return ERR_OK;
+    }
+    if (!is_known && count > 0) {
+        TRY(merged_node(book, node, &steps[count - 1].frame, &node));
+    } else if (!is_known) {
+        TRY(book_merged_node(book, &node));
+    }
+    return define_slot(reader, record->slot, node);
+}
+
 static enum err
 book_stack(struct lane_reader *reader, struct book *book, const struct wire_record *record)
 {
@@ -144,6 +213,9 @@ book_stack(struct lane_reader *reader, struct book *book, const struct wire_reco
     struct wire_step steps[WIRE_STACK_FRAMES_MAX];
     uint32_t node = 0;
     TRY(read_steps(reader, book, words, steps));
+    if (UNLIKELY(book->budget.merging != MEMORY_MERGES_NOTHING)) {
+        return merge_stack(reader, book, record, steps);
+    }
     if (words[1] != 0) {
         const uint32_t *base = map_u64_find(names, words[1]);
         if (base == NULL) {

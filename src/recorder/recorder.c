@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "host/file.h"
 #include "recorder/output_file.h"
+#include "recorder/own_memory.h"
 #include "recorder/recorder_state.h"
 #include "recording/recording_writer.h"
 
@@ -75,6 +76,9 @@ static enum err prepare(struct recorder_state *s,
     if (book_init(&s->book, seed) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
+    s->book.budget =
+        (struct memory_budget){.max_bytes = options->max_memory_bytes, .random = hash_mix(~seed)};
+    s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
     s->book.watch = (struct book_watch){.blocks = options->lists_blocks ? &s->blocks : NULL,
                                         .is_there = options->lists_blocks};
@@ -326,6 +330,7 @@ enum err recorder_run(const struct recorder_options *options,
     result->state = s;
     s->options = options;
     s->signal_fd = -1;
+    s->own_memory = -1;
     s->session = (struct session){.memfd = -1, .socket = -1};
     s->program.pidfd = -1;
     s->library = (struct preload_path)PRELOAD_PATH_INIT;
@@ -368,6 +373,7 @@ void recorder_result_release(struct recorder_result *result)
         block_list_release(&s->blocks);
         event_log_close(&s->events);
         fd_closep(&s->signal_fd);
+        fd_closep(&s->own_memory);
         fd_closep(&s->program.pidfd);
         free(s);
     }

@@ -66,8 +66,9 @@ struct recorder_options {
     uint32_t max_frames;
     uint64_t checkpoint_interval_ms; // 0: no checkpoints
     struct run_control_options run;
-    bool lists_blocks; // block_list.h
-    bool logs_events;  // event_log.h; no thread then keeps events to itself
+    uint64_t max_memory_bytes; // memory_budget.h; 0: no cap
+    bool lists_blocks;         // block_list.h
+    bool logs_events;          // event_log.h; no thread then keeps events to itself
     bool follow_children;
     bool allow_own_malloc;  // record a program that has an allocator of its own, as far as possible
     bool check_unwind;      // SESSION_CHECK_UNWIND

@@ -16,6 +16,7 @@
 
 #include "host/file.h"
 #include "recorder/late_joiners.h"
+#include "recorder/own_memory.h"
 #include "recorder/recorder_look.h"
 #include "recorder/recorder_state.h"
 #include "recording/recording_writer.h"
@@ -216,6 +217,24 @@ static void see_abandonment(struct recorder_state *s)
     }
 }
 
+// Keeps us within our memory, and says once what that costs.
+static void look_at_memory(struct recorder_state *s)
+{
+    struct memory_budget *budget = &s->book.budget;
+    memory_budget_look(budget, own_memory_bytes(s->own_memory), book_kept_blocks(&s->book));
+    if (budget->merging != MEMORY_MERGES_NOTHING && !s->has_merged) {
+        s->has_merged = true;
+        recorder_log(s, "call stacks take the memory that they may (--max-memory): new ones are "
+                        "merged with others");
+    }
+    if (budget->level != 0 && !s->has_thinned) {
+        s->has_thinned = true;
+        recorder_log(s, "live blocks take the memory that they may (--max-memory): new ones are "
+                        "sampled, and all figures become estimates");
+        event_log_end(&s->events, "the recorder's memory is full (--max-memory)");
+    }
+}
+
 static void see_code(const struct recorder_state *s)
 {
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
@@ -243,6 +262,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_control_hear(s);
         TRY(run_control_tick(&s->control, now_ms));
         bool was_busy = false;
+        look_at_memory(s);
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
         see_abandonment(s);

@@ -58,6 +58,9 @@ struct recorder_state {
     uint64_t program_rss_bytes; // peak of the program and its children, once it has ended
     uint64_t end_ms;            // when the last process ended; 0: not yet
     int signal_fd;
+    int own_memory;   // own_memory.h
+    bool has_thinned; // live blocks were more than the memory is for
+    bool has_merged;  // stacks were
     int wait_status;  // of the program, -1 while it runs
     bool has_signals; // they are to be restored
     bool is_launched;

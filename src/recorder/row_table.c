@@ -24,20 +24,37 @@ static uint64_t row_hash(const void *rows, uint32_t id)
     return hash_mix((uint64_t)row->thread << 32 | row->node);
 }
 
+// The row of `wanted`, or ID_NONE.
+static uint32_t find(const struct row_table *table, const struct rec_row *wanted, uint64_t hash)
+{
+    const struct id_index *index = &table->index;
+    uint32_t id;
+    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
+         at = id_index_next(index, at)) {
+        const struct rec_row *row = table->rows.items + id;
+        if (row->thread == wanted->thread && row->node == wanted->node) {
+            return id;
+        }
+    }
+    return ID_NONE;
+}
+
+bool row_table_has(const struct row_table *table, uint32_t thread, uint32_t node)
+{
+    const struct rec_row wanted = {.thread = thread, .node = node};
+    return find(table, &wanted, row_hash(&wanted, 0)) != ID_NONE;
+}
+
 static enum err
 find_or_add(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
 {
     struct rec_row wanted = {.thread = thread, .node = node};
     struct id_index *index = &table->index;
     uint64_t hash = row_hash(&wanted, 0);
-    uint32_t id;
-    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
-         at = id_index_next(index, at)) {
-        const struct rec_row *row = table->rows.items + id;
-        if (row->thread == thread && row->node == node) {
-            *out_row = id;
-            return ERR_OK;
-        }
+    uint32_t id = find(table, &wanted, hash);
+    if (id != ID_NONE) {
+        *out_row = id;
+        return ERR_OK;
     }
     if (table->rows.len >= REC_NONE) {
         return ERR_LIMIT;

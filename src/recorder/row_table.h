@@ -88,6 +88,9 @@ void row_table_release(struct row_table *table);
 enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
     MUST_USE;
 
+// Whether there is one.
+bool row_table_has(const struct row_table *table, uint32_t thread, uint32_t node);
+
 // The slice of the cells that are under way.
 static inline uint32_t row_table_step(const struct row_table *table)
 {

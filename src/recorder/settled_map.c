@@ -128,6 +128,7 @@ void settled_map_release(struct settled_map *map)
     free(map->segments);
     slot_pages_release(&map->memory);
     free(map->directory);
+    free(map->hints);
     live_boxes_release(&map->boxes);
     map_u64_release(&map->odd);
     *map = (struct settled_map){0};
@@ -423,11 +424,10 @@ static enum err segment_split(struct settled_map *map, uint32_t index, uint64_t 
 static enum err map_begin(struct settled_map *map)
 {
     TRY(segments_reserve(map));
-    if (map->directory == NULL) {
-        map->directory = calloc(1, sizeof(*map->directory));
-        if (map->directory == NULL) {
-            return ERR_NO_MEMORY;
-        }
+    map->directory = map->directory != NULL ? map->directory : calloc(1, sizeof(*map->directory));
+    map->hints = map->hints != NULL ? map->hints : calloc(SETTLED_HINTS, sizeof(*map->hints));
+    if (map->directory == NULL || map->hints == NULL) {
+        return ERR_NO_MEMORY;
     }
     struct live_segment first;
     TRY(segment_init(map, 1, &first));

@@ -59,11 +59,11 @@ struct settled_map {
     uint32_t segment_cap;
     uint32_t kept_pages; // a segment of no more does not shrink
     struct live_boxes boxes;
-    struct map_u64 odd;  // addresses that no slot can hold -> first box
-    uint64_t live_count; // blocks, generations included
-    uint64_t version;    // how often segments have been made or moved
-    uint32_t hint;       // of `hints`: where the address of the next call may be
-    struct settled_place hints[SETTLED_HINTS];
+    struct map_u64 odd;          // addresses that no slot can hold -> first box
+    uint64_t live_count;         // blocks, generations included
+    uint64_t version;            // how often segments have been made or moved
+    uint32_t hint;               // of `hints`: where the address of the next call may be
+    struct settled_place *hints; // owned; SETTLED_HINTS, NULL until there is a segment
 };
 
 // An empty map. `seed` should be unknown to the program.

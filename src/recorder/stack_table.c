@@ -86,6 +86,65 @@ enum err stack_table_module(struct stack_table *table,
     return ERR_OK;
 }
 
+static uint32_t
+find_frame(const struct stack_table *table, const struct rec_frame *wanted, uint64_t hash)
+{
+    const struct id_index *index = &table->frame_index;
+    uint32_t id;
+    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
+         at = id_index_next(index, at)) {
+        const struct rec_frame *frame = table->frames.items + id;
+        if (frame->module == wanted->module && frame->offset == wanted->offset &&
+            frame->flags == wanted->flags) {
+            return id;
+        }
+    }
+    return ID_NONE;
+}
+
+static uint32_t
+find_node(const struct stack_table *table, const struct rec_node *wanted, uint64_t hash)
+{
+    const struct id_index *index = &table->node_index;
+    uint32_t id;
+    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
+         at = id_index_next(index, at)) {
+        const struct rec_node *node = table->nodes.items + id;
+        if (node->parent == wanted->parent && node->frame == wanted->frame) {
+            return id;
+        }
+    }
+    return ID_NONE;
+}
+
+uint32_t stack_table_find_child(const struct stack_table *table,
+                                uint32_t parent,
+                                uint32_t module,
+                                uint64_t offset,
+                                uint32_t flags)
+{
+    const struct rec_frame frame = {.module = module, .flags = flags, .offset = offset};
+    const uint32_t frame_id = find_frame(table, &frame, frame_hash(&frame, 0));
+    if (frame_id == ID_NONE) {
+        return REC_NONE;
+    }
+    const struct rec_node node = {.parent = parent, .frame = frame_id};
+    const uint32_t id = find_node(table, &node, node_hash(&node, 0));
+    return id != ID_NONE ? id : REC_NONE;
+}
+
+uint32_t stack_table_cut(const struct stack_table *table, uint32_t node, uint32_t depth)
+{
+    uint32_t frames = 0;
+    for (uint32_t at = node; at != 0; at = table->nodes.items[at].parent) {
+        frames++;
+    }
+    for (; frames > depth; frames--) {
+        node = table->nodes.items[node].parent;
+    }
+    return node;
+}
+
 enum err stack_table_frame(struct stack_table *table,
                            uint32_t module,
                            uint64_t offset,
@@ -94,15 +153,11 @@ enum err stack_table_frame(struct stack_table *table,
 {
     struct rec_frame wanted = {.module = module, .flags = flags, .offset = offset};
     struct id_index *index = &table->frame_index;
-    uint64_t hash = frame_hash(&wanted, 0);
-    uint32_t id;
-    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
-         at = id_index_next(index, at)) {
-        const struct rec_frame *frame = table->frames.items + id;
-        if (frame->module == module && frame->offset == offset && frame->flags == flags) {
-            *out_frame = id;
-            return ERR_OK;
-        }
+    const uint64_t hash = frame_hash(&wanted, 0);
+    uint32_t id = find_frame(table, &wanted, hash);
+    if (id != ID_NONE) {
+        *out_frame = id;
+        return ERR_OK;
     }
     if (table->frames.len >= REC_NONE) {
         return ERR_LIMIT;
@@ -123,15 +178,11 @@ stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame, uin
 {
     struct rec_node wanted = {.parent = parent, .frame = frame};
     struct id_index *index = &table->node_index;
-    uint64_t hash = node_hash(&wanted, 0);
-    uint32_t id;
-    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
-         at = id_index_next(index, at)) {
-        const struct rec_node *node = table->nodes.items + id;
-        if (node->parent == parent && node->frame == frame) {
-            *out_node = id;
-            return ERR_OK;
-        }
+    const uint64_t hash = node_hash(&wanted, 0);
+    uint32_t id = find_node(table, &wanted, hash);
+    if (id != ID_NONE) {
+        *out_node = id;
+        return ERR_OK;
     }
     if (table->nodes.len >= REC_NONE) {
         return ERR_LIMIT;

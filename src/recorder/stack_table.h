@@ -55,6 +55,16 @@ enum err
 stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame, uint32_t *out_node)
     MUST_USE;
 
+// The child of `parent` by the frame at `offset` of `module`, or REC_NONE if there is none yet.
+uint32_t stack_table_find_child(const struct stack_table *table,
+                                uint32_t parent,
+                                uint32_t module,
+                                uint64_t offset,
+                                uint32_t flags);
+
+// The ancestor of `node` that has `depth` frames, or `node` if it has no more.
+uint32_t stack_table_cut(const struct stack_table *table, uint32_t node, uint32_t depth);
+
 // Whether `node` is the child of `parent` by this very frame. For checking what a cache says.
 static inline bool stack_table_is_child(const struct stack_table *table,
                                         uint32_t node,

@@ -2,6 +2,8 @@
 // tables: see tables.h.
 #include "recording/tables.h"
 
+#include <string.h>
+
 #include <stdlib.h>
 
 #include "recording/recording_owner.h"
@@ -26,6 +28,17 @@ const char *rec_string_get(const struct recording *recording, rec_string id)
         return "";
     }
     return strings->data + strings->offsets[id];
+}
+
+uint64_t rec_counter_value(const struct recording *recording, const char *name)
+{
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        const struct rec_counter *counter = &recording->counters[i];
+        if (strcmp(rec_string_get(recording, counter->name), name) == 0) {
+            return counter->value;
+        }
+    }
+    return 0;
 }
 
 struct recording_owner *recording_owner_new(void)

@@ -459,5 +459,8 @@ uint64_t rec_bucket_low(uint32_t bucket);
 // The bytes of a string, zero-terminated, borrowed from the recording; "" for an id out of range.
 const char *rec_string_get(const struct recording *recording, rec_string id);
 
+// The counter of this name, 0 if there is none.
+uint64_t rec_counter_value(const struct recording *recording, const char *name);
+
 // Frees the arrays if the recording owns them, and zeroes it; accepts a zeroed or borrowed one.
 void recording_release(struct recording *recording);

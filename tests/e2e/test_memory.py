@@ -3,6 +3,7 @@
 what the recorder takes is bounded by live blocks and distinct stacks."""
 import os
 import pty
+import select
 import signal
 import subprocess
 
@@ -84,6 +85,63 @@ def test_the_recorder_stays_within_its_bound_with_a_million_stacks(scratch, opti
                             timeout=120).stdout.decode()
     assert "4,000,000" in report and "1,000,000 call stacks" in report
     assert_within(took, bound_bytes(0, NODES))
+
+
+def capped(path, cap_mib, *command):
+    """Records with --max-memory; the highest resident memory of cairn alone that was seen, and what it said."""
+    words = [CAIRN, "record", "--max-memory", f"{cap_mib}MiB", "-o", path, "--", *map(str, command)]
+    highest = 0
+    with open(path.with_suffix(".said"), "w+", encoding="utf-8") as said:
+        with subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=said) as cairn:
+            status = f"/proc/{cairn.pid}/status"
+            while cairn.poll() is None:
+                with open(status, encoding="utf-8") as lines:
+                    found = [line for line in lines if line.startswith("VmHWM")]
+                highest = max(highest, int(found[0].split()[1]) if found else 0)
+                select.select([], [], [], 0.01)
+        assert cairn.returncode == 0
+        said.seek(0)
+        return highest * 1024, said.read()
+
+
+def verify(path):
+    run = subprocess.run([CAIRN, "verify", path], capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+# The session's pages and those of files count as resident, too, but are nobody's alone.
+SHARED_BYTES = 16 * MIB
+
+
+def test_a_cap_merges_stacks(scratch):
+    path = scratch / "x.cairn"
+    took, said = capped(path, 64, PROGRAMS / "distinct_stacks", STACKS, 2)
+    assert "new ones are merged" in said and "--max-memory" in said
+    assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
+    report = Recording(path, None).report_of("-n", "2", "-s", "2")
+    assert report["totals"]["allocations"] == 2 * STACKS
+    assert report["run"]["sampling"] is None
+    assert set(report["lost"].values()) == {0}
+    assert report["notes"]["merged_stacks"] > STACKS / 2
+    site = report["top"]["allocations"][0]
+    assert site["function"] == "go_on" and site["costs"]["allocations"] == 2 * STACKS  # all stacks end there
+    assert 10_000 < report["totals"]["stacks"] < STACKS / 2
+    verify(path)
+
+
+def test_a_cap_samples_blocks(scratch):
+    path = scratch / "x.cairn"
+    blocks, pairs = 3_000_000, 1000
+    took, said = capped(path, 64, PROGRAMS / "resident", pairs, 64, blocks)
+    assert "new ones are sampled" in said and "all figures are estimates" in said
+    assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
+    report = Recording(path, None).report_of("-n", "1", "-s", "1")
+    assert report["run"]["sampling"]["allocations"] == blocks + pairs
+    assert report["notes"]["unkept_blocks"] > blocks / 2
+    leaked = report["totals"]["leaked_allocations"]
+    assert abs(leaked - blocks) < blocks / 20
+    assert abs(report["totals"]["peak_bytes"] - 64 * blocks) < 64 * blocks / 20
+    verify(path)
 
 
 def test_a_million_stacks_make_no_report_of_gigabytes(scratch):
