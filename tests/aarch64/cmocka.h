@@ -15,6 +15,7 @@ struct CMUnitTest {
     const char *name;
     void (*run)(void **state);
     int (*setup)(void **state);
+    int (*teardown)(void **state);
 };
 
 static jmp_buf cmocka_failed;
@@ -32,11 +33,15 @@ static jmp_buf cmocka_failed;
 #define print_error(...)   ((void)fprintf(stderr, __VA_ARGS__))
 #define cmocka_unit_test(test) \
  {                             \
-#  test, test, NULL            \
+#  test, test, NULL, NULL      \
  }
 #define cmocka_unit_test_setup(test, setup) \
  {                                          \
-#  test, test, setup                        \
+#  test, test, setup, NULL                  \
+ }
+#define cmocka_unit_test_setup_teardown(test, setup, teardown) \
+ {                                                             \
+#  test, test, setup, teardown                                 \
  }
 #define cmocka_run_group_tests(tests, setup, teardown) \
  cmocka_run(tests, sizeof(tests) / sizeof((tests)[0]), setup)
@@ -68,14 +73,15 @@ static jmp_buf cmocka_failed;
 
 static inline int cmocka_run_one(const struct CMUnitTest *test, void **state)
 {
-    if (setjmp(cmocka_failed) != 0) {
-        return 1;
+    volatile int failed = 1;
+    if (setjmp(cmocka_failed) == 0) {
+        if (test->setup != NULL && test->setup(state) != 0) {
+            return 1;
+        }
+        test->run(state);
+        failed = 0;
     }
-    if (test->setup != NULL && test->setup(state) != 0) {
-        return 1;
-    }
-    test->run(state);
-    return 0;
+    return (test->teardown != NULL && test->teardown(state) != 0) || failed;
 }
 
 static inline int
