@@ -85,6 +85,10 @@ static const struct option_spec specs[] = {
      .help = "log every event in the file, too, for 'cairn dump --events'; it then grows with the "
              "run's length",
      .offset = FIELD(settings.logs_events)},
+    {.name = "no-symbols",
+     .kind = OPTION_FLAG,
+     .help = "look up no names now: 'cairn report' does it, or 'cairn symbolize' for good",
+     .offset = FIELD(settings.without_symbols)},
     {.name = "duration",
      .kind = OPTION_DURATION_MS,
      .value = "TIME",

@@ -34,6 +34,8 @@ extern const struct command command_diff;
 extern const struct command command_dump;
 extern const struct command command_export;
 extern const struct command command_verify;
+extern const struct command command_symbolize;
+extern const struct command command_cache;
 extern const struct command command_ctl;
 extern const struct command command_help;
 extern const struct command command_version;

@@ -14,9 +14,13 @@
 #include "cli/command.h"
 
 const struct command *const commands[] = {
-    &command_record,  &command_report, &command_diff,    &command_check,
-    &command_analyze, &command_export, &command_dump,    &command_verify,
-    &command_ctl,     &command_help,   &command_version, NULL,
+    &command_record,    &command_report,
+    &command_diff,      &command_check,
+    &command_analyze,   &command_export,
+    &command_dump,      &command_verify,
+    &command_symbolize, &command_cache,
+    &command_ctl,       &command_help,
+    &command_version,   NULL,
 };
 
 // Words that stand for a command without being its name.

@@ -40,6 +40,15 @@ static void count_frame(struct recording *recording,
     module->frames_with_line += real != NULL && real->function != 0 && real->line != 0;
 }
 
+// Nobody has looked for names: whoever opens the recording does.
+static void leave_names(struct recording *recording)
+{
+    recording->meta.unknown |= REC_UNKNOWN_NAMES;
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        count_frame(recording, &recording->frames[i], NULL);
+    }
+}
+
 static MUST_USE enum err add_frames(struct recording *recording,
                                     const struct late_symbols *found,
                                     struct string_table *strings,
@@ -89,6 +98,10 @@ enum err record_names_add(struct recording *recording,
     TRY(late_symbols_find(recording, sources, lookup, progress, &found));
     if (rules.len > 0) {
         TRY(string_table_intern(strings, rules.data, rules.len, &recording->meta.suppressions));
+    }
+    if (sources->is_off) {
+        leave_names(recording);
+        return ERR_OK;
     }
     for (size_t i = 0; i < found.modules.len; i++) {
         struct rec_module *module = &recording->modules[i];

@@ -13,7 +13,8 @@
 #include "recorder/recorder.h"
 
 // `recording` borrows its strings from `strings`, which moves: nothing of it is read after the
-// first new string. `ahead` is ended; if it has not begun, `sources` are asked. `progress` may be
+// first new string. If the sources are off, the recording says that nobody has looked for names.
+// `ahead` is ended; if it has not begun, `sources` are asked. `progress` may be
 // NULL. ERR_NO_MEMORY, ERR_LIMIT.
 enum err record_names_add(struct recording *recording,
                           const struct name_sources *sources,

@@ -56,6 +56,7 @@ static uint64_t max_memory_bytes(const struct record_settings *settings)
 struct run {
     struct strbuf pattern; // owned; of the output's name
     bool is_quiet;
+    bool without_symbols;
     bool is_told;             // what the recording holds has been printed
     struct progress progress; // silent until the program has ended
     struct name_cache cache;  // owned
@@ -94,7 +95,9 @@ static void say(void *context, const char *sentence)
 static void see_code(void *context, const struct stack_table *stacks)
 {
     struct run *run = context;
-    names_ahead_see(&run->ahead, stacks);
+    if (!run->without_symbols) {
+        names_ahead_see(&run->ahead, stacks);
+    }
 }
 
 static enum err name_frames(void *context,
@@ -188,7 +191,9 @@ static void record(const struct record_settings *settings,
 {
     struct err_info info = {0};
     *out = (struct record_outcome){.exit_status = STATUS_USAGE};
-    *run = (struct run){.is_quiet = settings->is_quiet};
+    *run = (struct run){.is_quiet = settings->is_quiet,
+                        .without_symbols = settings->without_symbols,
+                        .sources = {.is_off = settings->without_symbols}};
     CLEANUP(strbuf_release) struct strbuf library = {0};
     if (name_cache_init(&run->cache) == ERR_OK) {
         run->sources.cache = &run->cache;

@@ -20,7 +20,8 @@ struct record_settings {
     bool may_sample; // --overflow=sample
     bool is_quiet;
     bool no_children;
-    bool is_forced; // record a program that has its own allocator
+    bool without_symbols; // names are looked up when the recording is read
+    bool is_forced;       // record a program that has its own allocator
 };
 
 extern const struct record_settings record_default_settings;

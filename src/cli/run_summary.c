@@ -56,11 +56,12 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
 
 void run_summary_print(const struct recording *recording, const char *path)
 {
+    static const struct name_sources no_sources = {.is_off = true}; // it has what it is to have
     struct err_info info = {0};
     struct progress progress;
     progress_init(&progress, stderr);
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = profile_from_recording(recording, NULL, &progress, &profile, &info);
+    enum err problem = profile_from_recording(recording, &no_sources, &progress, &profile, &info);
     progress_clear(&progress);
     if (problem == ERR_OK) {
         problem = summarize(profile, &info);

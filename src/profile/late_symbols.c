@@ -63,7 +63,7 @@ enum err late_symbols_find(const struct recording *recording,
     CLEANUP(lookup_freep) struct late_lookup *own = NULL;
     bool is_needed;
     TRY(list_modules(recording, sources != NULL, &modules, &is_needed));
-    if (!is_needed) {
+    if (!is_needed || (sources != NULL && sources->is_off)) {
         *out = (struct late_symbols){0};
         return ERR_OK;
     }

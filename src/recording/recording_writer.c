@@ -15,7 +15,8 @@
 #include "recording/schema.h"
 
 enum {
-    DEFAULT_LEVEL = 4,    // one more costs a third more time, for 2 % of the bytes
+    DEFAULT_LEVEL = 4, // one more costs a third more time, for 2 % of the bytes
+    COPY_BYTES = 32768,
     OWNED_GROUPS_MAX = 4, // under way, of entries that were made for them: some MiB each
 };
 
@@ -382,6 +383,26 @@ enum err recording_writer_chunk(struct recording_writer *w,
     strbuf_append(&w->raw, payload.data, payload.len);
     TRY(put_chunk(w, &(struct chunk_head){.type = type}, info));
     return write_packed(w, info);
+}
+
+enum err recording_writer_copy(struct recording_writer *w,
+                               const struct chunk_source *source,
+                               const struct chunk_place *place,
+                               struct err_info *info)
+{
+    uint8_t piece[COPY_BYTES];
+    struct chunk_place copy = {.offset = w->end, .head = place->head};
+    uint64_t left = CHUNK_HEAD_BYTES + place->head.stored_bytes;
+    for (uint64_t at = place->offset; left > 0;) {
+        const size_t len = left < sizeof(piece) ? (size_t)left : sizeof(piece);
+        TRY(chunk_source_read(source, at, piece, len, info));
+        TRY(write_at(w, piece, len, info));
+        at += len;
+        left -= len;
+    }
+    return chunk_vec_push(&w->contents, copy) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "no memory for the table of contents");
 }
 
 enum err recording_writer_finish(struct recording_writer *w, struct err_info *info)

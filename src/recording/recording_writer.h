@@ -21,6 +21,7 @@
 #include "host/strbuf.h"
 #include "recording/chunk.h"
 #include "recording/chunk_packer.h"
+#include "recording/chunk_source.h"
 #include "recording/group_encoder.h"
 #include "recording/history_fold.h"
 #include "recording/table_supply.h"
@@ -87,6 +88,12 @@ enum err recording_writer_chunk(struct recording_writer *w,
                                 uint32_t type,
                                 struct bytes payload,
                                 struct err_info *info) MUST_USE;
+
+// Appends a chunk of another file as it lies there. ERR_TRUNCATED if it is not all there.
+enum err recording_writer_copy(struct recording_writer *w,
+                               const struct chunk_source *source,
+                               const struct chunk_place *place,
+                               struct err_info *info) MUST_USE;
 
 // Appends entries of a table outside of snapshots, at most GROUP_MAX_ENTRIES, the first of which
 // has number `first`.

@@ -5,12 +5,14 @@
 // Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct debuginfod;
 struct name_cache;
 
 struct name_sources {
+    bool is_off; // nothing is looked up at all, not even in the standard places
     const char *const
         *executable_dirs; // with copies of modules, below their paths or by name alone
     size_t executable_dir_count;

@@ -11,7 +11,8 @@ import pytest
 
 from drawn import CAIRN, ROOT, cairn, environment, json_of, on_terminal, text_of
 
-COMMANDS = ("record", "report", "diff", "check", "analyze", "export", "help", "version")
+COMMANDS = ("record", "report", "diff", "check", "analyze", "export", "symbolize", "cache", "help",
+            "version")
 
 SERVER = """\
 !program /usr/bin/server

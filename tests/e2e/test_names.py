@@ -9,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import threading
+import urllib.request
 
 import pytest
 
-from cairn_run import CAIRN, environment
+from cairn_run import CAIRN, ROOT, environment
 
 SOURCE = """
 #include <stdlib.h>
@@ -297,3 +298,132 @@ def test_ctrl_c_ends_the_asking_and_not_the_report(record, split, scratch):
     assert err == "cairn: debuginfod is not asked any more; names may be missing\n"
     assert "4.22 KiB" in out
     assert len(server.asked) == 1
+
+
+@pytest.fixture
+def whole(scratch):
+    """A program with its debug information in it."""
+    source = scratch / "app.c"
+    source.write_text(SOURCE)
+    program = scratch / "bin" / "app"
+    program.parent.mkdir()
+    run("gcc", "-O2", "-g", "-Wl,--build-id=sha1", source, "-o", program)
+    return program
+
+
+def has_no_symbols(path):
+    """Whether the file itself holds none: as a reader without the program sees it."""
+    return run(CAIRN, "dump", "--table", "symbols", path).count("\n") <= 1
+
+
+def cairn(*words, env=None, check=True):
+    finished = subprocess.run([CAIRN, *words], env=environment(env), capture_output=True, text=True,
+                              timeout=120, check=False)
+    assert not check or finished.returncode == 0, finished.stderr
+    return finished
+
+
+def test_names_may_be_left_for_later(record, whole):
+    recording = record(whole, options=["--no-symbols"])
+    assert has_no_symbols(recording.path) and not has_no_symbols(record(whole).path)
+    assert names_of(recording) == NAMED
+    summary = cairn("-o", recording.path, "--no-symbols", whole).stderr
+    assert "4.22 KiB  0x" in summary
+    assert cairn("verify", recording.path).stdout.startswith("sound")
+    os.rename(whole, whole.with_name("elsewhere"))
+    assert names_of(recording) != NAMED
+
+
+@pytest.mark.parametrize("options", [[], ["--no-symbols"], ["--events", "--blocks"]], ids=str)
+def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, options):
+    recording = record(split.program, options=options)
+    before = json.loads(cairn("report", "--json", "-n", "0", recording.path).stdout)
+    os.chmod(recording.path, 0o640)
+    nothing = cairn("symbolize", recording.path, "--executable-dir", scratch)
+    assert nothing.stdout.endswith("nothing new was found; the file stays as it is\n") or options
+    split.offer(scratch / "debug")
+    told = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
+    assert re.search(r": \d+ places named, \d+ modules? with debug information\n$", told.stdout)
+    shutil.rmtree(scratch / "debug")
+    os.remove(split.program)
+    assert names_of(recording) == NAMED
+    assert os.stat(recording.path).st_mode & 0o777 == 0o640
+    assert cairn("verify", recording.path).stdout.startswith("sound")
+    after = json.loads(cairn("report", "--json", "-n", "0", recording.path).stdout)
+    for part in ("run", "totals", "processes", "threads", "lost", "memory"):
+        assert after.get(part) == before.get(part), part
+    if options == ["--events", "--blocks"]:
+        assert "allocation" in cairn("dump", "--events", recording.path).stdout
+        assert "4.22 KiB" in cairn("report", "--blocks", recording.path).stdout
+    assert not list(scratch.glob("*.tmp"))
+
+
+def test_symbolize_adds_names_to_an_older_version_s_file(scratch):
+    source = ROOT / "tests" / "recording" / "version1.cairn"
+    path = scratch / "old.cairn"
+    shutil.copy(source, path)
+    told = cairn("symbolize", path).stdout
+    assert told == f"{path}: nothing new was found; the file stays as it is\n"
+    assert path.read_bytes() == source.read_bytes()
+
+
+def test_symbolize_refuses_what_it_would_lose_something_of(record, split, scratch):
+    recording = record(split.program, options=["--no-symbols"])
+    content = recording.path.read_bytes()
+    cut = scratch / "cut.cairn"
+    foreign = scratch / "foreign.massif"
+    cut.write_bytes(content[:-100])
+    foreign.write_text("desc: none\ncmd: x\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=0\n"
+                       "mem_heap_B=0\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=empty\n")
+    for path, reason in ((cut, "is not"), (foreign, "no recording of cairn"),
+                         (scratch / "none", "cannot open")):
+        before = path.read_bytes() if path.exists() else None
+        finished = cairn("symbolize", path, check=False)
+        assert (finished.returncode, finished.stdout) == (2, "")
+        assert reason in finished.stderr and finished.stderr.count("\n") == 1
+        assert before is None or path.read_bytes() == before
+
+
+def test_the_cache_can_be_looked_after(record, whole, cache):
+    def cached(*words, check=True):
+        return cairn("cache", *words, env=cache, check=check)
+
+    assert cached("size").stdout.startswith("0 B of 256 MiB in 0 files")
+    record(whole, env=cache)
+    listed = cached().stdout.splitlines()
+    assert listed[0].split() == ["size", "last", "used", "places", "module"]
+    assert any(line.endswith(f"  {whole}") for line in listed)
+    files = int(re.search(r" in (\d+) files?,", listed[-1])[1])
+    assert files == len(listed) - 2
+    assert cached("limit", "1KiB").stdout.split(" in ")[0].endswith("of 1.00 KiB")
+    cached("limit", "64MiB")
+    record(whole, env=cache)
+    removed = re.fullmatch(r"(\d+) files? removed\n", cached("clear").stdout)
+    assert removed and int(removed[1]) == files
+    assert cached("size").stdout.startswith("0 B of 64.0 MiB in 0 files")
+    assert cached("limit", "0").stdout.startswith("0 B of 0 B")
+    record(whole, env=cache)
+    assert cached("size").stdout.startswith("0 B of 0 B in 0 files")
+    for words in (["limit"], ["limit", "much"], ["grow"], ["size", "now"]):
+        wrong = cached(*words, check=False)
+        assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+
+
+def test_analyze_names_again(record, split, scratch):
+    recording = record(split.program)
+    split.offer(scratch / "debug")
+    page = scratch / "page.html"
+    finished = cairn("export", "--html", "--debug-dir", scratch / "debug", "-o", page, recording.path,
+                     check=False)
+    command = subprocess.Popen([CAIRN, "analyze", "--no-browser", "--debug-dir", scratch / "debug",
+                                recording.path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env=environment(), text=True)
+    address = command.stdout.readline().strip()
+    token = address.partition("token=")[2]
+    base = address.partition("?")[0]
+    request = urllib.request.Request(f"{base}api/v1/functions", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert b"innermost" in answer.read()
+    command.send_signal(signal.SIGINT)
+    assert command.wait(60) == 0
+    assert finished.returncode != 0 or "innermost" in page.read_text(errors="replace")
