@@ -6,6 +6,7 @@
 #include <gnu/libc-version.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
@@ -29,31 +30,67 @@ static void send_string(struct thread_state *t, enum wire_text_kind kind, const 
     send(t, kind, text, (long)strlen(text));
 }
 
-// The path of the file that AT_EXECFN names; negative if it cannot be learned.
-static long find_started_file(void)
+// The path behind an open descriptor, in g_buffer; its length, or negative.
+static long path_of(int fd)
 {
-    const char *name = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
-    const long fd = name != NULL ? sys_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1;
-    if (sys_failed(fd)) {
-        return -1;
-    }
     char link[32] = "/proc/self/fd/";
     char *at = link + strlen(link);
-    for (long unit = 1000000000; unit > 0; unit /= 10) {
+    for (int unit = 1000000000; unit > 0; unit /= 10) {
         if (fd >= unit || unit == 1) {
             *at++ = (char)('0' + fd / unit % 10);
         }
     }
-    const long got = sys_readlink(link, (char *)g_buffer, sizeof(g_buffer));
-    (void)sys_close((int)fd); // read only
-    return got;
+    return sys_readlink(link, (char *)g_buffer, sizeof(g_buffer));
+}
+
+// Whether `name` is the file that runs. It is the script where the kernel has started an
+// interpreter, and may have been replaced since.
+static bool is_what_runs(const char *name)
+{
+    struct stat named;
+    struct stat runs;
+    return !sys_failed(sys_call6(SYS_newfstatat, AT_FDCWD, (long)name, (long)&named, 0, 0, 0)) &&
+           !sys_failed(
+               sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&runs, 0, 0, 0)) &&
+           named.st_dev == runs.st_dev && named.st_ino == runs.st_ino;
+}
+
+// The path by which the program was executed, in g_buffer: its directory as the kernel knows it,
+// and the name, which may be that of a symbolic link. The length, or negative.
+static long find_executed_path(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    const char *base = slash != NULL ? slash + 1 : name;
+    const size_t directory_len = (size_t)(base - name);
+    const size_t base_len = strlen(base);
+    if (directory_len >= sizeof(g_buffer) || base_len == 0) {
+        return -1;
+    }
+    memcpy(g_buffer, directory_len > 0 ? name : ".", directory_len > 0 ? directory_len : 1);
+    g_buffer[directory_len > 0 ? directory_len : 1] = '\0';
+    const long fd = sys_open((const char *)g_buffer, O_PATH | O_DIRECTORY, 0);
+    const long got = sys_failed(fd) ? fd : path_of((int)fd);
+    if (!sys_failed(fd)) {
+        (void)sys_close((int)fd); // nothing was done with it
+    }
+    if (sys_failed(got) || (size_t)got + 1 + base_len > sizeof(g_buffer)) {
+        return -1;
+    }
+    size_t len = (size_t)got;
+    if (len > 1) { // not "/"
+        g_buffer[len++] = '/';
+    }
+    memcpy(g_buffer + len, base, base_len);
+    return (long)(len + base_len);
 }
 
 // Where the kernel has started the loader of shared libraries itself (AT_BASE is 0), which then
 // puts the program's name into AT_EXECFN, /proc/self/exe is the loader.
 static void send_executable(struct thread_state *t)
 {
-    long got = getauxval(AT_BASE) == 0 ? find_started_file() : -1;
+    const char *name = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
+    const bool is_named = name != NULL && (getauxval(AT_BASE) == 0 || is_what_runs(name));
+    long got = is_named ? find_executed_path(name) : -1;
     if (sys_failed(got)) {
         got = sys_readlink("/proc/self/exe", (char *)g_buffer, sizeof(g_buffer));
     }

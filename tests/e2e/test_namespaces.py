@@ -48,7 +48,7 @@ def test_processes_of_another_namespace_are_told_apart(record, way):
                        is_compared=False)
     assert recording.finished.returncode == 3
     images = recording.report["processes"]
-    (shell,) = [image for image in images if os.path.basename(image["executable"]) == "dash"]
+    (shell,) = [image for image in images if os.path.basename(image["executable"]) == "sh"]
     (parent,) = [image for image in images
                  if os.path.basename(image["executable"]) == "fork_both"]
     (child,) = [image for image in images if image["forked"] and image["executable"] == ""]

@@ -134,3 +134,31 @@ def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
         # The cut moves in steps of up to 64 frames, so that a recursion keeps its names.
         assert limit - min(64, limit // 8) <= len(frames) <= limit
         assert recording.report["notes"]["cut_stacks"] >= 1
+
+
+def executables(recording):
+    return [process["executable"] for process in recording.report["processes"]]
+
+
+@pytest.mark.parametrize("way", ["path", "relative", "search", "loader"])
+def test_a_program_is_called_by_the_name_it_was_executed_by(record, scratch, monkeypatch, way):
+    """As redis-server is, which is a symbolic link to redis-check-rdb."""
+    link = scratch / "served"
+    link.symlink_to(PROGRAMS / "calls")
+    monkeypatch.chdir(scratch)
+    command = {"path": [link], "relative": ["./served"],
+               "search": ["/usr/bin/env", f"PATH={scratch}", "served"],
+               "loader": ["/lib64/ld-linux-x86-64.so.2", link]}[way]
+    recording = record(*command)
+    assert executables(recording)[-1] == str(link)
+    modules = {frame["module"] for _, frames in recording.stacks() for frame in frames
+               if frame["function"] == "chosen_point"}
+    assert modules == {str(link)}
+
+
+def test_what_runs_a_script_is_not_called_like_the_script(record, scratch):
+    script = scratch / "script"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    (name,) = executables(record(script))
+    assert os.path.samefile(name, "/bin/sh")
