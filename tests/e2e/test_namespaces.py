@@ -50,8 +50,9 @@ def test_processes_of_another_namespace_are_told_apart(record, way):
     images = recording.report["processes"]
     (shell,) = [image for image in images if os.path.basename(image["executable"]) == "sh"]
     (parent,) = [image for image in images
-                 if os.path.basename(image["executable"]) == "fork_both"]
-    (child,) = [image for image in images if image["forked"] and image["executable"] == ""]
+                 if os.path.basename(image["executable"]) == "fork_both" and not image["forked"]]
+    (child,) = [image for image in images
+                if image["forked"] and image["executable"] == parent["executable"]]
     assert parent["parent_pid"] == shell["pid"]
     assert child["parent_pid"] == parent["pid"]
     truth = truth_of("fork_both")
