@@ -45,6 +45,8 @@ struct event {
     uint64_t address;
     uint64_t old_address; // EVENT_REALLOC
     uint64_t size_bytes;  // but for EVENT_FREE
+    uint64_t stamp;       // when it happened (stamp.h), if that is known; else 0
+    uint64_t freed_stamp; // EVENT_REALLOC: before the old block was freed, likewise
 };
 
 // A change of the program's own mappings; see WIRE_MAPPING.

@@ -82,6 +82,7 @@ void guard_drain(struct thread_state *t)
     do {
         guard_take(t);
         deferred_drain(&t->deferred, record_deferred, t);
+        record_no_deferred(t);
         guard_release(t);
     } while (atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
 }

@@ -87,14 +87,19 @@ ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, si
     if (block != NULL && size == 0) {
         record_free(block);
     }
+    if (block == NULL || size == 0) {
+        void *fresh = g_real.realloc(block, size);
+        if (fresh != NULL) {
+            record_alloc(caller, fresh, size);
+        }
+        return fresh;
+    }
+    const uint64_t stamp = record_realloc_begins();
     void *moved = g_real.realloc(block, size);
     if (moved != NULL) {
-        if (block != NULL && size != 0) {
-            record_realloc(caller, block, moved, size);
-        } else {
-            record_alloc(caller, moved, size);
-        }
+        record_realloc(caller, block, moved, size, stamp);
     }
+    record_realloc_ends(stamp);
     return moved;
 }
 

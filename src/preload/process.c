@@ -16,6 +16,7 @@
 #include "preload/real_mappings.h"
 #include "session/exit_look.h"
 #include "session/signals.h"
+#include "session/stamp.h"
 
 enum process_verdict {
     VERDICT_UNDECIDED = 0,
@@ -83,6 +84,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
     slot->flags = flags;
     slot->pid_namespace = g_image.pid_namespace;
     atomic_store_explicit(&slot->exit_ms, 0, memory_order_relaxed); // of an earlier process
+    atomic_store_explicit(&slot->exit_stamp, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->exit_look, EXIT_LOOK_NO, memory_order_relaxed);
     page_alloc_note_into(session_notes(session, index)->ranges);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
@@ -247,7 +249,8 @@ void process_note_exit(void)
     struct session_header *session = process_session();
     if (session != NULL) {
         struct process_slot *slot = session_process(session, g_process->index);
-        // Relaxed: R reads it when the process is gone, or acquires EXIT_LOOK_WAITING after it.
+        // Relaxed: R reads them when the process is gone, or acquires EXIT_LOOK_WAITING after it.
+        atomic_store_explicit(&slot->exit_stamp, stamp_now(session), memory_order_relaxed);
         atomic_store_explicit(&slot->exit_ms,
                               atomic_load_explicit(&session->clock_ms, memory_order_relaxed),
                               memory_order_relaxed);

@@ -89,10 +89,10 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
         return;
     }
     if (UNLIKELY(!nursery_begin(p)) ||
-        UNLIKELY(!(
-            event->kind == EVENT_REALLOC
-                ? nursery_reallocate(p, event->old_address, event->address, event->size_bytes, slot)
-                : nursery_allocate(p, event->address, event->size_bytes, slot)))) {
+        UNLIKELY(!(event->kind == EVENT_REALLOC
+                       ? nursery_reallocate(p, event->old_address, event->address,
+                                            event->size_bytes, slot, event->freed_stamp)
+                       : nursery_allocate(p, event->address, event->size_bytes, slot)))) {
         process_leave();
         missed_events_count(event->kind);
         return;
@@ -103,6 +103,55 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
 void record_block(struct thread_state *t, const struct event *event, uint32_t slot)
 {
     take_down(t, event, slot);
+}
+
+// Whether several threads record.
+static bool is_ordered(const struct session_header *session)
+{
+    // Relaxed: see layout.h.
+    return atomic_load_explicit(&session->order, memory_order_relaxed) == SESSION_ORDER_SEVERAL;
+}
+
+// Others may see the effect of an event of that stamp before it is sent: what they do then has a
+// later stamp, and the recorder waits with it.
+static void expect(const struct thread_state *t, enum lane_pending which, uint64_t stamp)
+{
+    // Relaxed: who gets an address that is freed after this has synchronized with us.
+    atomic_store_explicit(&t->producer.lane->pending_stamps[which], stamp, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static bool is_expected(const struct thread_state *t, enum lane_pending which)
+{
+    return atomic_load_explicit(&t->producer.lane->pending_stamps[which],
+                                memory_order_relaxed) != 0; // our own
+}
+
+static void expect_no_more(const struct thread_state *t, enum lane_pending which)
+{
+    // Release: pairs with the recorder's acquire; what was expected has been published.
+    atomic_store_explicit(&t->producer.lane->pending_stamps[which], 0, memory_order_release);
+}
+
+uint64_t record_realloc_begins(void)
+{
+    const struct thread_state *t = t_thread_state;
+    struct session_header *session = process_session();
+    if (session == NULL || t == NULL || !is_ordered(session) ||
+        t->generation >> 32 != process_generation() >> 32) {
+        return 0;
+    }
+    const uint64_t stamp = stamp_now(session);
+    expect(t, LANE_PENDING_REALLOC, stamp);
+    return stamp;
+}
+
+void record_realloc_ends(uint64_t stamp)
+{
+    const struct thread_state *t = t_thread_state;
+    if (stamp != 0 && t != NULL && t->generation >> 32 == process_generation() >> 32) {
+        expect_no_more(t, LANE_PENDING_REALLOC);
+    }
 }
 
 ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
@@ -121,7 +170,9 @@ ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
 static void pass_block(struct thread_state *t, const struct event *event)
 {
     if (event->kind == EVENT_REALLOC && what_to_record(t) == SESSION_RECORD_FREES) {
+        t->producer.given_stamp = event->freed_stamp;
         take_down_free(t, event->old_address);
+        t->producer.given_stamp = 0;
     }
     nursery_forget_latest(&t->producer);
     t->last_allocated = event->address;
@@ -133,12 +184,14 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
                                          const struct unwind_regs *caller,
                                          uint64_t address,
                                          uint64_t old_address,
-                                         uint64_t size_bytes)
+                                         uint64_t size_bytes,
+                                         uint64_t freed_stamp)
 {
     const struct event event = {.kind = old_address != 0 ? EVENT_REALLOC : EVENT_ALLOC,
                                 .address = address,
                                 .old_address = old_address,
-                                .size_bytes = size_bytes};
+                                .size_bytes = size_bytes,
+                                .freed_stamp = freed_stamp};
     uint32_t shift;
     if (what_to_record(t) != SESSION_RECORD_SAMPLE) {
         pass_block(t, &event);
@@ -165,7 +218,8 @@ static bool keep_of_stopped(struct event *event, uint32_t recording)
         return false;
     }
     if (event->kind == EVENT_REALLOC) {
-        *event = (struct event){.kind = EVENT_FREE, .address = event->old_address};
+        *event = (struct event){
+            .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed_stamp};
     }
     return true;
 }
@@ -175,12 +229,22 @@ static NOINLINE void without_guard(enum event_kind kind,
                                    uint64_t address,
                                    uint64_t old_address,
                                    uint64_t size_bytes,
+                                   uint64_t freed_stamp,
                                    const struct unwind_regs *caller)
 {
     if (guard_is_nested()) {
-        struct event event = {
-            .kind = kind, .address = address, .old_address = old_address, .size_bytes = size_bytes};
+        struct event event = {.kind = kind,
+                              .address = address,
+                              .old_address = old_address,
+                              .size_bytes = size_bytes,
+                              .freed_stamp = freed_stamp};
         struct thread_state *t = t_thread_state;
+        if (is_ordered(t->producer.session)) {
+            event.stamp = stamp_now(t->producer.session);
+            if (!is_expected(t, LANE_PENDING_DEFERRED)) { // the oldest counts
+                expect(t, LANE_PENDING_DEFERRED, freed_stamp != 0 ? freed_stamp : event.stamp);
+            }
+        }
         const uint32_t recording = what_to_record(t);
         if (recording != SESSION_RECORD_ALL && !keep_of_stopped(&event, recording)) {
             return;
@@ -206,11 +270,11 @@ void record_alloc(const struct unwind_regs *caller, const void *block, size_t si
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_ALLOC, (uint64_t)block, 0, size_bytes, caller);
+        without_guard(EVENT_ALLOC, (uint64_t)block, 0, size_bytes, 0, caller);
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes);
+        take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes, 0);
         return;
     }
     finish_alloc(t, block, size_bytes, find_slot(t, caller));
@@ -255,21 +319,25 @@ void record_free_guarded(struct thread_state *t, const void *block)
 void record_realloc(const struct unwind_regs *caller,
                     const void *old_block,
                     const void *block,
-                    size_t size_bytes)
+                    size_t size_bytes,
+                    uint64_t freed_stamp)
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_REALLOC, (uint64_t)block, (uint64_t)old_block, size_bytes, caller);
+        without_guard(EVENT_REALLOC, (uint64_t)block, (uint64_t)old_block, size_bytes, freed_stamp,
+                      caller);
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes);
+        take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes,
+                            freed_stamp);
         return;
     }
     const struct event event = {.kind = EVENT_REALLOC,
                                 .address = (uint64_t)block,
                                 .old_address = (uint64_t)old_block,
-                                .size_bytes = size_bytes};
+                                .size_bytes = size_bytes,
+                                .freed_stamp = freed_stamp};
     take_down(t, &event, find_slot(t, caller));
     guard_leave(t);
 }
@@ -278,7 +346,7 @@ void record_free(const void *block)
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_FREE, (uint64_t)block, 0, 0, NULL);
+        without_guard(EVENT_FREE, (uint64_t)block, 0, 0, 0, NULL);
         return;
     }
     if (LIKELY(what_to_record(t) <= SESSION_RECORD_FREES)) {
@@ -289,27 +357,16 @@ void record_free(const void *block)
     guard_leave(t);
 }
 
-void record_deferred(void *context, const struct deferred_event *deferred)
+// Sends a deferred event that is no free.
+static void send_deferred(struct thread_state *t, const struct deferred_event *deferred)
 {
-    struct thread_state *t = context;
-    if (UNLIKELY(!still_ours(t))) {
-        return;
-    }
-    const bool may_sample = what_to_record(t) == SESSION_RECORD_SAMPLE;
-    if (deferred->event.kind == EVENT_FREE) {
-        if (may_sample) {
-            (void)record_sampled_free(t, deferred->event.address); // false: the next one is told so
-        } else {
-            take_down_free(t, deferred->event.address);
-        }
-        return;
-    }
     if (deferred->event.kind == EVENT_MAPPING && deferred->mapping.size_bytes == 0) {
         record_mapping_send(t, &deferred->mapping, 0);
         return;
     }
     uint32_t shift = 0;
     const bool is_block = deferred->event.kind != EVENT_MAPPING;
+    const bool may_sample = what_to_record(t) == SESSION_RECORD_SAMPLE;
     if (is_block && may_sample && !record_sampled_takes(t, &deferred->event, &shift)) {
         return;
     }
@@ -324,6 +381,28 @@ void record_deferred(void *context, const struct deferred_event *deferred)
     } else if (slot != STACK_SLOT_NONE) {
         record_mapping_send(t, &deferred->mapping, slot);
     }
+}
+
+void record_deferred(void *context, const struct deferred_event *deferred)
+{
+    struct thread_state *t = context;
+    if (UNLIKELY(!still_ours(t))) {
+        return;
+    }
+    t->producer.given_stamp = deferred->event.stamp;
+    if (deferred->event.kind != EVENT_FREE) {
+        send_deferred(t, deferred);
+    } else if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
+        (void)record_sampled_free(t, deferred->event.address); // false: the next one is told so
+    } else {
+        take_down_free(t, deferred->event.address);
+    }
+    t->producer.given_stamp = 0;
+}
+
+void record_no_deferred(const struct thread_state *t)
+{
+    expect_no_more(t, LANE_PENDING_DEFERRED);
 }
 
 uint64_t record_last_allocated(void)

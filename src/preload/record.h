@@ -22,11 +22,18 @@ struct thread_state;
 // `caller`.
 void record_alloc(const struct unwind_regs *caller, const void *block, size_t size_bytes);
 
-// `old_block` became `block`; neither is NULL.
+// A block is about to be reallocated: a stamp (stamp.h) of before the old one is freed, or 0 if
+// none is needed. record_realloc_ends, with the stamp, must follow, after record_realloc if it
+// succeeded.
+uint64_t record_realloc_begins(void);
+void record_realloc_ends(uint64_t stamp);
+
+// `old_block` became `block`; neither is NULL. `freed_stamp` is of record_realloc_begins, or 0.
 void record_realloc(const struct unwind_regs *caller,
                     const void *old_block,
                     const void *block,
-                    size_t size_bytes);
+                    size_t size_bytes,
+                    uint64_t freed_stamp);
 
 // `block` (not NULL) is about to be freed.
 void record_free(const void *block);
@@ -41,6 +48,9 @@ void record_block(struct thread_state *t, const struct event *event, uint32_t sl
 
 // For deferred_drain: sends one deferred event. `context` is the thread_state, under the guard.
 void record_deferred(void *context, const struct deferred_event *deferred);
+
+// All deferred events of the thread have been sent.
+void record_no_deferred(const struct thread_state *t);
 
 // The address that the calling thread has recorded as allocated, or freed, last; 0 if there is none
 // since they were forgotten. So a function that allocates or frees is found to come, or not to

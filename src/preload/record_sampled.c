@@ -53,9 +53,14 @@ bool record_sampled_free(struct thread_state *t, uint64_t address)
 bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *shift)
 {
     struct lane_producer *p = &t->producer;
-    if (event->kind == EVENT_REALLOC && !record_sampled_free(t, event->old_address)) {
-        missed_events_count(EVENT_ALLOC);
-        return false;
+    if (event->kind == EVENT_REALLOC) {
+        p->given_stamp = event->freed_stamp;
+        const bool is_sent = record_sampled_free(t, event->old_address);
+        p->given_stamp = event->stamp;
+        if (!is_sent) {
+            missed_events_count(EVENT_ALLOC);
+            return false;
+        }
     }
     if (is_over(nursery_begin(p), EVENT_ALLOC)) {
         return false;

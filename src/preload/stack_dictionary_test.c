@@ -194,13 +194,11 @@ static void read_all(struct fixture *f)
                        wire_pairs_bytes(word[1]));
             words = 2;
             break;
-        case WIRE_RISE:
-            words = 2;
-            break;
         case WIRE_SUMMIT:
             words = 1 + (uint32_t)(word[0] >> 8);
             break;
         case WIRE_TICK:
+        case WIRE_STAMP:
         case WIRE_FREE:
         case WIRE_FREE_TEMPORARY:
             break;

@@ -5,11 +5,9 @@
 enum err book_init(struct book *book, uint64_t seed)
 {
     *book = (struct book){.seed = seed,
-                          .complete_ms = UINT64_MAX,
                           .held_since_ms = UINT64_MAX,
                           .rows = {.cells_max = BOOK_CELLS_MAX, .cohorts_max = BOOK_COHORTS_MAX}};
     series_init(&book->series);
-    peak_bound_init(&book->bound);
     return stack_table_init(&book->stacks, &book->strings);
 }
 
@@ -103,26 +101,34 @@ note_height(struct book *book, struct book_process *process, uint64_t count, uin
     book->peak_blocks = book->live_blocks + count;
     book->peak_time_ms = book->now_ms;
     book->spread.at_peak = book->spread.variance;
+    peak_bound_peaked(&book->bound);
     book->rows.peak_number++;
     return true;
 }
 
-// The sums of `count` new blocks of `bytes` in all, and the peaks that they may set.
-static inline void
-raise_sums(struct book *book, struct book_process *process, uint64_t count, uint64_t bytes)
+// The sums of `count` new blocks of `bytes` in all, and the peaks that they may set, unless they
+// have been freed since.
+static inline void raise_sums(
+    struct book *book, struct book_process *process, uint64_t count, uint64_t bytes, bool is_freed)
 {
     book->sums.allocations += count;
     book->sums.allocated_bytes += bytes;
     book->sums.live_bytes += bytes;
     book->live_blocks += count;
     process->live_bytes += bytes;
-    (void)note_height(book, process, 0, 0);
+    if (LIKELY(!is_freed)) {
+        (void)note_height(book, process, 0, 0);
+    }
 }
 
+// If others have done something since the thread's tick began, it is not known what they had then.
 bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, uint64_t bytes)
 {
-    peak_bound_summit(&book->bound, &thread->swing, bytes);
-    return note_height(book, thread->process, count, bytes);
+    if (book->stamped_count == thread->stamped_before) {
+        return note_height(book, thread->process, count, bytes);
+    }
+    peak_bound_besides(&book->bound, bytes, book->sums.live_bytes);
+    return false;
 }
 
 static uint64_t weighted_bytes(const struct live_block *block)
@@ -223,41 +229,11 @@ static inline enum err close_block(struct book *book,
                : close_stand_ins(book, process, block, lifetime_ms, born_slice);
 }
 
-// A free that still waits at the end of its tick, while a block of that time is live at its
-// address: a free of another lane has closed the block that this one meant, and left it that one.
-// (Not where the first free of an address may be of a block that we never saw.)
-static enum err settle(struct book *book, struct book_process *process, uint64_t now_tick)
-{
-    const bool has_foreign_blocks = (process->record.flags & REC_PROCESS_FORKED) != 0 ||
-                                    book->stops.len > 0 || book->sampling.forgotten != 0;
-    if (process->thread_count < 2 || has_foreign_blocks) {
-        return ERR_OK;
-    }
-    const struct waiting_free *pending;
-    while ((pending = waiting_frees_next(&process->waiting, now_tick)) != NULL) {
-        struct live_block block;
-        if (!live_map_find(&process->live, pending->address, &block) ||
-            block.born_ms > pending->tick) {
-            continue;
-        }
-        (void)live_map_take(&process->live, pending->address, &block); // just found there
-        const uint64_t freed_ms = pending->tick;
-        const uint64_t address = pending->address;
-        waiting_frees_settle(&process->waiting, pending);
-        book->watch.thread = REC_NONE;
-        book->watch.free_kind = REC_EVENT_FREE;
-        book->waiting_count--;
-        TRY(close_block(book, process, address, &block, freed_ms));
-    }
-    return ERR_OK;
-}
-
-enum err book_settle(struct book *book, struct book_process *process, uint64_t now_tick)
+void book_settle(struct book *book, struct book_process *process, uint64_t now_tick)
 {
     if (process->waiting.waiting_count == 0) {
-        return ERR_OK;
+        return;
     }
-    TRY(settle(book, process, now_tick));
     // What is waited for may be held by a thread that has no time to send it.
     const bool is_held = book->held_since_ms < UINT64_MAX - WAITING_TICKS && now_tick != UINT64_MAX;
     const uint64_t held_until = is_held ? book->held_since_ms + WAITING_TICKS : now_tick;
@@ -265,15 +241,13 @@ enum err book_settle(struct book *book, struct book_process *process, uint64_t n
         waiting_frees_expire(&process->waiting, held_until < now_tick ? held_until : now_tick);
     count_unknown(book, process, expired);
     book->waiting_count -= expired;
-    return ERR_OK;
 }
 
-static enum err look_at_waiting(struct book *book, uint64_t now_tick)
+static void look_at_waiting(struct book *book, uint64_t now_tick)
 {
     for (size_t i = 0; i < book->processes.len && book->waiting_count > 0; i++) {
-        TRY(book_settle(book, book->processes.items[i], now_tick));
+        book_settle(book, book->processes.items[i], now_tick);
     }
-    return ERR_OK;
 }
 
 static inline enum err advance_series(struct book *book, uint64_t now_ms)
@@ -290,16 +264,13 @@ enum err book_tick(struct book *book, uint64_t tick_ms)
         return ERR_OK;
     }
     if (UNLIKELY(book->waiting_count > 0)) {
-        TRY(look_at_waiting(book, tick_ms));
+        look_at_waiting(book, tick_ms);
     }
     if (UNLIKELY(book->spread.variance > 0)) {
         peak_spread_look(&book->spread, book->sums.live_bytes);
     }
-    if (LIKELY(tick_ms - 1 <= book->complete_ms)) {
-        peak_bound_end_tick(&book->bound, book->sums.live_bytes);
-        peak_bound_begin_tick(&book->bound, tick_ms);
-    }
     book->now_ms = tick_ms;
+    peak_bound_tick(&book->bound, tick_ms);
     return advance_series(book, tick_ms);
 }
 
@@ -309,29 +280,30 @@ enum err book_extend(struct book *book, uint64_t end_ms)
     return end_ms > 0 ? advance_series(book, end_ms - 1) : ERR_OK;
 }
 
-void book_note_complete(struct book *book, uint64_t complete_ms)
-{
-    book->complete_ms = complete_ms;
-}
-
-void book_is_shared(struct book *book)
-{
-    book->bound.is_shared = true;
-}
-
 void book_clear_holds(struct book *book)
 {
     book->held_since_ms = UINT64_MAX;
-    peak_bound_clear_open(&book->bound);
+    book->held_bytes = 0;
 }
 
-void book_add_hold(struct book *book,
-                   const struct book_thread *thread,
-                   const struct nursery_hold *hold)
+void book_add_hold(struct book *book, const struct nursery_hold *hold)
 {
     book->held_since_ms =
         hold->since_ms < book->held_since_ms ? hold->since_ms : book->held_since_ms;
-    peak_bound_add_open(&book->bound, &thread->swing, hold->rise_bytes, hold->held_bytes);
+    // A block of more is a lie.
+    book->held_bytes += hold->held_bytes < BOOK_HELD_MAX ? hold->held_bytes : BOOK_HELD_MAX;
+}
+
+void book_end_holds(struct book *book, bool is_alone)
+{
+    peak_bound_unseen(&book->bound, is_alone ? 0 : book->held_bytes, book->sums.live_bytes);
+}
+
+void book_thread_rests(struct book *book, struct book_thread *thread)
+{
+    if (thread->flight.bytes > 0 && thread->tick_ms + PEAK_FLIGHT_MS < book->now_ms) {
+        peak_bound_landed(&book->bound, &thread->flight);
+    }
 }
 
 // Those that a new block stands for beside itself.
@@ -363,14 +335,14 @@ ALWAYS_INLINE enum err allocate(struct book *book,
 {
     struct book_process *process = thread->process;
     const struct live_block block = {
-        .size_bytes = size_bytes, .born_ms = thread->tick_ms, .row = row, .shift = shift};
+        .size_bytes = size_bytes, .born_ms = book->now_ms, .row = row, .shift = shift};
     thread->last_address = address;
     thread->last_bytes = size_bytes;
     thread->last_row = row;
     thread->last_shift = shift;
-    thread->last_born_ms = thread->tick_ms;
+    thread->last_born_ms = book->now_ms;
     bool is_freed = process->waiting.waiting_count > 0 &&
-                    waiting_frees_take(&process->waiting, address, thread->tick_ms, thread->lane);
+                    waiting_frees_take(&process->waiting, address, thread->stamp);
     if (!is_freed) {
         TRY(live_map_add(&process->live, address, &block));
     }
@@ -379,16 +351,20 @@ ALWAYS_INLINE enum err allocate(struct book *book,
         TRY(open_stand_ins(book, process, &block));
     }
     const uint64_t peak_before = book->rows.peak_number;
-    raise_sums(book, process, (uint64_t)1 << shift, weighted_bytes(&block));
+    raise_sums(book, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
     if (UNLIKELY(book->watch.is_there)) {
         TRY(tell_allocated(book, thread, peak_before, &block));
     }
-    peak_bound_change(&book->bound, &thread->swing, (int64_t)weighted_bytes(&block));
+    if (UNLIKELY(thread->stamp != 0)) {
+        book->stamped_count++;
+        peak_bound_allocated(&book->bound, &thread->flight, thread->stamp, weighted_bytes(&block),
+                             book->sums.live_bytes);
+    }
     if (UNLIKELY(is_freed)) {
         book->waiting_count--;
         book->watch.thread = REC_NONE;
         book->watch.free_kind = REC_EVENT_FREE_LATEST;
-        return close_block(book, process, address, &block, thread->tick_ms);
+        return close_block(book, process, address, &block, book->now_ms);
     }
     return ERR_OK;
 }
@@ -401,7 +377,7 @@ leave_out(struct book *book, struct book_thread *thread, uint64_t address, uint6
     sampling->left_out_allocations++;
     sampling->left_out_bytes += size_bytes;
     thread->last_address = 0; // nothing of it is temporary
-    if (waiting_frees_take(&thread->process->waiting, address, thread->tick_ms, thread->lane)) {
+    if (waiting_frees_take(&thread->process->waiting, address, thread->stamp)) {
         book->waiting_count--;
         sampling->unsampled_frees++;
     } else {
@@ -450,7 +426,7 @@ static NOINLINE enum err
 free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
 {
     struct waiting_frees *waiting = &thread->process->waiting;
-    TRY(log_event(book, &(struct rec_event){.time_ms = thread->tick_ms,
+    TRY(log_event(book, &(struct rec_event){.time_ms = book->now_ms,
                                             .address = address,
                                             .kind = REC_EVENT_UNKNOWN_FREE,
                                             .process = thread->process->index,
@@ -458,54 +434,53 @@ free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
                                             .row = REC_NONE}));
     uint64_t before = waiting->waiting_count;
     uint64_t expired = 0;
-    TRY(waiting_frees_add(waiting, address, thread->tick_ms, thread->lane, &expired));
+    TRY(waiting_frees_add(waiting, address, book->now_ms, thread->stamp, &expired));
     count_unknown(book, thread->process, expired);
     book->waiting_count = book->waiting_count + waiting->waiting_count - before;
     return ERR_OK;
 }
 
-// Whether the thread, which frees the address of its latest allocation, frees that very block. Its
-// own order says yes, even if the pairing within this tick has closed the block already or closes
-// another one now. Only a block of an earlier tick that is not the thread's own says no: then
-// somebody else freed the thread's block, and somebody else allocated there.
-static bool frees_latest(const struct book_thread *thread, const struct live_block *taken)
+// Whether `taken`, which the thread frees at the address of its latest allocation, is that very
+// block. Another thread may have freed that and made another one there. If there was none, the
+// thread is right, unless the block is another's, or it lies.
+static bool is_latest(const struct book *book,
+                      const struct book_thread *thread,
+                      uint64_t address,
+                      const struct live_block *taken)
 {
+    if (thread->stamp == 0) {
+        return book->rows.rows.items[taken->row].thread == thread->entry;
+    }
     const struct live_block latest = {.size_bytes = thread->last_bytes,
                                       .born_ms = thread->last_born_ms,
                                       .row = thread->last_row,
                                       .shift = thread->last_shift};
-    return taken == NULL || taken->born_ms >= thread->tick_ms ||
-           live_block_is_same(taken, &latest) ||
-           live_map_holds(&thread->process->live, thread->last_address, &latest);
+    return thread->last_address == address && live_block_is_same(taken, &latest);
 }
 
-// The thread says that its latest allocation, at `address`, was temporary. `taken` is what its free
-// took, or NULL.
+// The thread says that its latest allocation, at `address`, is temporary; it frees `taken`.
 static enum err count_temporary(struct book *book,
                                 const struct book_thread *thread,
                                 uint64_t address,
                                 const struct live_block *taken)
 {
-    const bool is_latest = thread->last_address != 0 && frees_latest(thread, taken);
-    if (!is_latest && taken == NULL) {
-        return ERR_OK; // it lies
+    if (!is_latest(book, thread, address, taken)) {
+        return ERR_OK;
     }
-    const uint32_t row = is_latest ? thread->last_row : taken->row;
-    const uint64_t size_bytes = is_latest ? thread->last_bytes : taken->size_bytes;
-    const uint64_t count = (uint64_t)1 << (is_latest ? thread->last_shift : taken->shift);
+    const uint64_t count = (uint64_t)1 << taken->shift;
     book->sums.temporary += count;
-    book->temporary_bytes += count * size_bytes;
-    TRY(row_table_was_temporary(&book->rows, row, size_bytes, (uint32_t)count));
+    book->temporary_bytes += count * taken->size_bytes;
+    TRY(row_table_was_temporary(&book->rows, taken->row, taken->size_bytes, (uint32_t)count));
     if (LIKELY(!book->watch.is_there)) {
         return ERR_OK;
     }
-    return log_event(book, &(struct rec_event){.time_ms = thread->tick_ms,
+    return log_event(book, &(struct rec_event){.time_ms = book->now_ms,
                                                .address = address,
-                                               .size_bytes = size_bytes,
+                                               .size_bytes = taken->size_bytes,
                                                .kind = REC_EVENT_TEMPORARY,
                                                .process = thread->process->index,
                                                .thread = thread->entry,
-                                               .row = row});
+                                               .row = taken->row});
 }
 
 enum err
@@ -513,9 +488,8 @@ book_free(struct book *book, struct book_thread *thread, uint64_t address, bool 
 {
     struct live_block block;
     const bool is_known = live_map_take(&thread->process->live, address, &block);
-    if (is_temporary) {
-        thread->last_address = thread->last_address == address ? address : 0;
-        TRY(count_temporary(book, thread, address, is_known ? &block : NULL));
+    if (is_temporary && is_known) {
+        TRY(count_temporary(book, thread, address, &block));
     }
     thread->last_address = 0;
     if (UNLIKELY(book->watch.is_there)) {
@@ -525,14 +499,13 @@ book_free(struct book *book, struct book_thread *thread, uint64_t address, bool 
     if (UNLIKELY(!is_known)) {
         return free_unknown(book, thread, address);
     }
-    // Of a block that another lane made in this very tick it is not sure that this free means it:
-    // its bytes lower nobody's prefix, so that the bound stays one.
-    const bool is_sure =
-        block.born_ms < thread->tick_ms || book->rows.rows.items[block.row].thread == thread->entry;
-    if (LIKELY(is_sure)) {
-        peak_bound_change(&book->bound, &thread->swing, -(int64_t)weighted_bytes(&block));
+    TRY(close_block(book, thread->process, address, &block, book->now_ms));
+    if (UNLIKELY(thread->stamp != 0)) {
+        book->stamped_count++;
+        peak_bound_freed(&book->bound, &thread->flight, thread->stamp, weighted_bytes(&block),
+                         book->sums.live_bytes);
     }
-    return close_block(book, thread->process, address, &block, thread->tick_ms);
+    return ERR_OK;
 }
 
 enum err
@@ -560,15 +533,7 @@ book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool
 void book_thread_tick(const struct book *book, struct book_thread *thread, uint64_t tick_ms)
 {
     thread->tick_ms = tick_ms;
-    peak_bound_begin_own_tick(&book->bound, &thread->swing);
-}
-
-void book_rise(struct book *book,
-               struct book_thread *thread,
-               uint64_t rise_bytes,
-               uint64_t held_bytes)
-{
-    peak_bound_rise(&book->bound, &thread->swing, rise_bytes, held_bytes);
+    thread->stamped_before = book->stamped_count;
 }
 
 uint64_t book_margin(const struct book *book, const struct book_process *process)

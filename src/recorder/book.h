@@ -3,12 +3,12 @@
 //
 //     events --> live blocks (per process) --> rows, totals, series, peak
 //
-// Events of one thread come in their true order; events of different threads come tick by tick, in
-// any order within a tick. What follows from that: blocks of one address are paired first in first
-// out, a free that nothing matches waits for a while (waiting_frees), and the peak has a bound
-// (peak_bound).
+// Events come in their true order, by the stamps that they have once there are several threads
+// (book_thread.stamp). What a thread held back while it was alone may come after its free, which
+// then waits for it (waiting_frees). What threads are doing at a moment is not known, so the peak
+// has a bound (peak_bound).
 // Rules: a realloc is the free of the old and the allocation of the new block, and one event; an
-// allocation is temporary if its thread's next event frees its address, as the thread itself says.
+// allocation is temporary if its thread's next event frees it.
 // Pairs are allocated and freed within a tick, below the maximum (nursery.h). The peak is that of
 // the sum over all processes; a process that ends takes its blocks out of the sum, at a moment that
 // the recording tells (left_ms), and its rows never free them. What the last process held stays in
@@ -42,6 +42,7 @@
 // What many rows may keep of their history, beyond which it becomes coarser: 12 and 2 MiB.
 #define BOOK_CELLS_MAX   (256u << 10)
 #define BOOK_COHORTS_MAX (64u << 10)
+#define BOOK_HELD_MAX    (8u << 20) // bytes that one thread can hold back
 
 DEFINE_VEC(book_process_vec, struct book_process *);
 
@@ -99,8 +100,7 @@ struct book {
     struct series series;
     struct peak_bound bound;
     uint64_t live_blocks;
-    uint64_t now_ms;      // tick under way
-    uint64_t complete_ms; // up to that tick, all that was done is booked when a later one begins
+    uint64_t now_ms; // tick under way
     uint64_t peak_bytes;
     uint64_t peak_blocks;
     uint64_t peak_time_ms;
@@ -118,6 +118,8 @@ struct book {
     uint64_t waiting_count; // over all processes
     uint64_t seed;          // of the live maps
     uint64_t held_since_ms; // allocations of this tick and later ones may be missing
+    uint64_t held_bytes;    // so much of them
+    uint64_t stamped_count; // events with stamps
     rec_string libc;
 };
 
@@ -135,7 +137,9 @@ struct book_thread {
     uint64_t last_born_ms;
     uint32_t last_row;
     uint32_t last_shift;
-    struct lane_swing swing;
+    uint64_t stamp;          // of its next or latest event; 0: none had one
+    uint64_t stamped_before; // book.stamped_count when its present tick began
+    struct peak_flight flight;
 };
 
 // `seed` should be unknown to the recorded programs.
@@ -163,9 +167,10 @@ void book_process_inherit(const struct book *book, struct book_process *process)
 
 // What is known of a process's end.
 struct book_process_ending {
-    uint64_t end_ms;  // its last sign of life
-    uint64_t gone_ms; // it was found gone then, so its heap may have lived until then; 0: not later
-    bool is_exec;     // another image of the same process follows
+    uint64_t end_ms; // its last sign of life
+    uint64_t
+        gone_stamp; // it was found gone then, so its heap may have lived until then; 0: not later
+    bool is_exec;   // another image of the same process follows
 };
 
 // All its events have been booked, and those of others up to its last sign of life.
@@ -173,9 +178,9 @@ enum err book_process_end(struct book *book,
                           struct book_process *process,
                           const struct book_process_ending *ending) MUST_USE;
 
-// Finds blocks for the frees of `process` that wait since before now_tick, and gives up those that
-// have waited too long; UINT64_MAX: all of them. Done by book_tick and book_process_end.
-enum err book_settle(struct book *book, struct book_process *process, uint64_t now_tick) MUST_USE;
+// Gives up the frees of `process` that have waited too long at now_tick; UINT64_MAX: all of them.
+// Done by book_tick and book_process_end.
+void book_settle(struct book *book, struct book_process *process, uint64_t now_tick);
 
 void book_thread_begin(struct book_thread *thread,
                        struct book_process *process,
@@ -202,22 +207,17 @@ enum err book_extend(struct book *book, uint64_t end_ms) MUST_USE;
 // Time has come to tick_ms: all events of earlier ticks have been booked. Going back does nothing.
 enum err book_tick(struct book *book, uint64_t tick_ms) MUST_USE;
 
-// Up to tick complete_ms, all that any thread did will have been booked when the first later tick
-// begins, and who is believed to live lived then: so the bound of the peak may take what came
-// before that moment and what comes after it apart. At first UINT64_MAX: events come tick by tick.
-void book_note_complete(struct book *book, uint64_t complete_ms);
-
-// Two threads are there at one time: from now on the peak has a bound, not a value.
-void book_is_shared(struct book *book);
-
 // No thread holds anything.
 void book_clear_holds(struct book *book);
 
-// `thread` holds blocks of its tick that will be booked later. It is borrowed until it ends, or the
-// holds are cleared.
-void book_add_hold(struct book *book,
-                   const struct book_thread *thread,
-                   const struct nursery_hold *hold);
+// A thread holds blocks of its tick that will be booked later.
+void book_add_hold(struct book *book, const struct nursery_hold *hold);
+
+// All holds have been added. `is_alone`: their thread is the only one, which shows each maximum.
+void book_end_holds(struct book *book, bool is_alone);
+
+// Nothing was heard of the thread for a while.
+void book_thread_rests(struct book *book, struct book_thread *thread);
 
 // The events. Addresses are not 0; rows are of book_row.
 enum err book_allocate(struct book *book,
@@ -270,13 +270,6 @@ bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, 
 
 // A tick of the thread itself begins, after book_tick: it holds nothing.
 void book_thread_tick(const struct book *book, struct book_thread *thread, uint64_t tick_ms);
-
-// In its present tick the thread's sum was at most rise_bytes above what it was at its beginning,
-// and blocks of at most held_bytes were not known to us.
-void book_rise(struct book *book,
-               struct book_thread *thread,
-               uint64_t rise_bytes,
-               uint64_t held_bytes);
 
 // By how much the live bytes of `process` may rise without setting any new maximum.
 uint64_t book_margin(const struct book *book, const struct book_process *process);

@@ -152,7 +152,7 @@ enum err book_process_end(struct book *book,
     if (process->is_ended) {
         return ERR_OK;
     }
-    TRY(book_settle(book, process, UINT64_MAX));
+    book_settle(book, process, UINT64_MAX);
     if (book->watch.blocks != NULL) {
         TRY(row_table_count(&book->rows));
         TRY(block_list_ended(book->watch.blocks, book->rows.peak_number, &book->rows,
@@ -172,15 +172,12 @@ enum err book_process_end(struct book *book,
     if (ending->is_exec) {
         process->record.flags |= REC_PROCESS_EXECED;
     }
-    peak_bound_leave(&book->bound, process->index, process->live_bytes, ending->gone_ms);
     leave(book, process);
     peak_spread_look(&book->spread, book->sums.live_bytes + process->live_bytes);
     peak_spread_remove(&book->spread, process->spread);
     book->live_blocks -= process->live.live_count + process->stand_ins;
     book->stand_ins -= process->stand_ins;
-    if (ending->is_exec && ending->gone_ms == 0) { // nobody else was there: what follows is later
-        peak_bound_end_tick(&book->bound, book->sums.live_bytes);
-    }
+    peak_bound_leave(&book->bound, process->live_bytes, ending->gone_stamp, book->sums.live_bytes);
     process_empty(process);
     return ERR_OK;
 }
@@ -196,14 +193,13 @@ void book_thread_begin(struct book_thread *thread,
                                    .thread_id = thread_id,
                                    .entry = REC_NONE,
                                    .start_ms = start_ms,
-                                   .tick_ms = start_ms,
-                                   .swing = {.owner = process->index}};
+                                   .tick_ms = start_ms};
     process->thread_count++;
 }
 
 void book_thread_end(struct book *book, struct book_thread *thread)
 {
-    peak_bound_forget(&book->bound, &thread->swing);
+    peak_bound_landed(&book->bound, &thread->flight);
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&book->watch.scopes, thread->entry, thread->lane);
         book_watch_changed(&book->watch);

@@ -69,6 +69,14 @@ fill_meta(struct book *book, const struct book_snapshot_facts *facts, struct rec
     return intern_command_line(book, facts->argv, &out->command_line);
 }
 
+// How far the true peak may be from the one that is stated, either way.
+static uint64_t peak_error_of(const struct book *book)
+{
+    const uint64_t above = peak_bound_above(&book->bound, book->peak_bytes);
+    const uint64_t below = peak_bound_below(&book->bound, book->peak_bytes);
+    return (above > below ? above : below) + peak_spread_error(&book->spread, book->peak_bytes);
+}
+
 static void fill_totals(const struct book *book, uint64_t events, struct rec_totals *out)
 {
     *out = (struct rec_totals){
@@ -79,9 +87,7 @@ static void fill_totals(const struct book *book, uint64_t events, struct rec_tot
         .temporary = book->sums.temporary,
         .temporary_bytes = book->temporary_bytes,
         .peak_bytes = book->peak_bytes,
-        .peak_error_bytes =
-            peak_bound_error(&book->bound, book->peak_bytes, book->sums.live_bytes) +
-            peak_spread_error(&book->spread, book->peak_bytes),
+        .peak_error_bytes = peak_error_of(book),
         .peak_standard_error_bytes = peak_spread_standard_error(&book->spread),
         .peak_time_ms = book->peak_time_ms,
         .peak_blocks = book->peak_blocks,

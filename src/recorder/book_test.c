@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// book against a naive model that replays the same events in their true order and looks at every
-// block and every row each time. With one thread all figures must be equal; with several, whose
-// events the book gets tick by tick and lane by lane, all but the peak, which has its bound.
+// book against a naive model that replays the same events and looks at every block and every row
+// each time. All figures must be equal, whatever threads do to each other's blocks.
 #include "recorder/book.h"
 
 #include <setjmp.h>
@@ -116,7 +115,7 @@ static void model_free(struct model *model, uint32_t lane, uint64_t address)
 {
     struct model_block *block = model->blocks + index_of(address);
     struct model_row *row = model->rows + block->row;
-    if (model->latest[lane] == address) {
+    if (model->latest[lane] == address && block->row / STACKS == lane) {
         row->temporary++;
         row->temporary_bytes += block->size_bytes;
     }
@@ -157,12 +156,6 @@ static void model_apply(struct model *model, const struct event *event)
     }
 }
 
-// Who last allocated at an address, and in which tick.
-struct maker {
-    uint64_t tick;
-    uint32_t lane;
-};
-
 // What the threads say.
 static void mark_temporary(struct event *events, size_t count)
 {
@@ -175,13 +168,10 @@ static void mark_temporary(struct event *events, size_t count)
     }
 }
 
-// A random true history: what is free is allocated, what is live is freed, by any thread. `strict`:
-// in one tick, no address is allocated by two threads; the event is then another one.
-static void
-make_history(struct event *events, size_t count, uint32_t lanes, uint64_t seed, bool strict)
+// A random history: what is free is allocated, what is live is freed, by any thread.
+static void make_history(struct event *events, size_t count, uint32_t lanes, uint64_t seed)
 {
     bool is_live[ADDRESSES] = {false};
-    struct maker makers[ADDRESSES] = {{0}};
     uint64_t random = seed * 0x9e3779b97f4a7c15ULL + 1;
     uint64_t tick = 1;
     for (size_t i = 0; i < count; i++) {
@@ -195,7 +185,6 @@ make_history(struct event *events, size_t count, uint32_t lanes, uint64_t seed, 
                             .stack = (uint32_t)(next_random(&random) % STACKS)};
         if (!is_live[at]) {
             e->kind = EVENT_ALLOCATE;
-            e->lane = strict && makers[at].tick == tick ? makers[at].lane : e->lane;
         } else {
             e->kind = next_random(&random) % 4 == 0 ? EVENT_REALLOCATE : EVENT_FREE;
             is_live[at] = false;
@@ -203,14 +192,12 @@ make_history(struct event *events, size_t count, uint32_t lanes, uint64_t seed, 
         if (e->kind == EVENT_REALLOCATE) {
             uint32_t to = (uint32_t)(next_random(&random) % ADDRESSES);
             to = is_live[to] ? at : to;
-            e->lane = strict && makers[to].tick == tick ? makers[to].lane : e->lane;
             e->old_address = e->address;
             e->address = address_of(to);
             at = to;
         }
         if (e->kind != EVENT_FREE) {
             is_live[at] = true;
-            makers[at] = (struct maker){.tick = tick, .lane = e->lane};
         }
     }
     mark_temporary(events, count);
@@ -269,28 +256,6 @@ static void feed(struct fixture *f, const struct event *e)
     assert_int_equal(err, ERR_OK);
 }
 
-// Feeds the events of each tick lane by lane, beginning with a random one.
-static void
-feed_by_lanes(struct fixture *f, const struct event *events, size_t count, uint32_t lanes)
-{
-    uint64_t random = count + lanes;
-    for (size_t begin = 0; begin < count;) {
-        size_t end = begin;
-        while (end < count && events[end].tick == events[begin].tick) {
-            end++;
-        }
-        uint32_t first = (uint32_t)(next_random(&random) % lanes);
-        for (uint32_t k = 0; k < lanes; k++) {
-            for (size_t i = begin; i < end; i++) {
-                if (events[i].lane == (first + k) % lanes) {
-                    feed(f, events + i);
-                }
-            }
-        }
-        begin = end;
-    }
-}
-
 static void check_recording(struct fixture *f)
 {
     struct whole_snapshot whole;
@@ -316,17 +281,10 @@ static void compare_rows(const struct fixture *f, const struct model *model, uin
         assert_int_equal(got->freed_bytes, want->freed_bytes);
         assert_int_equal(got->temporary, want->temporary);
         assert_int_equal(got->temporary_bytes, want->temporary_bytes);
-        if (lanes == 1) {
-            assert_int_equal(got->own_peak_bytes, want->own_peak_bytes);
-            assert_int_equal(got->peak_bytes, want->at_peak_bytes);
-            assert_int_equal(got->peak_blocks, want->at_peak_blocks);
-        }
+        assert_int_equal(got->own_peak_bytes, want->own_peak_bytes);
+        assert_int_equal(got->peak_bytes, want->at_peak_bytes);
+        assert_int_equal(got->peak_blocks, want->at_peak_blocks);
     }
-}
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
 }
 
 // What holds for every history: nothing is lost or counted twice.
@@ -353,69 +311,55 @@ static void compare_counts(const struct fixture *f, const struct model *model, u
     assert_int_equal(f->book.waiting_count, 0);
 }
 
+// Of the highest of the true sums nothing is unknown; but threads may be in the middle of a call.
 static void compare_peak(const struct fixture *f, const struct model *model, uint32_t lanes)
 {
-    uint64_t error = peak_bound_error(&f->book.bound, f->book.peak_bytes, f->book.sums.live_bytes);
-    if (distance(f->book.peak_bytes, model->peak_bytes) > error) {
-        fail_msg("%u lanes: peak %lu +- %lu, but it was %lu", lanes,
-                 (unsigned long)f->book.peak_bytes, (unsigned long)error,
-                 (unsigned long)model->peak_bytes);
-    }
-    if (lanes == 1) {
-        assert_int_equal(error, 0);
-    }
+    enum {
+        SIZE_MAX_BYTES = 1000
+    };
+    const uint64_t above = peak_bound_above(&f->book.bound, f->book.peak_bytes);
+    assert_int_equal(f->book.peak_bytes, model->peak_bytes);
+    assert_int_equal(peak_bound_below(&f->book.bound, f->book.peak_bytes), 0);
+    assert_in_range(above, 0, lanes == 1 ? 0 : (uint64_t)lanes * SIZE_MAX_BYTES);
 }
 
-static void run_case(uint32_t lanes, uint64_t seed, bool strict, struct event *events)
+static void run_case(uint32_t lanes, uint64_t seed, struct event *events)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     struct model *model = calloc(1, sizeof(*model));
     assert_non_null(f);
     assert_non_null(model);
-    make_history(events, EVENTS, lanes, seed, strict);
+    make_history(events, EVENTS, lanes, seed);
     open_fixture(f, lanes);
     for (size_t i = 0; i < EVENTS; i++) {
         model_apply(model, events + i);
+        f->threads[events[i].lane].stamp = lanes == 1 ? 0 : i + 1;
+        feed(f, events + i);
     }
-    feed_by_lanes(f, events, EVENTS, lanes);
     const uint64_t late = events[EVENTS - 1].tick + WAITING_TICKS + 2;
     assert_int_equal(book_tick(&f->book, late), ERR_OK);
     assert_int_equal(row_table_count(&f->book.rows), ERR_OK);
     compare_counts(f, model, lanes);
-    if (strict) {
-        assert_int_equal(f->book.sums.live_bytes, live_bytes_of(model));
-        compare_peak(f, model, lanes);
-        check_recording(f);
-        compare_rows(f, model, lanes);
-    }
+    assert_int_equal(f->book.sums.live_bytes, live_bytes_of(model));
+    compare_peak(f, model, lanes);
+    check_recording(f);
+    compare_rows(f, model, lanes);
     book_release(&f->book);
     free(model);
     free(f);
 }
 
-static void run_cases(bool strict)
-{
-    struct event *events = calloc(EVENTS, sizeof(*events));
-    assert_non_null(events);
-    for (uint32_t lanes = 1; lanes <= LANES_MAX; lanes++) {
-        for (uint64_t seed = 1; seed <= 40; seed++) {
-            run_case(lanes, seed, strict, events);
-        }
-    }
-    free(events);
-}
-
 static void random_histories_agree_with_the_naive_replay(void **state)
 {
     (void)state;
-    run_cases(true);
-}
-
-// If two threads allocate at one address in one tick, the lanes do not say whose block came first.
-static void nothing_is_lost_whatever_threads_do_in_one_tick(void **state)
-{
-    (void)state;
-    run_cases(false);
+    struct event *events = calloc(EVENTS, sizeof(*events));
+    assert_non_null(events);
+    for (uint32_t lanes = 1; lanes <= LANES_MAX; lanes++) {
+        for (uint64_t seed = 1; seed <= 60; seed++) {
+            run_case(lanes, seed, events);
+        }
+    }
+    free(events);
 }
 
 static void what_a_thread_calls_temporary_is_counted(void **state)
@@ -568,7 +512,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_histories_agree_with_the_naive_replay),
-        cmocka_unit_test(nothing_is_lost_whatever_threads_do_in_one_tick),
         cmocka_unit_test(what_a_thread_calls_temporary_is_counted),
         cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),

@@ -24,14 +24,13 @@ enum err drain_init(struct drain *drain,
                     struct book *book,
                     struct err_info *info)
 {
-    *drain = (struct drain){.session = session, .book = book};
+    *drain = (struct drain){.session = session, .book = book, .pending_stamp = UINT64_MAX};
     drain->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (drain->epoll < 0) {
         return err_set_errno(info, errno, "cannot watch processes");
     }
-    drain->piece = malloc(LANE_READER_PIECE_MAX);
     drain->scratch = malloc(sizeof(*drain->scratch));
-    if (drain->piece == NULL || drain->scratch == NULL) {
+    if (drain->scratch == NULL) {
         drain_release(drain);
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
@@ -54,8 +53,6 @@ void drain_release(struct drain *drain)
     for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
         drain_process_forget(drain, i);
     }
-    free(drain->piece);
-    drain->piece = NULL;
     free(drain->scratch);
     drain->scratch = NULL;
     if (drain->epoll > 0) {
@@ -110,9 +107,6 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
     drain->lanes[index] = lane;
     drain->active[drain->active_count++] = index;
     process->lane_count++;
-    if (drain->active_count > 1) {
-        book_is_shared(drain->book);
-    }
     return ERR_OK;
 }
 
@@ -146,8 +140,7 @@ static void lane_distrust(struct drain *drain, struct drain_lane *lane)
         lane->is_corrupt = true;
         drain->corrupt_lanes++;
     }
-    lane_consumer_discard(&lane->reader.consumer);
-    u64_vec_clear(&lane->reader.late); // nothing is left to read of it
+    lane_reader_discard(&lane->reader);
 }
 
 // The latest time that the lane's thread can have seen: one that is dead has seen none since.
@@ -158,12 +151,13 @@ latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t 
     return process->is_dead ? process->dead_ms : clock_ms + DRAIN_TIME_SLACK_MS;
 }
 
-// Reads one lane up to last_tick. Trouble with the lane is no trouble of ours.
+// Reads one lane up to last_stamp. Trouble with the lane is no trouble of ours.
 static enum err
-lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_tick, uint64_t clock_ms)
+lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint64_t clock_ms)
 {
-    enum err err = lane_reader_run(&lane->reader, drain->book, last_tick,
-                                   latest_ms_of(drain, lane, clock_ms), drain->piece);
+    const struct lane_limits limits = {.time_ms = latest_ms_of(drain, lane, clock_ms),
+                                       .stamp = drain->latest_stamp};
+    enum err err = lane_reader_run(&lane->reader, drain->book, last_stamp, &limits);
     if (err != ERR_CORRUPT) {
         return err;
     }
@@ -249,16 +243,18 @@ static enum err relieve_lanes(struct drain *drain, bool is_last)
     return ERR_OK;
 }
 
-// What threads still hold of the ticks up to last_tick.
-static void note_holds(struct drain *drain, uint64_t last_tick)
+// What threads still hold, and who rests.
+static void note_threads(struct drain *drain)
 {
     book_clear_holds(drain->book);
     for (uint32_t i = 0; i < drain->active_count; i++) {
-        const struct drain_lane *lane = drain->lanes[drain->active[i]];
-        if (lane->hold.since_ms != UINT64_MAX && lane->hold.since_ms <= last_tick) {
-            book_add_hold(drain->book, &lane->reader.thread, &lane->hold);
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane->hold.since_ms != UINT64_MAX) {
+            book_add_hold(drain->book, &lane->hold);
         }
+        book_thread_rests(drain->book, &lane->reader.thread);
     }
+    book_end_holds(drain->book, drain->active_count == 1);
 }
 
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
@@ -270,11 +266,6 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
     }
 }
 
-static bool is_pressed(const struct lane_consumer *consumer)
-{
-    return lane_consumer_unread_bytes(consumer) >= consumer->ring_bytes / 2;
-}
-
 // Before it, ticks are over and nothing of them is still on its way.
 static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
 {
@@ -282,39 +273,81 @@ static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
     return is_held_back ? drain->settled_ms : clock_ms;
 }
 
-// The last tick that this pass books; see the header.
-static uint64_t last_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
-    if (drain->active_count == 1) {
-        return UINT64_MAX;
-    }
-    for (uint32_t i = 0; i < drain->unread_count; i++) {
-        if (is_pressed(&drain->lanes[drain->active[i]]->reader.consumer)) {
-            return UINT64_MAX;
+    return a < b ? a : b;
+}
+
+// What the thread of `lane` has begun, of which we have not read all. *which: its place.
+static uint64_t pending_of(const struct drain_lane *lane, uint32_t *which)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t k = 0; k < LANE_PENDING_STAMPS && !lane->is_corrupt; k++) {
+        // Acquire: pairs with the release in record.c; what it stood for is published.
+        const uint64_t pending = atomic_load_explicit(
+            &lane->reader.consumer.lane->pending_stamps[k], memory_order_acquire);
+        if (pending != 0 && pending != lane->given_up[k] && pending < first) {
+            first = pending;
+            *which = k;
         }
     }
-    const uint64_t beyond_ms = complete_ms(drain, clock_ms);
-    return beyond_ms == 0 ? 0 : beyond_ms - 1;
+    return first;
 }
 
-// Of the first unread record of the lane, as lane_reader_run takes it.
-static uint64_t next_tick_of(const struct drain *drain, const struct drain_lane *lane)
+// When the process began to exit, if it has not been found dead since.
+static uint64_t exit_of(const struct drain *drain, uint32_t slot)
 {
-    const struct lane_reader *reader = &lane->reader;
-    const uint64_t dead_ms = latest_ms_of(drain, lane, UINT64_MAX - DRAIN_TIME_SLACK_MS);
-    const uint64_t latest_ms =
-        dead_ms > reader->thread.tick_ms ? dead_ms : reader->thread.tick_ms; // never backwards
-    return reader->next_tick <= latest_ms ? reader->next_tick : latest_ms;
-}
-
-static uint64_t earliest_tick(const struct drain *drain)
-{
-    uint64_t tick = UINT64_MAX;
-    for (uint32_t i = 0; i < drain->unread_count; i++) {
-        const uint64_t next = next_tick_of(drain, drain->lanes[drain->active[i]]);
-        tick = next < tick ? next : tick;
+    const struct drain_process *process = drain->processes + slot;
+    if (process->book == NULL || process->is_dead || process->is_lingering) {
+        return UINT64_MAX;
     }
-    return tick;
+    const uint64_t stamp = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
+    return stamp != 0 ? stamp : UINT64_MAX;
+}
+
+// The first moment of which we do not know all. `is_given_up`: it has been that for
+// too long, and the others go on without it.
+static uint64_t first_pending(struct drain *drain, bool is_given_up)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        uint32_t which;
+        const uint64_t pending = pending_of(lane, &which);
+        if (pending == drain->pending_stamp && is_given_up) {
+            lane->given_up[which] = pending;
+            continue;
+        }
+        first = min_u64(first, pending);
+    }
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES && drain->process_count > 1; slot++) {
+        const uint64_t exited = exit_of(drain, slot);
+        if (exited == drain->pending_stamp && is_given_up) {
+            drain->processes[slot].is_lingering = true;
+            continue;
+        }
+        first = min_u64(first, exited);
+    }
+    return first;
+}
+
+// The moment up to which this pass books; see the header. Before lanes are looked at.
+static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
+{
+    const bool is_given_up = drain->pending_stamp != UINT64_MAX &&
+                             clock_ms - drain->pending_since_ms >= DRAIN_PATIENCE_MS;
+    const uint64_t pending = first_pending(drain, is_given_up);
+    if (is_given_up && pending != drain->pending_stamp) {
+        // Relaxed: a counter.
+        atomic_fetch_add_explicit(&drain->session->header->counters[NOTE_order_timeouts], 1,
+                                  memory_order_relaxed);
+    }
+    if (pending != drain->pending_stamp) {
+        drain->pending_stamp = pending;
+        drain->pending_since_ms = clock_ms;
+    }
+    return min_u64(drain->alive_stamp, pending - 1);
 }
 
 // Recycles lane active[i].
@@ -378,6 +411,9 @@ static void end_finished_lanes(struct drain *drain)
 // whoever still holds something.
 static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 {
+    if (drain->pending_stamp < drain->alive_stamp) {
+        return 0;
+    }
     uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);
     for (uint32_t i = 0; i < drain->active_count && drain->active_count > 1; i++) {
         const struct nursery_hold *hold = &drain->lanes[drain->active[i]]->hold;
@@ -386,47 +422,63 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
-// Books `tick` of those of the unread lanes whose processes are dead, or alive.
-static enum err run_lanes(struct drain *drain, uint64_t tick, uint64_t clock_ms, bool are_dead)
+// The unread lane whose next event comes first: its place in `active`. *out_second: the stamp of
+// the next one of the others. The order of those without stamps is nobody's business.
+static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint64_t *out_second)
 {
-    for (uint32_t i = 0; i < drain->unread_count;) {
-        struct drain_lane *lane = drain->lanes[drain->active[i]];
-        if (drain->processes[lane->process].is_dead != are_dead) {
-            i++;
-            continue;
+    uint32_t place = 0;
+    uint64_t first = UINT64_MAX;
+    uint64_t second = UINT64_MAX;
+    for (uint32_t i = 0; i < drain->unread_count; i++) {
+        const uint64_t stamp = drain->lanes[drain->active[i]]->reader.next_stamp;
+        if (stamp < first) {
+            second = first;
+            first = stamp;
+            place = i;
+        } else {
+            second = min_u64(second, stamp);
         }
-        if (next_tick_of(drain, lane) <= tick) {
-            TRY(lane_run(drain, lane, tick, clock_ms));
-        }
-        if (lane_reader_has_unread(&lane->reader)) {
-            i++;
-            continue;
-        }
-        const uint32_t index = drain->active[i];
-        drain->active[i] = drain->active[--drain->unread_count];
-        drain->active[drain->unread_count] = index;
     }
-    return ERR_OK;
+    *out_first = first;
+    *out_second = second;
+    return place;
 }
 
-// Books what the snapshot found in the unread lanes up to last_tick, tick by tick.
-static enum err merge_lanes(struct drain *drain, uint64_t last_tick, uint64_t clock_ms)
+// Ends who is dead, and whose last sign of life lies before `stamp`, which all that was booked
+// does.
+static enum err end_before(struct drain *drain, uint64_t stamp)
 {
+    end_finished_lanes(drain);
+    return drain_process_end_dead(drain, stamp);
+}
+
+// Books what the snapshot found in the unread lanes up to last_stamp, in the order of stamps. The
+// dead end between events: when their lanes have been read, and at their exit.
+static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t clock_ms)
+{
+    bool is_over = drain->has_dead; // for somebody, perhaps
     while (drain->unread_count > 0) {
-        uint64_t tick = earliest_tick(drain);
-        if (tick > last_tick) {
+        uint64_t first;
+        uint64_t second;
+        uint32_t place = first_lane(drain, &first, &second);
+        if (first > last_stamp) {
             return ERR_OK;
         }
-        if (UNLIKELY(drain->has_dead)) {
-            end_finished_lanes(drain);
-            TRY(drain_process_end_dead(drain, tick));
-            TRY(run_lanes(drain, tick, clock_ms, true));
-            end_finished_lanes(drain);
-            TRY(drain_process_end_dead(drain, tick + 1));
-        } else if (drain->unread_count == 1) {
-            tick = last_tick;
+        if (UNLIKELY(drain->has_dead && (is_over || first > drain->next_end_stamp))) {
+            TRY(end_before(drain, first));
+            is_over = false;
+            continue;
         }
-        TRY(run_lanes(drain, tick, clock_ms, false));
+        struct drain_lane *lane = drain->lanes[drain->active[place]];
+        uint64_t until = min_u64(second, last_stamp);
+        until = drain->has_dead ? min_u64(until, drain->next_end_stamp) : until;
+        TRY(lane_run(drain, lane, until, clock_ms));
+        if (!lane_reader_has_unread(&lane->reader)) {
+            const uint32_t index = drain->active[place];
+            drain->active[place] = drain->active[--drain->unread_count];
+            drain->active[drain->unread_count] = index;
+            is_over = drain->processes[lane->process].is_dead;
+        }
     }
     return ERR_OK;
 }
@@ -459,6 +511,7 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
             TRY(lane_take(drain, lane, false));
         }
         if (!lane->is_corrupt) {
+            drain->latest_stamp = session_stamp(drain->session);
             TRY(lane_run(drain, lane, UINT64_MAX, clock_ms));
         }
         lane_end(drain, i);
@@ -470,7 +523,6 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
 {
     drain_process_date_dead(drain, clock_ms);
-    book_note_complete(drain->book, 0); // an image that was replaced is booked before others are
     drain->has_begun = false;
     for (int round = 0; round < 2; round++) {
         drain->has_unknown = false;
@@ -486,8 +538,6 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
         drain_process_look_for_dead(drain);
         drain_process_date_dead(drain, clock_ms);
     }
-    const uint64_t alive_ms = drain->alive_ms < clock_ms ? drain->alive_ms : clock_ms;
-    book_note_complete(drain->book, alive_ms > 0 ? alive_ms - 1 : 0);
     return ERR_OK;
 }
 
@@ -516,15 +566,15 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
         drain->next_thread_check_ms = clock_ms + THREAD_CHECK_MS;
         check_threads(drain);
     }
+    const uint64_t last_stamp = is_last ? UINT64_MAX : limit_of_pass(drain, clock_ms);
     TRY(relieve_lanes(drain, is_last));
     snapshot_lanes(drain);
+    drain->latest_stamp = session_stamp(drain->session);
     const bool has_unread = drain->unread_count > 0;
-    uint64_t last_tick = is_last ? UINT64_MAX : last_tick_of_pass(drain, clock_ms);
     const uint64_t complete_tick = complete_tick_of_pass(drain, clock_ms);
-    note_holds(drain, last_tick);
-    TRY(merge_lanes(drain, last_tick, clock_ms));
-    end_finished_lanes(drain);
-    TRY(drain_process_end_dead(drain, last_tick == UINT64_MAX ? UINT64_MAX : last_tick + 1));
+    note_threads(drain);
+    TRY(merge_lanes(drain, last_stamp, clock_ms));
+    TRY(end_before(drain, last_stamp));
     bool has_questions = false;
     TRY(questions_answer(drain, complete_tick, &has_questions));
     *out_was_busy = has_unread || has_questions;

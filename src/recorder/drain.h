@@ -9,20 +9,19 @@
 //   2. which lanes and processes are new
 //   3. what threads hold that stand still or are gone (nursery_reader)
 //   4. how far each lane has been written   (one snapshot)
-//   5. up to there, tick by tick: the lanes with the earliest tick first; but ticks that a thread
-//   may
-//      still hold blocks of are left for a later pass, so that no lane gets ahead of another one
-//      (unless there is only one lane, or one is so full that its thread would have to wait)
+//   5. up to a moment that lies before all that: event by event, in the order of their stamps,
+//      whatever lane they are in
 //   6. lanes that are closed and empty are recycled; so are those of dead threads and processes
 //
-// A dead process whose lanes are all recycled ends in the book, and its slot is given back, in the
-// tick of its last sign of life: what others did before that was done beside its heap. What they
-// did in the same tick, though, is booked after it, since parents wait for their children; the
-// bound of the peak covers both orders.
+// That moment is read before 1, so whatever led to an event before it has been published by 4. It
+// lies before any event that others can have seen the effect of while it is not published
+// (lane_header.pending_stamps), and before the exit of a process that has not been found dead. But
+// no thread holds the others up for ever: after DRAIN_PATIENCE_MS they go on without it, which
+// NOTE_order_timeouts counts.
 //
-// Whatever order lanes are booked in, that bound is told of moments up to which everything has been
-// booked, and at which everybody who had not been found dead was still alive: alive_ms, which is
-// read before the dead are looked for, which is before lanes are looked at.
+// A dead process whose lanes are all recycled ends in the book, and its slot is given back, at the
+// moment of its exit, if it noted that, or else after its last event; then its heap may have been
+// there until it was found dead.
 //
 // A process that executes another program joins again in a new slot: the slot of its earlier image
 // is drained and ended before the new one begins.
@@ -42,6 +41,8 @@
 #include "recorder/pressure.h"
 #include "session/session_create.h"
 
+#define DRAIN_PATIENCE_MS 100u
+
 struct drain_lane {
     struct lane_reader reader;
     uint32_t process;         // slot
@@ -50,6 +51,7 @@ struct drain_lane {
     bool is_relieved;         // its thread is gone, and what its nursery held was taken
     uint64_t weighed_events;  // of its events, those that drain_take_load has told
     struct nursery_hold hold; // at the beginning of the pass, if it could not be taken
+    uint64_t given_up[LANE_PENDING_STAMPS]; // what was pending for too long
 };
 
 struct drain_process {
@@ -60,11 +62,13 @@ struct drain_process {
     int pidfd;                 // -1 if there is none: then it is asked by kill(2)
     bool is_found_dead;        // but not yet dated
     bool is_dead;
+    bool is_lingering;     // it noted its exit long ago, and lives
     bool is_our_namespace; // its thread ids mean to us what they mean to it
     uint32_t lane_count;
-    uint64_t dead_ms; // when it was found dead: it did nothing later
-    uint64_t end_ms;  // last sign of life so far: its events, and the exit that it noted
-    uint64_t gone_ms; // a time at which it had been found dead; 0: it noted its exit
+    uint64_t dead_ms;    // when it was found dead: it did nothing later
+    uint64_t end_ms;     // last sign of life so far: its events, and the exit that it noted
+    uint64_t end_stamp;  // of the exit that it noted; 0: it did not
+    uint64_t gone_stamp; // a moment at which it had been found dead; 0: it noted its exit
 };
 
 struct drain {
@@ -72,7 +76,6 @@ struct drain {
     struct book *book;                           // borrowed
     int epoll;                                   // owned
     pid_t main_pid;                              // of the program that was started, 0 if none
-    uint64_t *piece;                             // owned: LANE_READER_PIECE_MAX bytes
     struct nursery_tables *scratch;              // owned: a copy of one
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t
@@ -81,12 +84,16 @@ struct drain {
     uint32_t unread_count; // of those in front
     struct drain_process processes[SESSION_MAX_PROCESSES];
     uint32_t process_count;
-    uint64_t alive_ms;   // who was not found dead since lived then
-    bool has_unknown;    // lanes are in use by a process that has not been begun
-    bool has_begun;      // processes, in this pass
-    bool has_found_dead; // some of them are found dead and not dated
-    bool has_dead;       // some of them are dead
-    uint64_t clock_ms;   // of the pass under way
+    uint64_t alive_stamp;      // who was not found dead since lived then
+    uint64_t latest_stamp;     // no event that there is can have a later one
+    uint64_t pending_stamp;    // the first moment of which we did not know all; UINT64_MAX: none
+    uint64_t pending_since_ms; // since then that was the same
+    uint64_t next_end_stamp;   // of the dead, at which somebody may end; see merge_lanes
+    bool has_unknown;          // lanes are in use by a process that has not been begun
+    bool has_begun;            // processes, in this pass
+    bool has_found_dead;       // some of them are found dead and not dated
+    bool has_dead;             // some of them are dead
+    uint64_t clock_ms;         // of the pass under way
     uint64_t corrupt_lanes;
     uint64_t corrupt_counters;
     uint64_t counters[SESSION_COUNTER_COUNT];       // the session's, as far as they are possible

@@ -26,7 +26,7 @@ static enum err peek_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms
     for (uint32_t i = 0; i < drain->active_count && process->record.executable == 0; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         if (lane->process == slot && !lane->is_corrupt) {
-            TRY(lane_reader_peek_executable(&lane->reader, drain->book, drain->piece));
+            TRY(lane_reader_peek_executable(&lane->reader, drain->book));
         }
     }
     return ERR_OK;

@@ -57,7 +57,12 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     if (is_noted && exit_ms > process->end_ms) {
         process->end_ms = exit_ms;
     }
-    process->gone_ms = is_noted ? 0 : now_ms; // a heap counts until its process exits
+    const uint64_t now = session_stamp(drain->session);
+    const uint64_t exit_stamp = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
+    const bool is_stamped = is_noted && exit_stamp != 0 && exit_stamp <= now;
+    process->end_stamp = is_stamped ? exit_stamp : 0;
+    process->gone_stamp = is_stamped ? 0 : now; // a heap counts until its process exits
     process->dead_ms = now_ms;
     process->is_dead = true;
     drain->has_dead = true;
@@ -120,7 +125,7 @@ static enum err slot_end(struct drain *drain, uint32_t slot, bool is_exec)
 {
     const struct drain_process *process = drain->processes + slot;
     const struct book_process_ending ending = {
-        .end_ms = process->end_ms, .gone_ms = process->gone_ms, .is_exec = is_exec};
+        .end_ms = process->end_ms, .gone_stamp = process->gone_stamp, .is_exec = is_exec};
     TRY(book_process_end(drain->book, process->book, &ending));
     drain_process_forget(drain, slot);
     struct process_slot *shared = session_process(drain->session->memory, slot);
@@ -140,7 +145,7 @@ end_earlier_image(struct drain *drain, pid_t pid, uint64_t next_start_ms, uint64
             TRY(drain_image(drain, slot, clock_ms));
             process->end_ms = next_start_ms;
             // Alone, it is followed by its own next image and by nobody else.
-            process->gone_ms = drain->process_count > 1 ? next_start_ms : 0;
+            process->gone_stamp = drain->process_count > 1 ? session_stamp(drain->session) : 0;
             TRY(slot_end(drain, slot, true));
         }
     }
@@ -271,7 +276,7 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 
 void drain_find_dead(struct drain *drain)
 {
-    drain->alive_ms = atomic_load_explicit(&drain->session->header->clock_ms, memory_order_acquire);
+    drain->alive_stamp = session_stamp(drain->session);
     drain_process_look_for_dead(drain);
 }
 
@@ -284,8 +289,9 @@ void drain_process_look_for_dead(struct drain *drain)
     }
 }
 
-enum err drain_process_end_dead(struct drain *drain, uint64_t before_ms)
+enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp)
 {
+    drain->next_end_stamp = UINT64_MAX;
     if (!drain->has_dead) {
         return ERR_OK;
     }
@@ -295,10 +301,13 @@ enum err drain_process_end_dead(struct drain *drain, uint64_t before_ms)
         if (process->book == NULL || !process->is_dead) {
             continue;
         }
-        if (process->lane_count == 0 && process->end_ms < before_ms) {
+        if (process->lane_count == 0 && process->end_stamp < before_stamp) {
             TRY(slot_end(drain, slot, false));
-        } else {
-            drain->has_dead = true;
+            continue;
+        }
+        drain->has_dead = true;
+        if (process->lane_count == 0 && process->end_stamp < drain->next_end_stamp) {
+            drain->next_end_stamp = process->end_stamp;
         }
     }
     return ERR_OK;

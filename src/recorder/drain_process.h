@@ -27,9 +27,10 @@ void drain_process_look_for_dead(struct drain *drain);
 // others did beside them happened up to then.
 void drain_process_date_dead(struct drain *drain, uint64_t clock_ms);
 
-// Ends the dead ones whose lanes are all recycled and whose last sign of life lies before
-// `before_ms`, and gives their slots back.
-enum err drain_process_end_dead(struct drain *drain, uint64_t before_ms) MUST_USE;
+// Ends the dead ones whose lanes are all recycled and whose exit, if they noted one, lies before
+// `before_stamp`, and gives their slots back. Sets drain->next_end_stamp to the earliest of later
+// exits.
+enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp) MUST_USE;
 
 // Whether the thread still exists. Only for processes in our own pid namespace.
 bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id);

@@ -2,6 +2,9 @@
 // lane_reader: see the header.
 #include "recorder/lane_reader.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/hash.h"
 #include "recorder/told_counter.h"
 #include "session/inquiry.h"
@@ -20,7 +23,7 @@ void lane_reader_init(struct lane_reader *reader,
                       uint32_t thread_id,
                       uint64_t start_ms)
 {
-    *reader = (struct lane_reader){.piece_bytes = LANE_READER_PIECE_MIN, .next_tick = start_ms};
+    *reader = (struct lane_reader){.piece_len = 0};
     lane_consumer_init(&reader->consumer, lane);
     book_thread_begin(&reader->thread, process, lane_index, thread_id, start_ms);
 }
@@ -31,9 +34,18 @@ void lane_reader_release(struct lane_reader *reader)
     u32_vec_release(&reader->nodes);
     u32_vec_release(&reader->rows);
     u64_vec_release(&reader->late);
+    free(reader->piece);
+    reader->piece = NULL;
     for (size_t i = 0; i < LANE_READER_TEXT_KINDS; i++) {
         strbuf_release(&reader->texts[i]);
     }
+}
+
+void lane_reader_discard(struct lane_reader *reader)
+{
+    lane_consumer_discard(&reader->consumer);
+    reader->piece_at = reader->piece_len;
+    u64_vec_clear(&reader->late);
 }
 
 // A frame as the wire packs it.
@@ -445,7 +457,7 @@ book_gone(struct lane_reader *reader, struct book *book, const struct wire_recor
     return ERR_OK;
 }
 
-// Books any record but TICK.
+// Books any record but TICK and STAMP.
 static inline enum err
 book_record(struct lane_reader *reader, struct book *book, const struct wire_record *record)
 {
@@ -478,9 +490,6 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
         return book_pair(reader, book, record);
-    case WIRE_RISE:
-        book_rise(book, thread, record->address, record->size_bytes);
-        return ERR_OK;
     case WIRE_SUMMIT:
         return book_gone(reader, book, record);
     case WIRE_STACK:
@@ -497,6 +506,7 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
         note_question(reader, book, record);
         return ERR_OK;
     case WIRE_PAD:
+    case WIRE_STAMP:
     case WIRE_TICK:
         break;
     }
@@ -527,22 +537,39 @@ static enum err peek_piece(struct lane_reader *reader,
     return ERR_OK;
 }
 
-enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book, uint64_t *piece)
+static enum err
+peek_ring(struct lane_reader *reader, struct book *book, struct lane_consumer *ahead, bool *found)
+{
+    uint64_t *piece = malloc(LANE_READER_PIECE_WORDS * sizeof(*piece));
+    if (piece == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    enum err err = ERR_OK;
+    size_t words = 1;
+    while (err == ERR_OK && !*found && words > 0 && lane_consumer_unread_bytes(ahead) > 0) {
+        const size_t bytes =
+            lane_consumer_copy(ahead, piece, LANE_READER_PIECE_WORDS * sizeof(*piece));
+        err = peek_piece(reader, book, piece, bytes / sizeof(*piece), &words, found);
+        ahead->read_pos += words * sizeof(*piece);
+    }
+    free(piece);
+    return err;
+}
+
+enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book)
 {
     struct lane_consumer ahead = reader->consumer; // ours: the producer hears nothing of it
-    if (lane_consumer_refresh(&ahead) != ERR_OK) {
+    bool found = false;
+    size_t words;
+    TRY(peek_piece(reader, book, reader->piece + reader->piece_at,
+                   reader->piece_len - reader->piece_at, &words, &found));
+    if (found || lane_consumer_refresh(&ahead) != ERR_OK) {
         return ERR_OK; // whoever reads it will say so
     }
     if (reader->peeked_pos > ahead.read_pos && reader->peeked_pos <= ahead.write_pos) {
         ahead.read_pos = reader->peeked_pos;
     }
-    bool found = false;
-    size_t words = 1;
-    while (!found && words > 0 && lane_consumer_unread_bytes(&ahead) > 0) {
-        const size_t bytes = lane_consumer_copy(&ahead, piece, LANE_READER_PIECE_MAX);
-        TRY(peek_piece(reader, book, piece, bytes / sizeof(*piece), &words, &found));
-        ahead.read_pos += words * sizeof(*piece);
-    }
+    TRY(peek_ring(reader, book, &ahead, &found));
     reader->peeked_pos = ahead.read_pos;
     return ERR_OK;
 }
@@ -615,120 +642,153 @@ static void tell_margin(struct lane_reader *reader, const struct book *book, uin
     atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial, memory_order_release);
 }
 
-// How far booking a piece got, and why not further.
-struct progress_in_piece {
-    size_t words;  // booked
-    bool is_later; // the next record is a TICK later than asked for
-};
-
-static enum err book_piece(struct lane_reader *reader,
-                           struct book *book,
-                           const uint64_t *words,
-                           size_t count,
-                           uint64_t last_tick,
-                           uint64_t latest_ms,
-                           struct progress_in_piece *progress)
+// A TICK, which lies at `pos` of the ring.
+static enum err book_time(struct lane_reader *reader,
+                          struct book *book,
+                          uint64_t time_ms,
+                          uint64_t latest_ms,
+                          uint64_t pos)
 {
-    struct live_map *live = &reader->thread.process->live;
-    const bool needs_prefetch = live_map_needs_prefetch(live);
-    size_t fetched = 0;
-    uint32_t fetched_count = 0;
-    uint32_t booked_count = 0;
-    size_t at = 0;
-    while (at < count) {
-        while (needs_prefetch && fetched < count && fetched < at + PREFETCH_WORDS) {
-            fetched = prefetch_record(live, words, fetched, count, fetched_count++);
-        }
-        live_map_use_hint(live, booked_count++);
-        struct wire_record record;
-        enum wire_result result = wire_decode(words + at, count - at, &record);
-        if (UNLIKELY(result != WIRE_DECODED)) {
-            progress->words = at;
-            return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
-        }
-        if (UNLIKELY(record.tag == WIRE_TICK)) {
-            uint64_t tick = record.address < latest_ms ? record.address : latest_ms;
-            tick = tick > reader->thread.tick_ms ? tick : reader->thread.tick_ms;
-            if (tick > last_tick) {
-                reader->next_tick = tick;
-                *progress = (struct progress_in_piece){.words = at, .is_later = true};
-                return ERR_OK;
-            }
-            TRY(book_tick(book, tick));
-            book_thread_tick(book, &reader->thread, tick);
-            tell_margin(reader, book, reader->consumer.read_pos + at * sizeof(*words));
-        } else {
-            TRY(book_record(reader, book, &record));
-        }
-        at += record.words;
-    }
-    progress->words = at;
+    uint64_t tick = time_ms < latest_ms ? time_ms : latest_ms;
+    tick = tick > reader->thread.tick_ms ? tick : reader->thread.tick_ms;
+    TRY(book_tick(book, tick));
+    book_thread_tick(book, &reader->thread, tick);
+    tell_margin(reader, book, pos);
     return ERR_OK;
 }
 
-// Books a piece of the ring, at most up to the late records. Sets *is_later as book_piece does.
-static enum err run_piece(struct lane_reader *reader,
-                          struct book *book,
-                          uint64_t last_tick,
-                          uint64_t latest_ms,
-                          uint64_t *piece,
-                          bool *is_later)
+// How booking some words came to an end.
+enum booking_end {
+    BOOKED_ALL,
+    BOOKED_UP_TO_STAMP,
+    BOOKED_UP_TO_CUT, // the next record goes on behind them
+};
+
+// Some of a lane's records, of which those before `at` have been booked.
+struct stretch {
+    const uint64_t *words;
+    size_t len;
+    size_t at;
+};
+
+// Begins to fetch what booking the next records will need.
+static inline void fetch_ahead(struct lane_reader *reader, const struct stretch *s)
+{
+    struct live_map *live = &reader->thread.process->live;
+    while (reader->fetched < s->len && reader->fetched < s->at + PREFETCH_WORDS) {
+        reader->fetched =
+            prefetch_record(live, s->words, reader->fetched, s->len, reader->fetched_count++);
+    }
+}
+
+static enum err book_words(struct lane_reader *reader,
+                           struct book *book,
+                           struct stretch *s,
+                           uint64_t last_stamp,
+                           const struct lane_limits *limits,
+                           enum booking_end *out_end)
+{
+    struct live_map *live = &reader->thread.process->live;
+    const bool needs_prefetch = live_map_needs_prefetch(live);
+    while (s->at < s->len) {
+        if (needs_prefetch) {
+            fetch_ahead(reader, s);
+        }
+        struct wire_record record;
+        const enum wire_result result = wire_decode(s->words + s->at, s->len - s->at, &record);
+        if (UNLIKELY(result != WIRE_DECODED)) {
+            *out_end = BOOKED_UP_TO_CUT;
+            return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
+        }
+        if (record.tag == WIRE_STAMP) {
+            const uint64_t stamp = record.address < limits->stamp ? record.address : limits->stamp;
+            if (stamp > last_stamp) {
+                reader->next_stamp = stamp;
+                *out_end = BOOKED_UP_TO_STAMP;
+                return ERR_OK;
+            }
+            reader->thread.stamp = stamp != 0 ? stamp : 1;
+        } else if (UNLIKELY(record.tag == WIRE_TICK)) {
+            TRY(book_time(reader, book, record.address, limits->time_ms,
+                          reader->piece_pos + s->at * sizeof(*s->words)));
+        } else {
+            live_map_use_hint(live, reader->booked_count);
+            TRY(book_record(reader, book, &record));
+        }
+        reader->booked_count++;
+        s->at += record.words;
+    }
+    *out_end = BOOKED_ALL;
+    return ERR_OK;
+}
+
+// Copies what follows, at most up to the late records, behind what is left of the piece.
+// ERR_CORRUPT: nothing follows, and something is left, which is cut.
+static enum err copy_piece(struct lane_reader *reader)
 {
     struct lane_consumer *consumer = &reader->consumer;
-    size_t room = reader->piece_bytes;
+    if (reader->piece == NULL) {
+        reader->piece = malloc(LANE_READER_PIECE_WORDS * sizeof(*reader->piece));
+        if (reader->piece == NULL) {
+            return ERR_NO_MEMORY;
+        }
+    }
+    const size_t left = reader->piece_len - reader->piece_at;
+    memmove(reader->piece, reader->piece + reader->piece_at, left * sizeof(*reader->piece));
+    size_t room = (LANE_READER_PIECE_WORDS - left) * sizeof(*reader->piece);
     if (reader->late.len > 0 && reader->late_pos - consumer->read_pos < room) {
         room = reader->late_pos - consumer->read_pos;
     }
-    size_t bytes = lane_consumer_copy(consumer, piece, room);
-    struct progress_in_piece progress = {0};
-    TRY(book_piece(reader, book, piece, bytes / sizeof(*piece), last_tick, latest_ms, &progress));
-    size_t done = progress.words * sizeof(*piece);
-    bool is_cut = done < bytes && !progress.is_later; // a record goes on behind the piece
-    if (is_cut && (bytes < reader->piece_bytes || bytes == LANE_READER_PIECE_MAX) && done == 0) {
-        return ERR_CORRUPT; // no record is so long, and none goes on behind the ring's end
+    reader->piece_pos = consumer->read_pos - left * sizeof(*reader->piece);
+    reader->piece_at = 0;
+    reader->fetched = 0;
+    reader->fetched_count = reader->booked_count;
+    const size_t bytes = lane_consumer_copy(consumer, reader->piece + left, room);
+    reader->piece_len = left + bytes / sizeof(*reader->piece);
+    if (bytes == 0) {
+        return ERR_CORRUPT;
     }
-    if (done > 0) {
-        lane_consumer_advance(consumer, done);
-    }
-    *is_later = progress.is_later;
-    if (progress.is_later) {
-        reader->piece_bytes = LANE_READER_PIECE_MIN;
-    } else if (bytes == reader->piece_bytes && reader->piece_bytes < LANE_READER_PIECE_MAX) {
-        reader->piece_bytes *= 4;
-    }
+    lane_consumer_advance(consumer, bytes);
     return ERR_OK;
 }
 
 // Books what was taken from the nursery.
-static enum err run_late(struct lane_reader *reader, struct book *book, uint64_t latest_ms)
+static enum err
+run_late(struct lane_reader *reader, struct book *book, const struct lane_limits *limits)
 {
-    struct progress_in_piece progress = {0};
-    enum err err = book_piece(reader, book, reader->late.items, reader->late.len, UINT64_MAX,
-                              latest_ms, &progress);
-    const bool is_whole = progress.words == reader->late.len;
+    const size_t fetched = reader->fetched;
+    enum booking_end end;
+    struct stretch s = {.words = reader->late.items, .len = reader->late.len};
+    reader->fetched = reader->late.len; // they are few
+    enum err err = book_words(reader, book, &s, UINT64_MAX, limits, &end);
+    reader->fetched = fetched;
     u64_vec_clear(&reader->late);
-    return err != ERR_OK || is_whole ? err : ERR_CORRUPT;
+    return err != ERR_OK || end == BOOKED_ALL ? err : ERR_CORRUPT;
 }
 
 enum err lane_reader_run(struct lane_reader *reader,
                          struct book *book,
-                         uint64_t last_tick,
-                         uint64_t latest_ms,
-                         uint64_t *piece)
+                         uint64_t last_stamp,
+                         const struct lane_limits *limits)
 {
+    reader->next_stamp = 0;
     while (lane_reader_has_unread(reader)) {
-        const bool is_late_next = reader->consumer.read_pos >= reader->late_pos ||
-                                  lane_consumer_unread_bytes(&reader->consumer) == 0;
-        if (reader->late.len > 0 && is_late_next) {
-            TRY(run_late(reader, book, latest_ms));
-            continue;
-        }
-        bool is_later = false;
-        TRY(run_piece(reader, book, last_tick, latest_ms, piece, &is_later));
-        if (is_later) {
+        enum booking_end end = BOOKED_ALL;
+        struct stretch s = {
+            .words = reader->piece, .len = reader->piece_len, .at = reader->piece_at};
+        const enum err err = book_words(reader, book, &s, last_stamp, limits, &end);
+        reader->piece_at = s.at;
+        TRY(err);
+        if (end == BOOKED_UP_TO_STAMP) {
             return ERR_OK;
         }
+        const bool is_late_next = reader->consumer.read_pos >= reader->late_pos ||
+                                  lane_consumer_unread_bytes(&reader->consumer) == 0;
+        if (end == BOOKED_ALL && reader->late.len > 0 && is_late_next) {
+            TRY(run_late(reader, book, limits));
+        } else if (end != BOOKED_ALL || lane_consumer_unread_bytes(&reader->consumer) > 0) {
+            TRY(copy_piece(reader));
+        }
     }
-    reader->next_tick = reader->thread.tick_ms;
     return ERR_OK;
 }

@@ -17,20 +17,6 @@ struct copy {
     uint32_t gone_count;
 };
 
-// How high the sum was in the present tick, above where it began. Volatile: the thread may go on.
-static uint64_t rise_of(const volatile struct nursery *n)
-{
-    const int64_t now = n->room_bytes;
-    const int64_t low = n->low_room_bytes;
-    const uint64_t highest = (uint64_t)n->ceiling_bytes - (uint64_t)(now < low ? now : low);
-    const uint64_t rise = highest - (uint64_t)n->start_bytes;
-    return (int64_t)rise > 0 ? rise : 0;
-}
-
-// A thread that is under way may leave these words apart from each other for some instructions:
-// while it raises its ceiling, which it does in such an order that the sum seems higher than it is;
-// and while it begins a tick, when all of the last one, RISE included, is in the ring. Then they do
-// not matter.
 struct nursery_hold nursery_reader_hold(struct lane_header *lane)
 {
     struct nursery *n = &lane->nursery;
@@ -38,8 +24,7 @@ struct nursery_hold nursery_reader_hold(struct lane_header *lane)
     // whoever looks there after this.
     struct nursery_hold hold = {.since_ms =
                                     atomic_load_explicit(&n->since_ms, memory_order_acquire)};
-    hold.rise_bytes = rise_of(n);
-    hold.held_bytes = atomic_load_explicit(&n->highest_bytes, memory_order_relaxed);
+    hold.held_bytes = atomic_load_explicit(&n->held_bytes, memory_order_relaxed);
     if (*(const volatile uint64_t *)&n->hold_count == 0) {
         hold.since_ms = UINT64_MAX;
     }
@@ -167,12 +152,6 @@ static enum err put_all_blocks(const struct copy *c, struct u64_vec *out)
     return put_blocks(c, LATEST, out);
 }
 
-static enum err put_rise(const struct copy *c, struct u64_vec *out)
-{
-    TRY(u64_vec_push(out, wire_word(WIRE_RISE, rise_of(&c->head))));
-    return u64_vec_push(out, atomic_load_explicit(&c->head.highest_bytes, memory_order_relaxed));
-}
-
 // Leaves the nursery as if the thread had sent it all.
 static void empty(struct lane_header *lane, const struct copy *c)
 {
@@ -221,7 +200,6 @@ enum err nursery_reader_take(struct lane_header *lane,
     c.gone_count = count_gone(&c);
     TRY(put_all_blocks(&c, out));
     TRY(put_folds(&c, out));
-    TRY(put_rise(&c, out));
     if (is_alive) {
         empty(lane, &c);
     }

@@ -20,9 +20,8 @@
 
 // What a lane may hold at the moment.
 struct nursery_hold {
-    uint64_t since_ms;   // when its tick began; UINT64_MAX: it holds nothing
-    uint64_t rise_bytes; // by how much its sum has risen since then, at most
-    uint64_t held_bytes; // what it has held since then, at most
+    uint64_t since_ms; // when its tick began; UINT64_MAX: it holds nothing
+    uint64_t held_bytes;
 };
 struct nursery_hold nursery_reader_hold(struct lane_header *lane);
 

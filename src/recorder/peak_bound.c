@@ -2,163 +2,187 @@
 // peak_bound: see the header.
 #include "recorder/peak_bound.h"
 
-void peak_bound_init(struct peak_bound *bound)
-{
-    *bound = (struct peak_bound){.serial = 1, .actors = PEAK_NOBODY, .dead = PEAK_NOBODY};
-}
+#include <string.h>
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-// As high as it is counted: what was seen of it, or a limit that was higher.
-static int64_t counted_bytes(const struct lane_swing *swing)
+// All that may be there beside what is live.
+static uint64_t besides(const struct peak_bound *bound)
 {
-    return swing->limit_bytes > swing->highest_bytes ? swing->limit_bytes : swing->highest_bytes;
+    uint64_t bytes = bound->flight_bytes + bound->unseen_bytes;
+    for (uint32_t i = 0; i < bound->ghost_count; i++) {
+        bytes += bound->ghosts[i].bytes;
+    }
+    return bytes;
 }
 
-// How much higher than that a lane may have been.
-static uint64_t
-above_swing(const struct lane_swing *swing, uint64_t rise_bytes, uint64_t held_bytes)
+static void drop_step(struct peak_bound *bound, uint32_t i)
 {
-    const uint64_t max = INT64_MAX / 4; // what is more is a lie
-    if (rise_bytes > max || held_bytes > max) {
-        return 0;
-    }
-    const int64_t risen = (int64_t)((uint64_t)swing->base_bytes + rise_bytes);
-    const int64_t held = (int64_t)((uint64_t)swing->highest_bytes + held_bytes);
-    const int64_t limit = risen < held ? risen : held;
-    const int64_t counted = counted_bytes(swing);
-    return limit > counted ? (uint64_t)limit - (uint64_t)counted : 0;
+    bound->step_count--;
+    memmove(bound->steps + i, bound->steps + i + 1,
+            (bound->step_count - i) * sizeof(bound->steps[0]));
 }
 
-void peak_bound_rise(struct peak_bound *bound,
-                     struct lane_swing *swing,
-                     uint64_t rise_bytes,
-                     uint64_t held_bytes)
+// From the latest stamp on the height is this. A step that is hardly higher than it lasts until
+// now, and of two that become one the height of the earlier does: what they say is too high rather
+// than too low.
+static void add_step(struct peak_bound *bound, uint64_t height_bytes)
 {
-    if (!bound->is_shared) {
-        return;
+    struct peak_step step = {
+        .stamp = bound->latest_stamp, .tick_ms = bound->now_ms, .height_bytes = height_bytes};
+    while (bound->step_count > 0 &&
+           bound->steps[bound->step_count - 1].height_bytes <= height_bytes) {
+        bound->step_count--;
     }
-    peak_bound_change(bound, swing, 0);
-    const uint64_t above = above_swing(swing, rise_bytes, held_bytes);
-    if (above > 0) {
-        bound->unseen_bytes += above;
-        swing->limit_bytes = (int64_t)((uint64_t)counted_bytes(swing) + above);
-    }
-}
-
-void peak_bound_clear_open(struct peak_bound *bound)
-{
-    bound->open_count = 0;
-    bound->open_rest_bytes = 0;
-}
-
-void peak_bound_add_open(struct peak_bound *bound,
-                         const struct lane_swing *swing,
-                         uint64_t rise_bytes,
-                         uint64_t held_bytes)
-{
-    if (!bound->is_shared) {
-        return;
-    }
-    if (bound->open_count == PEAK_OPENS_MAX) {
-        bound->open_rest_bytes += held_bytes < UINT32_MAX ? held_bytes : UINT32_MAX;
-        return;
-    }
-    bound->opens[bound->open_count++] =
-        (struct peak_open){.swing = swing, .rise_bytes = rise_bytes, .held_bytes = held_bytes};
-}
-
-void peak_bound_forget(struct peak_bound *bound, const struct lane_swing *swing)
-{
-    for (uint32_t i = 0; i < bound->open_count; i++) {
-        if (bound->opens[i].swing == swing) {
-            bound->opens[i] = bound->opens[--bound->open_count];
-            return;
+    if (bound->step_count > 0) {
+        const uint64_t last_bytes = bound->steps[bound->step_count - 1].height_bytes;
+        if (last_bytes - height_bytes <= last_bytes >> PEAK_STEP_SHIFT) {
+            step.height_bytes = last_bytes;
+            bound->step_count--;
         }
     }
-}
-
-static uint64_t upper_of_tick(const struct peak_bound *bound)
-{
-    uint64_t upper =
-        bound->start_bytes + bound->rise_bytes + bound->unseen_bytes + bound->open_rest_bytes;
-    for (uint32_t i = 0; i + bound->new_ghosts < bound->ghost_count; i++) {
-        upper += bound->ghosts[i].bytes; // new ones are in start_bytes
+    if (bound->step_count == PEAK_STEPS_MAX) {
+        bound->steps[1].height_bytes = bound->steps[0].height_bytes;
+        drop_step(bound, 0);
     }
-    for (uint32_t i = 0; i < bound->open_count; i++) {
-        const struct lane_swing swing = peak_bound_swing(bound, bound->opens[i].swing);
-        upper += above_swing(&swing, bound->opens[i].rise_bytes, bound->opens[i].held_bytes);
-    }
-    return upper;
+    bound->steps[bound->step_count++] = step;
 }
 
-static uint64_t lower_of_tick(const struct peak_bound *bound, uint64_t live_bytes)
-{
-    // Who ended did so after all that it did itself.
-    const bool is_dead_alone = bound->dead != PEAK_SEVERAL && bound->dead == bound->actors;
-    if (bound->lane_count <= 1 && (bound->dead == PEAK_NOBODY || is_dead_alone)) {
-        return bound->start_bytes + bound->rise_bytes;
-    }
-    return max_u64(bound->start_bytes, live_bytes + (is_dead_alone ? bound->dead_bytes : 0));
-}
-
-void peak_bound_end_tick(struct peak_bound *bound, uint64_t live_bytes)
-{
-    bound->upper_bytes = max_u64(bound->upper_bytes, upper_of_tick(bound));
-    bound->lower_bytes = max_u64(bound->lower_bytes, lower_of_tick(bound, live_bytes));
-    bound->serial++;
-    bound->start_bytes = live_bytes;
-    bound->rise_bytes = 0;
-    bound->unseen_bytes = 0;
-    bound->lane_count = 0;
-    bound->actors = PEAK_NOBODY;
-    bound->dead = PEAK_NOBODY;
-    bound->dead_bytes = 0;
-    bound->new_ghosts = 0;
-}
-
-void peak_bound_begin_tick(struct peak_bound *bound, uint64_t tick_ms)
+static void forget_ghosts(struct peak_bound *bound)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < bound->ghost_count; i++) {
-        if (tick_ms <= bound->ghosts[i].until_ms) {
+        if (bound->latest_stamp <= bound->ghosts[i].until_stamp) {
             bound->ghosts[kept++] = bound->ghosts[i];
         }
     }
     bound->ghost_count = kept;
 }
 
-static void add_ghost(struct peak_bound *bound, uint64_t bytes, uint64_t until_ms)
+static void note_height(struct peak_bound *bound, uint64_t live_bytes)
 {
-    if (bound->ghost_count < PEAK_GHOSTS_MAX) {
-        bound->ghosts[bound->ghost_count++] =
-            (struct peak_ghost){.bytes = bytes, .until_ms = until_ms};
-        bound->new_ghosts++;
+    const uint64_t height_bytes = live_bytes + besides(bound);
+    bound->upper_bytes = max_u64(bound->upper_bytes, height_bytes);
+    add_step(bound, height_bytes);
+}
+
+static void advance(struct peak_bound *bound, uint64_t stamp)
+{
+    bound->latest_stamp = max_u64(bound->latest_stamp, stamp);
+    if (bound->ghost_count > 0) {
+        forget_ghosts(bound);
+    }
+}
+
+// The first step that lasts until `stamp` or longer.
+static uint32_t find_step(const struct peak_bound *bound, uint64_t stamp)
+{
+    uint32_t low = 0;
+    uint32_t high = bound->step_count;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (bound->steps[middle].stamp < stamp) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Since `stamp` there may have been `bytes` more than was counted.
+static void raise_steps(struct peak_bound *bound, uint64_t stamp, uint64_t bytes)
+{
+    uint32_t first = find_step(bound, stamp);
+    for (uint32_t i = first; i < bound->step_count; i++) {
+        bound->steps[i].height_bytes += bytes;
+    }
+    if (first == bound->step_count) {
         return;
     }
-    struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
-    last->bytes += bytes;
-    last->until_ms = max_u64(last->until_ms, until_ms);
-    bound->new_ghosts = 0; // all count: an upper bound all the same
-}
-
-void peak_bound_leave(struct peak_bound *bound, uint32_t owner, uint64_t bytes, uint64_t until_ms)
-{
-    bound->dead = peak_bound_and(bound->dead, owner);
-    bound->dead_bytes += bytes;
-    if (until_ms > 0 && bytes > 0) {
-        add_ghost(bound, bytes, until_ms);
+    const uint64_t highest_bytes = bound->steps[first].height_bytes;
+    bound->upper_bytes = max_u64(bound->upper_bytes, highest_bytes);
+    while (first > 0 && bound->steps[first - 1].height_bytes <= highest_bytes) {
+        drop_step(bound, --first);
     }
 }
 
-uint64_t peak_bound_error(const struct peak_bound *bound, uint64_t peak_bytes, uint64_t live_bytes)
+void peak_bound_allocated(struct peak_bound *bound,
+                          struct peak_flight *flight,
+                          uint64_t stamp,
+                          uint64_t bytes,
+                          uint64_t live_bytes)
 {
-    uint64_t upper = max_u64(bound->upper_bytes, upper_of_tick(bound));
-    uint64_t lower = max_u64(bound->lower_bytes, lower_of_tick(bound, live_bytes));
-    uint64_t above = upper > peak_bytes ? upper - peak_bytes : 0;
-    uint64_t below = peak_bytes > lower ? peak_bytes - lower : 0;
-    return max_u64(above, below);
+    // In the meantime there was what was freed before, or what was allocated now, or neither.
+    if (bytes > flight->bytes) {
+        raise_steps(bound, flight->stamp, bytes - flight->bytes);
+    }
+    advance(bound, stamp);
+    bound->flight_bytes -= flight->bytes;
+    *flight = (struct peak_flight){.stamp = stamp};
+    note_height(bound, live_bytes);
+}
+
+void peak_bound_freed(struct peak_bound *bound,
+                      struct peak_flight *flight,
+                      uint64_t stamp,
+                      uint64_t bytes,
+                      uint64_t live_bytes)
+{
+    if (stamp < bound->peak_stamp) { // it comes late: the peak was counted with it
+        bound->below_bytes += bytes;
+    }
+    advance(bound, stamp);
+    bound->flight_bytes += bytes - flight->bytes;
+    *flight = (struct peak_flight){.stamp = stamp, .bytes = bytes};
+    note_height(bound, live_bytes);
+}
+
+void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
+{
+    bound->upper_bytes = max_u64(bound->upper_bytes, live_bytes + besides(bound) + bytes);
+}
+
+void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight)
+{
+    bound->flight_bytes -= flight->bytes;
+    flight->bytes = 0;
+}
+
+void peak_bound_tick(struct peak_bound *bound, uint64_t now_ms)
+{
+    bound->now_ms = now_ms;
+    while (bound->step_count > 1 && bound->steps[0].tick_ms + PEAK_FLIGHT_MS < now_ms) {
+        drop_step(bound, 0);
+    }
+}
+
+void peak_bound_unseen(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
+{
+    if (bytes != bound->unseen_bytes) {
+        bound->unseen_bytes = bytes;
+        note_height(bound, live_bytes);
+    }
+}
+
+void peak_bound_leave(struct peak_bound *bound,
+                      uint64_t bytes,
+                      uint64_t until_stamp,
+                      uint64_t live_bytes)
+{
+    if (until_stamp <= bound->latest_stamp || bytes == 0) {
+        return;
+    }
+    if (bound->ghost_count == PEAK_GHOSTS_MAX) {
+        struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
+        last->bytes += bytes;
+        last->until_stamp = max_u64(last->until_stamp, until_stamp);
+    } else {
+        bound->ghosts[bound->ghost_count++] =
+            (struct peak_ghost){.bytes = bytes, .until_stamp = until_stamp};
+    }
+    note_height(bound, live_bytes);
 }

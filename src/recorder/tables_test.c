@@ -166,34 +166,51 @@ static void beyond_the_cap_threads_take_over_ended_ones_of_their_name(void **sta
     thread_table_release(&table);
 }
 
-static void a_waiting_free_is_taken_by_an_allocation_that_may_have_come_first(void **state)
+static void a_waiting_free_is_taken_by_an_allocation_that_came_first(void **state)
 {
     (void)state;
     static const struct {
         const char *name;
         uint64_t address;
-        uint64_t tick;
-        uint32_t lane;
+        uint64_t stamp;
         bool want;
     } cases[] = {
-        {"another address", 0x2000, 5, 2, false},
-        {"the same lane", 0x1000, 5, 1, false},
-        {"a later tick", 0x1000, 6, 2, false},
-        {"the same tick, another lane", 0x1000, 5, 2, true},
-        {"an earlier tick, another lane", 0x1000, 3, 2, true},
+        {"another address", 0x2000, 50, false},
+        {"after the free", 0x1000, 101, false},
+        {"at the same moment: it is not after", 0x1000, 100, false},
+        {"before the free", 0x1000, 99, true},
+        {"before all stamps", 0x1000, 0, true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         print_message("%s\n", cases[i].name);
         struct waiting_frees w = {0};
         uint64_t expired = 0;
-        assert_int_equal(waiting_frees_add(&w, 0x1000, 5, 1, &expired), ERR_OK);
-        assert_int_equal(waiting_frees_take(&w, cases[i].address, cases[i].tick, cases[i].lane),
-                         cases[i].want);
+        assert_int_equal(waiting_frees_add(&w, 0x1000, 5, 100, &expired), ERR_OK);
+        assert_int_equal(waiting_frees_take(&w, cases[i].address, cases[i].stamp), cases[i].want);
         assert_int_equal(w.waiting_count, !cases[i].want);
         assert_int_equal(waiting_frees_expire(&w, 5 + WAITING_TICKS), 0);
         assert_int_equal(waiting_frees_expire(&w, 6 + WAITING_TICKS), !cases[i].want);
         waiting_frees_release(&w);
     }
+}
+
+// Whatever order they arrive in.
+static void the_first_free_after_an_allocation_is_taken(void **state)
+{
+    (void)state;
+    struct waiting_frees w = {0};
+    uint64_t expired = 0;
+    static const uint64_t stamps[] = {300, 100, 200};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(waiting_frees_add(&w, 0x1000, 5, stamps[i], &expired), ERR_OK);
+    }
+    assert_true(waiting_frees_take(&w, 0x1000, 150));  // 200
+    assert_true(waiting_frees_take(&w, 0x1000, 150));  // 300
+    assert_false(waiting_frees_take(&w, 0x1000, 150)); // 100 was before
+    assert_true(waiting_frees_take(&w, 0x1000, 0));
+    assert_int_equal(w.waiting_count, 0);
+    assert_int_equal(map_u64_count(&w.by_address), 0);
+    waiting_frees_release(&w);
 }
 
 static void waiting_frees_are_bounded_and_none_is_forgotten(void **state)
@@ -211,7 +228,7 @@ static void waiting_frees_are_bounded_and_none_is_forgotten(void **state)
             assert_int_equal(waiting_frees_add(&w, address, tick, 1, &expired), ERR_OK);
             added++;
         } else {
-            taken += waiting_frees_take(&w, address, tick, 2);
+            taken += waiting_frees_take(&w, address, 0);
         }
         if (i % 100000 == 0) {
             expired += waiting_frees_expire(&w, tick);
@@ -247,7 +264,8 @@ int main(void)
         cmocka_unit_test(a_cut_is_a_frame_of_its_own),
         cmocka_unit_test(histograms_are_those_of_a_plain_array),
         cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
-        cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_may_have_come_first),
+        cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_came_first),
+        cmocka_unit_test(the_first_free_after_an_allocation_is_taken),
         cmocka_unit_test(waiting_frees_are_bounded_and_none_is_forgotten),
         cmocka_unit_test(one_address_freed_for_ever_does_not_grow_a_chain),
     };

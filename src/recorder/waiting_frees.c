@@ -46,12 +46,8 @@ static bool drop_first(struct waiting_frees *w)
     }
     w->first++;
     w->first_number++;
-    w->shown = w->shown > w->first ? w->shown : w->first;
-    w->shown_again = w->shown_again > w->first ? w->shown_again : w->first;
     if (w->first == w->queue.len) {
         w->first = 0;
-        w->shown = 0;
-        w->shown_again = 0;
         w->queue.len = 0;
     }
     return waited;
@@ -62,14 +58,12 @@ static void close_gap(struct waiting_frees *w)
     if (w->first > w->queue.len / 2 && w->first > 1024) {
         w->queue.len -= w->first;
         memmove(w->queue.items, w->queue.items + w->first, w->queue.len * sizeof(*w->queue.items));
-        w->shown -= w->first;
-        w->shown_again -= w->first;
         w->first = 0;
     }
 }
 
 enum err waiting_frees_add(
-    struct waiting_frees *w, uint64_t address, uint64_t tick, uint32_t lane, uint64_t *expired)
+    struct waiting_frees *w, uint64_t address, uint64_t tick, uint64_t stamp, uint64_t *expired)
 {
     while (w->queue.len - w->first >= WAITING_MAX) {
         *expired += drop_first(w);
@@ -95,65 +89,33 @@ enum err waiting_frees_add(
     } else {
         TRY(map_u64_put(&w->by_address, address, number));
     }
-    w->queue.items[w->queue.len++] =
-        (struct waiting_free){.address = address, .tick = tick, .lane = lane, .next = WAITING_NONE};
+    w->queue.items[w->queue.len++] = (struct waiting_free){
+        .address = address, .tick = tick, .stamp = stamp, .next = WAITING_NONE};
     w->waiting_count++;
     return ERR_OK;
 }
 
-bool waiting_frees_take(struct waiting_frees *w, uint64_t address, uint64_t tick, uint32_t lane)
+bool waiting_frees_take(struct waiting_frees *w, uint64_t address, uint64_t stamp)
 {
-    if (w->waiting_count == 0) {
-        return false;
-    }
     const uint32_t *oldest = map_u64_find(&w->by_address, address);
+    uint32_t before_first = WAITING_NONE;
+    uint32_t first = WAITING_NONE;
+    uint64_t first_stamp = UINT64_MAX;
     uint32_t previous = WAITING_NONE;
     for (uint32_t number = oldest != NULL ? *oldest : WAITING_NONE; number != WAITING_NONE;) {
         const struct waiting_free *candidate = at_number(w, number);
-        if (candidate->lane != lane && candidate->tick >= tick) {
-            unlink_one(w, number, previous);
-            return true;
+        if (candidate->stamp > stamp && candidate->stamp < first_stamp) {
+            before_first = previous;
+            first = number;
+            first_stamp = candidate->stamp;
         }
         previous = number;
         number = candidate->next;
     }
-    return false;
-}
-
-// The first one from *at on that still waits and is older than `before_tick`; moves *at behind it.
-static const struct waiting_free *
-show_from(struct waiting_frees *w, size_t *at, uint64_t before_tick)
-{
-    while (*at < w->queue.len && w->queue.items[*at].tick < before_tick) {
-        const struct waiting_free *next = w->queue.items + (*at)++;
-        if (!next->is_taken) {
-            return next;
-        }
+    if (first != WAITING_NONE) {
+        unlink_one(w, first, before_first);
     }
-    return NULL;
-}
-
-const struct waiting_free *waiting_frees_next(struct waiting_frees *w, uint64_t now_tick)
-{
-    const struct waiting_free *next = show_from(w, &w->shown, now_tick);
-    if (next != NULL) {
-        return next;
-    }
-    const bool is_end = now_tick == UINT64_MAX;
-    const uint64_t expiring = now_tick > WAITING_TICKS ? now_tick - WAITING_TICKS : 0;
-    return show_from(w, &w->shown_again, is_end ? now_tick : expiring);
-}
-
-void waiting_frees_settle(struct waiting_frees *w, const struct waiting_free *pending)
-{
-    const uint32_t wanted = w->first_number + (uint32_t)(pending - (w->queue.items + w->first));
-    uint32_t previous = WAITING_NONE;
-    uint32_t number = *map_u64_find(&w->by_address, pending->address); // it waits, so it is there
-    while (number != wanted) {
-        previous = number;
-        number = at_number(w, number)->next;
-    }
-    unlink_one(w, number, previous);
+    return first != WAITING_NONE;
 }
 
 uint64_t waiting_frees_expire(struct waiting_frees *w, uint64_t now_tick)

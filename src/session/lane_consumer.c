@@ -106,7 +106,6 @@ static uint64_t record_words(uint64_t head)
         return 4;
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
-    case WIRE_RISE:
         return 2;
     case WIRE_SUMMIT:
         return 1 + (head >> 8);
@@ -123,6 +122,7 @@ static uint64_t record_words(uint64_t head)
     case WIRE_QUESTION:
         return 1;
     case WIRE_TICK:
+    case WIRE_STAMP:
     case WIRE_FREE:
     case WIRE_FREE_TEMPORARY:
     case WIRE_ALLOC:
@@ -158,8 +158,8 @@ static bool is_sound(uint64_t head, uint64_t words)
     case WIRE_REALLOC_LARGE_TEMPORARY:
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
-    case WIRE_RISE:
     case WIRE_TICK:
+    case WIRE_STAMP:
     case WIRE_FREE:
     case WIRE_FREE_TEMPORARY:
     case WIRE_ALLOC:
@@ -201,8 +201,6 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = wire_pair_slot(head);
         out->size_bytes = wire_pairs_bytes(words[1]);
         out->count = wire_pairs_count(words[1]);
-    } else if (out->tag == WIRE_RISE) {
-        out->size_bytes = words[1];
     } else if (out->tag == WIRE_SUMMIT) {
         out->count = (uint32_t)(head >> 8);
     } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {

@@ -54,10 +54,10 @@ void lane_consumer_discard(struct lane_consumer *c);
 struct wire_record {
     enum wire_tag tag;
     uint32_t words; // length, word 0 included
-    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; RISE: by how much
+    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp
     uint64_t address;
     uint64_t old_address;    // REALLOC*
-    uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; RISE: held at most; EVENT: weight
+    uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; EVENT: weight
     uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
     uint32_t shift;          // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
     uint32_t count;          // PAIR*, SUMMIT: how many; QUESTION: its number
@@ -89,7 +89,8 @@ wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
     const uint64_t head = words[0];
     out->tag = (enum wire_tag)(head & 0xff);
     out->address = head >> 8;
-    if (out->tag == WIRE_FREE || out->tag == WIRE_TICK || out->tag == WIRE_FREE_TEMPORARY) {
+    if (out->tag == WIRE_FREE || out->tag == WIRE_STAMP || out->tag == WIRE_TICK ||
+        out->tag == WIRE_FREE_TEMPORARY) {
         out->words = 1;
         return WIRE_DECODED;
     }

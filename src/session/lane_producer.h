@@ -41,6 +41,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "session/layout.h"
+#include "session/stamp.h"
 #include "session/wire.h"
 
 #define LANE_WAIT_MS      50u    // one sleep on a full ring
@@ -65,6 +66,9 @@ struct lane_producer {
     bool is_sampling;     // SESSION_OVERFLOW_SAMPLE
     uint32_t level;       // how full the ring was, see lane_producer_relax; 0: less than half
     uint32_t open_scopes; // bit n: the thread's peak is followed in scope n (inquiry.h)
+    uint32_t order;       // session_header.order as we know it
+    bool is_ordered;      // several threads record: allocations and frees are sent with stamps
+    uint64_t given_stamp; // of the next of them, if that was taken before; else 0
 };
 
 // Begins to write into a lane that was just claimed.
@@ -101,6 +105,18 @@ ALWAYS_INLINE uint64_t *lane_producer_reserve(struct lane_producer *p, size_t wo
         return lane_producer_make_room(p, bytes);
     }
     return lane_producer_place(p);
+}
+
+// The same for an allocation or a free. Behind its stamp, if it needs one.
+ALWAYS_INLINE uint64_t *lane_producer_reserve_event(struct lane_producer *p, size_t words)
+{
+    uint64_t *word = lane_producer_reserve(p, words + p->is_ordered);
+    if (UNLIKELY(p->is_ordered) && LIKELY(word != NULL)) {
+        const uint64_t given = p->given_stamp;
+        *word++ = wire_word(WIRE_STAMP, LIKELY(given == 0) ? stamp_now(p->session) : given);
+        p->pos += sizeof(*word);
+    }
+    return word;
 }
 
 ALWAYS_INLINE void lane_producer_advance(struct lane_producer *p, size_t words)

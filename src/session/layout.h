@@ -31,7 +31,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        7
+#define SESSION_VERSION        8
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -68,6 +68,7 @@
  X(unfinished_stacks, "stacks that end before the thread's entry")            \
  X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")          \
  X(producer_waits, "times a thread waited for the recorder")                  \
+ X(order_timeouts, "times the order of threads was guessed")                  \
  X(lane_timeout, "threads that waited for the recorder in vain")              \
  X(unnamed_execs, "programs executed unrecorded beyond those that are named") \
  X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")      \
@@ -106,6 +107,16 @@ enum session_recording {
     SESSION_RECORD_SAMPLE = 3,  // as ALL, in a session with SESSION_OVERFLOW_SAMPLE
 };
 
+// Where stamps come from (stamp.h).
+enum session_stamps {
+    STAMPS_OF_PROCESSOR = 0,
+    STAMPS_OF_COUNTER = 1,
+};
+
+// What session_header.order is beside the number of a lane + 1, the only one that has recorded.
+#define SESSION_ORDER_NOBODY  0u
+#define SESSION_ORDER_SEVERAL UINT32_MAX
+
 struct session_header {
     uint64_t magic;         // R, before any process joins
     uint32_t version;       // R
@@ -116,6 +127,8 @@ struct session_header {
     _Atomic uint32_t state; // R and P: enum session_state
     // R: inode number of the pid namespace of which recorder_pid is, 0 if it could not be seen.
     uint32_t recorder_namespace;
+    uint32_t stamp_source; // R: enum session_stamps
+    uint64_t stamp_base;   // R: what the processor's clock says is less by that
 
     // Time since the session began; the only clock of a hook. Bumped by R about every millisecond,
     // also when nothing happens, so that it doubles as R's heartbeat.
@@ -125,6 +138,13 @@ struct session_header {
     // R: several threads keep it busy all the time, so that what spares it work is worth more of
     // theirs (nursery.h). Not 0: so it is.
     _Atomic uint32_t is_pressed;
+    // T: who records. Once there are several, all their events have stamps (nursery.h). A thread
+    // writes it before it sends its first event, so whoever has anything from another thread has
+    // seen, or sees, that there are several.
+    _Atomic uint32_t order;
+
+    // T adds 1 for each stamp, if they are of the counter.
+    _Alignas(64) _Atomic uint64_t stamp_count;
 
     // P adds 1 and wakes it (FUTEX_WAKE, shared) when a lane is half full; R sleeps on it.
     _Alignas(64) _Atomic uint32_t recorder_wake;
@@ -177,7 +197,8 @@ struct process_slot {
     // enum exit_look. R asks for it, P waits with it, R answers.
     _Atomic uint32_t exit_look;
     uint32_t pid_namespace; // P: inode number of its pid namespace, 0 if it could not be seen
-    uint32_t reserved[2];
+    // P: the stamp of exit_ms (stamp.h), before it. Its heap counts until then.
+    _Atomic uint64_t exit_stamp;
 };
 _Static_assert(sizeof(struct process_slot) == 64, "a cache line");
 
@@ -229,6 +250,12 @@ struct lane_answer {
     _Atomic uint64_t values[LANE_ANSWER_VALUES]; // R
 };
 
+enum lane_pending {
+    LANE_PENDING_REALLOC = 0,
+    LANE_PENDING_DEFERRED = 1,
+    LANE_PENDING_STAMPS = 2,
+};
+
 struct lane_header {
     _Atomic uint32_t state; // T, and R on recycling: enum lane_state
     uint32_t process_index; // T: its slot
@@ -236,6 +263,9 @@ struct lane_header {
     uint32_t reserved;
     uint64_t start_ms;     // T
     uint64_t self_address; // T: pthread_self(), which is the top of a thread's stack
+    // T: the stamp of an event that others may have seen the effect of and that is not sent yet, 0:
+    // none. One is of a realloc that is under way, one of events that signal handlers left behind.
+    _Atomic uint64_t pending_stamps[LANE_PENDING_STAMPS];
 
     // Positions count bytes since the lane was opened, are multiples of 8 and never wrap.
     // read_pos <= write_pos <= read_pos + ring_bytes; the byte at p lies at ring[p % ring_bytes].

@@ -127,7 +127,7 @@ send_allocation(struct lane_producer *p, uint64_t address, uint64_t size_bytes, 
     if (LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
         return nursery_pass_block(p, address, size_bytes, slot);
     }
-    uint64_t *word = lane_producer_reserve(p, 3);
+    uint64_t *word = lane_producer_reserve_event(p, 3);
     if (UNLIKELY(word == NULL)) {
         return false;
     }
@@ -150,14 +150,11 @@ static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
             nursery_send_blocks(p));
 }
 
-// The ceiling is at least where the sum is. In this order: who reads meanwhile sees the sum too
-// high, but not too low.
+// The ceiling is at least where the sum is.
 static void lift_ceiling(struct nursery *n)
 {
     const int64_t lift = n->room_bytes < 0 ? -n->room_bytes : 0;
     n->ceiling_bytes += lift;
-    nursery_fence();
-    n->low_room_bytes += lift;
     n->room_bytes += lift;
 }
 
@@ -165,7 +162,6 @@ static void lift_ceiling(struct nursery *n)
 static void rise(struct nursery *n, uint64_t size_bytes)
 {
     n->room_bytes -= (int64_t)size_bytes;
-    nursery_note_room(n);
     lift_ceiling(n);
     n->direct_count++;
     n->record_count++;
@@ -233,7 +229,7 @@ bool nursery_allocate_slowly(struct lane_producer *p,
 static bool send_sampled(
     struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
 {
-    uint64_t *word = lane_producer_reserve(p, 3);
+    uint64_t *word = lane_producer_reserve_event(p, 3);
     if (UNLIKELY(word == NULL)) {
         return false;
     }
@@ -304,13 +300,27 @@ static bool pass_reallocation(struct lane_producer *p,
     return true;
 }
 
+static bool free_at(struct lane_producer *p, uint64_t address, uint64_t stamp)
+{
+    const uint64_t given_stamp = p->given_stamp;
+    p->given_stamp = stamp != 0 ? stamp : given_stamp;
+    const bool is_sent = nursery_free(p, address);
+    p->given_stamp = given_stamp;
+    return is_sent;
+}
+
 bool nursery_reallocate(struct lane_producer *p,
                         uint64_t old_address,
                         uint64_t address,
                         uint64_t size_bytes,
-                        uint32_t slot)
+                        uint32_t slot,
+                        uint64_t freed_stamp)
 {
     struct nursery *n = &p->lane->nursery;
+    if (p->is_ordered) { // two moments
+        return free_at(p, old_address, freed_stamp) &&
+               nursery_allocate(p, address, size_bytes, slot);
+    }
     if (n->is_holding == 0) {
         return pass_reallocation(p, old_address, address, size_bytes, slot);
     }

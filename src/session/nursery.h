@@ -20,8 +20,10 @@
 //
 // Frees of blocks whose size is not known any more count nothing, so the sum errs on the side of
 // summits. To make up for that, the recorder tells now and then how far below the maximum it was at
-// a certain TICK. All this is exact while the session has one thread; with several, RISE gives the
-// bound (docs/design/nursery.md).
+// a certain TICK. All this is exact while one thread records. Once there are several, nothing is
+// held, and each event is sent with its stamp (stamp.h): what another thread does to a block that
+// was held would not be seen here, and what the sums of several threads were together depends on
+// the order of all their events.
 //
 // Nothing is held beyond its tick: the first event of a new one sends what is left, then the TICK.
 // A thread that stands still is relieved by the recorder, and so is one that was killed
@@ -156,19 +158,17 @@ ALWAYS_INLINE uint64_t nursery_clock_ms(const struct lane_producer *p)
     return atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
 }
 
+ALWAYS_INLINE uint32_t nursery_order(const struct lane_producer *p)
+{
+    // Relaxed: as above.
+    return atomic_load_explicit(&p->session->order, memory_order_relaxed);
+}
+
 // To be called first in each hook that records: a TICK if time has passed since the last.
 ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
 {
     const uint64_t now_ms = nursery_clock_ms(p);
-    return LIKELY(now_ms == p->clock_ms) || nursery_turn(p, now_ms);
-}
-
-// To be called when room_bytes may be lower than ever in this tick.
-ALWAYS_INLINE void nursery_note_room(struct nursery *n)
-{
-    if (UNLIKELY(n->room_bytes < n->low_room_bytes)) {
-        n->low_room_bytes = n->room_bytes;
-    }
+    return LIKELY(now_ms == p->clock_ms && nursery_order(p) == p->order) || nursery_turn(p, now_ms);
 }
 
 // A block of so many bytes is held no more.
@@ -212,13 +212,9 @@ ALWAYS_INLINE void nursery_put(struct lane_header *lane,
     nursery_fence();
     block->place = address;
     nursery_fence();
-    const uint64_t held = nursery_relaxed(&n->held_bytes) + size;
-    atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
-    if (UNLIKELY(held > nursery_relaxed(&n->highest_bytes))) {
-        atomic_store_explicit(&n->highest_bytes, held, memory_order_relaxed);
-    }
+    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) + size,
+                          memory_order_relaxed);
     n->room_bytes -= size;
-    nursery_note_room(n);
     n->hold_count++;
     n->last_allocated = address;
 }
@@ -227,7 +223,7 @@ ALWAYS_INLINE void nursery_put(struct lane_header *lane,
 ALWAYS_INLINE bool
 nursery_pass_block(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
-    uint64_t *word = lane_producer_reserve(p, 2);
+    uint64_t *word = lane_producer_reserve_event(p, 2);
     if (UNLIKELY(word == NULL)) {
         return false;
     }
@@ -309,7 +305,7 @@ nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_tempo
 // Sends the free of a block that is not held, while nothing is.
 ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, bool is_temporary)
 {
-    uint64_t *word = lane_producer_reserve(p, 1);
+    uint64_t *word = lane_producer_reserve_event(p, 1);
     if (UNLIKELY(word == NULL)) {
         return false;
     }
@@ -341,9 +337,11 @@ ALWAYS_INLINE void nursery_forget_latest(struct lane_producer *p)
     p->lane->nursery.last_allocated = 0;
 }
 
-// A block was reallocated; `slot` names the stack of the new one.
+// A block was reallocated; `slot` names the stack of the new one. `freed_stamp` is a moment before
+// that of the old one was freed, or 0 if none was taken.
 bool nursery_reallocate(struct lane_producer *p,
                         uint64_t old_address,
                         uint64_t address,
                         uint64_t size_bytes,
-                        uint32_t slot) MUST_USE;
+                        uint32_t slot,
+                        uint64_t freed_stamp) MUST_USE;

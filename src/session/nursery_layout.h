@@ -133,21 +133,19 @@ struct nursery_moment {
 // "Sum" is what the thread has allocated less what it has freed, as far as it knows sizes:
 // ceiling_bytes - room_bytes.
 struct nursery {
-    _Atomic uint64_t held_bytes;    // of HELD blocks, which are never empty; R sets it to 0
-    int64_t room_bytes;             // a block may be held that is not larger
-    int64_t low_room_bytes;         // lowest since the last TICK, for the present ceiling
-    _Atomic uint64_t highest_bytes; // highest held_bytes since the last TICK
-    uint32_t mask;                  // places in use - 1
-    uint32_t fold_mask;             // folds in use - 1
-    uint16_t is_holding;            // new blocks may be held
-    uint16_t epoch;                 // of `uses`, 1 to 255; another one when all has been sent
-    uint32_t size_max;              // of a block that may be held
-    uint64_t last_allocated;        // address, if the thread's latest event allocated; else 0
-    uint64_t mark;                  // see above
-    uint64_t hold_count;            // blocks held since the last TICK
-    uint32_t stamp;                 // of new blocks
-    uint32_t summit_limit;          // of those that were there at the summit; or NURSERY_NO_SUMMIT
-    uint32_t gone_count;            // those of them that are counted as pairs
+    _Atomic uint64_t held_bytes; // of HELD blocks, which are never empty; R sets it to 0
+    int64_t room_bytes;          // a block may be held that is not larger
+    uint32_t mask;               // places in use - 1
+    uint32_t fold_mask;          // folds in use - 1
+    uint16_t is_holding;         // new blocks may be held
+    uint16_t epoch;              // of `uses`, 1 to 255; another one when all has been sent
+    uint32_t size_max;           // of a block that may be held
+    uint64_t last_allocated;     // address, if the thread's latest event allocated; else 0
+    uint64_t mark;               // see above
+    uint64_t hold_count;         // blocks held since the last TICK
+    uint32_t stamp;              // of new blocks
+    uint32_t summit_limit;       // of those that were there at the summit; or NURSERY_NO_SUMMIT
+    uint32_t gone_count;         // those of them that are counted as pairs
 
     _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all that is held is younger
     _Atomic uint32_t owner;                 // enum nursery_owner
@@ -165,7 +163,6 @@ struct nursery {
     uint64_t window_blocks;  // blocks since then
     uint64_t window_records; // records sent for them
     int64_t ceiling_bytes;   // while the sum is at most this, no maximum is new
-    int64_t start_bytes;     // the sum at the last TICK
     uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: a line may have HELD ones
     uint64_t folds_used[NURSERY_FOLDS_MAX / 64];              // bit set: the fold may have a key
     struct nursery_moment history[NURSERY_HISTORY];

@@ -8,16 +8,16 @@
 
 #include "session/nursery.h"
 
-// Whether no time has passed since the last TICK.
+// Whether no time has passed since the last TICK, and nobody came.
 ALWAYS_INLINE bool nursery_try_now(const struct lane_producer *p)
 {
-    return LIKELY(nursery_clock_ms(p) == p->clock_ms);
+    return LIKELY(nursery_clock_ms(p) == p->clock_ms && nursery_order(p) == p->order);
 }
 
-// Whether the ring has room for so many words.
+// Whether the ring has room for an event of so many words, and its stamp.
 ALWAYS_INLINE bool nursery_try_room(const struct lane_producer *p, size_t words)
 {
-    return LIKELY(p->pos + words * sizeof(uint64_t) <= p->limit);
+    return LIKELY(p->pos + (words + p->is_ordered) * sizeof(uint64_t) <= p->limit);
 }
 
 // A block was allocated; `slot` names its stack.

@@ -103,8 +103,6 @@ static int64_t sum_of(const struct nursery *n)
 // Nothing is held, and what the sum was does not matter any more: it counts as 0.
 static void begin_anew(struct nursery *n)
 {
-    n->start_bytes -= sum_of(n);
-    n->low_room_bytes -= n->room_bytes;
     n->room_bytes = 0;
     n->ceiling_bytes = 0;
     for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
@@ -182,7 +180,7 @@ static void judge_holding(struct lane_producer *p)
 static void adapt_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0) {
+    if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0 || p->is_ordered) {
         return;
     }
     const bool is_now_pressed = see_pressure(p);
@@ -215,6 +213,32 @@ static void adapt_size(struct lane_producer *p)
     n->passed_count = 0;
 }
 
+static uint32_t number_of(const struct lane_producer *p)
+{
+    const uintptr_t first = (uintptr_t)p->session + SESSION_LANES_OFFSET;
+    return (uint32_t)(((uintptr_t)p->lane - first) / LANE_STRIDE) + 1;
+}
+
+// Says that we record, and sees whether others do. Nothing is held.
+static void look_at_order(struct lane_producer *p)
+{
+    const uint32_t own = number_of(p);
+    uint32_t order = SESSION_ORDER_NOBODY;
+    // Sequentially consistent: of two that come first at once, one sees the other.
+    if (atomic_compare_exchange_strong(&p->session->order, &order, own)) {
+        order = own;
+    } else if (order != own) {
+        order = SESSION_ORDER_SEVERAL;
+        atomic_store(&p->session->order, order);
+    }
+    p->order = order;
+    if (order == SESSION_ORDER_SEVERAL && !p->is_ordered) {
+        clear_blocks(p);
+        p->lane->nursery.is_holding = 0;
+        p->is_ordered = true;
+    }
+}
+
 // What the recorder said of the moment of an earlier TICK.
 static void take_margin(struct lane_producer *p)
 {
@@ -238,24 +262,6 @@ static void take_margin(struct lane_producer *p)
     }
 }
 
-// Tells how high the sum was in the tick that ends, if the recorder cannot know it.
-static bool send_rise(struct lane_producer *p)
-{
-    struct nursery *n = &p->lane->nursery;
-    if (n->hold_count == 0) {
-        return true;
-    }
-    const int64_t rise = n->ceiling_bytes - n->low_room_bytes - n->start_bytes;
-    uint64_t *word = lane_producer_reserve(p, 2);
-    if (word == NULL) {
-        return false;
-    }
-    word[0] = wire_word(WIRE_RISE, rise > 0 ? (uint64_t)rise : 0);
-    word[1] = nursery_relaxed(&n->highest_bytes);
-    lane_producer_advance(p, 2);
-    return true;
-}
-
 // The TICK was written; nothing is held.
 static void begin_tick(struct lane_producer *p, uint64_t now_ms)
 {
@@ -268,10 +274,7 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
     n->hold_count = 0;
     n->direct_count = 0;
     n->record_count = 0;
-    n->start_bytes = sum_of(n);
-    n->low_room_bytes = n->room_bytes;
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
-    atomic_store_explicit(&n->highest_bytes, 0, memory_order_relaxed);
     // Release: the recorder that sees the new time sees what was published before.
     atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
 }
@@ -281,9 +284,13 @@ bool nursery_turn(struct lane_producer *p, uint64_t now_ms)
     if (session_is_over(p->session) || !take(p)) {
         return false;
     }
-    const bool is_sent = nursery_send_all(p) && send_rise(p) && lane_producer_send_tick(p, now_ms);
+    const bool is_later = now_ms != p->clock_ms;
+    const bool is_sent = nursery_send_all(p) && (!is_later || lane_producer_send_tick(p, now_ms));
     if (is_sent) {
         lane_producer_publish(p);
+        look_at_order(p);
+    }
+    if (is_sent && is_later) {
         begin_tick(p, now_ms);
     }
     give_back(&p->lane->nursery);

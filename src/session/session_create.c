@@ -17,6 +17,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "session/stamp.h"
+#include "stamp_arch.h"
+
 enum {
     ANCESTORS_MAX = 64, // generations between a joining process and us
     BACKLOG = 64,
@@ -101,6 +104,43 @@ static uint32_t own_pid_namespace(void)
     return stat("/proc/self/ns/pid", &found) == 0 ? (uint32_t)found.st_ino : 0;
 }
 
+// The kernel takes the processor's clock for its own only where that is the same on all processors
+// and never stands still.
+static bool clock_is_of_processor(void)
+{
+    char name[64];
+    const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                        O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    const ssize_t length = read(fd, name, sizeof(name));
+    (void)close(fd); // nothing was written
+    const size_t wanted = strlen(STAMP_ARCH_CLOCK_SOURCE);
+    return length > (ssize_t)wanted && name[wanted] == '\n' &&
+           memcmp(name, STAMP_ARCH_CLOCK_SOURCE, wanted) == 0;
+}
+
+static void choose_stamps(struct session *s)
+{
+    const bool is_of_processor = stamp_arch_has_clock() && clock_is_of_processor();
+    s->stamp_source = is_of_processor ? STAMPS_OF_PROCESSOR : STAMPS_OF_COUNTER;
+    s->stamp_base = is_of_processor ? stamp_arch_read() - 1 : 0; // no stamp is 0
+    s->header->stamp_source = s->stamp_source;
+    s->header->stamp_base = s->stamp_base;
+}
+
+uint64_t session_stamp(const struct session *session)
+{
+    const uint64_t now =
+        session->stamp_source == STAMPS_OF_PROCESSOR
+            ? stamp_arch_read() - session->stamp_base
+            // Acquire: pairs with stamp_now; what was done before such a number was taken is seen.
+            : atomic_load_explicit(&session->header->stamp_count, memory_order_acquire);
+    atomic_thread_fence(memory_order_seq_cst); // no later load is early
+    return now & STAMP_MAX;
+}
+
 enum err
 session_create(const struct session_options *options, struct session *out, struct err_info *info)
 {
@@ -115,6 +155,7 @@ session_create(const struct session_options *options, struct session *out, struc
     s.pid_namespace = own_pid_namespace();
     s.header->recorder_pid = (uint32_t)getpid();
     s.header->recorder_namespace = s.pid_namespace;
+    choose_stamps(&s);
     s.header->magic = SESSION_MAGIC;
     *out = s;
     s = (struct session){.memfd = -1, .socket = -1};

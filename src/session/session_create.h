@@ -23,6 +23,8 @@ struct session {
     void *memory;                            // owned: SESSION_BYTES
     struct session_header *header;           // the same memory
     uint32_t pid_namespace;                  // inode number of ours, 0 if it cannot be seen
+    uint32_t stamp_source;                   // enum session_stamps, and
+    uint64_t stamp_base;                     // as in the header, which programs may change
     int memfd;                               // owned; close-on-exec
     int socket;                              // owned; listening, close-on-exec, non-blocking
     char environment[SESSION_ENV_BYTES_MAX]; // value of SESSION_ENV_NAME
@@ -32,6 +34,9 @@ struct session {
 enum err session_create(const struct session_options *options,
                         struct session *out,
                         struct err_info *info) MUST_USE;
+
+// The present moment as a stamp (stamp.h): what was stamped, and seen by us, is not later.
+uint64_t session_stamp(const struct session *session);
 
 // Unmaps and closes; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
 void session_release(struct session *session);

@@ -15,7 +15,7 @@
 //   REALLOC_LARGE* new address (56)           slot (24 high) ; old address ; size 64
 //   PAIR*          slot 24, size 32           -
 //   PAIRS*         slot 24                    bytes 40 high | count 24
-//   RISE           bytes (56)                 bytes held at most
+//   STAMP          stamp (56)                 -
 //   SUMMIT         count 8                    count times: slot 24 | size 40
 //   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; shift
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
@@ -60,12 +60,13 @@
 // thread, and was never sent; PAIRS are `count` of them, whose sizes are of one bucket
 // (base/bucket.h). Blocks that are sent late are sent within the tick in which they were allocated,
 // in any order. SUMMIT says that blocks that are counted as pairs, elsewhere, were alive together
-// at some moment of this tick, with all those that are alive here and now. RISE ends such a tick:
-// since its TICK the lane's sum rose by at most `bytes` above what it was then, and blocks of at
-// most so many bytes were held back at any moment.
+// at some moment of this tick, with all those that are alive here and now.
 //
 // Order. But for that, records of one lane are in the thread's true order: ALLOC and REALLOC are
-// written after the allocator returned, FREE before it is called. Between lanes only TICK orders.
+// written after the allocator returned, FREE before it is called. STAMP says when the event of the
+// next record happened (stamp.h): once several threads have recorded each allocation and each free
+// has one, and stamps order the events of all lanes. What has none came before all that have, but
+// for what was held back: its block was allocated before all stamps.
 #pragma once
 
 #include <stdint.h>
@@ -88,10 +89,10 @@ enum wire_tag {
     WIRE_PAIR_TEMPORARY = 15,
     WIRE_MAPPING = 16,
     WIRE_PAIRS = 17,
-    WIRE_RISE = 18,
     WIRE_ALLOC_SAMPLED = 19,
     WIRE_PAIRS_TEMPORARY = 20,
     WIRE_SUMMIT = 21,
+    WIRE_STAMP = 22,
     WIRE_EVENT = 24,
     WIRE_QUESTION = 25,
 };

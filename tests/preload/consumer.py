@@ -25,12 +25,12 @@ PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 7
-STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 128 // 4, 192 // 8, None
+MAGIC, VERSION = 0x6E7269616373, 8
+STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 192 // 4, 256 // 8, None
 COUNTER_NAMES = re.findall(
     r"^ X\((\w+),",
     open(os.path.join(os.path.dirname(__file__), "../../src/session/layout.h")).read(), re.M)
-BITMAP = (192 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
+BITMAP = (256 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
 LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
 
 FOLLOW, CHECK_UNWIND, NO_NURSERY = 1, 4, 8
@@ -40,7 +40,7 @@ PAD, TICK, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT
 MAPPING = 16
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}
 FREE_TEMPORARY, REALLOC_TEMPORARY, REALLOC_LARGE_TEMPORARY = 11, 12, 13
-PAIR, PAIR_TEMPORARY, PAIRS, RISE, PAIRS_TEMPORARY, SUMMIT = 14, 15, 17, 18, 20, 21
+PAIR, PAIR_TEMPORARY, PAIRS, PAIRS_TEMPORARY, SUMMIT, STAMP = 14, 15, 17, 20, 21, 22
 TEXT_KINDS = {1: "executable", 2: "command_line", 3: "thread_name", 4: "working_directory",
               5: "allocator", 6: "libc"}
 MASK64 = (1 << 64) - 1
@@ -239,8 +239,9 @@ class Lane:
                 sums = words[i + 1]
                 self.pairs(word, sums & 0xFFFFFF, sums >> 24, tag == PAIRS_TEMPORARY)
                 i += 2
-            elif tag == RISE:
-                i += 2
+            elif tag == STAMP:
+                assert rest > 0, "stamps are not 0"
+                i += 1
             elif tag == SUMMIT:
                 i += 1 + rest
             elif tag == STACK:

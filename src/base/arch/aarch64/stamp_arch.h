@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// stamp_arch (AArch64): the processor's clock, read when all that came before is done.
+//
+// The virtual counter is the same on all processors. It may be read early unless an ISB comes
+// first, and the ISB waits for loads only if a barrier does (Arm ARM, D12.2.1 and D13). Context: T
+// and H, async-signal-safe.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+// The kernel's name of a clock source that is the processor's clock, the same on all processors.
+#define STAMP_ARCH_CLOCK_SOURCE "arch_sys_counter"
+
+ALWAYS_INLINE uint64_t stamp_arch_read(void)
+{
+    uint64_t now;
+    __asm__ volatile("dsb ishld\n\tisb\n\tmrs %0, cntvct_el0" : "=r"(now) : : "memory");
+    return now;
+}
+
+static inline bool stamp_arch_has_clock(void)
+{
+    return true;
+}

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Threads that free each other's blocks, against a tracer that is preloaded below cairn and sees the
+very same run: every count of every stack is equal, and the true peak lies within the stated bound.
+
+CAIRN_ORDER_RUNS is how many random runs there are (30), CAIRN_ORDER_SEED where they begin.
+"""
+import os
+import statistics
+import struct
+import subprocess
+
+from cairn_run import CAIRN, PROGRAMS, environment
+
+RUNS = int(os.environ.get("CAIRN_ORDER_RUNS", "30"))
+SEED = int(os.environ.get("CAIRN_ORDER_SEED", "1"))
+COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary")
+KINDS = 9  # heap_tracer.h; 0 is what the program did not mark
+TRACER_FORMAT = f"<{KINDS * len(COSTS) + 3}Q"
+HOW = ["c", "cr", "crl", "crs", "crsl", "crf", "r", "crsfl"]
+NURSERY = [{}, {}, {"CAIRN_NURSERY": "always"}, {"CAIRN_NURSERY": "0"}]
+
+
+class Traced:
+    """What the tracer wrote: costs by kind, and the peak."""
+
+    def __init__(self, path):
+        words = struct.unpack(TRACER_FORMAT, path.read_bytes())
+        count = len(COSTS)
+        self.kinds = [dict(zip(COSTS, words[count * kind:count * (kind + 1)]))
+                      for kind in range(KINDS)]
+        self.peak_bytes = words[-2]
+        assert words[-1] == 0, "the tracer itself failed"
+
+    def total(self, cost):
+        return sum(kind[cost] for kind in self.kinds)
+
+
+def record_traced(record, tmp_path, command, env):
+    truth_path = tmp_path / "truth"
+    truth_path.write_bytes(bytes(struct.calcsize(TRACER_FORMAT)))
+    tracer = {"LD_PRELOAD": str(PROGRAMS / "libheap_tracer.so"), "HEAP_TRACER": str(truth_path),
+              "HEAP_TRACER_OF": "random_heap"}
+    recording = record(*command, env={**env, **tracer}, is_compared=False)
+    return recording, Traced(truth_path)
+
+
+def draw(number):
+    """The program's arguments and cairn's environment of run `number`."""
+    seed = SEED + number
+    threads = [2, 3, 4, 8, 16, 32][seed * 7 % 6]
+    how = HOW[seed * 5 % len(HOW)]
+    events = 60000 // threads // (4 if "f" in how or "s" in how else 1)
+    return [PROGRAMS / "random_heap", seed, threads, events, how], NURSERY[seed * 3 % len(NURSERY)]
+
+
+def assert_counts(recording, truth):
+    recording.assert_whole()
+    totals = recording.totals
+    assert {cost: totals[cost] for cost in COSTS if cost in totals} == {
+        cost: truth.total(cost) for cost in COSTS if cost in totals}
+    assert totals["leaked_allocations"] == truth.total("allocations") - truth.total("frees")
+    assert totals["leaked_bytes"] == truth.total("allocated_bytes") - truth.total("freed_bytes")
+    assert totals["unknown_frees"] == 0
+    for kind in range(1, KINDS):
+        found = recording.costs_within(f"make_{kind}")
+        told = truth.kinds[kind]
+        assert (found.get("allocations", 0), found.get("frees", 0), found.get("temporary", 0),
+                found.get("allocated_bytes", 0), found.get("leaked_bytes", 0)) == (
+            told["allocations"], told["frees"], told["temporary"], told["allocated_bytes"],
+            told["allocated_bytes"] - told["freed_bytes"]), f"make_{kind}"
+
+
+def assert_peak(totals, truth):
+    peak, error = totals["peak_bytes"], totals["peak_error_bytes"]
+    assert error <= peak
+    assert peak - error <= truth.peak_bytes <= peak + error, f"{truth.peak_bytes} is not {peak} +- {error}"
+
+
+def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
+    widths = []
+    for number in range(RUNS):
+        command, env = draw(number)
+        print(*command[1:], env)
+        recording, truth = record_traced(record, tmp_path, command, env)
+        assert_counts(recording, truth)
+        assert_peak(recording.totals, truth)
+        verified = subprocess.run([CAIRN, "verify", recording.path], env=environment(), check=False,
+                                  capture_output=True, timeout=120)
+        assert verified.returncode == 0, verified.stdout
+        widths.append(recording.totals["peak_error_bytes"] / recording.totals["peak_bytes"])
+    widths.sort()
+    print(f"bound: median {statistics.median(widths):.2%}, widest {widths[-1]:.2%}")
+    assert statistics.median(widths) <= 0.02
+    assert widths[len(widths) * 99 // 100] <= 0.2

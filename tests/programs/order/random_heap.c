@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// random_heap: threads that do random things to each other's blocks. Arguments: a seed, threads,
+// events of each, and any of c (blocks are freed by whoever meets them), r (realloc chains), s
+// (short threads), f (forked children), l (some blocks leak). Each function of one kind allocates
+// for itself, so that what each stack did is known: see heap_tracer.h. States no truth by itself.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heap_tracer.h"
+
+enum {
+    SLOTS = 1024, // shared by all threads
+    THREADS_MAX = 64,
+    OWN_MAX = 64,
+};
+
+static _Atomic(void *) g_slots[SLOTS];
+static const char *g_how;
+static uint64_t g_seed;
+static long g_events;
+
+static int does(char what)
+{
+    return strchr(g_how, what) != NULL;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void set_kind(int kind)
+{
+    if (tracer_set_kind != NULL) {
+        tracer_set_kind(kind);
+    }
+}
+
+#define KIND(n)                                                     \
+ __attribute__((noinline)) void *make_##n(void *block, size_t size) \
+ {                                                                  \
+  set_kind(n);                                                      \
+  void *made = block != NULL  ? realloc(block, size)                \
+               : (n) % 2 != 0 ? malloc(size)                        \
+                              : calloc(1, size);                    \
+  set_kind(0);                                                      \
+  return made;                                                      \
+ }
+KIND(1)
+KIND(2)
+KIND(3)
+KIND(4)
+KIND(5)
+KIND(6)
+KIND(7)
+KIND(8)
+
+static void *(*const makers[])(void *, size_t) = {make_1, make_2, make_3, make_4,
+                                                  make_5, make_6, make_7, make_8};
+
+static void *make(uint64_t *random, void *block)
+{
+    const uint64_t r = next_random(random);
+    const size_t size = r % 64 == 0 ? 1 + (r >> 20) % 20000 : 1 + (r >> 20) % 300;
+    return makers[(r >> 8) % 8](block, size);
+}
+
+static void *work_shortly(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    for (int i = 0; i < 20; i++) {
+        free(atomic_exchange(&g_slots[next_random(&random) % SLOTS], make(&random, NULL)));
+    }
+    return NULL;
+}
+
+static void run_short_thread(uint64_t *random)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work_shortly, (void *)(uintptr_t)next_random(random)) == 0) {
+        (void)pthread_join(thread, NULL);
+    }
+}
+
+static void run_child(uint64_t *random)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        void *own[OWN_MAX];
+        for (int round = 0; round < 20; round++) {
+            for (int i = 0; i < OWN_MAX; i++) {
+                own[i] = make(random, NULL);
+            }
+            for (int i = 0; i < OWN_MAX; i++) {
+                free(own[i]);
+            }
+        }
+        exit(0);
+    }
+    (void)waitpid(child, NULL, 0);
+}
+
+static void step(uint64_t *random, void *own[OWN_MAX])
+{
+    const uint64_t r = next_random(random);
+    void **mine = &own[(r >> 40) % OWN_MAX];
+    switch (r % 16) {
+    case 0:
+    case 1:
+    case 2:
+        free(make(random, NULL)); // temporary
+        break;
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+        if (does('c')) {
+            free(atomic_exchange(&g_slots[(r >> 8) % SLOTS], make(random, NULL)));
+            break;
+        }
+        // fall through
+    case 7:
+    case 8:
+    case 9:
+        free(*mine);
+        *mine = make(random, NULL);
+        break;
+    case 10:
+        if (does('r') && *mine != NULL) {
+            *mine = make(random, *mine);
+        }
+        break;
+    case 11:
+        if (does('c') && does('r')) { // what others made
+            void *other = atomic_exchange(&g_slots[(r >> 8) % SLOTS], NULL);
+            free(atomic_exchange(&g_slots[(r >> 20) % SLOTS], make(random, other)));
+        }
+        break;
+    default:
+        free(*mine);
+        *mine = NULL;
+    }
+}
+
+static void *work(void *argument)
+{
+    const uintptr_t number = (uintptr_t)argument;
+    uint64_t random = (g_seed * 1000003 + number + 1) * 0x9e3779b97f4a7c15u;
+    void *own[OWN_MAX] = {NULL};
+    for (long i = 0; i < g_events; i++) {
+        if (does('s') && i % 997 == 0) {
+            run_short_thread(&random);
+        }
+        if (does('f') && i % 4001 == 4000 && number < 4) {
+            run_child(&random);
+        }
+        step(&random, own);
+    }
+    for (int i = 0; i < OWN_MAX; i++) {
+        if (!does('l') || i % 16 != 0) {
+            free(own[i]);
+        }
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[THREADS_MAX];
+    if (argc != 5) {
+        return 2;
+    }
+    g_seed = strtoul(argv[1], NULL, 10);
+    const long count = strtol(argv[2], NULL, 10) % THREADS_MAX;
+    g_events = strtol(argv[3], NULL, 10);
+    g_how = argv[4];
+    for (uintptr_t i = 0; i < (uintptr_t)count; i++) {
+        if (pthread_create(&threads[i], NULL, work, (void *)i) != 0) {
+            return 1;
+        }
+    }
+    for (long i = 0; i < count; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < SLOTS; i++) {
+        if (!does('l') || i % 64 != 0) {
+            free(g_slots[i]);
+        }
+    }
+    return 0;
+}
