@@ -44,12 +44,28 @@ static void talk(void)
     }
 }
 
+// Opens and closes a plugin, in both ways that cairn treats differently.
+static int open_twice(const char *plugin)
+{
+    const int modes[] = {RTLD_NOW, RTLD_NOW | RTLD_DEEPBIND};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        void *handle = dlopen(plugin, modes[i]);
+        if (handle == NULL || dlclose(handle) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
+    if (count == 3 && strcmp(arguments[1], "open") == 0) {
+        return open_twice(arguments[2]);
+    }
     if (count == 2 && strcmp(arguments[1], "talk") == 0) {
         talk();
         return 0;
     }
     free(malloc(10));
-    return malloc(100) != NULL && early_part() != 0 ? 0 : 1;
+    return malloc(100) != NULL && early_part() ? 0 : 1;
 }
