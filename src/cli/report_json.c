@@ -75,8 +75,10 @@ static void show_progress(const struct report *report, uint64_t stacks)
 static void write_growth(struct json_writer *w, const struct growth_entry *growth)
 {
     json_key_string(w, "growth", growth != NULL ? growth_class_name(growth->class) : NULL);
+    json_key_string(w, "growth_confidence",
+                    growth != NULL ? growth_confidence_name(growth->confidence) : NULL);
     json_key(w, "slope_bytes_per_s");
-    if (growth != NULL) {
+    if (growth != NULL && growth->class == GROWTH_GROWING) {
         json_double(w, growth->slope_bytes_per_s);
     } else {
         json_null(w);

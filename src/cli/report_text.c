@@ -140,20 +140,32 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
     static const char *const phrases[GROWTH_COUNT] = {
         [GROWTH_UNKNOWN] = "",
         [GROWTH_GROWING] = "still growing",
-        [GROWTH_START_UP] = "not growing since the first quarter of the run",
-        [GROWTH_LATE] = "nothing before the last quarter of the run",
-        [GROWTH_STEADY] = "not growing at the end",
+        [GROWTH_STOPPED] = "not growing any more",
+        [GROWTH_START_UP] = "allocated at start-up and kept",
+        [GROWTH_BOUNDED] = "renewed all the time, but not growing",
+        [GROWTH_SAWTOOTH] = "rises and falls, and does not grow",
+        [GROWTH_BURSTS] = "held in bursts, and does not grow",
+        [GROWTH_LATE] = "allocated just before the end: too late to tell",
+        [GROWTH_ONCE] = "one block, allocated once",
     };
     const struct growth_entry *growth = report_growth(report, site);
     if (growth == NULL) {
         return;
     }
+    const uint64_t slice_ms = report->profile->recording.slice_ms;
     (void)fprintf(out, "%*s%s", SITE_INDENT, "", phrases[growth->class]);
     if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
         (void)fprintf(out, ", by %s a second",
                       format_bytes((uint64_t)growth->slope_bytes_per_s).text);
     }
-    (void)fprintf(out, "\n");
+    if (growth->class == GROWTH_STOPPED && growth->latest_birth_slice != REC_NONE) {
+        const uint64_t end_ms = (growth->latest_birth_slice + UINT64_C(1)) * slice_ms;
+        (void)fprintf(out, ", since %s", report_format_ms(end_ms).text);
+    }
+    (void)fprintf(out, "%s\n",
+                  growth->confidence == CONFIDENCE_LOW && growth->class != GROWTH_LATE
+                      ? " (by few samples)"
+                      : "");
 }
 
 // What was left out: "and 12 more call sites: 1.2 MiB, 3.1%".

@@ -6,113 +6,140 @@
 
 #include "base/compiler.h"
 
-enum {
-    SLICES_MIN = 8,
-    QUARTERS = 4,
-};
-
-const char *growth_class_name(enum growth_class class)
-{
-    static const char *const names[GROWTH_COUNT] = {
-        [GROWTH_UNKNOWN] = "unknown", [GROWTH_GROWING] = "growing", [GROWTH_START_UP] = "start_up",
-        [GROWTH_LATE] = "late",       [GROWTH_STEADY] = "steady",
-    };
-    return class < GROWTH_COUNT ? names[class] : "unknown";
-}
-
 bool growth_is_known(const struct recording *recording)
 {
-    return time_range_is_known(recording) && recording->slice_count >= SLICES_MIN;
+    return time_range_is_known(recording);
 }
 
-static size_t quarter_begin(size_t slice_count, size_t quarter)
+// What is judged: the rows of one process in a group.
+struct part {
+    const struct growth *growth; // borrowed
+    uint32_t group;
+    uint32_t process;
+    size_t begin; // its slices, from a step of births on
+    size_t end;
+    struct u64_vec live_bytes;
+    struct u64_vec birth_bytes;
+    uint64_t allocations;
+    bool has_births;
+};
+
+static void part_release(struct part *part)
 {
-    return slice_count * quarter / QUARTERS;
+    u64_vec_release(&part->live_bytes);
+    u64_vec_release(&part->birth_bytes);
 }
 
-static uint64_t
-lowest_of_quarter(const struct timeline_point *points, size_t slice_count, size_t quarter)
+static const struct recording *recording_of(const struct growth *growth)
 {
-    uint64_t lowest = UINT64_MAX;
-    for (size_t i = quarter_begin(slice_count, quarter);
-         i < quarter_begin(slice_count, quarter + 1); i++) {
-        lowest = points[i].live_bytes < lowest ? points[i].live_bytes : lowest;
-    }
-    return lowest;
+    return &growth->groups.profile->recording;
 }
 
-static bool is_growing(const struct timeline_point *points, size_t slice_count)
+// The process that left most of the group unfreed.
+static MUST_USE enum err find_process(const struct growth *growth, uint32_t group, uint32_t *out)
 {
-    uint64_t second = lowest_of_quarter(points, slice_count, 1);
-    uint64_t third = lowest_of_quarter(points, slice_count, 2);
-    uint64_t fourth = lowest_of_quarter(points, slice_count, 3);
-    return second < third && third < fourth && fourth - second >= second / 10;
-}
-
-static bool is_late(const struct timeline_point *points, size_t slice_count)
-{
-    for (size_t i = 0; i < quarter_begin(slice_count, 3); i++) {
-        if (points[i].live_bytes > 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// The slice in which the youngest block that is alive at the end was born; 0 if there is none.
-static uint32_t last_survivor(const struct row_groups *groups, uint32_t group)
-{
-    const struct recording *recording = &groups->profile->recording;
-    uint32_t latest = 0;
+    const struct row_groups *groups = &growth->groups;
+    const struct recording *recording = recording_of(growth);
+    CLEANUP(u64_vec_release) struct u64_vec unfreed = {0}; // by process
+    TRY(u64_vec_resize(&unfreed, recording->process_count));
+    uint32_t most = REC_NONE;
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
-        uint32_t row = groups->rows.items[i];
-        size_t at = first_entry_of_row(recording->cohorts, recording->cohort_count,
-                                       sizeof(recording->cohorts[0]), row);
-        for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
-            const struct rec_cohort *cohort = &recording->cohorts[at];
-            if (cohort->freed_slice == REC_NONE && cohort->born_slice > latest) {
-                latest = cohort->born_slice;
-            }
+        const struct rec_row *row = &recording->rows[groups->rows.items[i]];
+        const uint32_t process = recording->threads[row->thread].process;
+        unfreed.items[process] += row->allocated_bytes - row->freed_bytes;
+        most = most == REC_NONE || unfreed.items[process] > unfreed.items[most] ? process : most;
+    }
+    *out = most;
+    return ERR_OK;
+}
+
+static void add_births(const struct recording *recording, uint32_t row, struct part *part)
+{
+    size_t at = first_entry_of_row(recording->cohorts, recording->cohort_count,
+                                   sizeof(recording->cohorts[0]), row);
+    for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
+        const struct rec_cohort *cohort = &recording->cohorts[at];
+        if (cohort->freed_slice == REC_NONE && cohort->born_slice >= part->begin &&
+            cohort->born_slice < part->end) {
+            part->birth_bytes.items[cohort->born_slice - part->begin] += cohort->bytes;
+            part->has_births = true;
         }
     }
-    return latest;
 }
 
-static double slope_of(const struct timeline_point *points, size_t slice_count, uint64_t slice_ms)
+// Differences for now: settle_levels adds them up.
+static void add_levels(const struct recording *recording, uint32_t row, struct part *part)
 {
-    size_t first = quarter_begin(slice_count, 1);
-    double count = (double)(slice_count - first);
-    double mean_time = (count - 1) / 2;
-    double mean_bytes = 0;
-    for (size_t i = first; i < slice_count; i++) {
-        mean_bytes += (double)points[i].live_bytes / count;
+    size_t at = first_entry_of_row(recording->cells, recording->cell_count,
+                                   sizeof(recording->cells[0]), row);
+    for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
+        const struct rec_cell *cell = &recording->cells[at];
+        if (cell->slice >= part->begin && cell->slice < part->end) {
+            part->live_bytes.items[cell->slice - part->begin] +=
+                cell->allocated_bytes - cell->freed_bytes;
+        }
     }
-    double together = 0;
-    double spread = 0;
-    for (size_t i = first; i < slice_count; i++) {
-        double time = (double)(i - first) - mean_time;
-        together += time * ((double)points[i].live_bytes - mean_bytes);
-        spread += time * time;
-    }
-    return spread > 0 ? together / spread * 1000 / (double)slice_ms : 0;
 }
 
-static enum growth_class
-class_of(const struct growth *growth, uint32_t group, const struct timeline_point_vec *points)
+static void settle_levels(struct part *part)
 {
-    if (is_late(points->items, points->len)) {
-        return GROWTH_LATE;
+    uint64_t level = 0;
+    for (size_t i = 0; i < part->live_bytes.len; i++) {
+        level += part->live_bytes.items[i];
+        part->live_bytes.items[i] = level;
     }
-    if (last_survivor(&growth->groups, group) < quarter_begin(points->len, 1)) {
-        return GROWTH_START_UP;
-    }
-    return is_growing(points->items, points->len) ? GROWTH_GROWING : GROWTH_STEADY;
 }
 
-static void
+static MUST_USE enum err fill_part(struct part *part)
+{
+    const struct growth *growth = part->growth;
+    const struct row_groups *groups = &growth->groups;
+    const struct recording *recording = recording_of(growth);
+    const struct process_lives *lives = &groups->profile->lives;
+    const uint64_t start = recording->processes[part->process].start_ms / recording->slice_ms;
+    const uint32_t left = process_lives_left(lives, part->process);
+    part->end = left == REC_NONE ? recording->slice_count : (size_t)left + 1;
+    part->begin = start < part->end ? (size_t)start - (size_t)start % lives->cohort_step : 0;
+    TRY(u64_vec_resize(&part->live_bytes, part->end - part->begin));
+    TRY(u64_vec_resize(&part->birth_bytes, part->end - part->begin));
+    for (uint32_t i = groups->row_first.items[part->group];
+         i < groups->row_first.items[part->group + 1]; i++) {
+        const uint32_t row = groups->rows.items[i];
+        if (profile_process_of_row(groups->profile, row) == part->process) {
+            part->allocations += recording->rows[row].allocations;
+            add_births(recording, row, part);
+            add_levels(recording, row, part);
+        }
+    }
+    settle_levels(part);
+    return ERR_OK;
+}
+
+static MUST_USE enum err judge(const struct growth *growth, struct growth_entry *entry)
+{
+    const struct recording *recording = recording_of(growth);
+    CLEANUP(part_release) struct part part = {.growth = growth, .group = entry->group};
+    TRY(find_process(growth, entry->group, &part.process));
+    TRY(fill_part(&part));
+    const struct growth_history history = {.count = part.live_bytes.len,
+                                           .live_bytes = part.live_bytes.items,
+                                           .birth_bytes = part.birth_bytes.items,
+                                           .allocations = part.allocations,
+                                           .step = growth->groups.profile->lives.cohort_step};
+    struct growth_verdict verdict;
+    TRY(growth_judge(&history, &verdict));
+    entry->class = verdict.class;
+    entry->confidence = verdict.confidence;
+    entry->slope_bytes_per_s = verdict.slope_bytes * 1000 / (double)recording->slice_ms;
+    if (part.has_births) {
+        entry->latest_birth_slice = (uint32_t)(part.begin + verdict.latest_birth);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
 describe(const struct growth *growth, struct timeline_point_vec *points, struct growth_entry *entry)
 {
-    const struct recording *recording = &growth->groups.profile->recording;
     row_groups_timeline(&growth->groups, entry->group, points->items);
     for (uint32_t i = 0; i < points->len; i++) {
         if (points->items[i].allocations > 0) {
@@ -120,10 +147,7 @@ describe(const struct growth *growth, struct timeline_point_vec *points, struct 
             entry->last_slice = i;
         }
     }
-    if (growth_is_known(recording)) {
-        entry->class = class_of(growth, entry->group, points);
-        entry->slope_bytes_per_s = slope_of(points->items, points->len, recording->slice_ms);
-    }
+    return growth_is_known(recording_of(growth)) ? judge(growth, entry) : ERR_OK;
 }
 
 static int compare_entries(const void *left, const void *right, void *context)
@@ -151,8 +175,10 @@ enum err growth_build(const struct selection *selection,
     const struct row_group_vec *groups = &growth.groups.groups;
     for (size_t i = 0; i < groups->len; i++) {
         if (costs_get(&groups->items[i].costs, COST_LEAKED_ALLOCATIONS) > 0) {
-            struct growth_entry entry = {
-                .group = (uint32_t)i, .first_slice = REC_NONE, .last_slice = REC_NONE};
+            struct growth_entry entry = {.group = (uint32_t)i,
+                                         .first_slice = REC_NONE,
+                                         .last_slice = REC_NONE,
+                                         .latest_birth_slice = REC_NONE};
             TRY(growth_entry_vec_push(&growth.entries, entry));
         }
     }
@@ -164,7 +190,7 @@ enum err growth_build(const struct selection *selection,
                  growth.entries.len < described_max ? growth.entries.len : described_max);
     for (size_t i = 0; i < growth.entries.len && i < described_max; i++) {
         TRY(cancel_step(selection->cancel));
-        describe(&growth, &points, &growth.entries.items[i]);
+        TRY(describe(&growth, &points, &growth.entries.items[i]));
     }
     *out = growth;
     growth = (struct growth){0};

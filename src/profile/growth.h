@@ -1,48 +1,32 @@
 // SPDX-License-Identifier: MIT
-// growth: what is alive at the end, by call site or stack, and how it came to be so much.
+// growth: what was never freed, by call site or stack, and how it came to be so much.
 //
-// The run is cut into four quarters of time slices. By what was live at the slices' ends:
-//   LATE      nothing was live before the last quarter
-//   START_UP  no block that is alive at the end was allocated after the first quarter
-//   GROWING   from the second quarter on, the lowest of each is above that of the one before, by a
-//             tenth or more of the second's in all
-//   STEADY    anything else
-//   UNKNOWN   fewer than eight slices, or no cells
-// in this order of precedence. The slope is the least-squares line through the slice ends of the
-// last three quarters. Context: H.
+// How, growth_shape.h says of the history of one process: where stacks of several did not free, of
+// the one that left most, from its beginning to its end. Context: H.
 #pragma once
 
 #include <stdint.h>
 
 #include "base/err.h"
 #include "host/vec.h"
+#include "profile/growth_shape.h"
 #include "profile/row_groups.h"
-
-enum growth_class {
-    GROWTH_UNKNOWN,
-    GROWTH_GROWING,
-    GROWTH_START_UP,
-    GROWTH_LATE,
-    GROWTH_STEADY,
-    GROWTH_COUNT,
-};
-
-// As in JSON: snake_case. Static.
-const char *growth_class_name(enum growth_class class);
 
 struct growth_entry {
     uint32_t group; // in growth.groups
     enum growth_class class;
-    double slope_bytes_per_s;
-    uint32_t first_slice; // of its first and last allocation; REC_NONE if unknown
+    enum growth_confidence confidence;
+    double slope_bytes_per_s; // 0 unless GROWTH_GROWING
+    uint32_t first_slice;     // of its first and last allocation; REC_NONE if unknown
     uint32_t last_slice;
+    uint32_t latest_birth_slice; // of what was never freed; REC_NONE if unknown
 };
 
 DEFINE_VEC(growth_entry_vec, struct growth_entry);
 
 struct growth {
     struct row_groups groups;        // owned
-    struct growth_entry_vec entries; // owned; those with anything alive, most bytes first
+    struct growth_entry_vec entries; // owned; those with anything unfreed, most bytes first
 };
 
 // Whether classes can be told at all.

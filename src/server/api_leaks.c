@@ -71,9 +71,23 @@ static void write_growth_columns(const struct growth *growth, struct json_writer
         json_string(w, growth_class_name(entries->items[i].class));
     }
     column_end(w);
+    column_begin(w, "growth_confidence");
+    for (size_t i = 0; i < entries->len; i++) {
+        json_string(w, growth_confidence_name(entries->items[i].confidence));
+    }
+    column_end(w);
     column_begin(w, "slope_bytes_per_s");
     for (size_t i = 0; i < entries->len; i++) {
-        json_double(w, entries->items[i].slope_bytes_per_s);
+        if (entries->items[i].class == GROWTH_GROWING) {
+            json_double(w, entries->items[i].slope_bytes_per_s);
+        } else {
+            json_null(w);
+        }
+    }
+    column_end(w);
+    column_begin(w, "latest_kept_ms");
+    for (size_t i = 0; i < entries->len; i++) {
+        write_time(w, entries->items[i].latest_birth_slice, slice_ms, 1);
     }
     column_end(w);
     column_begin(w, "first_ms");

@@ -40,8 +40,9 @@ static const char *const group_keys[] = {"call_site", "stack", NULL};
 static const char *const series_values[] = {"live_bytes", "allocations", "allocated_bytes",
                                             "temporary", NULL};
 static const char *const ranks[] = {"blocks", "bytes", NULL};
-static const char *const growth_classes[] = {"unknown", "growing", "start_up",
-                                             "late",    "steady",  NULL};
+static const char *const growth_classes[] = {"unknown", "growing",  "stopped", "start_up",
+                                             "bounded", "sawtooth", "bursts",  "late",
+                                             "once",    NULL};
 
 #define TIME_MAX       ((uint64_t)1 << 53)
 #define SIZE_MAX_BYTES ((uint64_t)1 << 53)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command line on drawn recordings: words, widths, JSON fields, hostile names."""
+import collections
 import json
 import os
 import re
@@ -265,17 +266,34 @@ def test_a_recording_without_allocations_says_why(draw, drawing, why, view):
         assert title not in text
 
 
+SLICES = 40
+
+
+def site(name, line, blocks, size):
+    """A call site and its blocks, (born, freed or None) by slice of 100 ms."""
+    freed = [block for block in blocks if block[1] is not None]
+    yield (f"app!main;app!{name}(a.c:{line}) {len(blocks)} {len(blocks) * size} "
+           f"{len(freed)} {len(freed) * size} 0 0 1 {size} {size}\n")
+    for i in range(SLICES):
+        born = sum(block[0] == i for block in blocks)
+        died = sum(block[1] == i for block in blocks)
+        if born + died:
+            yield f"@{i} {born} {born * size} {died} {died * size} 0\n"
+    for (born, died), count in sorted(collections.Counter(blocks).items(),
+                                      key=lambda item: (item[0][0], item[0][1] or SLICES)):
+        if died is None or died > born:
+            yield f"cohort {born} {'-' if died is None else died} {count} {count * size}\n"
+
+
 def curves():
-    """Four call sites over eight slices of 100 ms: what is alive of each grows in another way."""
+    """What is alive of each call site came to be in another way."""
     yield "process app\nthread main\n"
-    yield "app!main;app!leak(a.c:1) 8 80 0 0 0 0 8 80 80\n"
-    yield from (f"@{i} 1 10 0 0 0\ncohort {i} - 1 10\n" for i in range(8))
-    yield "app!main;app!table(a.c:2) 1 70 0 0 0 0 1 70 70\n@0 1 70 0 0 0\ncohort 0 - 1 70\n"
-    # Each block is freed in the slice after its own.
-    yield "app!main;app!cache(a.c:3) 8 480 7 420 0 0 1 60 60\n"
-    yield from (f"@{i} 1 60 {int(i > 0)} {60 * (i > 0)} 0\n" for i in range(8))
-    yield from (f"cohort {i} {i + 1 if i < 7 else '-'} 1 60\n" for i in range(8))
-    yield "app!main;app!late(a.c:4) 1 50 0 0 0 0 1 50 50\n@7 1 50 0 0 0\ncohort 7 - 1 50\n"
+    yield from site("leak", 1, [(i, None) for i in range(SLICES)], 10)
+    yield from site("table", 2, [(0, None), (0, None)], 70)
+    yield from site("warm_up", 3, [(i, None) for i in range(15)], 10)
+    yield from site("cache", 4, [(i, i + 1 if i + 1 < SLICES else None) for i in range(SLICES)], 60)
+    yield from site("late", 5, [(SLICES - 1, None)] * 2, 20)
+    yield from site("single", 6, [(20, None)], 30)
 
 
 def test_leaks_are_told_from_what_only_fills_up(draw):
@@ -284,18 +302,23 @@ def test_leaks_are_told_from_what_only_fills_up(draw):
     said = {re.split(" +", line)[-1]: lines[i + 2].strip()
             for i, line in enumerate(lines) if re.match(r" +\d\. ", line)}
     assert said == {"leak": "still growing, by 100 B a second",
-                    "table": "not growing since the first quarter of the run",
-                    "cache": "not growing at the end",
-                    "late": "nothing before the last quarter of the run"}
+                    "table": "allocated at start-up and kept",
+                    "warm_up": "not growing any more, since 1.50 s",
+                    "cache": "renewed all the time, but not growing",
+                    "late": "allocated just before the end: too late to tell",
+                    "single": "one block, allocated once"}
     for sort in ("leaked", "leaked-blocks"):
         sites = json_of("--sort", sort, path)["top"][sort]
         assert {site["function"]: site["growth"] for site in sites} == {
-            "leak": "growing", "table": "start_up", "cache": "steady", "late": "late"}
-    assert {site["function"]: site["slope_bytes_per_s"] for site in sites if site["growth"] in
-            ("growing", "start_up", "steady")} == {"leak": 100, "table": 0, "cache": 0}
+            "leak": "growing", "table": "start_up", "warm_up": "stopped", "cache": "bounded",
+            "late": "late", "single": "once"}
+        assert {site["function"]: site["slope_bytes_per_s"] for site in sites} == {
+            "leak": 100, **dict.fromkeys(["table", "warm_up", "cache", "late", "single"])}
+        assert {site["function"] for site in sites if site["growth_confidence"] == "low"} == {"late"}
     for options in ((), ("--sort", "peak"), ("--sort", "leaked", "--time", "100ms..300ms")):
-        assert {site["growth"] for section in json_of(*options, path)["top"].values()
-                for site in section} == {None}
+        assert {(site["growth"], site["growth_confidence"])
+                for section in json_of(*options, path)["top"].values()
+                for site in section} == {(None, None)}
 
 
 def test_what_several_processes_hold_alike_is_one_line(draw):

@@ -114,7 +114,7 @@ describe('tables of a report', () => {
   });
 
   it('of leaks are filtered by growth', () => {
-    const raw = { total_count: 3, leaks: { count: 3, growth: ['late', 'steady', 'late'], n: [1, 2, 3] } };
+    const raw = { total_count: 3, leaks: { count: 3, growth: ['late', 'bounded', 'late'], n: [1, 2, 3] } };
     expect(narrowLeaks(raw, { growth: 'late' })).toMatchObject({ total_count: 2, leaks: { count: 2, n: [1, 3] } });
     expect(narrowLeaks(raw, { limit: '1' })).toMatchObject({ total_count: 3, leaks: { count: 1, n: [1] } });
   });

@@ -22,10 +22,14 @@ import './leaks.css';
 
 const GROWTH = [
   { value: '', label: 'All', help: '' },
-  { value: 'growing', label: 'Growing', help: 'its lowest level rose from quarter to quarter: a leak, most likely' },
-  { value: 'start_up', label: 'Start-up', help: 'all that is left was allocated in the first quarter' },
-  { value: 'late', label: 'Late', help: 'nothing was live before the last quarter' },
-  { value: 'steady', label: 'Steady', help: 'it rose and fell, or levelled off' },
+  { value: 'growing', label: 'Growing', help: 'to the very end: a leak, most likely' },
+  { value: 'stopped', label: 'Stopped', help: 'it grew for a while, and then no more' },
+  { value: 'start_up', label: 'Start-up', help: 'all that is left was allocated in the first eighth' },
+  { value: 'bounded', label: 'Bounded', help: 'it is renewed all the time, and does not grow' },
+  { value: 'sawtooth', label: 'Sawtooth', help: 'it rises and falls, and does not grow' },
+  { value: 'bursts', label: 'Bursts', help: 'it is held now and then, and does not grow' },
+  { value: 'late', label: 'Late', help: 'it came just before the end: too late to tell' },
+  { value: 'once', label: 'Once', help: 'one block' },
   { value: 'unknown', label: 'Unknown', help: 'the run was too short, or has no time slices' },
 ] as const;
 
@@ -35,7 +39,7 @@ const COSTS = ['leaked_bytes', 'leaked_allocations'] as const;
 const SORTS: Readonly<Record<string, (answer: Leaks, row: number) => number>> = {
   leaked_bytes: ({ leaks }, row) => at(leaks.costs['leaked_bytes'], row),
   leaked_allocations: ({ leaks }, row) => at(leaks.costs['leaked_allocations'], row),
-  slope: ({ leaks }, row) => at(leaks.slope_bytes_per_s, row),
+  slope: ({ leaks }, row) => leaks.slope_bytes_per_s[row] ?? -1,
   last: ({ leaks }, row) => leaks.last_ms[row] ?? -1,
 };
 
@@ -55,9 +59,13 @@ function growthColumns(answer: Leaks): readonly Column[] {
       widthPx: 84,
       cell: (row) => {
         const growth = GROWTH.find((entry) => entry.value === leaks.growth[row]);
+        const isUnsure = leaks.growth_confidence[row] === 'low';
         return (
-          <span class={growth?.value === 'growing' ? 'leaks-growing' : ''} title={growth?.help ?? ''}>
-            {growth?.label ?? leaks.growth[row]}
+          <span
+            class={growth?.value === 'growing' ? 'leaks-growing' : ''}
+            title={`${growth?.help ?? ''}${isUnsure ? ' (by few samples)' : ''}`}
+          >
+            {`${growth?.label ?? leaks.growth[row] ?? ''}${isUnsure ? '?' : ''}`}
           </span>
         );
       },
@@ -66,10 +74,13 @@ function growthColumns(answer: Leaks): readonly Column[] {
       key: 'slope',
       title: 'Slope',
       sortable: true,
-      help: 'bytes each second, over the last three quarters of the run',
+      help: 'bytes each second, of what grows',
       widthPx: 106,
       numeric: true,
-      cell: (row) => <span class="leaks-number">{`${formatChange(at(leaks.slope_bytes_per_s, row), formatBytes)}/s`}</span>,
+      cell: (row) => {
+        const slope = leaks.slope_bytes_per_s[row] ?? null;
+        return <span class="leaks-number">{slope === null ? '' : `${formatChange(slope, formatBytes)}/s`}</span>;
+      },
     },
     {
       key: 'last',
