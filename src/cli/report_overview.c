@@ -16,7 +16,6 @@
 
 enum {
     PROCESS_LINES = 12,
-    ADVICE_LINES = 5,
     WRAPPED_INDENT = 4,
     MARK_LINES = 40,
     MARK_COLUMNS = 14, // before a mark's text
@@ -239,67 +238,6 @@ enum err report_print_processes(const struct report *report, FILE *out)
     if (groups.len > shown) {
         (void)fprintf(out, "  and ");
         report_print_counted(out, groups.len - shown, "more", "more", "\n");
-    }
-    return ERR_OK;
-}
-
-static void print_module_coverage(const struct report *report,
-                                  FILE *out,
-                                  uint32_t module,
-                                  const struct module_coverage *coverage)
-{
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    CLEANUP(strbuf_release) struct strbuf line = {0};
-    screen_append(&line, screen_basename(report_string(
-                             report, &text, report->profile->recording.modules[module].path)));
-    strbuf_printf(&line, ": %s of %s places have a name, ",
-                  format_count(coverage->with_function).text, format_count(coverage->frames).text);
-    strbuf_printf(&line, "%s a line", format_count(coverage->with_line).text);
-    strbuf_clear(&text);
-    screen_append_cut(&text, strbuf_text(&line), report_width(report) - 2, SCREEN_CUT_MIDDLE);
-    (void)fprintf(out, "  %s\n", strbuf_text(&text));
-    strbuf_clear(&text);
-    screen_append(&text, profile_module_advice(report->profile, module));
-    screen_print_wrapped(out, strbuf_text(&text), WRAPPED_INDENT, report_width(report));
-}
-
-struct module_gap {
-    uint32_t module;
-    uint64_t missing; // frames without a line
-};
-
-static int compare_gaps(const void *left, const void *right)
-{
-    uint64_t left_missing = ((const struct module_gap *)left)->missing;
-    uint64_t right_missing = ((const struct module_gap *)right)->missing;
-    return left_missing > right_missing ? -1 : left_missing < right_missing;
-}
-
-DEFINE_VEC(module_gap_vec, struct module_gap);
-
-// Only modules of which something is missing and something can be done are worth a line.
-enum err report_print_coverage(const struct report *report, FILE *out)
-{
-    const struct recording *recording = &report->profile->recording;
-    CLEANUP(module_coverage_vec_release) struct module_coverage_vec coverage = {0};
-    TRY(coverage_build(report->profile, &coverage));
-    CLEANUP(module_gap_vec_release) struct module_gap_vec gaps = {0};
-    for (size_t i = 0; i < recording->module_count; i++) {
-        uint64_t missing = coverage.items[i].frames - coverage.items[i].with_line;
-        if (missing > 0 && profile_module_advice(report->profile, (uint32_t)i)[0] != '\0') {
-            TRY(module_gap_vec_push(
-                &gaps, (struct module_gap){.module = (uint32_t)i, .missing = missing}));
-        }
-    }
-    if (gaps.len == 0) {
-        return ERR_OK;
-    }
-    qsort(gaps.items, gaps.len, sizeof(gaps.items[0]), compare_gaps);
-    (void)fprintf(out, "\n%sNAMES: where they are missing, and how to get them%s\n",
-                  report_paint(report, PAINT_TITLE), report_unpaint(report));
-    for (size_t i = 0; i < gaps.len && i < ADVICE_LINES; i++) {
-        uint32_t module = gaps.items[i].module;
-        print_module_coverage(report, out, module, &coverage.items[module]);
     }
     return ERR_OK;
 }

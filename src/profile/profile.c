@@ -183,6 +183,12 @@ const char *profile_module_advice(const struct profile *profile, uint32_t module
                         : profile_string(profile, profile->recording.modules[module].symbol_advice);
 }
 
+enum symbol_gap profile_module_gap(const struct profile *profile, uint32_t module)
+{
+    const struct late_module *late = late_module_of(profile, module);
+    return late != NULL ? late->gap : SYMBOL_GAP_NOT_RESOLVED;
+}
+
 bool profile_knows(const struct profile *profile, enum cost cost)
 {
     static const uint32_t made_of[COST_COUNT] = {

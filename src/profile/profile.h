@@ -63,6 +63,10 @@ const char *profile_string(const struct profile *profile, rec_string id);
 const char *profile_module_source(const struct profile *profile, uint32_t module);
 const char *profile_module_advice(const struct profile *profile, uint32_t module);
 
+// What its names lack, as far as it was looked for when the recording was opened; else
+// SYMBOL_GAP_NOT_RESOLVED.
+enum symbol_gap profile_module_gap(const struct profile *profile, uint32_t module);
+
 // Whether the recording's source knew what this cost is made of. What it did not is 0, or follows
 // from what it did, and is not to be shown as a figure. Recordings of our own know everything.
 bool profile_knows(const struct profile *profile, enum cost cost);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "symbols/debuginfod.h"
+
 void symbol_source_close(struct symbol_source *source)
 {
     symtab_release(&source->symtab);
@@ -95,23 +97,15 @@ const char *symbol_source_path(const struct symbol_source *source)
     return source->module.elf != NULL ? source->module.path : "";
 }
 
-// Debian's names for the packages of separate debug information that everybody meets; elsewhere
-// they are called otherwise, hence the general advice after them.
+// The package of separate debug information that everybody meets and that is in Debian's and
+// Ubuntu's main archives.
 static const struct {
     const char *file_prefix;
     const char *package;
 } known_packages[] = {
-    {"libc.so", "libc6-dbg"},
-    {"libc-2", "libc6-dbg"},
-    {"libm.so", "libc6-dbg"},
-    {"libpthread.so", "libc6-dbg"},
-    {"libdl.so", "libc6-dbg"},
-    {"librt.so", "libc6-dbg"},
-    {"libresolv.so", "libc6-dbg"},
-    {"ld-linux", "libc6-dbg"},
-    {"ld-2", "libc6-dbg"},
-    {"libstdc++.so", "libstdc++6-dbgsym"},
-    {"libgcc_s.so", "libgcc-s1-dbgsym"},
+    {"libc.so", "libc6-dbg"},       {"libc-2", "libc6-dbg"},   {"libm.so", "libc6-dbg"},
+    {"libpthread.so", "libc6-dbg"}, {"libdl.so", "libc6-dbg"}, {"librt.so", "libc6-dbg"},
+    {"libresolv.so", "libc6-dbg"},  {"ld-linux", "libc6-dbg"}, {"ld-2", "libc6-dbg"},
 };
 
 static bool is_of_the_system(const char *path)
@@ -123,6 +117,12 @@ static bool is_of_the_system(const char *path)
         }
     }
     return false;
+}
+
+// Servers that were asked and had nothing are no advice.
+static const char *servers_advice(const char *path)
+{
+    return is_of_the_system(path) && !debuginfod_is_wanted() ? ", or set DEBUGINFOD_URLS" : "";
 }
 
 static void advise_debug_info(const char *path, struct strbuf *out)
@@ -137,13 +137,12 @@ static void advise_debug_info(const char *path, struct strbuf *out)
     for (size_t i = 0; i < ARRAY_LEN(known_packages); i++) {
         const char *prefix = known_packages[i].file_prefix;
         if (strncmp(base, prefix, strlen(prefix)) == 0) {
-            strbuf_printf(
-                out, "install its debug symbols (Debian and Ubuntu: %s), or set DEBUGINFOD_URLS",
-                known_packages[i].package);
+            strbuf_printf(out, "install its debug symbols (Debian and Ubuntu: %s)%s",
+                          known_packages[i].package, servers_advice(path));
             return;
         }
     }
-    strbuf_append_text(out, "install the debug symbols of its package, or set DEBUGINFOD_URLS");
+    strbuf_printf(out, "install the debug symbols of its package%s", servers_advice(path));
 }
 
 void symbol_source_explain(const struct symbol_source *source,
@@ -168,15 +167,16 @@ void symbol_source_explain(const struct symbol_source *source,
     case SYMBOL_GAP_NO_FILE:
         // The kernel's own module is called linux-vdso.so.1 or [vdso] and is nowhere on disk.
         if (*path == '/') {
-            strbuf_append_text(
-                out_advice, "name a folder that holds a copy of it with --executable-dir, or set "
-                            "DEBUGINFOD_URLS");
+            strbuf_printf(out_advice,
+                          "name a folder that holds a copy of it with --executable-dir%s",
+                          servers_advice(path));
         }
         break;
     case SYMBOL_GAP_FILE_CHANGED:
-        strbuf_append_text(out_advice,
-                           "record again, or name a folder that holds the file that ran "
-                           "with --executable-dir, or set DEBUGINFOD_URLS");
+        strbuf_printf(
+            out_advice,
+            "record again, or name a folder that holds the file that ran with --executable-dir%s",
+            servers_advice(path));
         break;
     case SYMBOL_GAP_DAMAGED:
         strbuf_append_text(out_advice, "build or install it again");

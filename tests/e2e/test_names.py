@@ -427,3 +427,60 @@ def test_analyze_names_again(record, split, scratch):
     command.send_signal(signal.SIGINT)
     assert command.wait(60) == 0
     assert finished.returncode != 0 or "innermost" in page.read_text(errors="replace")
+
+
+def names_section(path, env=None):
+    text = report(path, "--no-color", env=env).stdout
+    section = text.partition("\nNAMES: where they are missing, and how to get them\n")[2].partition("\n\n")[0]
+    return " ".join(section.split())
+
+
+@pytest.fixture
+def system_recording(record):
+    """Of a program of the system that is stripped, and its package."""
+    recording = record("/usr/bin/ls", "/", is_compared=False)
+    return recording, "coreutils"
+
+
+def test_the_hint_names_the_package(system_recording):
+    recording, package = system_recording
+    owner = run("dpkg-query", "-S", "/bin/ls").partition(":")[0]  # the oracle
+    assert owner == package
+    section = names_section(recording.path)
+    assert section.startswith("ls: ") and f"{package}-dbgsym" in section
+    assert "set DEBUGINFOD_URLS=https://debuginfod." in section
+    assert section.endswith("no new recording is needed")
+    # What was asked and had nothing is no advice.
+    with Server({}) as server:
+        section = names_section(recording.path, asking(recording.path.parent, server))
+    assert "DEBUGINFOD_URLS" not in section and f"{package}-dbgsym" in section
+
+
+@pytest.mark.parametrize("script", [
+    "#!/bin/sh\nexec sleep 1000\n", "#!/bin/sh\nyes 'a b: /bin/ls'\n", "#!/bin/sh\nexit 1\n",
+    "#!/bin/sh\necho 'diversion by x from: /bin/ls'; echo ': /bin/ls'; head -c 300 /dev/zero | tr '\\0' p; echo ': /bin/ls'\n",
+    "no program", None], ids=["hangs", "endless", "fails", "nonsense", "broken", "none"])
+def test_the_hint_needs_no_package_tool(system_recording, scratch, script):
+    recording, package = system_recording
+    tools = scratch / "tools"
+    tools.mkdir()
+    if script is not None:
+        (tools / "dpkg-query").write_text(script)
+        (tools / "dpkg-query").chmod(0o755)
+    path = f"{tools}:/usr/bin:/bin" if script is not None else str(tools)
+    section = names_section(recording.path, {"PATH": path})
+    assert "install the debug symbols of its package, or set DEBUGINFOD_URLS" in section
+    assert package not in section
+
+
+def test_a_path_that_is_a_pattern_is_not_asked_for(record, scratch):
+    asked = scratch / "asked"
+    tools = scratch / "tools"
+    tools.mkdir()
+    (tools / "dpkg-query").write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
+    (tools / "dpkg-query").chmod(0o755)
+    program = scratch / "l*[s]"
+    shutil.copy("/usr/bin/ls", program)
+    recording = record(program, "/", is_compared=False)
+    names_section(recording.path, {"PATH": f"{tools}:/usr/bin:/bin"})
+    assert "l*" not in asked.read_text() and "libselinux" in asked.read_text()
