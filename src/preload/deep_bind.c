@@ -26,6 +26,7 @@ struct hooked_function {
 };
 
 #define HOOKED_COUNT_MAX 64u
+#define MODULES_MAX      128u // that one plugin brings with it; what is beyond is not redirected
 
 // The part of a module that the loader has made read-only, or nothing.
 struct read_only_part {
@@ -33,10 +34,11 @@ struct read_only_part {
     uintptr_t end;
 };
 
-// The modules from `first_bias` on were just loaded.
+// What is redirected, and where to.
 struct redirection {
-    uint64_t first_bias;
-    bool has_begun;
+    const struct link_map *modules[MODULES_MAX]; // the plugin, and what it brought with it
+    size_t module_count;
+    bool is_listed; // all of them; before that there is the plugin alone
     size_t hook_count;
     struct hooked_function hooks[HOOKED_COUNT_MAX];
 };
@@ -81,6 +83,56 @@ bool deep_bind_may_call(const char *file, const void *caller)
     }
     const struct link_map *module = definition_module_at((uint64_t)caller);
     return module != NULL && !has_search_path(module);
+}
+
+static bool is_named(const struct link_map *module, const char *name)
+{
+    const char *slash = strrchr(module->l_name, '/');
+    if (strcmp(module->l_name, name) == 0 || (slash != NULL && strcmp(slash + 1, name) == 0)) {
+        return true;
+    }
+    struct dynamic_section section;
+    return dynamic_section_read(module->l_addr, module->l_ld, &section) &&
+           section.own_name != NULL && strcmp(section.own_name, name) == 0;
+}
+
+static bool is_redirected(const struct redirection *to, uint64_t bias)
+{
+    for (size_t i = 0; i < to->module_count; i++) {
+        if (to->modules[i]->l_addr == bias) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_module(struct redirection *to, const char *name)
+{
+    const struct link_map *module = to->modules[0]->l_next;
+    while (module != NULL && !is_named(module, name)) {
+        module = module->l_next;
+    }
+    if (module != NULL && !is_redirected(to, module->l_addr) && to->module_count < MODULES_MAX) {
+        to->modules[to->module_count++] = module;
+    }
+}
+
+// What the plugin needs and what that needs, as far as it was loaded after the plugin. Others may
+// be there that another thread is just loading: those the loader is still writing to.
+static void list_modules(struct redirection *to)
+{
+    for (size_t i = 0; i < to->module_count; i++) {
+        const struct link_map *module = to->modules[i];
+        struct dynamic_section section;
+        if (!dynamic_section_read(module->l_addr, module->l_ld, &section)) {
+            continue;
+        }
+        for (const ElfW(Dyn) *entry = module->l_ld; entry->d_tag != DT_NULL; entry++) {
+            if (entry->d_tag == DT_NEEDED) {
+                add_module(to, section.names + entry->d_un.d_val);
+            }
+        }
+    }
 }
 
 static void protect(const struct read_only_part *part)
@@ -145,10 +197,16 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
     struct redirection *to = context;
-    to->has_begun |= info->dlpi_addr == to->first_bias;
+    if (!to->is_listed) {
+        list_modules(to); // here, under the loader's lock
+        to->is_listed = true;
+    }
+    if (!is_redirected(to, info->dlpi_addr)) {
+        return 0;
+    }
     const ElfW(Dyn) *entries = NULL;
     struct read_only_part part = {0};
-    for (size_t i = 0; to->has_begun && i < info->dlpi_phnum; i++) {
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         const uintptr_t start = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_DYNAMIC) {
@@ -175,8 +233,7 @@ void *deep_bind_open(const char *file, int mode)
     }
     if (handle != NULL) {
         const int saved_errno = errno;
-        const struct link_map *loaded = handle; // what it brought with it was loaded after it
-        struct redirection to = {.first_bias = loaded->l_addr};
+        struct redirection to = {.modules = {handle}, .module_count = 1};
         to.hook_count = list_hooks(to.hooks);
         (void)dl_iterate_phdr(visit, &to); // always 0
         errno = saved_errno;

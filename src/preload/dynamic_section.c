@@ -21,6 +21,7 @@ static uint64_t address_of(const ElfW(Dyn) * entry, uint64_t bias)
 bool dynamic_section_read(uint64_t bias, const ElfW(Dyn) * entries, struct dynamic_section *out)
 {
     struct dynamic_section found = {.bias = bias};
+    const ElfW(Dyn) *own_name = NULL;
     for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++) {
         const void *at = (const void *)address_of(entry, bias); // NOLINT(performance-no-int-to-ptr)
         switch (entry->d_tag) {
@@ -29,6 +30,9 @@ bool dynamic_section_read(uint64_t bias, const ElfW(Dyn) * entries, struct dynam
             break;
         case DT_STRTAB:
             found.names = at;
+            break;
+        case DT_SONAME:
+            own_name = entry;
             break;
         case DT_GNU_HASH:
             found.gnu_hash = at;
@@ -58,6 +62,7 @@ bool dynamic_section_read(uint64_t bias, const ElfW(Dyn) * entries, struct dynam
     if (found.symbols == NULL || found.names == NULL) {
         return false;
     }
+    found.own_name = own_name != NULL ? found.names + own_name->d_un.d_val : NULL;
     *out = found;
     return true;
 }

@@ -16,6 +16,7 @@ struct dynamic_section {
     uint64_t bias; // runtime address - address in the file
     const ElfW(Sym) * symbols;
     const char *names;
+    const char *own_name;          // NULL: it has none
     const uint32_t *gnu_hash;      // NULL: there is none
     const uint32_t *hash;          // of the System V ABI; likewise
     const ElfW(Versym) * versions; // likewise: no symbol has a version

@@ -164,8 +164,16 @@ def test_the_distribution_s_python_is_seen(record):
     assert says_unseen(recording) == ([False], False)
 
 
-def test_a_plugin_bound_to_itself_first_is_recorded_too(record):
-    recording = record(PROGRAMS / "deep_bind", PROGRAMS / "libdeep_plugin.so")
+def test_a_plugin_bound_to_itself_first_harms_no_other_thread_s(record):
+    """The loader still writes to what another thread is opening."""
+    recording = record(PROGRAMS / "two_loaders", PROGRAMS / "libdeep_plugin.so",
+                       PROGRAMS / "libslow_plugin.so")
+    assert recording.finished.returncode == 0
+
+
+@pytest.mark.parametrize("plugin", ["libdeep_plugin.so", "libdeep_chain.so"])
+def test_a_plugin_bound_to_itself_first_is_recorded_too(record, plugin):
+    recording = record(PROGRAMS / "deep_bind", PROGRAMS / plugin)
     truth = truth_of("deep_bind")
     ours, theirs = recording.costs_within("main"), recording.costs_within("deep_plugin_make")
     assert {cost: ours.get(cost, 0) + theirs.get(cost, 0) for cost in truth} == truth
