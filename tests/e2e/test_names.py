@@ -334,6 +334,18 @@ def test_names_may_be_left_for_later(record, whole):
     assert names_of(recording) != NAMED
 
 
+def test_a_program_that_was_built_again_gives_no_names_later(record, scratch):
+    """Without a build-id its time tells."""
+    source = scratch / "app.c"
+    source.write_text(SOURCE)
+    build = ["gcc", "-O2", "-g", "-Wl,--build-id=none", source, "-o", scratch / "app"]
+    run(*build)
+    recording = record(scratch / "app", options=["--no-symbols"])
+    assert names_of(recording) == NAMED
+    run(*build)
+    assert [function for function, _ in names_of(recording)] != [function for function, _ in NAMED]
+
+
 @pytest.mark.parametrize("options", [[], ["--no-symbols"], ["--events", "--blocks"]], ids=str)
 def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, options):
     recording = record(split.program, options=options)
