@@ -12,6 +12,7 @@ import threading
 import urllib.request
 
 import pytest
+import terminal
 
 from cairn_run import CAIRN, ROOT, environment
 
@@ -439,6 +440,18 @@ def test_analyze_names_again(record, split, scratch):
     command.send_signal(signal.SIGINT)
     assert command.wait(60) == 0
     assert finished.returncode != 0 or "innermost" in page.read_text(errors="replace")
+
+
+def test_a_terminal_sees_that_a_server_is_asked(record, split, scratch):
+    recording = record(split.program)
+    is_shown = threading.Event()
+    with Server({build_id_of(split.program): split.debug.read_bytes()},
+                lambda _: is_shown.wait(60)) as server:
+        status, seen = terminal.run(
+            [CAIRN, "report", recording.path], environment({**asking(scratch, server), "TERM": "xterm"}),
+            see=lambda written: b"asking debuginfod for names" in written and is_shown.set())
+    assert (status, is_shown.is_set()) == (0, True)
+    assert b"innermost" in seen
 
 
 def names_section(path, env=None):
