@@ -109,6 +109,9 @@ TABLES = {
         (1, "address", 64, 0), (2, "size_bytes", 64, 0), (3, "born_ms", 64, 0),
         (4, "freed_ms", 64, 0), (5, "row", 32, NONE), (6, "flags", 32, 1)]),
     "MARK": ("marks", [(1, "time_ms", 64, 0), (2, "kind", 32, 0), (3, "text", 32, 0)]),
+    "UNRC": ("unrecorded", [
+        (1, "program", 32, 0), (2, "reason", 32, 0), (3, "text", 32, 0), (4, "execs", 64, 0),
+        (5, "descendants", 64, 0), (6, "pid", 32, 0)]),
     "LONE": ("lones", [
         (1, "slice", 32, NONE), (2, "has_one_size", 32, 0), (3, "lifetime_bucket", 32, NONE),
         (4, "cohort_slice", 32, NONE)]),

@@ -23,7 +23,7 @@ static const char *const table_choices[] = {
     "threads",      "modules",          "slices",      "frames",  "nodes",
     "rows",         "symbols",          "rss_samples", "cells",   "cohorts",
     "size_buckets", "lifetime_buckets", "mappings",    "looks",   "parts",
-    "marks",        "blocks",           "adhoc",       NULL};
+    "marks",        "unrecorded",       "blocks",      "adhoc",   NULL};
 
 static const struct option_spec specs[] = {
     {.letter = 't',

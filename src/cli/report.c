@@ -104,21 +104,6 @@ static void write_losses(const struct profile *profile, const char *prefix, FILE
     }
 }
 
-// Executables with an allocator of their own: what is missing of them is no event that was lost.
-static void write_unseen(const struct profile *profile, const char *prefix, FILE *out)
-{
-    const struct recording *recording = &profile->recording;
-    for (size_t i = 0; i < recording->process_count; i++) {
-        const struct rec_process *process = &recording->processes[i];
-        if ((process->flags & REC_PROCESS_OWN_ALLOCATOR) != 0) {
-            CLEANUP(strbuf_release) struct strbuf name = {0};
-            screen_append(&name, profile_string(profile, process->executable));
-            (void)fprintf(out, "%s%s (pid %u) has its own malloc built in: its heap was not seen\n",
-                          prefix, strbuf_text(&name), process->pid);
-        }
-    }
-}
-
 static void write_stops(const struct profile *profile, const char *prefix, FILE *out)
 {
     const uint64_t stopped_ms = marks_stopped_ms(&profile->recording);
@@ -171,5 +156,5 @@ void report_write_warnings(const struct profile *profile, const char *prefix, FI
     write_sampling(profile, prefix, out);
     write_merged(profile, prefix, out);
     write_losses(profile, prefix, out);
-    write_unseen(profile, prefix, out);
+    report_write_unseen(profile, prefix, out);
 }

@@ -94,5 +94,8 @@ void report_json_location(struct json_writer *w, const struct profile *profile, 
 // One line each, every one beginning with `prefix`.
 void report_write_warnings(const struct profile *profile, const char *prefix, FILE *out);
 
+// Of these: what was executed and is not recorded, and processes whose heap was not seen.
+void report_write_unseen(const struct profile *profile, const char *prefix, FILE *out);
+
 // The short form after a run: figures, and the top three of each section.
 enum err report_write_summary(const struct report *report, FILE *out) MUST_USE;

@@ -13,6 +13,7 @@
 #include "profile/coverage.h"
 #include "profile/marks.h"
 #include "profile/profile_json.h"
+#include "profile/unseen.h"
 
 enum {
     REPORT_JSON_VERSION = 1,
@@ -332,6 +333,7 @@ enum err report_write_json(const struct report *report, enum json_style style, F
     profile_json_totals(&w, "totals", &report->summary);
     write_counters(&w, profile, "lost", REC_COUNTER_LOSS);
     write_counters(&w, profile, "notes", REC_COUNTER_NOTE);
+    TRY(unseen_write_json(&w, profile));
     marks_write_json(&w, profile);
     TRY(adhoc_write_json(&w, profile));
     TRY(report_json_blocks(&w, report));

@@ -12,6 +12,7 @@
 #include "base/page_alloc.h"
 #include "base/sys.h"
 #include "preload/environment.h"
+#include "preload/program_note.h"
 #include "preload/real_functions.h"
 #include "preload/real_mappings.h"
 #include "session/exit_look.h"
@@ -31,6 +32,7 @@ struct process_image {
     struct session_mapping mapping;
     uint32_t pid; // of the process that joined last: ourselves or our nearest recorded ancestor
     uint32_t pid_namespace; // likewise: its inode number, or 0
+    bool is_go;
     char name[16];
 };
 
@@ -111,6 +113,7 @@ static enum process_verdict join_image(void)
         return VERDICT_OFF;
     }
     environment_remember();
+    g_image.is_go = program_note_is_go();
     (void)sys_call6(SYS_prctl, PR_GET_NAME, (long)g_image.name, 0, 0, 0, 0); // zeros if not
     return VERDICT_JOINED;
 }
@@ -156,7 +159,8 @@ static enum process_verdict decide(void)
     }
     const bool is_hooked = is_forked || real_functions_are_hooked();
     enter(index, parent_pid,
-          (is_forked ? PROCESS_FORKED : 0) | (is_hooked ? 0 : PROCESS_OWN_ALLOCATOR));
+          (is_forked ? PROCESS_FORKED : 0) | (is_hooked ? 0 : PROCESS_OWN_ALLOCATOR) |
+              (g_image.is_go ? PROCESS_GO : 0));
     return VERDICT_JOINED;
 }
 

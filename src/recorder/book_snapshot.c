@@ -320,6 +320,19 @@ lend_tables(struct book_snapshot *s, const struct book *book, const struct proc_
     r->part_count = s->parts.len;
 }
 
+// Without those of which every exec was taken back.
+static enum err fill_unrecorded(struct book_snapshot *s, const struct book_snapshot_facts *facts)
+{
+    for (size_t i = 0; i < facts->unrecorded_count; i++) {
+        if (facts->unrecorded[i].execs > 0) {
+            TRY(rec_unrecorded_vec_push(&s->unrecorded, facts->unrecorded[i]));
+        }
+    }
+    s->recording.unrecorded = s->unrecorded.items;
+    s->recording.unrecorded_count = s->unrecorded.len;
+    return ERR_OK;
+}
+
 enum err book_snapshot_take(struct book *book,
                             const struct proc_sampler *sampler,
                             const struct rss_looks *looks,
@@ -346,6 +359,7 @@ enum err book_snapshot_take(struct book *book,
     lend_tables(&s, book, sampler);
     s.recording.marks = facts->marks;
     s.recording.mark_count = facts->mark_count;
+    TRY(fill_unrecorded(&s, facts));
     *out = s;
     s = (struct book_snapshot){0};
     return ERR_OK;
@@ -373,6 +387,7 @@ void book_snapshot_release(struct book_snapshot *snapshot)
     rec_block_vec_release(&snapshot->blocks);
     rec_look_vec_release(&snapshot->looks);
     rec_part_vec_release(&snapshot->parts);
+    rec_unrecorded_vec_release(&snapshot->unrecorded);
     u64_vec_release(&snapshot->string_offsets);
     snapshot->recording = (struct recording){0};
 }

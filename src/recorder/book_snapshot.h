@@ -15,6 +15,7 @@
 #include "recorder/proc_sampler.h"
 #include "recorder/row_history.h"
 #include "recorder/rss_looks.h"
+#include "recorder/unrecorded_list.h"
 #include "recording/tables.h"
 #include "session/layout.h"
 
@@ -41,6 +42,8 @@ struct book_snapshot_facts {
     const struct event_log *log; // of events; NULL: there is none
     struct rec_mark *marks;      // lent on
     size_t mark_count;
+    const struct rec_unrecorded *unrecorded; // copied
+    size_t unrecorded_count;
 };
 
 // Zeroed is valid.
@@ -53,6 +56,7 @@ struct book_snapshot {
     struct rec_block_vec blocks;
     struct rec_look_vec looks;
     struct rec_part_vec parts;
+    struct rec_unrecorded_vec unrecorded;
     struct u64_vec string_offsets;
 };
 

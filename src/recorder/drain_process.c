@@ -195,6 +195,7 @@ static uint32_t rec_flags(const struct drain *drain, uint32_t flags, pid_t pid)
 {
     return ((flags & PROCESS_FORKED) != 0 ? REC_PROCESS_FORKED : 0) |
            ((flags & PROCESS_OWN_ALLOCATOR) != 0 ? REC_PROCESS_OWN_ALLOCATOR : 0) |
+           ((flags & PROCESS_GO) != 0 ? REC_PROCESS_GO : 0) |
            (pid == drain->main_pid ? REC_PROCESS_MAIN : 0);
 }
 
@@ -225,6 +226,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .start_ms = begun_ms,
     };
     TRY(book_process_begin(drain->book, &record, &process.book));
+    process.book->join_number = shared->join_number;
     drain->processes[slot] = process;
     drain->process_count++;
     drain->has_begun = true;

@@ -164,6 +164,8 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct book_sn
         .log = s->book.watch.events,
         .marks = s->book.marks.marks.items,
         .mark_count = s->book.marks.marks.len,
+        .unrecorded = s->unrecorded.entries.items,
+        .unrecorded_count = s->unrecorded.entries.len,
     };
     for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
         facts.counters[i] = s->drain.counters[i];
@@ -249,6 +251,12 @@ static void take_kernels_peak(struct recorder_state *s)
     }
 }
 
+enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
+{
+    TRY(unrecorded_list_hear(&s->unrecorded, &s->book, &s->session, now_ms));
+    return unrecorded_list_settle(&s->unrecorded, &s->book, now_ms);
+}
+
 // The program has ended or was left to itself: makes the recording and its file.
 static enum err
 finish(struct recorder_state *s, struct recorder_result *result, struct err_info *info)
@@ -258,6 +266,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock)); // the last word is ours
     enum err err = add_silent_program(s);
     recorder_follow_log(s, UINT64_MAX);
+    err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
     take_kernels_peak(s);
     book_seal(&s->book);
     err = err == ERR_OK ? recorder_snapshot(s, state, &s->snapshot) : err;
@@ -363,6 +372,8 @@ void recorder_result_release(struct recorder_result *result)
         drain_release(&s->drain);
         proc_sampler_release(&s->sampler);
         rss_looks_release(&s->looks);
+        unrecorded_list_release(&s->unrecorded);
+        unrecorded_tree_release(&s->unrecorded_tree);
         book_release(&s->book);
         session_release(&s->session);
         preflight_release(&s->preflight);

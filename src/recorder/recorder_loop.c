@@ -266,6 +266,8 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
         see_abandonment(s);
+        TRY(recorder_hear_of_unrecorded(s, now_ms));
+        TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->book, monotonic_ns()));
         weigh_load(s, monotonic_ns());
         see_code(s);
         recorder_look_round(s, now_ms);

@@ -22,6 +22,8 @@
 #include "recorder/rss_looks.h"
 #include "recorder/run_control.h"
 #include "recorder/session_clock.h"
+#include "recorder/unrecorded_list.h"
+#include "recorder/unrecorded_tree.h"
 #include "session/session_create.h"
 
 struct recorder_state {
@@ -47,6 +49,8 @@ struct recorder_state {
     struct block_list blocks; // if they are wanted
     struct event_log events;  // the same
     struct control_socket socket;
+    struct unrecorded_list unrecorded;
+    struct unrecorded_tree unrecorded_tree;
     struct strbuf output;          // path of the recording
     struct strbuf output_absolute; // as `cairn ctl` names it
     uint64_t start_unix_ns;
@@ -81,6 +85,9 @@ enum err recorder_snapshot(struct recorder_state *s,
 
 // Waits until the program has ended, passing on the signals that come; records nothing.
 void recorder_wait(struct recorder_state *s);
+
+// Takes in what was executed unrecorded; UINT64_MAX: the last word.
+enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms) MUST_USE;
 
 // Writes events that have waited long enough; UINT64_MAX: all.
 void recorder_follow_log(struct recorder_state *s, uint64_t now_ms);

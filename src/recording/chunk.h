@@ -73,6 +73,7 @@ enum chunk_flags {
 #define CHUNK_LOOKS            CHUNK_TYPE('L', 'O', 'O', 'K')
 #define CHUNK_PARTS            CHUNK_TYPE('P', 'A', 'R', 'T')
 #define CHUNK_MARKS            CHUNK_TYPE('M', 'A', 'R', 'K')
+#define CHUNK_UNRECORDED       CHUNK_TYPE('U', 'N', 'R', 'C')
 #define CHUNK_EVENTS           CHUNK_TYPE('E', 'V', 'N', 'T')
 #define CHUNK_BLOCKS           CHUNK_TYPE('B', 'L', 'C', 'K')
 

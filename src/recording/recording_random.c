@@ -250,6 +250,13 @@ static enum err add_surroundings(struct recording_builder *b)
         TRY(recording_builder_string(b, i < 2 ? "" : "the second half", &mark.text));
         TRY(marks_vec_push(&b->marks, mark));
     }
+    for (uint32_t i = 0; i < 2; i++) { // one with a name, and the others
+        struct rec_unrecorded other = {.execs = i + 1, .descendants = i * 40ULL};
+        TRY(recording_builder_string(b, i == 0 ? "/usr/bin/busybox" : "", &other.program));
+        TRY(recording_builder_string(b, "static", &other.reason));
+        TRY(recording_builder_string(b, "static executable", &other.text));
+        TRY(unrecorded_vec_push(&b->unrecorded, other));
+    }
     TRY(recording_builder_string(b, "events_lost", &counter.name));
     TRY(recording_builder_string(b, "events that did not reach the profile", &counter.text));
     TRY(counters_vec_push(&b->counters, counter));

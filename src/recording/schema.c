@@ -276,6 +276,15 @@ static const struct rec_column mark_columns[] = {
     STRING(rec_mark, 3, text),
 };
 
+static const struct rec_column unrecorded_columns[] = {
+    STRING(rec_unrecorded, 1, program),
+    STRING(rec_unrecorded, 2, reason),
+    STRING(rec_unrecorded, 3, text),
+    COLUMN(rec_unrecorded, 4, execs),
+    COLUMN(rec_unrecorded, 5, descendants),
+    COLUMN(rec_unrecorded, 6, pid),
+};
+
 // clang-format on
 
 // The fields of a table whose entries are an array of struct recording.
@@ -357,6 +366,8 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_LOOKS] = ARRAY(rec_look, looks, look_count, CHUNK_LOOKS, look_columns),
     [REC_TABLE_PARTS] = ARRAY(rec_part, parts, part_count, CHUNK_PARTS, part_columns),
     [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),
+    [REC_TABLE_UNRECORDED] =
+        ARRAY(rec_unrecorded, unrecorded, unrecorded_count, CHUNK_UNRECORDED, unrecorded_columns),
     [REC_TABLE_BLOCKS] = ARRAY(rec_block, blocks, block_count, CHUNK_BLOCKS, block_columns),
     [REC_TABLE_LONES] = {.chunk_type = CHUNK_LONES,
                          .column_count = ARRAY_LEN(lone_columns),

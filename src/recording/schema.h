@@ -85,6 +85,7 @@ enum rec_table_index {
     REC_TABLE_LOOKS,
     REC_TABLE_PARTS,
     REC_TABLE_MARKS,
+    REC_TABLE_UNRECORDED,
     REC_TABLE_BLOCKS,
     REC_TABLE_COUNT,
     // Only in files, behind the rows: what is left of other tables (history_rules).

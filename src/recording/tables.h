@@ -114,6 +114,7 @@ enum rec_process_flags {
     REC_PROCESS_OWN_ALLOCATOR = 1 << 1, // its malloc was not recorded, see the report's health
     REC_PROCESS_EXECED = 1 << 2,        // its image was replaced by exec; a later entry goes on
     REC_PROCESS_MAIN = 1 << 3,          // the program that was started
+    REC_PROCESS_GO = 1 << 4,            // a Go program that uses C: only C's heap is recorded
 };
 
 // One image of one process: an exec makes a new entry with the same pid and the next epoch.
@@ -408,6 +409,18 @@ struct rec_mark {
     rec_string text; // "" unless a person gave one
 };
 
+// Programs that a recorded process executed and that are not in the recording, by program and
+// reason. Sorted by neither. Bounded: what is beyond the first few hundred is in one entry without
+// a program for each reason.
+struct rec_unrecorded {
+    rec_string program;   // its path, or the end of it; "" for those that are not named
+    rec_string reason;    // as in JSON: snake_case
+    rec_string text;      // one phrase for people
+    uint32_t pid;         // of the first one, 0 if it is not known
+    uint64_t execs;       // how often
+    uint64_t descendants; // processes that these started, as far as they were seen: a lower bound
+};
+
 #define REC_TABLES(X)                                   \
  X(rec_process, processes, process_count)               \
  X(rec_thread, threads, thread_count)                   \
@@ -428,6 +441,7 @@ struct rec_mark {
  X(rec_part, parts, part_count)                         \
  X(rec_counter, counters, counter_count)                \
  X(rec_mark, marks, mark_count)                         \
+ X(rec_unrecorded, unrecorded, unrecorded_count)        \
  X(rec_block, blocks, block_count)
 
 struct recording {

@@ -39,6 +39,7 @@ static void copy_path(char to[static EXEC_NOTE_PATH_BYTES], const char *path)
 
 static void publish(struct session_header *session, struct exec_note *note)
 {
+    note->joins = atomic_load_explicit(&session->join_count, memory_order_relaxed);
     note->time_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
     // Release: what is written is final for a recorder that acquires READY.
     atomic_store_explicit(&note->state, EXEC_NOTE_READY, memory_order_release);

@@ -173,6 +173,7 @@ enum process_state {
 enum process_flags {
     PROCESS_FORKED = 1 << 0,        // began by fork, inherits its parent's image and heap
     PROCESS_OWN_ALLOCATOR = 1 << 1, // the executable exports malloc, our hooks are not called
+    PROCESS_GO = 1 << 2,            // the executable is of Go, and uses C
 };
 
 // The last look at a process's memory map is best taken when it begins to exit: see exit_look.h.
@@ -225,7 +226,7 @@ struct exec_note {
     uint32_t pid_namespace;          // P: inode number, 0 if it could not be seen
     uint64_t number;                 // P
     uint64_t time_ms;                // P: clock_ms
-    uint64_t reserved;               //
+    uint64_t joins;                  // P: join_count
     char path[EXEC_NOTE_PATH_BYTES]; // P: the end of it, ended by a zero byte
 };
 _Static_assert(sizeof(struct exec_note) == 256, "whole cache lines");

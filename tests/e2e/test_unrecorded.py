@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What cannot be recorded, or not whole: it runs as if cairn were not there, and the report says so."""
+import os
+import struct
 import subprocess
 
 import pytest
 
-from cairn_run import PROGRAMS, truth_of
+from cairn_run import CAIRN, PROGRAMS, environment, truth_of
 
 SMALL = """#include <stdio.h>
 #include <stdlib.h>
@@ -36,12 +38,20 @@ def made_by_compilers(tmp_path_factory):
     return {name: folder / name for name in COMPILERS}
 
 
+def unrecorded(recording):
+    """{(program, reason): how often} of what was executed and is not recorded."""
+    table = recording.report["unrecorded"]
+    assert table["execs"] == sum(entry["execs"] for entry in table["programs"])
+    return {(entry["program"], entry["reason"]): entry["execs"] for entry in table["programs"]}
+
+
 @pytest.mark.parametrize("kind, how", [*(("libc", how) for how in WAYS), ("sanitizer", "execve"),
                                        ("sanitizer", "cleared")])
 def test_what_our_library_would_break_runs_without_it(record, small, kind, how):
     """Started in any way, by a program that is recorded: same output, same status."""
     recording = record(PROGRAMS / "executing", how, small[kind], "hello")
     assert recording.finished.returncode == 7
+    assert unrecorded(recording) == {(str(small[kind]), kind): 1}
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -50,8 +60,136 @@ def test_what_can_be_recorded_is_however_it_is_started(record, small, how):
     recording = record(PROGRAMS / "executing", how, small["none"], "hello", is_compared=False)
     assert recording.finished.returncode == 7
     assert recording.finished.stdout == b"hello 1 preloaded\n"
+    assert unrecorded(recording) == {}
     (frames,) = [frames for costs, frames in recording.stacks() if costs["allocated_bytes"] == 4242]
     assert frames[0]["module"] == str(small["none"])
+
+
+def test_every_exec_is_counted_and_named(record, small):
+    recording = record("sh", "-c", f"{small['libc']}; {small['static']} >/dev/null; env -u LD_PRELOAD "
+                       f"{small['none']}; {small['libc']}; {small['none']} >/dev/null; true")
+    assert unrecorded(recording) == {(str(small["libc"]), "libc"): 2,
+                                     (str(small["static"]), "static"): 1,
+                                     (str(small["none"]), "environment"): 1}
+    for option in ([], ["--json"]):
+        run = subprocess.run([CAIRN, "report", *option, recording.path], capture_output=True,
+                             text=True, check=True, timeout=60)
+        said = run.stderr if option else run.stdout
+        assert f"not recorded: {small['libc']}, 2 times: built for another libc" in said
+        assert f"not recorded: {small['static']}: static executable" in said
+        assert f"not recorded: {small['none']}: started without LD_PRELOAD" in said
+
+
+def test_the_summary_names_them(scratch, small):
+    run = subprocess.run([CAIRN, "record", "-o", "x.cairn", "--", "env", small["static"]],
+                         cwd=scratch, env=environment(), capture_output=True, text=True,
+                         check=False, timeout=60)
+    assert run.returncode == 7
+    assert f"cairn: not recorded: {small['static']}: static executable\n" in run.stderr
+
+
+def test_an_exec_that_fails_is_taken_back(record, small, scratch):
+    """Of a foreign machine: the kernel refuses it, unless an emulator is registered."""
+    foreign = bytearray(small["none"].read_bytes())
+    foreign[18:20] = struct.pack("<H", 0x7FFF)  # e_machine: nobody's
+    (scratch / "foreign").write_bytes(foreign)
+    (scratch / "foreign").chmod(0o755)
+    for how in ("execve", "vfork", "spawn"):
+        recording = record(PROGRAMS / "executing", how, scratch / "foreign", "hello")
+        assert recording.finished.returncode == 127
+        assert unrecorded(recording) == {}
+
+
+def test_many_programs_are_named_up_to_a_limit(record, small, scratch):
+    """The table is bounded, the count is not."""
+    for number in range(300):
+        os.symlink(small["static"], scratch / f"s{number}")
+    script = f"for i in $(seq 0 299); do {scratch}/s$i x; done >/dev/null; true"
+    table = record("sh", "-c", script).report["unrecorded"]
+    assert table["execs"] == 300
+    names = [entry["program"] for entry in table["programs"]]
+    assert len(names) == 257 and names.count("") == 1
+
+
+FAMILY = """#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 3; i++) {
+        if (fork() == 0) {
+            usleep(300000);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+}
+"""
+
+
+def test_what_descends_from_them_is_counted_as_far_as_it_is_seen(record, scratch):
+    (scratch / "parent.c").write_text(FAMILY)
+    subprocess.run(["gcc", "-static", "-o", scratch / "parent", scratch / "parent.c"], check=True,
+                   timeout=60)
+    (entry,) = record("env", scratch / "parent").report["unrecorded"]["programs"]
+    assert entry["execs"] == 1
+    least = 1 if os.path.exists(f"/proc/self/task/{os.getpid()}/children") else 0
+    assert least <= entry["descendants_at_least"] <= 3
+
+
+ALLOCATOR = """#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+char *carve(size_t bytes)
+{
+    char *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return arena != MAP_FAILED ? memset(arena, 1, bytes) : NULL;
+}
+int main(int argc, char **argv)
+{
+    size_t bytes = argc > 2 ? 24 << 20 : 1000;
+    char *volatile heap = memset(malloc(bytes), 1, bytes);
+    return carve((size_t)atoi(argv[1]) << 20) == NULL || heap == NULL;
+}
+"""
+
+
+def unseen(recording):
+    return [(entry["reason"], entry["mapped_by"] and entry["mapped_by"]["function"])
+            for entry in recording.report["unseen"]]
+
+
+def test_an_allocator_that_nobody_sees_is_told_by_what_it_maps(record, scratch):
+    (scratch / "allocator.c").write_text(ALLOCATOR)
+    subprocess.run(["gcc", "-g", "-O0", "-o", scratch / "allocator", scratch / "allocator.c"],
+                   check=True, timeout=60)
+    assert unseen(record(scratch / "allocator", 20)) == [("mapped", "carve")]
+    assert unseen(record(scratch / "allocator", 20, "heap")) == []
+    assert unseen(record(scratch / "allocator", 2)) == []
+
+
+GO = """package main
+
+// #include <stdlib.h>
+import "C"
+
+func main() {
+	C.free(C.malloc(777))
+}
+"""
+
+
+def test_a_go_program_that_uses_c_is_told(record, scratch):
+    (scratch / "main.go").write_text(GO)
+    subprocess.run(["go", "build", "-o", scratch / "gopher", "main.go"], cwd=scratch, check=True,
+                   timeout=120, env={**os.environ, "CGO_ENABLED": "1", "GO111MODULE": "off",
+                                     "GOCACHE": str(scratch / "cache")})
+    for command in ([scratch / "gopher"], ["sh", "-c", f"{scratch}/gopher; true"]):
+        recording = record(*command)
+        (entry,) = recording.report["unseen"]
+        assert (entry["reason"], entry["executable"]) == ("go", str(scratch / "gopher"))
+        assert [costs for costs, frames in recording.stacks() if costs["allocated_bytes"] == 777]
 
 
 @pytest.mark.parametrize("how", ["prctl", "seccomp", "strict"])
