@@ -281,6 +281,7 @@ static MUST_USE enum err write_split(struct json_writer *w,
     json_key_u64(w, "time_ms", split->time_ms);
     json_key_u64(w, "age_ms", ledger_split_age_ms(report->profile, split));
     json_key_bool(w, "at_exit", (split->flags & REC_LOOK_AT_EXIT) != 0);
+    json_key_bool(w, "is_of_peak", ledger_is_of_peak(&report->ledger, split));
     json_key_u64(w, "processes", split->processes);
     json_key_u64(w, "rss_bytes", split->rss_bytes);
     json_key_u64(w, "swap_bytes", split->swap_bytes);

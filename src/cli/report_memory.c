@@ -202,10 +202,14 @@ static void print_remarks(const struct report *report,
                           const struct ledger_split *end)
 {
     const uint64_t highest = report->ledger.peak_rss_bytes;
-    if (peak != NULL && highest > peak->rss_bytes + peak->rss_bytes / 100) {
-        (void)fprintf(out,
-                      "  RSS was highest with %s, between two looks at the whole memory map.\n",
-                      format_bytes(highest).text);
+    if (peak != NULL && !ledger_is_of_peak(&report->ledger, peak)) {
+        (void)fprintf(out, "  RSS was highest with %s", format_bytes(highest).text);
+        if (report->ledger.peak_rss_ms > 0) {
+            (void)fprintf(out, " after %s", report_format_ms(report->ledger.peak_rss_ms).text);
+        }
+        (void)fprintf(out, "; what that consisted of was not seen.\n");
+    } else if (peak != NULL && highest > peak->rss_bytes + peak->rss_bytes / 100) {
+        (void)fprintf(out, "  RSS was highest with %s.\n", format_bytes(highest).text);
     }
     if (end != NULL && (end->flags & REC_LOOK_AT_EXIT) == 0 &&
         report->profile->recording.meta.state == REC_STATE_FINISHED) {
@@ -243,7 +247,8 @@ enum err report_print_memory(const struct report *report, FILE *out)
     }
     report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
     (void)fprintf(out, "  %*s", PHRASE_COLUMNS + 2, "");
-    print_moment(out, "at the peak,", peak);
+    const bool is_of_peak = peak != NULL && ledger_is_of_peak(&report->ledger, peak);
+    print_moment(out, is_of_peak ? "at the peak," : "highest look", peak);
     print_moment(out, "at the end,", end);
     (void)fputc('\n', out);
     print_kinds(report, out, peak, end);
@@ -255,7 +260,7 @@ enum err report_print_memory(const struct report *report, FILE *out)
         }
     }
     (void)fputs("\n\n", out);
-    print_bar(report, out, "peak", peak);
+    print_bar(report, out, is_of_peak ? "peak" : "look", peak);
     print_bar(report, out, "end", end);
     TRY(print_top(report, out, shown, REC_PART_MAPPED, "mapped by the program"));
     TRY(print_top(report, out, shown, REC_PART_FILE, "files"));

@@ -240,6 +240,24 @@ void ledger_release(struct ledger *ledger)
     ledger_split_vec_release(&ledger->splits);
 }
 
+struct ledger_knows ledger_knows(const struct ledger *ledger)
+{
+    struct ledger_knows knows = {0};
+    for (size_t i = 0; i < ledger->samples.len; i++) {
+        const struct ledger_sample *sample = &ledger->samples.items[i];
+        knows.kinds |= (sample->anonymous_bytes | sample->file_bytes | sample->shmem_bytes) != 0;
+        knows.faults |= (sample->minor_faults | sample->major_faults) != 0;
+        knows.areas |= (sample->break_bytes | sample->data_bytes | sample->mapped_bytes) != 0;
+    }
+    return knows;
+}
+
+bool ledger_is_of_peak(const struct ledger *ledger, const struct ledger_split *split)
+{
+    const uint64_t twentieth = ledger->peak_rss_bytes / 20;
+    return split->rss_bytes >= ledger->peak_rss_bytes - twentieth;
+}
+
 static const struct ledger_split *find_flag(const struct ledger *ledger, uint32_t flag)
 {
     for (size_t i = ledger->splits.len; i > 0; i--) {

@@ -77,6 +77,18 @@ struct ledger {
 enum err ledger_build(const struct profile *profile, uint32_t pid, struct ledger *out) MUST_USE;
 void ledger_release(struct ledger *ledger);
 
+// What of the samples is known: of a recording of another tool perhaps nothing but their RSS.
+struct ledger_knows {
+    bool kinds; // anonymous, file, shmem
+    bool faults;
+    bool areas; // break, data, mapped
+};
+struct ledger_knows ledger_knows(const struct ledger *ledger);
+
+// Whether a split shows what the highest RSS consisted of: it was taken at 95 % of that or more.
+// Else it is only the highest moment that was looked at.
+bool ledger_is_of_peak(const struct ledger *ledger, const struct ledger_split *split);
+
 // The split at the highest moment, and the last one; NULL if nobody looked.
 const struct ledger_split *ledger_peak(const struct ledger *ledger);
 const struct ledger_split *ledger_last(const struct ledger *ledger);

@@ -32,10 +32,11 @@ struct book_process {
     double spread;                // of their sum, as in peak_spread
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
     struct waiting_frees waiting;
-    struct mapping_map mapped;   // what it has mapped itself
-    struct map_u64 mapping_rows; // node and kind -> row of book.mappings
-    uint64_t mapped_bytes;       // sum over `mapped`
-    struct map_u64 adhoc_rows;   // node -> row of book.adhoc
+    struct mapping_map mapped;           // what it has mapped itself
+    struct map_u64 mapping_rows;         // node and kind -> row of book.mappings
+    uint64_t mapped_bytes;               // sum over `mapped`
+    struct map_u64 adhoc_rows;           // node -> row of book.adhoc
+    struct rec_rss_sample latest_sample; // of proc_sampler
 };
 _Static_assert(sizeof(struct book_process) <= 1024, "one for each process that there ever was");
 

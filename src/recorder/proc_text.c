@@ -42,6 +42,14 @@ struct proc_faults proc_text_faults(const char *text)
     return faults;
 }
 
+struct proc_pages proc_text_pages(const char *text)
+{
+    struct proc_pages pages = {0};
+    (void)sscanf(text, "%*u %" SCNu64 " %" SCNu64, &pages.resident,
+                 &pages.shared); // stays 0 if the kernel says it differently
+    return pages;
+}
+
 // It is called [heap] and lies behind the program's own mappings, near the beginning.
 uint64_t proc_text_break(const char *text)
 {

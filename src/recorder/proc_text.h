@@ -22,5 +22,13 @@ struct proc_faults {
 // stat: page faults so far.
 struct proc_faults proc_text_faults(const char *text);
 
+struct proc_pages {
+    uint64_t resident;
+    uint64_t shared; // of those: files and shared memory
+};
+
+// statm.
+struct proc_pages proc_text_pages(const char *text);
+
 // maps: bytes of the area of brk.
 uint64_t proc_text_break(const char *text);

@@ -194,15 +194,34 @@ static void let_go(struct recorder_state *s)
                   0); // its wait has a deadline
 }
 
+// Glances at all processes. Returns their sum.
+static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
+{
+    const struct expense expense = expense_begin();
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->book != NULL && !process->is_dead) {
+            proc_sampler_glance(&s->sampler, process->pid, process->book, now_ms);
+        }
+    }
+    return proc_sampler_end_glances(&s->sampler, now_ms, expense_ns(&expense));
+}
+
 void recorder_look_round(struct recorder_state *s, uint64_t now_ms)
 {
     const bool waits = is_waiting(s, now_ms);
     const bool has_new = s->book.processes.len > s->sampled_processes && now_ms >= s->newcomers_ms;
-    if (!waits && !has_new && !proc_sampler_due(&s->sampler, now_ms)) {
+    const bool is_due = waits || has_new || proc_sampler_due(&s->sampler, now_ms);
+    if (!is_due && !proc_sampler_glance_due(&s->sampler, now_ms)) {
         return;
     }
+    uint64_t rss_bytes = glance_at_all(s, now_ms);
+    if (!is_due && !rss_looks_are_due(&s->looks, now_ms, rss_bytes)) {
+        return;
+    }
+    proc_sampler_begin_round(&s->sampler, now_ms);
     const struct expense expense = expense_begin();
-    const uint64_t rss_bytes = sample_all(s, now_ms, waits);
+    rss_bytes = sample_all(s, now_ms, waits);
     const uint64_t spent_ns = expense_ns(&expense);
     s->sampled_processes = s->book.processes.len;
     if (rss_bytes > 0) { // else nobody was there

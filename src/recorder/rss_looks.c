@@ -24,7 +24,7 @@ void rss_looks_release(struct rss_looks *looks)
 bool rss_looks_are_due(const struct rss_looks *looks, uint64_t now_ms, uint64_t rss_bytes)
 {
     const uint64_t peak_bytes = looks->peak.rss_bytes;
-    const bool has_grown = rss_bytes > peak_bytes + peak_bytes / 8;
+    const bool has_grown = rss_bytes > peak_bytes + peak_bytes / LOOK_GROWTH_DIVISOR;
     return (has_grown && now_ms >= looks->affords_ms) || rss_bytes > peak_bytes + peak_bytes / 2 ||
            now_ms >= looks->next_ms;
 }

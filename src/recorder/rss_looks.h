@@ -2,9 +2,9 @@
 // rss_looks: when to look at whole memory maps, and which looks to keep.
 //
 // A look costs more than a sample, so it is taken only now and then: when all processes together
-// have grown by an eighth since the highest look, when a second has passed, when somebody asks, and
-// when the program begins to exit; and the first two only as long as looks stay below one part in
-// LOOK_COST_DIVISOR of a processor, unless the processes have grown by a half.
+// have grown by a twentieth since the highest look, when a second has passed, when somebody asks,
+// and when the program begins to exit; and the first two only as long as looks stay below one part
+// in LOOK_COST_DIVISOR of a processor, unless the processes have grown by a half.
 //
 //   kept whole      the highest moment, the last one, the last LOOKS_ASKED_MAX that were asked for
 //   kept as sums    LOOKS_SERIES_MAX looks over time; when full, every second moment goes
@@ -18,10 +18,11 @@
 #include "base/err.h"
 #include "recorder/rss_split.h"
 
-#define LOOKS_SERIES_MAX  2048u
-#define LOOKS_ASKED_MAX   8u
-#define LOOK_INTERVAL_MS  1000u
-#define LOOK_COST_DIVISOR 50u
+#define LOOKS_SERIES_MAX    2048u
+#define LOOKS_ASKED_MAX     8u
+#define LOOK_INTERVAL_MS    1000u
+#define LOOK_COST_DIVISOR   50u
+#define LOOK_GROWTH_DIVISOR 20u
 
 // The looks at all processes at one time, and their parts (part.look: index in looks).
 struct look_moment {

@@ -130,8 +130,8 @@ static void looks_have_a_budget_that_growth_overrides(void **state)
     moment = (struct look_moment){.time_ms = 4000, .rss_bytes = 1600};
     assert_int_equal(rss_looks_add(&looks, &moment, false, 1000000), ERR_OK); // 1 ms
     assert_false(rss_looks_are_due(&looks, 4049, 2400));
-    assert_false(rss_looks_are_due(&looks, 4050, 1800));
-    assert_true(rss_looks_are_due(&looks, 4050, 1801)); // an eighth more, and it is paid for
+    assert_false(rss_looks_are_due(&looks, 4050, 1680));
+    assert_true(rss_looks_are_due(&looks, 4050, 1681)); // a twentieth more, and it is paid for
 }
 
 int main(void)

@@ -217,6 +217,28 @@ static enum err read_pages(struct splitting *s, size_t index)
     return ERR_OK;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+// Gives what rounding left, or what came between reading the map and the pages, to the largest of
+// the pieces [first, end), and what has no room there to the others: none is larger than it is.
+static void give_rest(
+    struct splitting *s, size_t first, size_t end, struct rss_piece *largest, uint64_t rest_bytes)
+{
+    uint64_t given = least(rest_bytes, largest->end - largest->start - largest->rss_bytes);
+    largest->rss_bytes += given;
+    for (size_t i = first; i < end; i++) {
+        struct rss_piece *piece = s->pieces.items + i;
+        const uint64_t room = piece->end - piece->start - piece->rss_bytes;
+        const uint64_t more = least(rest_bytes - given, room);
+        piece->rss_bytes += more;
+        given += more;
+    }
+    largest->rss_bytes += rest_bytes - given; // the kernel said more than the area is large
+}
+
 // Gives the pieces [first, end) of one area their shares of it.
 static void share_out(struct splitting *s, size_t first, size_t end)
 {
@@ -235,11 +257,12 @@ static void share_out(struct splitting *s, size_t first, size_t end)
     uint64_t given = 0;
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
-        piece->rss_bytes = share(area->rss_bytes / PAGE, piece->rss_bytes, total) * PAGE;
+        piece->rss_bytes = least(share(area->rss_bytes / PAGE, piece->rss_bytes, total) * PAGE,
+                                 piece->end - piece->start);
         given += piece->rss_bytes;
     }
-    largest->rss_bytes += area->rss_bytes - given;
     largest->swap_bytes = area->swap_bytes;
+    give_rest(s, first, end, largest, area->rss_bytes - given);
 }
 
 static enum err measure(struct splitting *s)
@@ -305,6 +328,17 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     occupied = occupied < piece->rss_bytes ? occupied : piece->rss_bytes;
     occupied = occupied > live ? occupied : live;
     const bool is_known = s->what->is_heap_known;
+    const uint64_t size_bytes = piece->end - piece->start;
+    const uint64_t spare_bytes =
+        size_bytes > piece->extent_bytes ? size_bytes - piece->extent_bytes : 0;
+    const uint64_t rounding_bytes = piece->extent_bytes - piece->requested_bytes;
+    // More of it is there than the blocks leave room for: the program has gone on since its map was
+    // read, and it is blocks that their pages were not seen of.
+    if (piece->rss_bytes - occupied > spare_bytes) {
+        occupied = piece->rss_bytes - spare_bytes;
+        live = occupied - live > rounding_bytes ? occupied - rounding_bytes : live;
+        is_estimate = true;
+    }
     TRY(push_part(s, piece,
                   (struct rec_part){.kind = REC_PART_LIVE,
                                     .is_estimate = is_estimate,
@@ -314,17 +348,14 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     TRY(push_part(s, piece,
                   (struct rec_part){.kind = REC_PART_ROUNDING,
                                     .is_estimate = 1,
-                                    .virtual_bytes = piece->extent_bytes - piece->requested_bytes,
+                                    .virtual_bytes = rounding_bytes,
                                     .rss_bytes = occupied - live},
                   strings, piece->path));
-    const uint64_t size_bytes = piece->end - piece->start;
     // Of an inherited heap, and of one that is not recorded, nobody knows what is free.
     return push_part(s, piece,
                      (struct rec_part){.kind = is_known ? REC_PART_KEPT : REC_PART_REST,
                                        .is_estimate = 1,
-                                       .virtual_bytes = size_bytes > piece->extent_bytes
-                                                            ? size_bytes - piece->extent_bytes
-                                                            : 0,
+                                       .virtual_bytes = spare_bytes,
                                        .rss_bytes = piece->rss_bytes - occupied,
                                        .swap_bytes = piece->swap_bytes},
                      strings, is_known ? piece->path : unknown_heap(s->what));

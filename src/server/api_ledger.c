@@ -85,8 +85,9 @@ write_kind_column(const struct ledger_split_vec *splits, uint32_t kind, struct j
     column_end(w);
 }
 
-static void write_splits(const struct ledger_split_vec *splits, struct json_writer *w)
+static void write_splits(const struct ledger *ledger, struct json_writer *w)
 {
+    const struct ledger_split_vec *splits = &ledger->splits;
     table_begin(w, "splits", splits->len);
     for (size_t c = 0; c < ARRAY_LEN(split_columns); c++) {
         column_begin(w, split_columns[c].key);
@@ -99,6 +100,11 @@ static void write_splits(const struct ledger_split_vec *splits, struct json_writ
     column_begin(w, "processes");
     for (size_t i = 0; i < splits->len; i++) {
         json_u64(w, splits->items[i].processes);
+    }
+    column_end(w);
+    column_begin(w, "is_of_peak");
+    for (size_t i = 0; i < splits->len; i++) {
+        json_bool(w, ledger_is_of_peak(ledger, &splits->items[i]));
     }
     column_end(w);
     column_begin(w, "has_mappings");
@@ -247,7 +253,7 @@ enum err api_ledger(struct question *q, struct json_writer *w)
     json_key_u64(w, "peak_rss_ms", ledger.peak_rss_ms);
     write_samples(&ledger, w);
     write_kinds(w);
-    write_splits(&ledger.splits, w);
+    write_splits(&ledger, w);
     json_key(w, "moment_ms");
     if (split != NULL) {
         json_u64(w, split->time_ms);

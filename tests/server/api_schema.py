@@ -164,7 +164,7 @@ ROUTES = {
         "kinds": Table(key=str, phrase=str),
         "splits": Table(time_ms=int, rss_bytes=int, swap_bytes=int, requested_bytes=int,
                         processes=int, has_mappings=bool, is_peak=bool, is_last=bool,
-                        was_asked=bool, at_exit=bool, live_is_estimate=bool,
+                        was_asked=bool, at_exit=bool, is_of_peak=bool, live_is_estimate=bool,
                         **{f"{kind}_bytes": int for kind in RSS_KINDS}),
         "moment_ms": Nullable(int),
         "mappings": Table(process=int, path=str, kind=OneOf(*RSS_KINDS), areas=int,
