@@ -11,7 +11,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check test-fresh sweep sweep-deps demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
+.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -42,6 +42,11 @@ sweep: deps ## run every program of /usr/bin bare and recorded, and compare; a q
 	@$(COMPILE)
 	@tools/packages.sh install sweep
 	@nice tools/sweep.py $(BUILD) --jobs $(JOBS)
+
+soak: deps ## what `make test` tries a few times, thousands of times; an hour
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(COMPILE)
+	@CAIRN_SCRIBBLE_SEEDS=2000 ctest --test-dir $(BUILD) -R '^e2e\.scribbling$$' --output-on-failure
 
 sweep-deps: ## install with apt a broad choice of programs for `make sweep`; gigabytes
 	@tools/packages.sh install sweep sweep-more

@@ -10,6 +10,7 @@
 
 #include "recorder/drain_names.h"
 #include "recorder/drain_process.h"
+#include "recorder/lane_counters.h"
 #include "recorder/questions.h"
 #include "recorder/told_counter.h"
 
@@ -167,7 +168,7 @@ lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint
 
 static bool lane_note_left_out(struct drain *drain, struct drain_lane *lane)
 {
-    return lane_reader_note_left_out(&lane->reader, drain->book, drain->clock_ms) == ERR_OK;
+    return lane_counters_take(&lane->reader, drain->book, drain->clock_ms) == ERR_OK;
 }
 
 // Looks how far each lane has been written; the unread ones come to the front of `active`.

@@ -65,16 +65,18 @@ struct drain_process {
     bool is_lingering;     // it noted its exit long ago, and lives
     bool is_our_namespace; // its thread ids mean to us what they mean to it
     uint32_t lane_count;
-    uint64_t dead_ms;    // when it was found dead: it did nothing later
-    uint64_t end_ms;     // last sign of life so far: its events, and the exit that it noted
-    uint64_t end_stamp;  // of the exit that it noted; 0: it did not
-    uint64_t gone_stamp; // a moment at which it had been found dead; 0: it noted its exit
+    uint32_t strange_looks; // that found it to be somebody else, one after the other
+    uint64_t dead_ms;       // when it was found dead: it did nothing later
+    uint64_t end_ms;        // last sign of life so far: its events, and the exit that it noted
+    uint64_t end_stamp;     // of the exit that it noted; 0: it did not
+    uint64_t gone_stamp;    // a moment at which it had been found dead; 0: it noted its exit
 };
 
 struct drain {
     const struct session *session;               // borrowed
     struct book *book;                           // borrowed
     int epoll;                                   // owned
+    pid_t own_pid;                               // that no recorded process has; 0: any may
     pid_t main_pid;                              // of the program that was started, 0 if none
     struct nursery_tables *scratch;              // owned: a copy of one
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
@@ -122,6 +124,11 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
 // Looks which processes have died, after it has looked at the session's clock. Before the time of
 // the next pass is read.
 void drain_find_dead(struct drain *drain);
+
+// Takes for dead who is alive and has nothing to do with the session: a slot may have been
+// scribbled over, or its process executes a program that cannot be recorded. Two looks in a row say
+// so, for between two images of a process there is neither. Costs a look at /proc for each process.
+void drain_find_strangers(struct drain *drain);
 
 // One pass at time clock_ms, which must have been read before. `is_last`: nothing is left for a
 // next one. Returns in *out_was_busy whether there was anything to do.

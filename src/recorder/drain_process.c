@@ -85,7 +85,7 @@ void drain_process_date_dead(struct drain *drain, uint64_t clock_ms)
 static void watch(struct drain *drain, uint32_t slot)
 {
     struct drain_process *process = drain->processes + slot;
-    if (process->pid <= 0) { // no process: the slot was scribbled over
+    if (process->pid <= 0 || process->pid == drain->own_pid) { // the slot was scribbled over
         find_dead(drain, slot);
         return;
     }
@@ -288,6 +288,25 @@ void drain_process_look_for_dead(struct drain *drain)
     int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
         find_dead(drain, events[i].data.u32);
+    }
+}
+
+void drain_find_strangers(struct drain *drain)
+{
+    enum {
+        LOOKS_ENOUGH = 2
+    };
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        struct drain_process *process = drain->processes + slot;
+        if (process->book == NULL || process->is_dead) {
+            continue;
+        }
+        const bool is_ours =
+            process->pid > 0 && pid_lookup_may_map(process->pid, drain->session->memfd);
+        process->strange_looks = is_ours ? 0 : process->strange_looks + 1;
+        if (process->strange_looks >= LOOKS_ENOUGH) {
+            find_dead(drain, slot);
+        }
     }
 }
 

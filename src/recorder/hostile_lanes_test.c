@@ -48,7 +48,9 @@ static pid_t sleeping_child(void)
 static uint32_t join_as(struct fixture *f, pid_t pid)
 {
     const uint32_t index = test_session_add_process(&f->on);
-    session_process(f->on.mapping.header, index)->pid = (uint32_t)pid;
+    struct process_slot *slot = session_process(f->on.mapping.header, index);
+    slot->pid = (uint32_t)pid;
+    slot->pid_namespace = f->on.session.pid_namespace;
     atomic_fetch_add(&f->on.mapping.header->join_count, 1);
     return index;
 }
@@ -173,6 +175,68 @@ static void times_to_come_are_not_waited_for(void **state)
     }
 }
 
+#define LIES 400ull // less than a ring
+
+// The same of the order between lanes, whether the one who lies lives or not.
+static void stamps_to_come_are_not_waited_for(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t child = sleeping_child();
+    struct lane_producer lanes[2];
+    open_lane(&f, join_as(&f, getpid()), &lanes[0]);
+    open_lane(&f, join_as(&f, child), &lanes[1]);
+    pass(&f);
+    for (uint64_t i = 0; i < 2 * LIES; i++) {
+        const uint64_t word = wire_word(WIRE_STAMP, ((uint64_t)1 << 55) + i);
+        send(&lanes[i % 2], &word, 1);
+        send_allocation(&lanes[i % 2], 0x1000 * (i + 1));
+    }
+    for (int i = 0; i < PASSES; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.book.sums.allocations, 2 * LIES);
+    assert_int_equal(f.on.drain.corrupt_lanes, 0);
+    const uint64_t word = wire_word(WIRE_STAMP, (uint64_t)1 << 50);
+    send(&lanes[1], &word, 1);
+    send_allocation(&lanes[1], 0x10);
+    kill_and_reap(child);
+    for (int i = 0; i < PASSES; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.book.sums.allocations, 2 * LIES + 1);
+    assert_int_equal(f.on.drain.process_count, 1);
+    test_session_close(&f.on);
+}
+
+// A pid that was written into a slot is alive and nobody of ours: its end is not waited for.
+static void strangers_are_not_waited_for(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t stranger = getppid(); // lives, and has not mapped the session
+    struct lane_producer ours;
+    struct lane_producer theirs;
+    open_lane(&f, join_as(&f, getpid()), &ours);
+    open_lane(&f, join_as(&f, stranger), &theirs);
+    send_allocation(&theirs, 0x1000);
+    pass(&f);
+    assert_int_equal(f.on.drain.process_count, 2);
+    for (int look = 0; look < 2; look++) {
+        drain_find_strangers(&f.on.drain);
+        assert_int_equal(f.on.drain.process_count, 2);
+    }
+    for (int i = 0; i < PASSES; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.drain.process_count, 1); // ourselves
+    assert_int_equal(f.on.drain.active_count, 1);
+    assert_int_equal(f.on.book.sums.allocations, 1);
+    test_session_close(&f.on);
+}
+
 // What programs count is believed as far as it is possible, lane by lane and in all.
 static void counters_are_bounded_by_what_is_possible(void **state)
 {
@@ -216,6 +280,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_corrupt_lane_of_the_dead_is_ended_among_others),
         cmocka_unit_test(counters_are_bounded_by_what_is_possible),
+        cmocka_unit_test(strangers_are_not_waited_for),
+        cmocka_unit_test(stamps_to_come_are_not_waited_for),
         cmocka_unit_test(times_to_come_are_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "recorder/told_counter.h"
 #include "session/inquiry.h"
-
-#define LEFT_OUT_BYTES_MAX ((uint64_t)1 << 51) // of one lane: thousands of them do not overflow
 
 enum {
     PREFETCH_WORDS =
@@ -574,37 +571,6 @@ enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *bo
     return ERR_OK;
 }
 
-enum err lane_reader_note_left_out(struct lane_reader *reader, struct book *book, uint64_t clock_ms)
-{
-    struct lane_header *lane = reader->consumer.lane;
-    struct book_sampling *sampling = &book->sampling;
-    const uint64_t most = told_counter_most(clock_ms);
-    const struct {
-        const _Atomic uint64_t *now;
-        uint64_t most;
-        uint64_t *known;
-        uint64_t *sum;
-    } counters[] = {
-        {&lane->left_out_allocations, most, &reader->left_out_allocations,
-         &sampling->left_out_allocations},
-        {&lane->left_out_bytes, LEFT_OUT_BYTES_MAX, &reader->left_out_bytes,
-         &sampling->left_out_bytes},
-        {&lane->left_out_frees, most, &reader->left_out_frees, &sampling->left_out_frees},
-        {&lane->left_out_forgotten, most, &reader->left_out_forgotten, &sampling->forgotten},
-        {&lane->missed_allocations, most, &reader->missed_allocations, &book->missed_allocations},
-        {&lane->missed_frees, most, &reader->missed_frees, &book->missed_frees},
-    };
-    enum err err = ERR_OK;
-    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-        // Relaxed: sums that stand for nothing but themselves.
-        const uint64_t now = atomic_load_explicit(counters[i].now, memory_order_relaxed);
-        if (!told_counter_take(now, counters[i].most, counters[i].known, counters[i].sum)) {
-            err = ERR_CORRUPT;
-        }
-    }
-    return err;
-}
-
 // Fetches what booking the record at words[at] will need. Returns where the next one begins; `end`
 // if that cannot be said. It is record number `number` of them.
 static inline size_t prefetch_record(
@@ -681,6 +647,17 @@ static inline void fetch_ahead(struct lane_reader *reader, const struct stretch 
     }
 }
 
+// A stamp to come is a lie. All of a lane's are taken for the moment of the first: taken for the
+// latest moment there is, a lie would be put off from pass to pass for ever.
+static uint64_t believed_stamp(struct lane_reader *reader, uint64_t stamp, uint64_t latest_stamp)
+{
+    if (LIKELY(stamp <= latest_stamp)) {
+        return stamp;
+    }
+    reader->lie_stamp = reader->lie_stamp != 0 ? reader->lie_stamp : latest_stamp;
+    return reader->lie_stamp;
+}
+
 static enum err book_words(struct lane_reader *reader,
                            struct book *book,
                            struct stretch *s,
@@ -701,7 +678,7 @@ static enum err book_words(struct lane_reader *reader,
             return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
         }
         if (record.tag == WIRE_STAMP) {
-            const uint64_t stamp = record.address < limits->stamp ? record.address : limits->stamp;
+            const uint64_t stamp = believed_stamp(reader, record.address, limits->stamp);
             if (stamp > last_stamp) {
                 reader->next_stamp = stamp;
                 *out_end = BOOKED_UP_TO_STAMP;

@@ -59,6 +59,7 @@ struct lane_reader {
     uint32_t booked_count;
     uint64_t piece_pos;  // where its first word lay in the ring
     uint64_t next_stamp; // of the first unread record; 0: none, or not known yet
+    uint64_t lie_stamp;  // what stamps to come are taken for; 0: there was none
     uint64_t events;     // allocations and frees booked in all
     // What was taken from the lane's nursery, as records: they belong behind the ring's byte
     // late_pos.
@@ -74,11 +75,6 @@ struct lane_reader {
     uint64_t missed_allocations;
     uint64_t missed_frees;
 };
-
-// Tells the book what the lane's thread has left out since, at clock_ms of the session.
-// ERR_CORRUPT: so much is not possible.
-enum err lane_reader_note_left_out(struct lane_reader *reader, struct book *book, uint64_t clock_ms)
-    MUST_USE;
 
 // Whether there is anything to read.
 static inline bool lane_reader_has_unread(const struct lane_reader *reader)

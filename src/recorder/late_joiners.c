@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "host/file.h"
 #include "host/strbuf.h"
+#include "recorder/proc_text.h"
 #include "session/session_env.h"
 
 #define ENVIRONMENT_BYTES_MAX (8u << 20) // far above what execve passes on
@@ -23,21 +24,15 @@ static void directory_closep(DIR **directory)
     }
 }
 
-// When the process began, in the kernel's ticks (proc(5), stat, field 22); 0 if it cannot be read.
-static unsigned long long start_of(const char *pid)
+// When the process began, in the kernel's ticks; 0 if it cannot be read.
+static uint64_t start_of(const char *pid)
 {
     char path[64];
     CLEANUP(strbuf_release) struct strbuf stat = {0};
     (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid); // fits
-    if (file_read(path, STAT_BYTES_MAX, &stat, NULL) != ERR_OK) {
-        return 0;
-    }
-    // The command's name is in parentheses and may contain some itself.
-    const char *end = strrchr(strbuf_text(&stat), ')');
-    unsigned long long start = 0;
-    static const char fields[] = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d"
-                                 " %*d %*d %*d %llu";
-    return end != NULL && sscanf(end + 1, fields, &start) == 1 ? start : 0;
+    return file_read(path, STAT_BYTES_MAX, &stat, NULL) == ERR_OK
+               ? proc_text_start(strbuf_text(&stat))
+               : 0;
 }
 
 // Between the old image and the new one, a process that executes a program has no environment. One

@@ -20,13 +20,14 @@
 
 enum {
     PID_TEXT_BYTES = 16,
+    MAPPING_TEXT_BYTES = 64,
 };
 
 struct sought {
     uint32_t inner_pid;
-    uint32_t pid_namespace; // only where there is no
-    char mapping[64];       // device and inode as in proc's maps, or ""
-    bool believes_unseen;   // a process whose mappings cannot be seen is it, too
+    uint32_t pid_namespace;           // only where there is no
+    char mapping[MAPPING_TEXT_BYTES]; // device and inode as in proc's maps, or ""
+    bool believes_unseen;             // a process whose mappings cannot be seen is it, too
 };
 
 // 0 if it cannot be seen.
@@ -110,15 +111,24 @@ pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace)
     return find_process(&sought, name) ? (pid_t)strtol(name, NULL, 10) : 0;
 }
 
-uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file)
+// As proc's maps call the file; false: it is none.
+static bool mapping_of(int mapped_file, char text[MAPPING_TEXT_BYTES])
 {
     struct stat file;
     if (fstat(mapped_file, &file) != 0) {
+        return false;
+    }
+    (void)snprintf(text, MAPPING_TEXT_BYTES, " %02x:%02x %ju ", major(file.st_dev),
+                   minor(file.st_dev), (uintmax_t)file.st_ino); // fits
+    return true;
+}
+
+uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file)
+{
+    struct sought sought = {.inner_pid = inner_pid};
+    if (!mapping_of(mapped_file, sought.mapping)) {
         return 0;
     }
-    struct sought sought = {.inner_pid = inner_pid};
-    (void)snprintf(sought.mapping, sizeof(sought.mapping), " %02x:%02x %ju ", major(file.st_dev),
-                   minor(file.st_dev), (uintmax_t)file.st_ino); // fits
     char name[PID_TEXT_BYTES];
     if (!find_process(&sought, name)) {
         (void)snprintf(name, sizeof(name), "%u", inner_pid); // fits
@@ -126,6 +136,25 @@ uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file)
         return is_it(name, &sought) ? namespace_of(name) : 0;
     }
     return namespace_of(name);
+}
+
+// In the kernel's ticks; 0 if it cannot be read.
+static uint64_t start_of(const char *process)
+{
+    struct strbuf text = {0};
+    const bool is_read = read_text(process, "stat", STATUS_BYTES_MAX, &text);
+    const uint64_t start = is_read ? proc_text_start(strbuf_text(&text)) : 0;
+    strbuf_release(&text);
+    return start;
+}
+
+bool pid_lookup_may_map(pid_t pid, int mapped_file)
+{
+    char mapping[MAPPING_TEXT_BYTES];
+    char process[PID_TEXT_BYTES];
+    (void)snprintf(process, sizeof(process), "%d", (int)pid); // fits
+    return !mapping_of(mapped_file, mapping) ||
+           has_mapping(process, mapping, start_of(process) >= start_of("self"));
 }
 
 uint32_t pid_lookup_parent(pid_t pid)

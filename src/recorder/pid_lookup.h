@@ -9,6 +9,7 @@
 // Context: H. Cost: one look at each process of the machine.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,6 +24,11 @@ uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file);
 
 // The parent of one of our processes, by our own pid; 0 if it has none or is gone.
 uint32_t pid_lookup_parent(pid_t pid);
+
+// Whether one of our processes may have mapped this file: it has, or it cannot be seen and is not
+// older than we are. So who is recorded is told from a stranger whose pid was written into a slot,
+// and from the next image of a process, which is not recorded.
+bool pid_lookup_may_map(pid_t pid, int mapped_file);
 
 // For pid_lookup, and for its tests: the last number of the line NSpid in the text of a status; 0
 // if there is none.

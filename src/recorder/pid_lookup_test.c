@@ -60,7 +60,11 @@ static void a_mapping_finds_who_has_no_proc(void **state)
     assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), (uint32_t)found.st_ino);
     assert_int_equal(pid_lookup_namespace((uint32_t)getppid(), file), 0); // but not this one
     assert_int_equal(pid_lookup_namespace(0, file), 0);
+    assert_true(pid_lookup_may_map(getpid(), file));
+    assert_false(pid_lookup_may_map(getppid(), file));
+    assert_false(pid_lookup_may_map(1, file)); // older than we are, if it cannot be seen
     assert_int_equal(munmap(memory, 4096), 0);
+    assert_false(pid_lookup_may_map(getpid(), file));
     assert_int_equal(close(file), 0);
     assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), 0);
 }

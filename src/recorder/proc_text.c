@@ -29,6 +29,16 @@ uint64_t proc_text_kib(const char *text, const char *key)
 }
 
 // minflt is field 10 and majflt field 12; the name in field 2 ends at the last ')'.
+uint64_t proc_text_start(const char *text)
+{
+    // Field 22. The command's name is in parentheses and may contain some itself.
+    static const char fields[] = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d"
+                                 " %*d %*d %*d %" SCNu64;
+    const char *end = strrchr(text, ')');
+    uint64_t start = 0;
+    return end != NULL && sscanf(end + 1, fields, &start) == 1 ? start : 0;
+}
+
 struct proc_faults proc_text_faults(const char *text)
 {
     struct proc_faults faults = {0};

@@ -14,6 +14,9 @@ const char *proc_text_value(const char *text, const char *key);
 // counts kB.
 uint64_t proc_text_kib(const char *text, const char *key);
 
+// stat: when the process began, in ticks of the kernel.
+uint64_t proc_text_start(const char *text);
+
 struct proc_faults {
     uint64_t minor;
     uint64_t major;

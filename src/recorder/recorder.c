@@ -121,6 +121,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     s->is_launched = true;
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
+    s->drain.own_pid = getpid();
     return session_clock_start(&s->clock, &s->session, s->program.pidfd, info);
 }
 

@@ -26,8 +26,9 @@ enum {
     LINGER_MS = 1,        // for processes that the program started just before it ended
     LINGER_MAX_MS = 2000, // for those that are there and have not joined
     LOOKS_IN_VAIN = 2,
-    LEAVE_NS = 3000000,  // in which threads notice that recording is over
-    LINGER_SAY_MS = 500, // after that much, say that others still run
+    STRANGER_LOOK_MS = 500, // between two looks at those who outlive the program
+    LEAVE_NS = 3000000,     // in which threads notice that recording is over
+    LINGER_SAY_MS = 500,    // after that much, say that others still run
 };
 
 static void reap_program(struct recorder_state *s)
@@ -164,6 +165,10 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     s->quiet_since_ms = now_ms;
     s->looks_in_vain = 0;
     s->end_ms = now_ms;
+    if (now_ms >= s->next_stranger_look_ms) {
+        s->next_stranger_look_ms = now_ms + STRANGER_LOOK_MS;
+        drain_find_strangers(&s->drain);
+    }
     if (!s->has_said_others && now_ms >= s->said_after_ms) {
         s->has_said_others = true;
         recorder_log(s,

@@ -54,13 +54,14 @@ struct recorder_state {
     struct strbuf output;          // path of the recording
     struct strbuf output_absolute; // as `cairn ctl` names it
     uint64_t start_unix_ns;
-    uint64_t next_late_look_ms; // for processes that have not joined yet
-    unsigned looks_in_vain;     // since one was last seen
-    uint64_t quiet_since_ms;    // since then nothing recorded has been running
-    uint64_t said_after_ms;     // when to tell the user that others still run
-    uint64_t own_rss_bytes;     // our own peak when the program was forked off
-    uint64_t program_rss_bytes; // peak of the program and its children, once it has ended
-    uint64_t end_ms;            // when the last process ended; 0: not yet
+    uint64_t next_stranger_look_ms; // at processes that go on
+    uint64_t next_late_look_ms;     // for processes that have not joined yet
+    unsigned looks_in_vain;         // since one was last seen
+    uint64_t quiet_since_ms;        // since then nothing recorded has been running
+    uint64_t said_after_ms;         // when to tell the user that others still run
+    uint64_t own_rss_bytes;         // our own peak when the program was forked off
+    uint64_t program_rss_bytes;     // peak of the program and its children, once it has ended
+    uint64_t end_ms;                // when the last process ended; 0: not yet
     int signal_fd;
     int own_memory;   // own_memory.h
     bool has_thinned; // live blocks were more than the memory is for

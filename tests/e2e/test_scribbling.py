@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""A program that writes over the memory it shares with its recorder (tests/programs/lifecycle/scribbler.c): the
+recorder comes to an end soon after the program has, and what it leaves is a sound file.
+
+CAIRN_SCRIBBLE_SEEDS says how many seeds are tried, CAIRN_SCRIBBLE_FIRST the first of them, so that one that
+failed is tried again by its number; `make soak` tries 2,000. With a seed alone a run is not determined: how
+far the recorder has come meanwhile is not.
+"""
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from waiting import DEADLINE_SECONDS
+
+FIRST = int(os.environ.get("CAIRN_SCRIBBLE_FIRST", "1"))
+COUNT = int(os.environ.get("CAIRN_SCRIBBLE_SEEDS", "12"))
+WAYS = [["--overflow=sample"], [], ["--blocks"], ["--events"]]
+COUNTERS_MAX = 1 << 40  # events that a program can have counted in the while it lives, with room
+
+
+def program_has_ended(recorder):
+    """Whether the one child of the recorder that is no copy of it is gone, or waits to be reaped."""
+    children = pathlib.Path(f"/proc/{recorder}/task/{recorder}/children")
+    try:
+        pids = children.read_text(encoding="utf-8").split()
+        states = [pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8") for pid in pids]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return all(state.rpartition(")")[2].split()[0] == "Z" for state in states if "(scribbler)" in state)
+
+
+def run(path, seed):
+    """Records; how long after its program's end cairn's own came, and what it said."""
+    words = [CAIRN, "record", "--checkpoint-interval", "100ms", *WAYS[seed % len(WAYS)], "-o", path, "--",
+             PROGRAMS / "scribbler", str(seed)]
+    with open(path.with_suffix(".said"), "w+b") as said:
+        with subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=said,
+                              env=environment()) as cairn:
+            alive = began = time.monotonic()
+            while cairn.poll() is None:
+                now = time.monotonic()
+                alive = alive if program_has_ended(cairn.pid) else now
+                if now - alive > DEADLINE_SECONDS or now - began > 2 * DEADLINE_SECONDS:
+                    cairn.kill()
+                    pytest.fail(f"seed {seed}: cairn does not end")
+                time.sleep(0.02)  # nothing announces the end of somebody else's child
+            late = time.monotonic() - alive
+        said.seek(0)
+        return late, said.read().decode(errors="replace")
+
+
+def check(path, seed, said):
+    assert "Sanitizer" not in said and "runtime error" not in said, f"seed {seed}:\n{said}"
+    assert path.exists(), f"seed {seed}: no file; {said}"
+    verified = subprocess.run([CAIRN, "verify", path], capture_output=True, text=True, env=environment(),
+                              check=False, timeout=DEADLINE_SECONDS)
+    assert verified.returncode == 0, f"seed {seed}: {verified.stdout}{verified.stderr}"
+    report = Recording(path, None).report_of("-n", "1", "-s", "1")
+    assert report["run"]["state"] in ("finished", "stopped"), f"seed {seed}"
+    unbelievable = {name: count for name, count in report["lost"].items() if count > COUNTERS_MAX}
+    assert not unbelievable, f"seed {seed}"
+
+
+def test_the_recorder_survives_whatever_is_written_over_its_memory(scratch):
+    latest = 0
+    for seed in range(FIRST, FIRST + COUNT):
+        path = scratch / f"{seed}.cairn"
+        late, said = run(path, seed)
+        check(path, seed, said)
+        latest = max(latest, late)
+        for left in scratch.iterdir():
+            left.unlink()
+    print(f"{COUNT} seeds from {FIRST}; the latest end came {latest:.1f} s after the program's")
