@@ -76,6 +76,9 @@ static long find_executed_path(const char *name)
     if (sys_failed(got) || (size_t)got + 1 + base_len > sizeof(g_buffer)) {
         return -1;
     }
+    if (memcmp(g_buffer, "/proc/", 6) == 0) {
+        return -1; // /proc/self/exe, /dev/fd/3: a name that is nobody else's
+    }
     size_t len = (size_t)got;
     if (len > 1) { // not "/"
         g_buffer[len++] = '/';
