@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cached_names: what one file of the name cache holds: a module's answers, by address.
 //
-//   offset  size
+//   offset  size                                          docs/format/name-cache.md
 //        0     8  "cairnnam"
 //        8     4  version
 //       12     4  count of places

@@ -38,6 +38,11 @@ struct inflated {
 
 enum err elf_file_open(struct elf_file *file, const char *path, struct err_info *info)
 {
+    // Opening a device may do something, so that it is not even tried.
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
+    }
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         return err_set_errno(info, errno, "cannot open '%s'", path);

@@ -3,6 +3,7 @@
 #include "symbols/name_cache.h"
 
 #include <dirent.h>
+#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,13 +31,13 @@ enum {
 
 #define NS_PER_S 1000000000
 
-// An executable that was built again has another size or time.
+// An executable that was built again has another size or time; libdw reads for it.
 static void find_reader(char *out, size_t size)
 {
     struct stat status = {0};
     (void)stat("/proc/self/exe", &status); // without /proc all builds count as one
-    (void)snprintf(out, size, "%" PRIu64 "-%" PRIu64 ".%09ld", (uint64_t)status.st_size,
-                   (uint64_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    (void)snprintf(out, size, "%" PRIu64 "-%" PRIu64 ".%09ld-%.16s", (uint64_t)status.st_size,
+                   (uint64_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec, dwfl_version(NULL));
 }
 
 enum err name_cache_init(struct name_cache *cache)

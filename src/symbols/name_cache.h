@@ -30,7 +30,7 @@
 
 struct name_cache {
     struct strbuf folder; // owned; "": there is none
-    char reader[64];      // this build of cairn
+    char reader[96];      // this build of cairn
 };
 
 // Where the folder lies for this user and environment, without touching it.

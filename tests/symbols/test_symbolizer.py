@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The symbolizer against the truth written in the programs, and against addr2line and
 llvm-symbolizer over all of each program and some of the C library."""
+import ctypes
 import http.server
 import os
 import pathlib
@@ -312,7 +313,26 @@ def test_what_is_no_file_is_said_to_be_none(tmp_path):
     assert (coverage.gap, coverage.advice) == ("no file", "")
 
 
-def test_the_sysroot_goes_before_the_plain_path(build, tmp_path):
+def test_what_is_no_file_is_not_even_opened(tmp_path):
+    """To open a device may do something."""
+    IN_OPEN = 0x20
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "text").write_text("no ELF")
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    opened = []
+    for name in ("fifo", "text"):
+        assert libc.inotify_add_watch(watch, str(tmp_path / name).encode(), IN_OPEN) > 0
+        ask_ours(str(tmp_path / name), [0x1000])
+        try:
+            opened.append(len(os.read(watch, 4096)) > 0)
+        except BlockingIOError:
+            opened.append(False)
+    os.close(watch)
+    assert opened == [False, True]
+
+
+def test_the_executable_dir_goes_before_the_plain_path(build, tmp_path):
     program = build("gcc", "-O2", "-g", "-gdwarf-5")
     copy = pathlib.Path(f"{tmp_path}/root/no/such/place/program")
     copy.parent.mkdir(parents=True)
