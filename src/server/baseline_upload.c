@@ -25,7 +25,10 @@ void baseline_upload_add(struct baseline_upload *upload, struct bytes data)
     if (upload->file == NULL) {
         upload->file = tmpfile();
     }
-    if (upload->file == NULL || fwrite(data.data, 1, data.len, upload->file) != data.len) {
+    upload->bytes += data.len;
+    if (upload->bytes > BASELINE_UPLOAD_MAX_BYTES) {
+        upload->outcome = ERR_LIMIT;
+    } else if (upload->file == NULL || fwrite(data.data, 1, data.len, upload->file) != data.len) {
         upload->outcome = ERR_IO;
     }
 }
@@ -50,6 +53,9 @@ static MUST_USE enum err serve(struct baseline_upload *upload,
                                struct err_info *info)
 {
     char path[32];
+    if (upload->outcome == ERR_LIMIT) {
+        return err_set(info, ERR_LIMIT, "what was sent is larger than 1 GiB");
+    }
     if (upload->outcome != ERR_OK || (upload->file != NULL && fflush(upload->file) != 0)) {
         return err_set(info, ERR_IO, "cannot keep what was sent in a temporary file");
     }

@@ -2,7 +2,8 @@
 // baseline_upload: the body of a PUT: a second recording, on its way to be served.
 //
 // It goes into a temporary file without a name, for it may be large. How large is announced, and
-// refused before anything is sent if it is too much. Context: H; the connection's thread.
+// refused before anything is sent if it is too much; what comes is counted all the same.
+// Context: H; the connection's thread.
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +19,8 @@
 
 struct baseline_upload {
     FILE *file;       // owned; NULL until the first bytes
-    enum err outcome; // of writing
+    enum err outcome; // of writing; ERR_LIMIT: more came than may
+    uint64_t bytes;   // that came
 };
 
 // Whether a body of a length as in a Content-Length header may come. NULL: none was announced.

@@ -62,6 +62,21 @@ void http_end(void *http,
     }
 }
 
+void http_visit(void *context,
+                struct MHD_Connection *connection,
+                void **visit,
+                enum MHD_ConnectionNotificationCode code)
+{
+    (void)visit;
+    struct http *http = context;
+    int fd = http_client_socket(connection);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        visitors_enter(&http->visitors, fd);
+    } else {
+        visitors_leave(&http->visitors, fd);
+    }
+}
+
 const char *http_header(struct MHD_Connection *connection, const char *name)
 {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -169,6 +184,7 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     if (verdict != ACCESS_GRANTED) {
         return gate_refuse(connection, verdict, target);
     }
+    visitors_trust(&http->visitors, http_client_socket(connection));
     bool is_baseline = target_has_path(target, baseline_path);
     if (is_baseline && method != METHOD_PUT && method != METHOD_DELETE) {
         return refuse_method(connection, "PUT, DELETE");
@@ -180,8 +196,10 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
                             "only a recording may be sent, with PUT");
     }
+    // A body in chunks is as long as it likes, whatever length is announced beside it.
     if (method == METHOD_PUT &&
-        !baseline_upload_may_come(http_header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH))) {
+        (http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL ||
+         !baseline_upload_may_come(http_header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH)))) {
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
                             "a recording that is sent must announce its length, of 1 GiB at most");
     }

@@ -16,6 +16,7 @@
 #include "server/question.h"
 #include "server/served.h"
 #include "server/tree_cache.h"
+#include "server/visitors.h"
 
 // What all connections share.
 struct http {
@@ -28,6 +29,7 @@ struct http {
     struct tree_cache trees;
     struct answer_board board;
     struct event_hub events;
+    struct visitors visitors;
     sem_t answering; // one for each answer that may be in the making
     atomic_bool is_closing;
 };
@@ -47,6 +49,12 @@ void http_end(void *http,
               struct MHD_Connection *connection,
               void **exchange,
               enum MHD_RequestTerminationCode code);
+
+// A connection begins, or is about to be closed.
+void http_visit(void *http,
+                struct MHD_Connection *connection,
+                void **visit,
+                enum MHD_ConnectionNotificationCode code);
 
 // The value of a request's header, or NULL. Borrowed from the connection.
 const char *http_header(struct MHD_Connection *connection, const char *name);

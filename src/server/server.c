@@ -28,7 +28,6 @@
 #include "server/http.h"
 
 enum {
-    CONNECTIONS_MAX = 64,
     SILENCE_MAX_S = 30,
     HEADER_MAX_BYTES = 32 * 1024, // and what else a connection needs
     ANSWERS_MIN = 2,
@@ -124,7 +123,7 @@ bind_socket(uint16_t port, int *out_fd, uint16_t *out_port, struct err_info *inf
     CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     // A port that was just in use can be had again.
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-        bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, CONNECTIONS_MAX) != 0 ||
+        bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, VISITORS_MAX) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
         return err_set_errno(info, errno, "cannot listen on port %u of 127.0.0.1", port);
     }
@@ -143,10 +142,11 @@ static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct 
     server->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
         NULL, http_handle, &server->http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
+        (unsigned)VISITORS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
         1, MHD_OPTION_URI_LOG_CALLBACK, http_begin, &server->http, MHD_OPTION_NOTIFY_COMPLETED,
-        http_end, &server->http, MHD_OPTION_END);
+        http_end, &server->http, MHD_OPTION_NOTIFY_CONNECTION, http_visit, &server->http,
+        MHD_OPTION_END);
     if (server->daemon == NULL) {
         return err_set_errno(info, errno, "cannot start the web server");
     }

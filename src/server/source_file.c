@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 
 #include "base/compiler.h"
 #include "host/file.h"
+#include "profile/code_union.h"
 
 // By where the opened file really lies, whatever links led there.
 static bool is_of_the_kernel(int fd)
@@ -34,12 +37,51 @@ static bool is_of_the_kernel(int fd)
     return false;
 }
 
+// Keys, settings and lists of passwords are not called so.
+static bool is_named_like_source(const char *path)
+{
+    static const char *const suffixes[] = {
+        "c",    "h",   "cc",  "hh",    "cpp",  "hpp", "cxx", "hxx", "c++", "h++", "inl", "ipp",
+        "tpp",  "tcc", "inc", "def",   "m",    "mm",  "s",   "asm", "y",   "l",   "rs",  "d",
+        "go",   "f",   "for", "f90",   "f95",  "f03", "f08", "pas", "adb", "ads", "zig", "nim",
+        "cr",   "hs",  "ml",  "swift", "vala", "cu",  "cuh", "cl",  "pyx", "py",  "js",  "ts",
+        "java", "kt",  "cs",  "rb",    "pl",   "lua", "php", "erl", "jl",  "r"};
+    const char *name = path_file_name(path);
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL) {
+        return strstr(path, "/include/") != NULL; // C++'s <vector>
+    }
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        if (strcasecmp(dot + 1, suffixes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The same of where the opened file really lies.
+static bool is_really_named_like_source(int fd)
+{
+    char link[32];
+    char path[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); // fits
+    ssize_t len = readlink(link, path, sizeof(path) - 1);
+    if (len <= 0) {
+        return false;
+    }
+    path[len] = '\0';
+    return is_named_like_source(path);
+}
+
 static MUST_USE enum err
 open_regular(const char *path, int *out, struct stat *status, struct err_info *info)
 {
     CLEANUP(fd_closep) int fd = -1;
     if (path[0] != '/') {
         return err_set(info, ERR_INVALID, "the recording knows this file by a relative path only");
+    }
+    if (!is_named_like_source(path)) {
+        return err_set(info, ERR_INVALID, "its name is not that of a source file");
     }
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
@@ -50,6 +92,10 @@ open_regular(const char *path, int *out, struct stat *status, struct err_info *i
     }
     if (!S_ISREG(status->st_mode) || is_of_the_kernel(fd)) {
         return err_set(info, ERR_INVALID, "what is there is no regular file");
+    }
+    if (!is_really_named_like_source(fd)) {
+        return err_set(info, ERR_INVALID,
+                       "it leads to a file that is not called like a source file");
     }
     *out = fd;
     fd = -1;

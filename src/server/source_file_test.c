@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -58,15 +59,44 @@ static void what_is_no_source_file_is_refused(void **state)
     expect_refused("a.c", ERR_INVALID, "relative");
     expect_refused("", ERR_INVALID, "relative");
     expect_refused(test_path(*state, "nothing.c"), ERR_NOT_FOUND, "No such file");
-    expect_refused("/", ERR_INVALID, "no regular file");
-    expect_refused("/dev/null", ERR_INVALID, "no regular file");
-    expect_refused("/proc/self/environ", ERR_INVALID, "no regular file");
-    expect_refused("/proc/self/maps", ERR_INVALID, "no regular file");
-    write_file(test_path(*state, "binary"),
+    assert_int_equal(mkdir(test_path(*state, "folder.c"), 0700), 0);
+    expect_refused(test_path(*state, "folder.c"), ERR_INVALID, "no regular file");
+    assert_int_equal(rmdir(test_path(*state, "folder.c")), 0);
+    write_file(test_path(*state, "binary.c"),
                "\x7f"
                "ELF\0\0",
                6);
-    expect_refused(test_path(*state, "binary"), ERR_INVALID, "not text");
+    expect_refused(test_path(*state, "binary.c"), ERR_INVALID, "not text");
+}
+
+// A recording may name whatever its maker wants to see.
+static void a_file_that_is_not_called_like_a_source_file_is_refused(void **state)
+{
+    static const char *const names[] = {"/etc/shadow",        "/root/.ssh/id_rsa", "/dev/null",
+                                        "/proc/self/environ", "/etc/passwd",       "/",
+                                        "/home/me/.env",      "/home/me/.netrc",   "/home/c"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        expect_refused(names[i], ERR_INVALID, "not that of a source file");
+    }
+    static const char *const good[] = {"a.C", "a.hpp", "a.S", "a.f90", "a.rs", "a.b.cpp"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        uint64_t modified_ms;
+        write_file(test_path(*state, good[i]), "x", 1);
+        assert_int_equal(source_file_read(test_path(*state, good[i]), &text, &modified_ms, NULL),
+                         ERR_OK);
+    }
+    CLEANUP(strbuf_release) struct strbuf header = {0};
+    uint64_t modified_ms;
+    assert_int_equal(mkdir(test_path(*state, "include"), 0700), 0);
+    write_file(test_path(*state, "include/vector"), "x", 1);
+    assert_int_equal(
+        source_file_read(test_path(*state, "include/vector"), &header, &modified_ms, NULL), ERR_OK);
+    assert_int_equal(unlink(test_path(*state, "include/vector")), 0);
+    assert_int_equal(rmdir(test_path(*state, "include")), 0);
+    write_file(test_path(*state, "secret"), "x", 1);
+    assert_int_equal(symlink("secret", test_path(*state, "secret.c")), 0);
+    expect_refused(test_path(*state, "secret.c"), ERR_INVALID, "leads to a file");
 }
 
 // Opening a pipe that nobody writes to must not wait.
@@ -93,9 +123,13 @@ static void a_huge_file_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_IN_FOLDER(a_text_file_is_read_whole),         TEST_IN_FOLDER(an_empty_file_is_text),
-        TEST_IN_FOLDER(what_is_no_source_file_is_refused), TEST_IN_FOLDER(a_pipe_does_not_block),
-        TEST_IN_FOLDER(a_link_out_of_bounds_is_refused),   TEST_IN_FOLDER(a_huge_file_is_refused),
+        TEST_IN_FOLDER(a_text_file_is_read_whole),
+        TEST_IN_FOLDER(an_empty_file_is_text),
+        TEST_IN_FOLDER(what_is_no_source_file_is_refused),
+        TEST_IN_FOLDER(a_file_that_is_not_called_like_a_source_file_is_refused),
+        TEST_IN_FOLDER(a_pipe_does_not_block),
+        TEST_IN_FOLDER(a_link_out_of_bounds_is_refused),
+        TEST_IN_FOLDER(a_huge_file_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -250,6 +251,13 @@ def test_what_is_sent_has_a_length_and_a_limit(server):
     assert server.ask("/api/v1/meta").status == 200
 
 
+def test_a_length_beside_chunks_is_no_way_around_the_limit(server):
+    said = server.raw(f"PUT /api/v1/baseline?token={server.token} HTTP/1.1\r\nHost: localhost\r\n"
+                      "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    assert re.match(rb"HTTP/1\.1 (413|400) ", said), said
+    assert server.ask("/api/v1/meta").status == 200
+
+
 def test_who_falls_silent_is_hung_up_on(server):
     """After 30 s, before the deadline."""
     beginnings = (b"", b"GET /api/v1/meta HTTP/1.1\r\nHost: loc",
@@ -323,6 +331,30 @@ def test_idle_connections_leave_room(server):
         assert server.ask("/api/v1/meta").status == 200
     finally:
         for line in idle:
+            line.close()
+
+
+def test_who_sends_a_byte_now_and_then_keeps_nobody_out(server):
+    """More lines than the server takes, none of which ever falls silent or shows the token."""
+    lines = []
+    stop = threading.Event()
+
+    def trickle():
+        while not stop.wait(0.2):
+            for line in list(lines):
+                with contextlib.suppress(OSError):  # hung up on
+                    line.send(b"G")
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    try:
+        for _ in range(100):
+            lines.append(socket.create_connection(("127.0.0.1", server.port), DEADLINE_SECONDS))
+        for _ in range(5):
+            assert server.ask("/api/v1/meta").status == 200
+    finally:
+        stop.set()
+        sender.join()
+        for line in lines:
             line.close()
 
 
