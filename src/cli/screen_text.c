@@ -6,18 +6,12 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/visible_text.h"
 #include "profile/function_name.h"
 
 struct code_range {
     uint32_t first;
     uint32_t last;
-};
-
-// Shown as escapes: C0 and C1 controls, DEL, and what is invisible or turns text around.
-static const struct code_range hidden_ranges[] = {
-    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
-    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0xfe00, 0xfe0f},
-    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
 };
 
 static const struct code_range wide_ranges[] = {
@@ -26,77 +20,31 @@ static const struct code_range wide_ranges[] = {
     {0x1f300, 0x1f64f}, {0x1f680, 0x1f9ff}, {0x20000, 0x3fffd},
 };
 
-static bool is_in(const struct code_range *ranges, size_t count, uint32_t code)
+static bool is_wide(uint32_t code)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (code >= ranges[i].first && code <= ranges[i].last) {
+    for (size_t i = 0; i < ARRAY_LEN(wide_ranges); i++) {
+        if (code >= wide_ranges[i].first && code <= wide_ranges[i].last) {
             return true;
         }
     }
     return false;
 }
 
-// Decodes one UTF-8 character (RFC 3629). Returns its length, 0 if the bytes are none.
-static size_t decode(const char *text, uint32_t *code)
-{
-    static const struct {
-        uint8_t mask;
-        uint8_t lead;
-        uint32_t lowest; // below this a shorter form exists
-    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-    uint8_t lead = (uint8_t)text[0];
-    for (size_t len = 1; len <= ARRAY_LEN(forms); len++) {
-        if ((lead & forms[len - 1].mask) != forms[len - 1].lead) {
-            continue;
-        }
-        uint32_t value = lead & (uint8_t)~forms[len - 1].mask;
-        for (size_t i = 1; i < len; i++) {
-            if (((uint8_t)text[i] & 0xc0) != 0x80) {
-                return 0; // also where the string ends
-            }
-            value = value << 6 | ((uint8_t)text[i] & 0x3f);
-        }
-        if (value < forms[len - 1].lowest || value > 0x10ffff ||
-            (value >= 0xd800 && value <= 0xdfff)) {
-            return 0;
-        }
-        *code = value;
-        return len;
-    }
-    return 0;
-}
-
 void screen_append(struct strbuf *out, const char *text)
 {
-    while (*text != '\0') {
-        uint32_t code = 0;
-        size_t len = decode(text, &code);
-        if (len == 0) {
-            strbuf_printf(out, "\\x%02x", (uint8_t)*text);
-            text++;
-            continue;
-        }
-        if (!is_in(hidden_ranges, ARRAY_LEN(hidden_ranges), code)) {
-            strbuf_append(out, text, len);
-        } else if (code < 0x80) {
-            strbuf_printf(out, "\\x%02x", code);
-        } else {
-            strbuf_printf(out, "\\u{%x}", code);
-        }
-        text += len;
-    }
+    visible_append(out, text);
 }
 
 // The columns and the length of the character at `text`; bytes that are no character take one each.
 static size_t measure(const char *text, size_t *len)
 {
     uint32_t code = 0;
-    *len = decode(text, &code);
+    *len = utf8_decode(text, &code);
     if (*len == 0) {
         *len = 1;
         return 1;
     }
-    return is_in(wide_ranges, ARRAY_LEN(wide_ranges), code) ? 2 : 1;
+    return is_wide(code) ? 2 : 1;
 }
 
 size_t screen_columns(const char *text)

@@ -6,58 +6,32 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "host/visible_text.h"
 #include "profile/code_union.h"
 
-static bool is_continuation(unsigned char byte)
+static bool is_control(uint32_t code)
 {
-    return (byte & 0xc0) == 0x80;
-}
-
-// The length of the well-formed UTF-8 sequence at `text`, 0 if there is none. Stops at the zero.
-static size_t sequence_len(const unsigned char *text)
-{
-    unsigned char lead = text[0];
-    if (lead < 0x80) {
-        return 1;
-    }
-    if (lead < 0xc2 || lead > 0xf4 || !is_continuation(text[1])) {
-        return 0;
-    }
-    if (lead < 0xe0) {
-        return 2;
-    }
-    if ((lead == 0xe0 && text[1] < 0xa0) || (lead == 0xed && text[1] > 0x9f) ||
-        (lead == 0xf0 && text[1] < 0x90) || (lead == 0xf4 && text[1] > 0x8f) ||
-        !is_continuation(text[2])) {
-        return 0;
-    }
-    if (lead < 0xf0) {
-        return 3;
-    }
-    return is_continuation(text[3]) ? 4 : 0;
-}
-
-static bool is_control(const unsigned char *text)
-{
-    return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
 void clean_append(struct strbuf *out, const char *text, struct clean_rule rule)
 {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        size_t len = sequence_len(at);
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t len = utf8_decode(text, &code);
         if (len == 0) {
             strbuf_append_text(out, "\xef\xbf\xbd");
             len = 1;
-        } else if (is_control(at)) {
+        } else if (is_control(code)) {
             strbuf_append_char(out, ' ');
-        } else if (len == 1 && (char)*at == rule.reserved) {
+        } else if (visible_is_hidden(code)) {
+            visible_append_escape(out, code);
+        } else if (len == 1 && *text == rule.reserved) {
             strbuf_append_char(out, rule.stand_in);
         } else {
-            strbuf_append(out, at, len);
+            strbuf_append(out, text, len);
         }
-        at += len;
+        text += len;
     }
 }
 

@@ -2,8 +2,9 @@
 // clean_text: names from a recording as valid UTF-8 on one line, for formats that cannot escape.
 //
 // Names are bytes that somebody else chose. Control characters become spaces and bytes that are no
-// UTF-8 become U+FFFD, so that a name is neither a new line nor a terminal command; a character
-// that the format itself uses can be replaced, too. Context: H; pure.
+// UTF-8 become U+FFFD, so that a name is neither a new line nor a terminal command; what is
+// invisible or turns text around is spelled out (host/visible_text.h); a character that the format
+// itself uses can be replaced, too. Context: H; pure.
 #pragma once
 
 #include <stdint.h>

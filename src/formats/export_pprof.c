@@ -183,13 +183,18 @@ static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint64_
     }
     uint32_t id = (uint32_t)map_u64_count(&p->functions) + 1;
     TRY(map_u64_put(&p->functions, key, id));
+    CLEANUP(strbuf_release) struct strbuf shown = {0};
     uint64_t name;
+    uint64_t own_name;
     uint64_t file;
-    TRY(intern(p, profile_location_function(profile, location), &name));
+    clean_append(&shown, profile_location_function(profile, location), (struct clean_rule){0});
+    TRY(strbuf_result(&shown));
+    TRY(intern(p, strbuf_text(&shown), &name));
+    TRY(intern(p, profile_location_function(profile, location), &own_name));
     TRY(intern(p, profile_location_file(profile, location), &file));
     protobuf_u64(&p->message, 1, id);
     protobuf_u64(&p->message, 2, name);
-    protobuf_u64(&p->message, 3, name);
+    protobuf_u64(&p->message, 3, own_name);
     protobuf_u64(&p->message, 4, file);
     *out = id;
     return emit(p, PROFILE_FUNCTION);

@@ -58,11 +58,27 @@ static bool ends_operator_word(const char *name, size_t space_at)
            (space_at == len || !is_identifier(name[space_at - len - 1]));
 }
 
+// Whether `rest`, which comes after a list of parameters, can end a signature or lead to what is
+// local to the function.
+static bool may_follow_parameters(const char *rest)
+{
+    static const char *const ends[] = {"::",  " const",    " volatile", " &", " [",
+                                       " (.", " noexcept", " restrict", " ->"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        if (strncmp(rest, ends[i], strlen(ends[i])) == 0) {
+            return true;
+        }
+    }
+    return rest[0] == '\0';
+}
+
 struct name_parts name_split(const char *name)
 {
     size_t len = strlen(name);
-    struct name_parts parts = {.qualified_at = 0, .parameters_at = len, .len = len};
+    const struct name_parts whole = {.qualified_at = 0, .parameters_at = len, .len = len};
+    struct name_parts parts = whole;
     long depth = 0;
+    bool has_parameters = false;
     bool is_conversion = false; // "operator std::string()": what follows is a type, not a name
     for (size_t at = 0; at < len; at++) {
         size_t operator_len = operator_at(name, at);
@@ -75,6 +91,7 @@ struct name_parts name_split(const char *name)
         char character = name[at];
         if (depth == 0 && character == '(' && begins_parameters(name, at)) {
             parts.parameters_at = at;
+            has_parameters = true;
             // A name may go on after the parameters of what it is local to: f(int)::{lambda()#1}.
             size_t closing = at;
             long inner = 0;
@@ -82,6 +99,9 @@ struct name_parts name_split(const char *name)
                 inner += name[closing] == '(' ? 1 : name[closing] == ')' ? -1 : 0;
                 closing++;
             } while (inner > 0 && closing < len);
+            if (inner > 0 || !may_follow_parameters(name + closing)) {
+                return whole;
+            }
             const char *local = strstr(name + closing, "::");
             if (local == NULL || (size_t)(local - name) > closing + sizeof(" const") - 1) {
                 return parts;
@@ -99,10 +119,18 @@ struct name_parts name_split(const char *name)
             parts.qualified_at = is_conversion ? parts.qualified_at : at + 1;
         }
     }
-    return parts;
+    // Only what has parameters has a return type before it, or is local to what has.
+    return has_parameters ? parts : whole;
 }
 
-static void append_without_templates(struct strbuf *out, const char *name, size_t from, size_t to)
+// A name goes on after template arguments with another part, its parameters, or not at all.
+static bool may_follow_templates(char next)
+{
+    return next == '\0' || strchr(":( >,[&*{.", next) != NULL;
+}
+
+// False if the brackets are not those of template arguments; what was appended then means nothing.
+static bool append_outside_templates(struct strbuf *out, const char *name, size_t from, size_t to)
 {
     long depth = 0;
     bool follows_operator = false;
@@ -123,9 +151,26 @@ static void append_without_templates(struct strbuf *out, const char *name, size_
             depth++;
         } else if (name[at] == '>' && depth > 0 && name[at - 1] != '-') {
             depth--;
+            if (depth == 0 && !may_follow_templates(name[at + 1])) {
+                return false;
+            }
         } else if (depth == 0) {
             strbuf_append_char(out, name[at]);
         }
+    }
+    return depth == 0;
+}
+
+static void append_without_templates(struct strbuf *out, const char *name, size_t from, size_t to)
+{
+    CLEANUP(strbuf_release) struct strbuf shorter = {0};
+    bool is_sound = append_outside_templates(&shorter, name, from, to);
+    if (shorter.failed) {
+        out->failed = true;
+    } else if (is_sound) {
+        strbuf_append(out, shorter.data, shorter.len);
+    } else {
+        strbuf_append(out, name + from, to - from);
     }
 }
 

@@ -5,8 +5,10 @@
 //   \______________/ \_______/\____/\_______________________________/
 //    return type      qualified  template arguments   parameters and qualifiers
 //
-// C, C++, Rust and D names are told apart by brackets alone: nothing here fails, and a name that
-// makes no sense is its own qualified name. Names are hostile: unbalanced brackets, megabytes.
+// C, C++, Rust and D names are told apart by brackets alone: nothing here fails. A name whose
+// brackets are not those of a signature (a perf map's "LazyCompile:*f /a.js:1", Go's
+// "main.(*T).run", "<script>alert(1)</script>") is its own qualified name, of which nothing is cut.
+// Names are hostile: unbalanced brackets, megabytes.
 // Context: H; pure.
 #pragma once
 

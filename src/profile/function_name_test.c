@@ -58,6 +58,28 @@ static const struct {
      "<app::Cache as core::clone::Clone>::clone", "<app::Cache as core::clone::Clone>::clone"},
     {"app::run::{{closure}}", "app::run::{{closure}}", "app::run::{{closure}}",
      "app::run::{{closure}}"},
+#define SAME(name)       \
+ {                       \
+  name, name, name, name \
+ }
+    // No signatures: nothing is cut.
+    SAME("<script>alert(1)</script>"),
+    SAME(".*regex[special](+)?^$|{2}"),
+    SAME("a<b>c"),
+    SAME("f(x)g(y)"),
+    SAME("main.(*Server).ServeHTTP"),
+    SAME("LazyCompile:*render /srv/app (copy).js:10"),
+    SAME("Function:~(anonymous) /srv/app.js:1"),
+    SAME("rm -rf everything"),
+    SAME("half<open(int"),
+    SAME("closed)before(opened"),
+    SAME("vtable for app::Cache"),
+    {"work() [clone .cold]", "work() [clone .cold]", "work", "work"},
+    {"int work(int) (.cold)", "work(int) (.cold)", "work", "work"},
+    {"void A::get() const &", "A::get() const &", "A::get", "A::get"},
+    {"std::function<void (int)>::operator()(int) const",
+     "std::function<void (int)>::operator()(int) const", "std::function<void (int)>::operator()",
+     "std::function::operator()"},
     {"", "", "", ""},
     {"((((", "((((", "((((", "(((("},
     {"a>>>>b", "a>>>>b", "a>>>>b", "a>>>>b"},

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// visible_text: see visible_text.h.
+#include "host/visible_text.h"
+
+#include "base/compiler.h"
+
+struct code_range {
+    uint32_t first;
+    uint32_t last;
+};
+
+// Shown as escapes: C0 and C1 controls, DEL, and what is invisible or turns text around.
+static const struct code_range hidden_ranges[] = {
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
+    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0xfe00, 0xfe0f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
+};
+
+size_t utf8_decode(const char *text, uint32_t *code)
+{
+    static const struct {
+        uint8_t mask;
+        uint8_t lead;
+        uint32_t lowest; // below this a shorter form exists
+    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    uint8_t lead = (uint8_t)text[0];
+    for (size_t len = 1; len <= ARRAY_LEN(forms); len++) {
+        if ((lead & forms[len - 1].mask) != forms[len - 1].lead) {
+            continue;
+        }
+        uint32_t value = lead & (uint8_t)~forms[len - 1].mask;
+        for (size_t i = 1; i < len; i++) {
+            if (((uint8_t)text[i] & 0xc0) != 0x80) {
+                return 0; // also where the string ends
+            }
+            value = value << 6 | ((uint8_t)text[i] & 0x3f);
+        }
+        if (value < forms[len - 1].lowest || value > 0x10ffff ||
+            (value >= 0xd800 && value <= 0xdfff)) {
+            return 0;
+        }
+        *code = value;
+        return len;
+    }
+    return 0;
+}
+
+bool visible_is_hidden(uint32_t code)
+{
+    for (size_t i = 0; i < ARRAY_LEN(hidden_ranges); i++) {
+        if (code >= hidden_ranges[i].first && code <= hidden_ranges[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void visible_append_escape(struct strbuf *out, uint32_t code)
+{
+    if (code < 0x80) {
+        strbuf_printf(out, "\\x%02x", code);
+    } else {
+        strbuf_printf(out, "\\u{%x}", code);
+    }
+}
+
+void visible_append(struct strbuf *out, const char *text)
+{
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t len = utf8_decode(text, &code);
+        if (len == 0) {
+            strbuf_printf(out, "\\x%02x", (uint8_t)*text);
+            len = 1;
+        } else if (visible_is_hidden(code)) {
+            visible_append_escape(out, code);
+        } else {
+            strbuf_append(out, text, len);
+        }
+        text += len;
+    }
+}
