@@ -18,6 +18,7 @@ work=$(mktemp -d)
 root=$work/root
 # Nothing is left mounted: what runs in the root has mounts of its own (see within).
 trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 
 within() {
     unshare --mount --pid --fork --kill-child sh -c '
@@ -60,14 +61,14 @@ expect "$root/cairn/build/demo/shop.html" 'data-answer="summary\?' '<div id="app
 within bash -c '
     set -eu
     cd /cairn
-    coproc server { build/bin/cairn analyze --no-browser build/demo/shop.cairn; }
+    coproc server { exec build/bin/cairn analyze --no-browser build/demo/shop.cairn; }
     read -r -t 300 url <&"${server[0]}"
     address=${url#http://}
     host=${address%%/*}
     exec {page}<>"/dev/tcp/${host%:*}/${host#*:}"
     printf "GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" "${address#*/}" "$host" >&"$page"
     cat <&"$page"
-    kill -INT "$server_PID"
+    kill -TERM "$server_PID"
     wait "$server_PID"' >"$work/page.txt" 2>"$work/analyze.txt" || {
     cat "$work/page.txt" "$work/analyze.txt"
     exit 1

@@ -72,6 +72,7 @@ void profile_json_totals(struct json_writer *w, const char *key, const struct su
     json_key_u64(w, "peak_time_ms", summary->peak_time_ms);
     json_key_u64(w, "peak_rss_bytes", summary->peak_rss_bytes);
     json_key_u64(w, "runtime_ms", summary->runtime_ms);
+    json_key_u64(w, "counted_ms", summary->counted_ms);
     json_key_u64(w, "processes", summary->processes);
     json_key_u64(w, "threads", summary->threads);
     json_key_u64(w, "stacks", summary->stacks);

@@ -14,10 +14,10 @@
 //                 frames: function, file (where the text begins), line, 1 if inlined (4 each)
 //                 text: each ended by a zero; the first is ""
 //
-// `reader` names the program that looked the names up, and what of: another build of it may know
-// better, so that its answers are not taken over, nor are those of another module. All numbers are
-// little-endian. The bytes are somebody else's until cached_names_parse has said yes: then every
-// number in them is within its bounds. Context: H.
+// `reader` names the program that looked the names up: another build of it may know better, so that
+// its answers are not taken over. All numbers are little-endian. The bytes are somebody else's
+// until cached_names_parse has said yes: then every number in them is within its bounds. Context:
+// H.
 #pragma once
 
 #include <stdbool.h>

@@ -12,7 +12,6 @@ import threading
 import urllib.request
 
 import pytest
-import terminal
 
 from cairn_run import CAIRN, ROOT, environment
 
@@ -337,18 +336,6 @@ def test_names_may_be_left_for_later(record, whole):
     assert names_of(recording) != NAMED
 
 
-def test_a_program_that_was_built_again_gives_no_names_later(record, scratch):
-    """Without a build-id its time tells."""
-    source = scratch / "app.c"
-    source.write_text(SOURCE)
-    build = ["gcc", "-O2", "-g", "-Wl,--build-id=none", source, "-o", scratch / "app"]
-    run(*build)
-    recording = record(scratch / "app", options=["--no-symbols"])
-    assert names_of(recording) == NAMED
-    run(*build)
-    assert [function for function, _ in names_of(recording)] != [function for function, _ in NAMED]
-
-
 @pytest.mark.parametrize("options", [[], ["--no-symbols"], ["--events", "--blocks"]], ids=str)
 def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, options):
     recording = record(split.program, options=options)
@@ -442,18 +429,6 @@ def test_analyze_names_again(record, split, scratch):
     command.send_signal(signal.SIGINT)
     assert command.wait(60) == 0
     assert finished.returncode != 0 or "innermost" in page.read_text(errors="replace")
-
-
-def test_a_terminal_sees_that_a_server_is_asked(record, split, scratch):
-    recording = record(split.program)
-    is_shown = threading.Event()
-    with Server({build_id_of(split.program): split.debug.read_bytes()},
-                lambda _: is_shown.wait(60)) as server:
-        status, seen = terminal.run(
-            [CAIRN, "report", recording.path], environment({**asking(scratch, server), "TERM": "xterm"}),
-            see=lambda written: b"asking debuginfod for names" in written and is_shown.set())
-    assert (status, is_shown.is_set()) == (0, True)
-    assert b"innermost" in seen
 
 
 def names_section(path, env=None):

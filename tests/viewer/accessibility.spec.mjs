@@ -56,6 +56,22 @@ describe('in both themes', () => {
     });
   }
 
+  it('a pressed toggle can be read under the mouse', async () => {
+    for (const view of ['sizes', 'leaks', 'charts', 'functions', 'flame']) {
+      await viewer.open(`#/${view}`);
+      const pressed = page.locator('main [aria-pressed=true]');
+      assert.ok((await pressed.count()) > 0, view);
+      for (let i = 0; i < (await pressed.count()); i++) {
+        for (const colorScheme of ['light', 'dark']) {
+          await page.emulateMedia({ colorScheme });
+          await pressed.nth(i).hover();
+          assert.deepEqual(await violations(OF_COLOURS), [], `${view} ${i} ${colorScheme}`);
+        }
+      }
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+  });
+
   it('the help has no violation', async () => {
     await viewer.open('#/summary');
     await page.keyboard.press('?');

@@ -13,10 +13,12 @@ const stage = withStage(async () => {
 
 const button = (name) => page.getByRole('button', { name, exact: true });
 
-/** The lines below the head of a saved table: time, total, and the layers that make it up. */
+/** The lines below the head of a saved table: time, total, the layers that make it up, and the highest if it is there. */
 function readCsv(bytes) {
-  const [, ...rows] = bytes.toString('utf8').split('\n');
-  return rows.map((row) => row.split(',').map(Number)).map(([end_ms, total, ...layers]) => ({ end_ms, total, layers }));
+  const [head, ...rows] = bytes.toString('utf8').split('\n');
+  const hasHighest = head.endsWith(',highest');
+  return rows.map((row) => row.split(',').map(Number)).map(([end_ms, total, ...rest]) => (
+    hasHighest ? { end_ms, total, layers: rest.slice(0, -1), highest: rest.at(-1) } : { end_ms, total, layers: rest }));
 }
 
 describe('values over time', () => {
@@ -24,7 +26,7 @@ describe('values over time', () => {
     it(`${chart}: the slices make up the total of the report, and the layers make up each slice`, async () => {
       await viewer.open(`#/charts?chart=${chart}`);
       const { name, bytes } = await viewer.download(button('CSV'));
-      assert.equal(name, `${chart}.csv`);
+      assert.equal(name, `workload-${chart}.csv`);
       const rows = readCsv(bytes);
       assert.equal(rows.reduce((sum, row) => sum + row.total, 0), told.totals[total]);
       for (const row of rows) {
@@ -38,6 +40,19 @@ describe('values over time', () => {
     const rows = readCsv((await viewer.download(button('CSV'))).bytes);
     assert.equal(rows.at(-1).total, told.totals.leaked_bytes + told.suppressed.leaked_bytes);
     assert.ok(Math.max(...rows.map((row) => row.total)) <= told.totals.peak_bytes);
+  });
+
+  it('consumed: its outline reaches the peak and nothing else does; a filter has no outline', async () => {
+    await viewer.open('#/charts');
+    const rows = readCsv((await viewer.download(button('CSV'))).bytes);
+    assert.equal(Math.max(...rows.map((row) => row.highest)), told.totals.peak_bytes);
+    assert.ok(rows.every((row) => row.highest >= row.total));
+    const legend = readSvg((await viewer.download(button('SVG'))).bytes).words;
+    assert.ok(legend.includes('all together, highest within each slice'), legend.join('; '));
+    await viewer.open('#/charts?function=keep_cache');
+    const drawn = readSvg((await viewer.download(button('SVG'))).bytes).words;
+    assert.ok(drawn.includes('all together'), drawn.join('; '));
+    assert.ok(drawn.includes(`peak of the whole heap ${humanBytes(told.totals.peak_bytes)}`), drawn.join('; '));
   });
 
   it('the pointer reads the exact value of its slice', async () => {
@@ -65,7 +80,7 @@ describe('what is saved', () => {
   it('of a chart: a drawing with its axes and the names of its legend', async () => {
     await viewer.open('#/charts');
     const { name, bytes } = await viewer.download(button('SVG'));
-    assert.equal(name, 'live_bytes.svg');
+    assert.equal(name, 'workload-live_bytes.svg');
     const { tags, words } = readSvg(bytes);
     assert.deepEqual(tags, ['path', 'rect', 'svg', 'text', 'title']);
     assert.ok(words.some((word) => word.startsWith('keep_cache()')), words.join('; '));
@@ -75,7 +90,7 @@ describe('what is saved', () => {
   it('of a chart: the same as pixels, and not all of one colour', async () => {
     await viewer.open('#/charts');
     const { name, bytes } = await viewer.download(button('PNG'));
-    assert.equal(name, 'live_bytes.png');
+    assert.equal(name, 'workload-live_bytes.png');
     assert.equal(pngSize(bytes).width, 2400);
     const colours = await page.evaluate(async (data) => {
       const image = await createImageBitmap(new Blob([new Uint8Array(data)], { type: 'image/png' }));
@@ -103,14 +118,14 @@ describe('what is saved of other views', () => {
     it(`${view}: a drawing and pixels`, async () => {
       await viewer.open(`#/${view}`);
       const drawing = await viewer.download(button('SVG'));
-      assert.equal(drawing.name, `${name}.svg`);
+      assert.equal(drawing.name, `workload-${name}.svg`);
       const svg = readSvg(drawing.bytes);
       for (const word of words) {
         assert.ok(svg.words.includes(word), `${word} in ${svg.words.join('; ')}`);
       }
       assert.ok((svg.text.match(/<(rect|path)/g) ?? []).length > 10);
       const pixels = await viewer.download(button('PNG'));
-      assert.equal(pixels.name, `${name}.png`);
+      assert.equal(pixels.name, `workload-${name}.png`);
       assert.equal(pngSize(pixels.bytes).width, 2400);
     });
   }

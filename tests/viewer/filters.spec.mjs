@@ -53,7 +53,7 @@ describe('filter bar', () => {
     assert.equal((await viewer.rows('Leaks')).reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), told.totals.leaked_bytes);
     await page.getByTestId('tab-charts').click();
     await viewer.idle();
-    assert.match(await page.locator('main .notice').innerText(), /sizes and lifetimes of the filter do not hold here/);
+    assert.match(await page.locator('main .notice').innerText(), /^Not applied here: sizes and lifetimes \(/);
     await page.getByLabel('What to filter by').selectOption('lifetime');
     await input.fill('..1ms');
     await input.press('Enter');
@@ -68,6 +68,30 @@ describe('filter bar', () => {
     await page.getByRole('button', { name: 'Reset' }).click();
     await viewer.idle();
     assert.equal(await page.locator('.chip').count(), 0);
+  });
+
+  it('is obeyed in a view, or the view says of what it is not: the numbers there are those without that part', async () => {
+    const shown = async (fragment) => {
+      await viewer.open(`#/${fragment}`);
+      const notices = await page.locator('main .notice').allInnerTexts();
+      // Of tables the first rows: how many there are in the page depends on its height.
+      const text = await page.locator('main').evaluate((main) => [...main.querySelectorAll('.table-body [aria-rowindex="2"], .heat, .legend, .ledger-legend')].map((e) => e.textContent).join());
+      return { notices, text };
+    };
+    for (const [view, part, says] of [
+      ['sizes', 'from_ms=100', 'the time range'], ['sizes?histogram=size_lifetime', 'to_ms=100', 'the time range'],
+      ['leaks', 'to_ms=100', 'the time range'], ['ledger', 'function=churn', 'functions, files and modules'],
+      ['ledger', 'from_ms=100&size_min_bytes=9', 'the time range, sizes and lifetimes'], ['charts', 'lifetime_min_ms=1', 'sizes and lifetimes'],
+    ]) {
+      const whole = await shown(view);
+      assert.deepEqual(whole.notices, [], view);
+      const filtered = await shown(`${view}${view.includes('?') ? '&' : '?'}${part}`);
+      assert.ok(filtered.notices.some((notice) => notice.startsWith(`Not applied here: ${says} (`)), `${view} ${part}: ${filtered.notices.join()}`);
+      assert.equal(filtered.text, whole.text, `${view} ${part}`);
+    }
+    for (const view of ['bottom-up', 'top-down', 'functions', 'flame', 'threads']) {
+      assert.deepEqual((await shown(`${view}?from_ms=100&function=keep_cache`)).notices, [], view);
+    }
   });
 
   it('takes a thread from the table', async () => {

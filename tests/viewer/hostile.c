@@ -25,6 +25,8 @@ ATTACK(4)
 ATTACK(5)
 ATTACK(6)
 ATTACK(7)
+ATTACK(8)
+ATTACK(9)
 
 int main(void)
 {
@@ -36,6 +38,8 @@ int main(void)
     hostile_5();
     hostile_6();
     hostile_7();
+    hostile_8();
+    hostile_9();
     pthread_t thread;
     pthread_create(&thread, NULL, hostile_place, NULL);
     pthread_join(thread, NULL);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { readSvg, recordHostile, report, withStage } from './support.mjs';
+import { readSvg, recordHostile, report, shownName, withStage } from './support.mjs';
 
 let file, old, names, viewer;
 const stage = withStage(async () => {
@@ -21,6 +21,13 @@ async function assertHarmless() {
     links: [...document.querySelectorAll('a')].filter((a) => /^(javascript|data):/i.test(a.href)).length,
   }));
   assert.deepEqual(found, { images: 0, scripts: 0, handlers: 0, links: 0 });
+  const hidden = await viewer.page.evaluate(() => {
+    const texts = [document.title, ...[...document.querySelectorAll('body *')].flatMap((e) => [
+      ...[...e.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data), e.getAttribute('title') ?? '', e.getAttribute('aria-label') ?? '',
+    ])];
+    return texts.filter((text) => /[\u200b-\u200f\u202a-\u202e\u2066-\u2069]/.test(text));
+  });
+  assert.deepEqual(hidden, [], 'text that is invisible or turns others around');
 }
 
 describe('hostile names', () => {
@@ -89,7 +96,7 @@ describe('hostile names', () => {
     await viewer.open('#/functions');
     const rows = await viewer.rows('Functions');
     for (const name of names) {
-      assert.ok(rows.some((row) => row.name === name), name);
+      assert.ok(rows.some((row) => row.name === shownName(name)), name);
     }
   });
 
@@ -100,7 +107,7 @@ describe('hostile names', () => {
       assert.ok((await viewer.rows('Callers')).length > 0, `callers of ${name}`);
       await viewer.open(`#/flame?search=${text}&cost=leaked_bytes`);
       await viewer.open(`#/summary?function=${text}`);
-      assert.ok((await viewer.page.locator('.chip').innerText()).includes(name));
+      assert.ok((await viewer.page.locator('.chip').innerText()).includes(shownName(name)));
     }
     await assertHarmless();
   });
@@ -133,5 +140,7 @@ describe('hostile names', () => {
     const tags = new Set([...svg.matchAll(/<\/?([^\s>/]+)/g)].map((match) => match[1]));
     assert.deepEqual([...tags].sort(), ['g', 'rect', 'svg', 'text', 'title']);
     assert.ok(svg.includes('&lt;script&gt;alert(2)&lt;/script&gt;'), 'the name is there as text');
+    assert.doesNotMatch(svg, /[\u200b-\u200f\u202a-\u202e\u2066-\u2069]/);
+    assert.ok(svg.includes('safe\\u{202e}dne_eht_morf_sdaer'));
   });
 });

@@ -89,7 +89,7 @@ describe('flame graph', () => {
   it('is exported as a picture', async () => {
     await viewer.open('#/flame');
     const { name, bytes } = await viewer.download(page.getByRole('button', { name: 'PNG' }));
-    assert.equal(name, 'flame.png');
+    assert.equal(name, 'workload-flame.png');
     assert.equal(pngSize(bytes).width, 3200);
     assert.ok(bytes.length > 5000, `${bytes.length} bytes`);
   });
@@ -122,6 +122,15 @@ describe('time', () => {
     await page.getByTestId('tab-summary').click();
     await viewer.idle();
     assert.equal(await viewer.text('figure-leaked_bytes'), humanBytes(told.totals.leaked_bytes));
+    const { from_ms: begin, to_ms: end } = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).selection.range;
+    assert.ok((await page.locator('.figures').innerText()).includes(`${humanCount(Math.round((asked * 1000) / (end - begin)))} each second`));
+    const mini = await page.locator('.mini').boundingBox();
+    const range = await page.getByTestId('mini-range').boundingBox();
+    const { points } = await viewer.ask('series');
+    assert.ok(Math.abs((range.x - mini.x) / mini.width - from / points.end_ms.at(-1)) < 0.02, JSON.stringify([mini, range]));
+    assert.ok(Math.abs(range.width / mini.width - (to - from) / points.end_ms.at(-1)) < 0.02, JSON.stringify([mini, range]));
+    assert.match(await page.locator('.figures').innerText(), /of the whole recording, not filtered/);
+    assert.match(await page.getByTestId('rss-bar').innerText(), /of the whole recording, not filtered/);
     await page.getByTestId('tab-flame').click();
     await viewer.idle();
     await page.reload();
@@ -143,7 +152,7 @@ describe('time', () => {
     assert.equal(exactNumber(cache?.costs[1] ?? ''), 4_000_000);
     await page.getByTestId('tab-leaks').click();
     await viewer.idle();
-    assert.match(await page.locator('.notice').innerText(), /the time range does not hold here/);
+    assert.match(await page.locator('.notice').innerText(), /^Not applied here: the time range \(leaks are always those at the end/);
   });
 
   it('a range may be typed', async () => {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Recordings that are not as usual: without any allocation, cut short, and larger than a page shows.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { exactNumber, humanBytes, humanCount, importMassif, recordCut, recordEmpty, recordSource, report, serve, withStage } from './support.mjs';
+import {
+  DEADLINE_MS, exactNumber, humanBytes, humanCount, importHeaptrack, importMassif, readSvg, recordCut, recordEmpty, recordSource, recordWorkload, report, serve, withStage,
+} from './support.mjs';
 
 const VIEWS = ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'source'];
 
@@ -153,5 +157,71 @@ describe('a recording that is larger than a page', () => {
     await own.viewer.idle();
     const overflow = await own.viewer.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert.equal(overflow, 0);
+  });
+});
+
+describe('a file of heaptrack, which knows how much was resident and not what', () => {
+  const own = served(importHeaptrack);
+  everyViewOpens(own);
+
+  it('shows RSS, and never 0 for what it does not know', async () => {
+    const rss = 2560 * 4096;
+    await own.viewer.open('#/summary');
+    const bar = await own.viewer.text('rss-bar');
+    assert.ok(bar.includes(humanBytes(rss)) && bar.includes('unknown'), bar);
+    assert.equal(await own.viewer.page.locator('.rss-parts').count(), 0);
+    await own.viewer.open('#/ledger');
+    const legend = await own.viewer.page.getByLabel('At the moment pointed at').innerText();
+    assert.ok(legend.includes(humanBytes(rss)) && !/Anonymous:|Files|Swapped|faults|\b0 B/.test(legend), legend);
+    const svg = readSvg((await own.viewer.download(own.viewer.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
+    assert.ok(svg.words.includes('RSS') && !svg.words.some((word) => word.startsWith('Files')), svg.words.join('; '));
+  });
+
+  it('says of a single block that it is one, and that nothing grows', async () => {
+    await own.viewer.open('#/leaks');
+    const [once, ...others] = (await own.viewer.rows('Leaks')).filter((row) => exactNumber(row.costs[1]) === 1);
+    assert.deepEqual(others, []);
+    assert.match(once.cells[3], /^Once/);
+    assert.equal(once.cells[4], '');
+  });
+
+  it('counts one thread as one', async () => {
+    await own.viewer.open('#/summary');
+    assert.match(await own.viewer.page.locator('.facts').innerText(), /1 with 1 thread\n/);
+    assert.match(await own.viewer.page.locator('.figure').last().getAttribute('title'), /^highest resident size/);
+  });
+});
+
+/** Waits until the server has seen what became of the file; the page itself asks nothing by that. */
+async function untilServed(viewer, passes) {
+  for (const deadline = Date.now() + DEADLINE_MS; !passes(await viewer.ask('meta'));) {
+    assert.ok(Date.now() < deadline, 'the server does not see the new file');
+  }
+}
+
+describe('a file that is replaced while it is looked at', () => {
+  it('is shown anew in every part of the page, and the page says so', async () => {
+    const file = path.join(stage.folder, 'served.cairn');
+    const other = recordEmpty(stage.folder);
+    fs.copyFileSync(recordWorkload(stage.folder, 'first.cairn'), file);
+    const server = await serve(file);
+    const viewer = await stage.look(server);
+    await viewer.open('#/summary');
+    assert.match(await viewer.page.locator('header').innerText(), /\/workload/);
+    fs.copyFileSync(other, `${file}.new`);
+    fs.renameSync(`${file}.new`, file);
+    await untilServed(viewer, (meta) => meta.run.program.endsWith('empty'));
+    assert.equal(await viewer.page.locator('.notice-bad').count(), 0); // an answer comes when something is asked
+    await viewer.page.getByTestId('tab-top-down').click();
+    await viewer.page.locator('.notice-bad').waitFor();
+    await viewer.idle();
+    assert.match(await viewer.page.locator('.notice-bad').innerText(), /replaced at .*: this page now shows another recording/);
+    assert.match(await viewer.page.locator('header').innerText(), /\/empty/);
+    assert.match(await viewer.page.locator('.table-empty').innerText(), /Nothing of the kind was recorded/);
+    await viewer.page.getByRole('button', { name: 'Dismiss' }).click();
+    assert.equal(await viewer.page.locator('.notice-bad').count(), 0);
+    await viewer.page.close();
+    await server.stop();
+    assert.deepEqual(viewer.complaints, []);
   });
 });

@@ -25,7 +25,7 @@ const FLAGS = [
   '--disable-background-networking', '--disable-component-update', '--disable-sync',
 ];
 /** For each thing that is waited for: only a hang lasts as long, however busy the machine is. */
-const DEADLINE_MS = Number(process.env.DEADLINE_MS ?? 180_000);
+export const DEADLINE_MS = Number(process.env.DEADLINE_MS ?? 180_000);
 
 assert.ok(fs.existsSync(CAIRN), `CAIRN_BIN names no file: "${CAIRN}"`);
 assert.ok(fs.existsSync(BROWSER), `there is no browser at ${BROWSER}; install chromium`);
@@ -76,6 +76,19 @@ export function recordCut(folder) {
 export function importMassif(folder) {
   const file = path.join(folder, 'massif.out');
   run(CAIRN, ['export', recordWorkload(folder, 'for-massif.cairn'), '--to', 'massif', '-o', file]);
+  return file;
+}
+
+/** What heaptrack_interpret writes: two call sites, one with a single block, and a resident size of 2560 pages. */
+export function importHeaptrack(folder) {
+  const file = path.join(folder, 'drawn.heaptrack');
+  const strings = ['drawn', 'main', 'drawn.c', 'once', 'loop'];
+  const loops = Array.from({ length: 20 }, (_, i) => [`c ${(i * 50).toString(16)}`, '+ 1', 'R a00']).flat();
+  const lines = [
+    'v 10500 3', 'X ./drawn', 'I 1000 4000', ...strings.map((text) => `s ${text.length.toString(16)} ${text}`),
+    'i 1000 1 2 3 9', 'i 2000 1 4 3 5', 'i 3000 1 5 3 6', 't 1 0', 't 2 1', 't 3 1', 'a 1000 2', 'a 40 3', 'c 0', '+ 0', ...loops, 'c 3e8', 'R a00', '# strings: 5',
+  ];
+  fs.writeFileSync(file, `${lines.join('\n')}\n`);
   return file;
 }
 
@@ -349,4 +362,9 @@ export function costOfFunction(told, cost, passes, section = 'allocations') {
     }
   }
   return sum;
+}
+
+/** How a name of hostile_names.json is shown: what is invisible or turns text around is spelled out. */
+export function shownName(name) {
+  return name.replace('\u202e', '\\u{202e}').replace('\u2066', '\\u{2066}').replace('\u2069', '\\u{2069}').replace('\u200b', '\\u{200b}');
 }

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { recordHostile, recordWorkload, report, withStage } from './support.mjs';
+import { recordHostile, recordWorkload, report, shownName, withStage } from './support.mjs';
 
 let file, page;
 const complaints = [];
@@ -94,7 +94,7 @@ describe('the exported flame graph', () => {
     const found = new Set((await shown()).map((frame) => frame.name));
     const isPlain = (name) => !/[\u0000-\u001f\u007f-\u009f]/.test(name);
     for (const name of names.filter(isPlain)) {
-      assert.ok(found.has(name), `${name} in ${[...found]}`);
+      assert.ok(found.has(shownName(name)), `${name} in ${[...found]}`);
     }
   });
 

@@ -3,8 +3,10 @@ import { render } from 'preact';
 import './views/parts/tokens.css';
 import { followAddressBar } from './state/app-state';
 import { applyTheme, readTheme } from './state/theme';
+import { showSafeText } from './views/parts/safe-text';
 import { Shell } from './views/shell';
 
+showSafeText();
 applyTheme(readTheme());
 followAddressBar();
 const root = document.getElementById('app');

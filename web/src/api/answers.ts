@@ -43,6 +43,9 @@ const selection = object({
   baseline_totals: orNull(totals),
 });
 
+/** What nearly every answer says of itself. */
+export const stamp = object({ generation: orNull(num) });
+
 const run = object({
   program: str,
   command_line: str,
@@ -293,12 +296,13 @@ export const ledger = object({
     count: num,
     time_ms: nums,
     rss_bytes: nums,
-    anonymous_bytes: nums,
-    file_bytes: nums,
-    shmem_bytes: nums,
-    swap_bytes: nums,
-    minor_faults: nums,
-    major_faults: nums,
+    /** Null where they are unknown. */
+    anonymous_bytes: refs,
+    file_bytes: refs,
+    shmem_bytes: refs,
+    swap_bytes: refs,
+    minor_faults: refs,
+    major_faults: refs,
     live_bytes: refs,
     other_anonymous_bytes: refs,
   }),

@@ -1,7 +1,7 @@
 // Asking the server: one function, cancellable, with every expected failure as a value. The cookie of the page
 // lets requests in; the browser's own cache revalidates with the ETag.
-import type { AppError, Result } from '../base/result';
-import { problem } from './answers';
+import type { AppError, Answered, Result } from '../base/result';
+import { problem, stamp } from './answers';
 import { DecodeError, type Decode } from './decode';
 import { answerFrom, problemOf, type AnswerSource } from './report-ask';
 import { reportFile } from './report-file';
@@ -52,22 +52,22 @@ export async function ask<T>(
   params: Readonly<Record<string, string>>,
   decode: Decode<T>,
   signal: AbortSignal,
-): Promise<Result<T>> {
+): Promise<Answered<T>> {
   if (reportFile !== null) {
-    return askReport(reportFile, route, params, decode);
+    return { ...(await askReport(reportFile, route, params, decode)), generation: null };
   }
   try {
     const response = await fetch(targetOf(route, params), { signal, headers: { accept: 'application/json' } });
     const body: unknown = await response.json();
     if (!response.ok) {
-      return { ok: false, error: errorOf(response.status, body) };
+      return { ok: false, error: errorOf(response.status, body), generation: null };
     }
-    return { ok: true, value: decode(body, route) };
+    return { ok: true, value: decode(body, route), generation: stamp(body, route).generation };
   } catch (error) {
     if (error instanceof DecodeError) {
-      return { ok: false, error: { code: 'decode', message: error.message } };
+      return { ok: false, error: { code: 'decode', message: error.message }, generation: null };
     }
-    return { ok: false, error: UNREACHABLE };
+    return { ok: false, error: UNREACHABLE, generation: null };
   }
 }
 

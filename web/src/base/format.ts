@@ -39,6 +39,11 @@ export function formatCount(count: number): string {
     .replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** "1 block", "1,234 blocks". */
+export function formatCountOf(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${Math.round(count) === 1 ? one : many}`;
+}
+
 /** "5.69M": for axes, where a count must be short. */
 export function formatCountShort(count: number): string {
   if (count < 10000) {

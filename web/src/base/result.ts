@@ -9,6 +9,9 @@ export type Result<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: AppError };
 
+/** `generation`: of what the server served then, null if the answer does not say. */
+export type Answered<T> = Result<T> & { readonly generation: number | null };
+
 export function assertNever(value: never): never {
   throw new Error(`impossible: ${JSON.stringify(value)}`);
 }

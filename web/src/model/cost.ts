@@ -20,6 +20,7 @@ const TEXTS: Readonly<Record<string, CostText>> = {
   temporary_bytes: { title: 'Temporary bytes', meaning: 'bytes of the temporary allocations' },
   leaked_bytes: { title: 'Leaked', meaning: 'bytes still live at the end' },
   leaked_allocations: { title: 'Leaked blocks', meaning: 'blocks still live at the end' },
+  peak_rss_bytes: { title: 'Peak RSS', meaning: 'highest resident size of all processes together' },
   own_peak_bytes: { title: 'Own peak', meaning: 'most that one stack ever held, whenever that was' },
 };
 
@@ -32,7 +33,8 @@ export const TABLE_COSTS: readonly CostKey[] = [
   'allocated_bytes',
 ];
 
-export const ALL_COSTS: readonly CostKey[] = Object.keys(TEXTS);
+/** What stacks have; the resident size belongs to whole processes. */
+export const ALL_COSTS: readonly CostKey[] = Object.keys(TEXTS).filter((key) => key !== 'peak_rss_bytes');
 
 /** `atTime`: the selection is the heap as it stood at a moment, where what leaked reads as live. */
 export function costTitle(key: CostKey, atTime = false): string {

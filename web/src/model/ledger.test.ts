@@ -1,6 +1,6 @@
 // A split of RSS, and the moment nearest to a click.
 import { describe, expect, it } from 'vitest';
-import { mergeTimes, nearest, placeAt, splitParts } from './ledger';
+import { kindsAt, lookBars, mergeTimes, nearest, placeAt, splitParts } from './ledger';
 
 describe('a split', () => {
   const tables = {
@@ -13,6 +13,30 @@ describe('a split', () => {
       { key: 'file', label: 'files', bytes: 40, index: 1 },
       { key: 'new_kind', label: 'new_kind', bytes: 0, index: 2 },
     ]);
+  });
+});
+
+describe('the bars of looks', () => {
+  it.each([
+    [[], 100],
+    [[50], 100],
+    [[0, 1, 2, 900], 1000],
+    [[100, 900, 1500], 1500],
+  ])('of %o never touch, and each covers its moment', (looks, length) => {
+    const bars = lookBars(looks, length);
+    expect(looks.map(bars.rowAt)).toEqual(looks.map((_, row) => row));
+    expect([...bars.times].sort((a, b) => a - b)).toEqual(bars.times);
+    looks.slice(1).forEach((look, i) => expect(bars.rowAt((look + (looks[i] ?? 0)) / 2)).toBe(-1));
+  });
+});
+
+describe('kinds of pages', () => {
+  const column = (...values: (number | null)[]): (number | null)[] => values;
+  it('are unknown where a file has none of them', () => {
+    const samples = { anonymous_bytes: column(0, 5, null), file_bytes: column(0, 0, 4), shmem_bytes: column(0, 2, 4) };
+    expect(kindsAt(samples, 0)).toBe(null);
+    expect(kindsAt(samples, 1)).toEqual({ anonymous: 5, file: 0, shmem: 2 });
+    expect(kindsAt(samples, 2)).toBe(null);
   });
 });
 

@@ -4,12 +4,15 @@ export interface ChartArea {
   readonly colour: string;
   /** null: not known then; the area goes straight on to what is. */
   readonly edge: readonly (number | null)[];
+  /** Nothing is drawn where it is not known. */
+  readonly hasGaps?: boolean;
 }
 
 export interface ChartLine {
   readonly colour: string;
   readonly width: number;
   readonly dash?: readonly number[];
+  readonly hasGaps?: boolean;
   readonly values: readonly (number | null)[];
 }
 

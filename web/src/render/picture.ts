@@ -111,8 +111,19 @@ export function pictureSvg(picture: Picture): string {
   ].join('\n');
 }
 
+export type Outline = readonly (readonly [number, number])[];
+
+/** The column once for each run of values without a null between them, null elsewhere. */
+export function splitAtGaps(values: readonly (number | null)[]): readonly (readonly (number | null)[])[] {
+  const starts = values.flatMap((value, i) => (value !== null && (values[i - 1] ?? null) === null ? [i] : []));
+  return starts.map((start) => {
+    const gap = values.indexOf(null, start);
+    return values.map((value, i) => (i >= start && (gap < 0 || i < gap) ? value : null));
+  });
+}
+
 /** The outline of a column: at each time its value, or steps that end there. Shares of `toX` and `toY`. */
-export function outline(times: readonly number[], values: readonly (number | null)[], toX: number, toY: number, isStepped: boolean): readonly (readonly [number, number])[] {
+export function outline(times: readonly number[], values: readonly (number | null)[], toX: number, toY: number, isStepped: boolean): Outline {
   const points: (readonly [number, number])[] = [];
   let before = at(times, 0);
   times.forEach((time, i) => {

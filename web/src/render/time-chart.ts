@@ -2,13 +2,15 @@
 // numbers; what they mean is said by the formats that it is given.
 //
 // Ownership: the caller destroys the chart. Hovering, brushing and clicking are reported, not acted upon.
+import { shownText } from '../base/shown-text';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { ChartSpec } from './chart-spec';
 
 export interface ChartEvents {
   readonly hover: (index: number | null) => void;
-  readonly brush: (fromMs: number, toMs: number) => void;
+  /** null: dragging selects nothing. */
+  readonly brush: ((fromMs: number, toMs: number) => void) | null;
   readonly click: (ms: number) => void;
 }
 
@@ -26,14 +28,14 @@ function seriesOf(spec: ChartSpec): uPlot.Series[] {
     stroke: area.colour,
     width: 0,
     points: { show: false },
-    spanGaps: true,
+    spanGaps: area.hasGaps !== true,
     ...paths,
   }));
   const lines = spec.lines.map((line) => ({
     stroke: line.colour,
     width: line.width,
     points: { show: false },
-    spanGaps: true,
+    spanGaps: line.hasGaps !== true,
     ...(line.dash === undefined ? {} : { dash: [...line.dash] }),
     ...paths,
   }));
@@ -62,7 +64,7 @@ function drawMarks(chart: uPlot, spec: ChartSpec): void {
     ctx.stroke();
     ctx.fillStyle = spec.ink.text;
     ctx.textAlign = isRight ? 'right' : 'left';
-    ctx.fillText(mark.label, x + (isRight ? -6 : 6), bbox.top + 3 + (index % MARK_ROWS) * MARK_ROW_PX * devicePixelRatio);
+    ctx.fillText(shownText(mark.label), x + (isRight ? -6 : 6), bbox.top + 3 + (index % MARK_ROWS) * MARK_ROW_PX * devicePixelRatio);
   }
   ctx.restore();
 }
@@ -88,14 +90,14 @@ export function drawTimeChart(box: HTMLElement, spec: ChartSpec, events: ChartEv
     scales: { x: { time: false }, y: { range: (_chart, _low, high) => [0, high === null || high <= 0 ? 1 : high * 1.06] } },
     axes: axesOf(spec),
     series: seriesOf(spec),
-    cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
+    cursor: { drag: { x: events.brush !== null, y: false, setScale: false }, points: { show: false }, y: false },
     hooks: {
       draw: [(chart) => drawMarks(chart, spec)],
       setCursor: [(chart) => events.hover(chart.cursor.idx ?? null)],
       setSelect: [
         (chart) => {
           if (chart.select.width >= CLICK_PX) {
-            events.brush(chart.posToVal(chart.select.left, 'x'), chart.posToVal(chart.select.left + chart.select.width, 'x'));
+            events.brush?.(chart.posToVal(chart.select.left, 'x'), chart.posToVal(chart.select.left + chart.select.width, 'x'));
           }
         },
       ],

@@ -1,7 +1,7 @@
 // A chart over time as a picture, from the same description that it is painted from. Pure.
 import { at } from '../base/columns';
 import { ticks } from '../base/ticks';
-import { outline, type LegendEntry, type Picture, type Shape } from './picture';
+import { outline, splitAtGaps, type LegendEntry, type Outline, type Picture, type Shape } from './picture';
 import type { ChartSpec } from './chart-spec';
 
 const TICKS = { x: 10, y: 7 } as const;
@@ -20,11 +20,8 @@ function highestOf(spec: ChartSpec): number {
 export function timePicture(spec: ChartSpec, title: string, legend: readonly LegendEntry[], background: string): Picture {
   const toX = Math.max(at(spec.timesMs, spec.timesMs.length - 1), 1);
   const toY = highestOf(spec) * 1.04;
-  const points = (values: readonly (number | null)[]): Shape & { kind: 'area' } => ({
-    kind: 'area',
-    colour: '',
-    points: outline(spec.timesMs, values, toX, toY, spec.isStepped),
-  });
+  const pieces = (values: readonly (number | null)[], hasGaps = false): readonly Outline[] =>
+    (hasGaps ? splitAtGaps(values) : [values]).map((piece) => outline(spec.timesMs, piece, toX, toY, spec.isStepped));
   const { marked } = spec;
   return {
     title,
@@ -33,14 +30,10 @@ export function timePicture(spec: ChartSpec, title: string, legend: readonly Leg
     y: ticks(toY, TICKS.y, spec.isBinary).map((value) => ({ at: value / toY, label: spec.formatValue(value) })),
     shapes: [
       // The highest edge first, so that each lower area covers what is not its own.
-      ...[...spec.areas].reverse().map((area) => ({ ...points(area.edge), colour: area.colour })),
-      ...spec.lines.map((line): Shape => ({
-        kind: 'line',
-        points: points(line.values).points,
-        colour: line.colour,
-        width: line.width,
-        dash: (line.dash ?? []).join(' '),
-      })),
+      ...[...spec.areas].reverse().flatMap((area) => pieces(area.edge, area.hasGaps).map((points): Shape => ({ kind: 'area', points, colour: area.colour }))),
+      ...spec.lines.flatMap((line) =>
+        pieces(line.values, line.hasGaps).map((points): Shape => ({ kind: 'line', points, colour: line.colour, width: line.width, dash: (line.dash ?? []).join(' ') })),
+      ),
       ...(marked === null
         ? []
         : [{ kind: 'bar', x: marked.fromMs / toX, width: (marked.toMs - marked.fromMs) / toX, y: 0, height: 1, colour: spec.ink.mark, opacity: 0.2 } as const]),

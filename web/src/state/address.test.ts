@@ -1,6 +1,6 @@
 // A copied link shows the same view; what it holds is not trusted.
 import { describe, expect, it } from 'vitest';
-import { FIELDS, filterParams, formatAddress, hasBlockRange, isFiltered, isMoment, parseAddress, stackParams, START, VIEWS, wholeRunParams } from './address';
+import { FIELDS, filterParams, formatAddress, isFiltered, isMoment, parseAddress, stackParams, START, VIEWS, wholeRunParams } from './address';
 
 const AWKWARD = ['a b', 'x&y=z', '#/flame?', '100%', 'ünï', '<script>', 'operator()(int, char const*)', '+', '\u2028'];
 
@@ -40,7 +40,7 @@ describe('the filter', () => {
     expect(wholeRunParams(address)).toMatchObject({ function: 'f', size_min_bytes: '64', lifetime_max_ms: '9' });
     expect(stackParams(address)).toMatchObject({ function: 'f' });
     expect(Object.keys(stackParams(address)).filter((key) => /size|lifetime|_ms$/.test(key))).toEqual([]);
-    expect([hasBlockRange(address), hasBlockRange(START), isFiltered(address)]).toEqual([true, false, true]);
+    expect([isFiltered(address), isFiltered(START)]).toEqual([true, false]);
   });
 
   it('is a moment if it has an end but no beginning', () => {

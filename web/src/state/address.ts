@@ -103,8 +103,8 @@ export function formatAddress(address: Address): string {
   return `#/${address.view}${text === '' ? '' : `?${text}`}`;
 }
 
-const TIME_FIELDS: readonly FilterField[] = ['from_ms', 'to_ms', 'classes'];
-const BLOCK_FIELDS: readonly FilterField[] = ['size_min_bytes', 'size_max_bytes', 'lifetime_min_ms', 'lifetime_max_ms'];
+export const TIME_FIELDS: readonly FilterField[] = ['from_ms', 'to_ms', 'classes'];
+export const BLOCK_FIELDS: readonly FilterField[] = ['size_min_bytes', 'size_max_bytes', 'lifetime_min_ms', 'lifetime_max_ms'];
 
 function paramsBut(address: Address, left: readonly FilterField[]): Record<string, string> {
   return Object.fromEntries(FILTER_FIELDS.filter((field) => !left.includes(field)).map((field) => [field, address[field]]));
@@ -123,10 +123,6 @@ export function wholeRunParams(address: Address): Record<string, string> {
 /** Those of whole stacks, for charts: how old or large the blocks of a slice were is not recorded. */
 export function stackParams(address: Address): Record<string, string> {
   return paramsBut(address, [...TIME_FIELDS, ...BLOCK_FIELDS]);
-}
-
-export function hasBlockRange(address: Address): boolean {
-  return BLOCK_FIELDS.some((field) => address[field] !== '');
 }
 
 export function isFiltered(address: Address): boolean {

@@ -8,6 +8,8 @@ export interface AppState {
   readonly address: Address;
   /** Grows when the server has something new: every answer is asked for again. */
   readonly generation: number;
+  /** The server's number of what it serves, as the latest answer said; null before the first. */
+  readonly served: number | null;
   readonly help: boolean;
   /** One sentence about the connection or the recording, "" for none. */
   readonly notice: string;
@@ -16,6 +18,7 @@ export interface AppState {
 export const appState = createStore<AppState>({
   address: parseAddress(globalThis.location?.hash ?? ''),
   generation: 0,
+  served: null,
   help: false,
   notice: '',
 });
@@ -46,8 +49,21 @@ export function setHelp(help: boolean): void {
   appState.update((state) => ({ ...state, help }));
 }
 
-export function setGeneration(generation: number): void {
-  appState.update((state) => (state.generation === generation ? state : { ...state, generation }));
+/**
+ * Takes in what an answer or an event says is served now. If that is not what the answers before were of, all of them
+ * are asked for again, so that one page never shows two recordings.
+ */
+export function noteGeneration(served: number | null): void {
+  appState.update((state) =>
+    served === null || served === state.served
+      ? state
+      : { ...state, served, generation: state.generation + (state.served === null ? 0 : 1) },
+  );
+}
+
+/** Asks for everything again, whatever is served. */
+export function askAgain(): void {
+  appState.update((state) => ({ ...state, served: null, generation: state.generation + 1 }));
 }
 
 export function setNotice(notice: string): void {

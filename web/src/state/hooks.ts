@@ -4,7 +4,7 @@ import { ask, query, targetOf } from '../api/client';
 import type { Decode } from '../api/decode';
 import type { AppError } from '../base/result';
 import type { Address } from './address';
-import { appState, type AppState } from './app-state';
+import { appState, noteGeneration, type AppState } from './app-state';
 
 export function useAppState(): AppState {
   const [state, setState] = useState(appState.get());
@@ -77,6 +77,7 @@ export function useAsk<T>(
       if (abort.signal.aborted) {
         return;
       }
+      noteGeneration(result.generation);
       setAsked((old) =>
         result.ok
           ? { value: result.value, error: null, busy: false, question }

@@ -1,7 +1,7 @@
 // Follows a recording in progress: the server says when the file has grown, and every view asks again. A finished
 // recording has no news, and a browser has few connections to spare.
 import { num, object, str, type Decode } from '../api/decode';
-import { setGeneration, setNotice } from './app-state';
+import { noteGeneration, setNotice } from './app-state';
 
 const RETRY_MS = 5000;
 const LOST = 'The connection to cairn is lost. What you see is the last that was sent.';
@@ -24,7 +24,7 @@ function listen(source: EventSource): void {
     const data = read(event, news);
     if (data !== null) {
       setNotice('');
-      setGeneration(data.generation);
+      noteGeneration(data.generation);
     }
   };
   for (const name of ['hello', 'recording', 'baseline']) {

@@ -31,9 +31,11 @@ function momentText(model: ChartModel, row: number): string {
   const total = model.total[row] ?? null;
   const old = model.old?.[row] ?? null;
   const rss = model.rss?.[row] ?? null;
+  const highest = model.highest?.[row] ?? null;
   const when = `${kind.isState ? 'at' : 'until'} ${formatMs(model.timesMs[row] ?? 0)}`;
   return [
     `${when}: ${total === null ? 'ended' : `${format(total)} in all`}`,
+    ...(highest === null || highest === total ? [] : [`up to ${format(highest)} within the slice`]),
     ...(model.old === null ? [] : [`before ${old === null ? 'ended' : format(old)}`]),
     ...(total === null || old === null ? [] : [`change ${formatChange(total - old, format)}`]),
     ...(rss === null ? [] : [`RSS ${formatBytes(rss)}`]),

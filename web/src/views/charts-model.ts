@@ -20,6 +20,8 @@ export interface ChartModel {
   readonly timesMs: readonly number[];
   /** All that passes the filter. */
   readonly total: Column;
+  /** The highest within each slice, where it is known: of the live heap without a filter. */
+  readonly highest: Column | null;
   /** One for each entry of `series.top`. */
   readonly top: readonly (readonly number[])[];
   readonly rest: readonly number[];
@@ -44,7 +46,13 @@ function rssAt(series: Series, times: readonly number[]): Column {
   });
 }
 
-export function chartModel(series: Series, old: Series | null, kind: ChartKind, withRss: boolean): ChartModel {
+export interface ChartWants {
+  readonly rss: boolean;
+  /** Nothing is filtered. */
+  readonly isWhole: boolean;
+}
+
+export function chartModel(series: Series, old: Series | null, kind: ChartKind, wants: ChartWants): ChartModel {
   const { points } = series;
   const isComparable = old !== null && (kind.isState || kind.isRate || old.slice_ms === series.slice_ms);
   const timesMs = isComparable ? extendTimes(points.end_ms, old.points.end_ms) : points.end_ms;
@@ -53,6 +61,7 @@ export function chartModel(series: Series, old: Series | null, kind: ChartKind, 
     kind,
     timesMs,
     total: valuesAt(timesMs, points, shownValues(kind, points[kind.asked], points), kind.isState),
+    highest: kind.isState && wants.isWhole ? valuesAt(timesMs, points, points.live_max_bytes, false) : null,
     top: series.top.map((entry) => shownValues(kind, entry.values, points)),
     rest: shownValues(kind, series.rest, points),
     old: isComparable ? valuesAt(timesMs, old.points, shownValues(kind, old.points[kind.asked], old.points), kind.isState) : null,
@@ -60,7 +69,7 @@ export function chartModel(series: Series, old: Series | null, kind: ChartKind, 
       old === null || isComparable
         ? ''
         : `The slices of the two recordings last ${formatMs(series.slice_ms)} and ${formatMs(old.slice_ms)}: what happened within them cannot be compared. Rate can.`,
-    rss: withRss ? rssAt(series, timesMs) : null,
+    rss: wants.rss ? rssAt(series, timesMs) : null,
   };
 }
 
@@ -80,8 +89,9 @@ function markedRange(address: Address, model: ChartModel): ChartSpec['marked'] {
 
 function marksOf(model: ChartModel, marks: readonly Mark[]): ChartSpec['marks'] {
   const { peak } = model.series;
+  const what = model.highest === null ? 'peak of the whole heap' : 'peak';
   return [
-    ...(model.kind.isState ? [{ ms: peak.time_ms, label: `peak ${formatBytes(peak.bytes)}` }] : []),
+    ...(model.kind.isState ? [{ ms: peak.time_ms, label: `${what} ${formatBytes(peak.bytes)}` }] : []),
     ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
   ];
 }
@@ -98,7 +108,8 @@ export function chartSpec(model: ChartModel, marks: readonly Mark[], address: Ad
       edge,
       colour: index === series.top.length ? cssVariable('--line') : colours.series(index),
     })),
-    lines: [...line(model.total, '--text', []), ...line(model.old, '--accent', [2, 3]), ...line(model.rss, '--text-soft', [6, 4])],
+    // The outline is the highest within each slice: the peak lies between two ends of slices more often than on one.
+    lines: [...line(model.highest ?? model.total, '--text', []), ...line(model.old, '--accent', [2, 3]), ...line(model.rss, '--text-soft', [6, 4])],
     isStepped: !kind.isState,
     marked: markedRange(address, model),
     marks: marksOf(model, marks),
@@ -126,7 +137,7 @@ export function legendEntries(model: ChartModel, isDark: boolean): readonly Lege
   return [
     ...series.top.map((entry, index) => ({ colour: colours.series(index), text: siteText(series, entry.location) })),
     { colour: cssVariable('--line'), text: series.top.length === 0 ? 'everything that passes' : 'all others' },
-    { colour: cssVariable('--text'), text: 'all together' },
+    { colour: cssVariable('--text'), text: model.highest === null ? 'all together' : 'all together, highest within each slice' },
     ...(model.old === null ? [] : [{ colour: cssVariable('--accent'), text: 'all together, before' }]),
     ...(model.rss === null ? [] : [{ colour: cssVariable('--text-soft'), text: 'RSS' }]),
   ];
@@ -136,7 +147,11 @@ export function chartCsv(model: ChartModel): string {
   const { series } = model;
   const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`;
   const names = series.top.map((entry) => quote(siteText(series, entry.location)));
-  const columns: readonly Column[] = [model.total, ...model.top, model.rest, ...(model.old === null ? [] : [model.old])];
+  const extra: readonly (readonly [string, Column])[] = [
+    ...(model.old === null ? [] : [['old_total', model.old] as const]),
+    ...(model.highest === null ? [] : [['highest', model.highest] as const]),
+  ];
+  const columns: readonly Column[] = [model.total, ...model.top, model.rest, ...extra.map(([, column]) => column)];
   const rows = model.timesMs.map((end, i) => [end, ...columns.map((column) => column[i] ?? '')].join(','));
-  return [['end_ms', 'total', ...names, 'rest', ...(model.old === null ? [] : ['old_total'])].join(','), ...rows].join('\n');
+  return [['end_ms', 'total', ...names, 'rest', ...extra.map(([name]) => name)].join(','), ...rows].join('\n');
 }

@@ -9,7 +9,8 @@ import { formatBytes, formatMs } from '../base/format';
 import { markText } from '../model/mark';
 import { chartKind, knownCharts } from '../model/over-time';
 import { timePicture } from '../render/time-picture';
-import { hasBlockRange, stackParams, type Address } from '../state/address';
+import { BLOCK_FIELDS, stackParams, TIME_FIELDS, type Address } from '../state/address';
+import { isFilteredBeyond } from '../state/filter-reach';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { ChartLegend } from './chart-legend';
@@ -20,7 +21,7 @@ import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { useKnows } from './parts/unknown-costs';
 import { PictureButtons } from './parts/picture-buttons';
-import { saveFile } from './parts/save-file';
+import { useSaveFile } from './parts/save-file';
 import { cssVariable, useDarkness } from './parts/theme-hook';
 import './charts.css';
 
@@ -79,12 +80,14 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
   const dark = useDarkness();
   const canBrush = useCapability('time_range');
   const { marks } = useMeta();
+  const saveFile = useSaveFile();
   const [hovered, setHovered] = useState<number | null>(null);
   const [wantsRss, setWantsRss] = useState<boolean | null>(null);
   const kind = chartKind(address.chart);
   const hasRss = kind.isState && series.rss.count > 0;
   const withRss = wantsRss ?? !dwarfs(series);
-  const model = useMemo(() => chartModel(series, old, kind, hasRss && withRss), [series, old, kind, hasRss, withRss]);
+  const isWhole = !isFilteredBeyond(address, [...TIME_FIELDS, ...BLOCK_FIELDS]);
+  const model = useMemo(() => chartModel(series, old, kind, { rss: hasRss && withRss, isWhole }), [series, old, kind, hasRss, withRss, isWhole]);
   const spec = useMemo(() => chartSpec(model, marks, address, dark), [model, marks, dark, address.from_ms, address.to_ms]);
   return (
     <>
@@ -99,13 +102,13 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
         <ChartBox
           spec={spec}
           label={`Chart: ${kind.phrase}. The highest heap was ${formatBytes(series.peak.bytes)} after ${formatMs(series.peak.time_ms)}.`}
-          events={{ hover: setHovered, brush: canBrush ? brush : () => undefined, click: canBrush ? showMoment : () => undefined }}
+          events={{ hover: setHovered, brush: canBrush ? brush : null, click: canBrush ? showMoment : () => undefined }}
         />
         <ChartLegend model={model} hovered={hovered} />
       </div>
       <Marks />
       <div class="toolbar">
-        {hasRss ? <ToggleButton isOn={withRss} label="RSS" title="resident size, all processes together" onChange={setWantsRss} /> : null}
+        {hasRss ? <ToggleButton isOn={withRss} label="RSS" title="resident size of the processes that pass, not filtered otherwise" onChange={setWantsRss} /> : null}
         <PictureButtons
           name={kind.value}
           picture={() => timePicture(spec, `${kind.label}: ${kind.phrase}`, legendEntries(model, dark), cssVariable('--bg'))}
@@ -178,7 +181,6 @@ export function ChartsView(): JSX.Element {
         />
         {canBrush ? <RangeForm address={address} /> : null}
       </div>
-      {hasBlockRange(address) ? <Notice>The sizes and lifetimes of the filter do not hold here: blocks are not told apart by them over time.</Notice> : null}
       {old.error === null ? null : <Notice bad>{`The recording compared with: ${old.error.message}.`}</Notice>}
       <Pane asked={asked} label="Charts">
         {(series) => <Drawing series={series} old={isDiff ? old.value : null} address={address} />}

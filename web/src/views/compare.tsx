@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { putBaseline } from '../api/client';
-import { appState, go, setGeneration, setNotice } from '../state/app-state';
+import { askAgain, go, setNotice } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { ToggleButton } from './parts/controls';
 import { useMeta } from './parts/meta-context';
@@ -19,7 +19,7 @@ export function Compare(): JSX.Element {
     if (result.ok) {
       setNotice('');
       go({ diff: file === null ? '' : '1', zoom: '' });
-      setGeneration(appState.get().generation + 1);
+      askAgain();
     } else {
       setNotice(`${result.error.message}.`);
     }

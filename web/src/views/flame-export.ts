@@ -4,7 +4,7 @@ import { drawFlame, ROW_PX, type FlameLook } from '../render/flame/draw';
 import { newSlice, sliceFlame, type FlameSlice } from '../render/flame/slice';
 import { flameSvg } from '../render/flame/svg';
 import { costTitle } from '../model/cost';
-import { saveFile } from './parts/save-file';
+import type { SaveFile } from './parts/save-file';
 import { frameLines, type FlameModel } from './flame-model';
 
 const WIDTH_PX = 1600;
@@ -19,7 +19,7 @@ function wholeSlice(model: FlameModel, zoomed: number, widthPx: number): FlameSl
   return slice;
 }
 
-export function exportSvg(model: FlameModel, look: FlameLook, zoomed: number, isFlame: boolean): void {
+export function exportSvg(model: FlameModel, look: FlameLook, zoomed: number, isFlame: boolean, saveFile: SaveFile): void {
   const title = `cairn: ${costTitle(model.cost)}`;
   const slice = wholeSlice(model, zoomed, WIDTH_PX);
   const text = flameSvg(model.layout, slice, look, { widthPx: WIDTH_PX, isFlame, title }, (frame) =>
@@ -28,7 +28,7 @@ export function exportSvg(model: FlameModel, look: FlameLook, zoomed: number, is
   saveFile('flame.svg', new Blob([text], { type: 'image/svg+xml' }));
 }
 
-export function exportPng(model: FlameModel, look: FlameLook, zoomed: number, isFlame: boolean): void {
+export function exportPng(model: FlameModel, look: FlameLook, zoomed: number, isFlame: boolean, saveFile: SaveFile): void {
   const heightPx = Math.min(model.layout.rows * ROW_PX, MAX_HEIGHT_PX);
   const canvas = document.createElement('canvas');
   canvas.width = WIDTH_PX * 2;

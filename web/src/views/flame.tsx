@@ -3,13 +3,14 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { tree as treeAnswer, type Tree } from '../api/answers';
 import { at } from '../base/columns';
-import { formatCount, formatPercent } from '../base/format';
+import { formatCount, formatCountOf, formatPercent } from '../base/format';
 import { ALL_COSTS, costTitle, formatCost, TABLE_COSTS } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { FlameCanvas } from './flame-canvas';
 import { exportPng, exportSvg } from './flame-export';
+import { useSaveFile } from './parts/save-file';
 import { flameLook, flameModel, frameLines, type FlameModel } from './flame-model';
 import { CostSelect, RegexToggle, ToggleButton, useDebounced } from './parts/controls';
 import { Pane } from './parts/pane';
@@ -51,7 +52,7 @@ function searchText(tree: Tree, cost: string): string {
   }
   const value = tree.search.totals[cost] ?? 0;
   const total = tree.selection.totals[cost] ?? 0;
-  return `${formatCount(tree.search.matched_nodes)} ${tree.search.matched_nodes === 1 ? 'frame matches' : 'frames match'}: ${formatCost(cost, value)}, ${formatPercent(value, total)} of ${formatCost(cost, total)}`;
+  return `${formatCountOf(tree.search.matched_nodes, 'frame matches', 'frames match')}: ${formatCost(cost, value)}, ${formatPercent(value, total)} of ${formatCost(cost, total)}`;
 }
 
 function Trail(props: { readonly model: FlameModel; readonly zoomed: number }): JSX.Element {
@@ -93,6 +94,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
   const { tree, address } = props;
   const dark = useDarkness();
   const tells = useTells();
+  const saveFile = useSaveFile();
   const model = useMemo(() => flameModel(tree, address.cost, tells), [tree]);
   const look = useMemo(() => flameLook(model, dark), [model, dark]);
   const zoomed = address.zoom === '' ? 0 : Math.max(model.frameOfId(Number(address.zoom)), 0);
@@ -105,13 +107,13 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
       <div class="flame-head">
         <Trail model={model} zoomed={zoomed} />
         <span class="flame-count soft" data-testid="flame-count">
-          {`${formatCount(tree.nodes.count)} of ${formatCount(tree.total_nodes)} frames`}
+          {`${formatCount(tree.nodes.count)} of ${formatCountOf(tree.total_nodes, 'frame')}`}
           {tree.nodes.count < tree.total_nodes ? <span title={`Narrower frames are left out; so are those beyond the ${formatCount(Number(LIMIT))} widest`}>, the widest</span> : null}
         </span>
-        <button type="button" onClick={() => exportSvg(model, look, zoomed, isFlame)}>
+        <button type="button" onClick={() => exportSvg(model, look, zoomed, isFlame, saveFile)}>
           SVG
         </button>
-        <button type="button" onClick={() => exportPng(model, look, zoomed, isFlame)}>
+        <button type="button" onClick={() => exportPng(model, look, zoomed, isFlame, saveFile)}>
           PNG
         </button>
       </div>

@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { functionDetail, functions as functionsAnswer, type FunctionDetail, type Functions } from '../api/answers';
 import { at } from '../base/columns';
-import { formatCount } from '../base/format';
+import { formatCount, formatCountOf } from '../base/format';
 import { functionName, locationName, type CodeName } from '../model/code';
 import { columnCosts, costHeading, costMeaning, costWidthPx, TABLE_COSTS, type CostKey } from '../model/cost';
 import type { CostColumns } from '../model/tree';
@@ -54,7 +54,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
       <p class="soft functions-count">
         {functions.count < answer.total_count
           ? `The ${formatCount(functions.count)} highest of ${formatCount(answer.total_count)} functions; a filter brings the others.`
-          : `${formatCount(answer.total_count)} functions`}
+          : formatCountOf(answer.total_count, 'function')}
       </p>
       <DataTable
         label="Functions"

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { sizeLifetime } from '../api/answers';
 import type { Decoded } from '../api/decode';
 import { at, range } from '../base/columns';
-import { formatCount, formatPercent } from '../base/format';
+import { formatCount, formatCountOf, formatPercent } from '../base/format';
 import type { Picture } from '../render/picture';
 import { bound, rangeText } from './histogram';
 import { PictureButtons } from './parts/picture-buttons';
@@ -44,7 +44,7 @@ function cellTitle(heat: Heat, cell: number): string {
   const lifetime = at(cells.lifetime, cell);
   return (
     `${rangeText('bytes', at(sizes.low, size), at(sizes.high, size))}, lived ${rangeText('ms', at(lifetimes.low, lifetime), at(lifetimes.high, lifetime))}: ` +
-    `${formatCount(at(heat.values, cell))} blocks, ${formatCount(at(cells.blocks, cell))} of them certain`
+    `${formatCountOf(at(heat.values, cell), 'block')}, ${formatCount(at(cells.blocks, cell))} of them certain`
   );
 }
 
@@ -75,7 +75,7 @@ function heatPicture(heat: Heat): Picture {
     })),
     x: labels(sizes.low, 'bytes', LABELS.x),
     y: labels(lifetimes.low, 'ms', LABELS.y),
-    legend: [{ colour, text: `${formatCount(heat.highest)} blocks in the darkest cell` }],
+    legend: [{ colour, text: `${formatCountOf(heat.highest, 'block')} in the darkest cell` }],
     ink: { text: cssVariable('--text'), grid: cssVariable('--line'), mark: cssVariable('--text-soft'), background: cssVariable('--bg') },
   };
 }

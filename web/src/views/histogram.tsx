@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { Histogram } from '../api/answers';
 import { at, range } from '../base/columns';
 import { ticks } from '../base/ticks';
-import { formatBytes, formatCount, formatCountShort, formatMs } from '../base/format';
+import { formatBytes, formatCount, formatCountOf, formatCountShort, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { barsOf, type Bar } from '../model/histogram';
 import { stackUp } from '../model/stacked';
@@ -58,7 +58,7 @@ function valueIn(answer: Histogram | null, rank: RankKey, row: number | null): n
 function barTitle(model: HistogramModel, bar: Bar): string {
   const { now, old } = model;
   const say = (answer: Histogram | null, row: number | null): string =>
-    `${formatCount(valueIn(answer, 'blocks', row))} blocks, ${formatBytes(valueIn(answer, 'bytes', row))}`;
+    `${formatCountOf(valueIn(answer, 'blocks', row), 'block')}, ${formatBytes(valueIn(answer, 'bytes', row))}`;
   const before = old === null ? '' : `; before ${say(old, bar.old)}`;
   return `${rangeText(now.unit, bar.low, bar.high)}: ${say(now, bar.now)}${before}`;
 }

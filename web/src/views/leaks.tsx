@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { leaks as leaksAnswer, type Leaks } from '../api/answers';
 import { at, range } from '../base/columns';
-import { formatBytes, formatChange, formatCount, formatMs } from '../base/format';
+import { formatBytes, formatChange, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { costTitle, costWidthPx } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
@@ -124,7 +124,7 @@ function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
   }
   return (
     <details class="leaks-suppressions">
-      <summary>{`Suppressed: ${formatBytes(suppressed.leaked_bytes)} in ${formatCount(suppressed.leaked_allocations)} blocks, by ${formatCount(suppressions.count)} ${suppressions.count === 1 ? 'rule' : 'rules'}. It is not counted here, but was live: the charts have it.`}</summary>
+      <summary>{`Suppressed: ${formatBytes(suppressed.leaked_bytes)} in ${formatCountOf(suppressed.leaked_allocations, 'block')}, by ${formatCountOf(suppressions.count, 'rule')}. It is not counted here, but was live: the charts have it.`}</summary>
       <table>
         <thead>
           <tr>
@@ -237,9 +237,6 @@ function LeaksAlone(props: { readonly address: Address }): JSX.Element {
           {asked.value === null ? '' : `${formatCount(asked.value.total_count)} in all`}
         </span>
       </div>
-      {address.from_ms === '' && address.to_ms === '' ? null : (
-        <Notice>These are the leaks at the end of the run: the time range does not hold here. For what was live at another moment see Bottom-up, column Live then.</Notice>
-      )}
       {hasGrowth ? null : <Notice>This recording does not say how what is alive grew.</Notice>}
       <Pane asked={asked} label="Leaks">
         {(answer) => <LeakTable answer={answer} />}

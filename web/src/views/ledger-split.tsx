@@ -6,7 +6,7 @@ import type { Ledger } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
 import { formatBytes, formatMs, formatPercent } from '../base/format';
-import { mergeTimes, nearest, placeAt, splitParts } from '../model/ledger';
+import { lookBars, mergeTimes, nearest, placeAt, splitParts } from '../model/ledger';
 import { markText, type Mark } from '../model/mark';
 import { stackUp } from '../model/stacked';
 import type { ChartSpec } from '../render/chart-spec';
@@ -22,19 +22,23 @@ import { cssVariable, useDarkness } from './parts/theme-hook';
 function specOf(ledger: Ledger, marks: readonly Mark[], shownMs: number, isDark: boolean): ChartSpec {
   const { splits, samples, kinds } = ledger;
   const colours = palette(isDark);
-  const times = mergeTimes(splits.time_ms, samples.time_ms);
+  const bars = lookBars(splits.time_ms, Math.max(at(splits.time_ms, splits.count - 1), at(samples.time_ms, samples.count - 1)));
+  const times = mergeTimes(bars.times, samples.time_ms);
+  const rows = times.map(bars.rowAt);
+  const inBars = (values: readonly number[]): readonly (number | null)[] => rows.map((row) => (row < 0 ? null : at(values, row)));
   const edges = stackUp(kinds.key.map((key) => ({ label: key, values: splits.columns[`${key}_bytes`] ?? [] })));
   return {
     timesMs: times,
-    areas: edges.map((edge, index) => ({ edge: placeAt(times, splits.time_ms, edge), colour: colours.series(index) })),
+    areas: edges.map((edge, index) => ({ edge: inBars(edge), hasGaps: true, colour: colours.series(index) })),
     lines: [
-      { colour: cssVariable('--text'), width: 1, values: placeAt(times, samples.time_ms, samples.rss_bytes) },
-      { colour: cssVariable('--text'), width: 2, dash: [5, 4], values: placeAt(times, splits.time_ms, splits.requested_bytes) },
+      { colour: cssVariable('--text'), width: 1.5, values: placeAt(times, samples.time_ms, samples.rss_bytes) },
+      { colour: cssVariable('--text'), width: 2, values: inBars(splits.requested_bytes), hasGaps: true },
     ],
     isStepped: false,
     marked: { fromMs: shownMs, toMs: shownMs },
     marks: [
-      ...range(splits.count).filter((row) => splits.is_peak[row] === 1).map((row) => ({ ms: at(splits.time_ms, row), label: `highest ${formatBytes(at(splits.rss_bytes, row))}` })),
+      ...range(splits.count).filter((row) => splits.is_peak[row] === 1).map((row) => ({ ms: at(splits.time_ms, row), label: `breakdown of ${formatBytes(at(splits.rss_bytes, row))}` })),
+      ...(splits.rss_bytes.some((bytes) => bytes >= ledger.peak_rss_bytes) ? [] : [{ ms: ledger.peak_rss_ms, label: `peak RSS ${formatBytes(ledger.peak_rss_bytes)}` }]),
       ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
     ],
     formatValue: formatBytes,
@@ -68,7 +72,7 @@ function Legend(props: { readonly ledger: Ledger; readonly row: number }): JSX.E
           </div>
         ))}
         <div>
-          <dt>Heap asked for, resident or not (dashed)</dt>
+          <dt>Heap asked for, resident or not (line in the bar)</dt>
           <dd>{formatBytes(at(splits.requested_bytes, row))}</dd>
         </div>
         <div>
@@ -94,7 +98,7 @@ function MomentSelect(props: { readonly ledger: Ledger }): JSX.Element | null {
       <select value={String(moment_ms ?? '')} onChange={(event) => go({ moment: event.currentTarget.value })}>
         {rows.map((row) => (
           <option key={row} value={String(at(splits.time_ms, row))}>
-            {`after ${formatMs(at(splits.time_ms, row))}: ${formatBytes(at(splits.rss_bytes, row))}${splits.is_peak[row] === 1 ? ', the highest' : ''}`}
+            {`after ${formatMs(at(splits.time_ms, row))}: ${formatBytes(at(splits.rss_bytes, row))}${splits.is_peak[row] === 1 ? ', the highest of these' : ''}`}
           </option>
         ))}
       </select>
@@ -127,13 +131,13 @@ export function LedgerSplit(props: { readonly ledger: Ledger }): JSX.Element {
         <ChartBox
           spec={spec}
           label={`Resident size over time by what it is for, highest ${formatBytes(ledger.peak_rss_bytes)}`}
-          events={{ hover: setHovered, brush: () => undefined, click: choose }}
+          events={{ hover: setHovered, brush: null, click: choose }}
         />
         <Legend ledger={ledger} row={hovered === null ? shown : nearest(splits.time_ms, at(spec.timesMs, hovered), () => true)} />
       </div>
       <div class="toolbar">
         <MomentSelect ledger={ledger} />
-        <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', [...legend, { colour: cssVariable('--text'), text: 'RSS by the samples; heap asked for (dashed)' }], cssVariable('--bg'))} />
+        <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', [...legend, { colour: cssVariable('--text'), text: 'RSS; in the bars, heap asked for' }], cssVariable('--bg'))} />
       </div>
     </>
   );

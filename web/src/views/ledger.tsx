@@ -4,9 +4,10 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { ledger as ledgerAnswer, type Ledger } from '../api/answers';
 import { at, range } from '../base/columns';
-import { formatBytes, formatCount, formatMs } from '../base/format';
+import { formatBytes, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { markText, type Mark } from '../model/mark';
+import { kindsAt } from '../model/ledger';
 import { stackUp } from '../model/stacked';
 import { palette } from '../render/colour';
 import type { LegendEntry } from '../render/picture';
@@ -26,19 +27,28 @@ import { cssVariable, useDarkness } from './parts/theme-hook';
 import './ledger.css';
 
 const PARTS = [
-  { key: 'anonymous_bytes', label: 'Anonymous: heap, stacks and what the allocator keeps' },
-  { key: 'file_bytes', label: 'Files: code and mapped data' },
-  { key: 'shmem_bytes', label: 'Shared memory' },
+  { key: 'anonymous', label: 'Anonymous: heap, stacks and what the allocator keeps' },
+  { key: 'file', label: 'Files: code and mapped data' },
+  { key: 'shmem', label: 'Shared memory' },
 ] as const;
+
+/** The kinds of pages, of a file that tells them apart. */
+function knownParts({ samples }: Ledger): readonly (typeof PARTS)[number][] {
+  return samples.time_ms.some((_, row) => kindsAt(samples, row) !== null) ? PARTS : [];
+}
 
 function specOf(ledger: Ledger, marks: readonly Mark[], isDark: boolean): ChartSpec {
   const { samples, peak_rss_ms, peak_rss_bytes } = ledger;
   const colours = palette(isDark);
-  const edges = stackUp(PARTS.map((part) => ({ label: part.label, values: samples[part.key] })));
+  const parts = knownParts(ledger);
+  const edges = stackUp(parts.map((part) => ({ label: part.label, values: samples.time_ms.map((_, row) => kindsAt(samples, row)?.[part.key] ?? 0) })));
   return {
     timesMs: samples.time_ms,
     areas: edges.map((edge, index) => ({ edge, colour: colours.series(index) })),
-    lines: [{ colour: cssVariable('--text'), width: 2, dash: [5, 4], values: samples.live_bytes }],
+    lines: [
+      ...(parts.length === 0 ? [{ colour: cssVariable('--text'), width: 1.5, values: samples.rss_bytes }] : []),
+      { colour: cssVariable('--text'), width: 2, dash: [5, 4], values: samples.live_bytes },
+    ],
     isStepped: false,
     marked: null,
     marks: [
@@ -52,10 +62,12 @@ function specOf(ledger: Ledger, marks: readonly Mark[], isDark: boolean): ChartS
   };
 }
 
-function legendEntries(isDark: boolean): readonly LegendEntry[] {
+function legendEntries(ledger: Ledger, isDark: boolean): readonly LegendEntry[] {
   const colours = palette(isDark);
+  const parts = knownParts(ledger);
   return [
-    ...PARTS.map((part, index) => ({ colour: colours.series(index), text: part.label })),
+    ...(parts.length === 0 ? [{ colour: cssVariable('--text'), text: 'RSS' }] : []),
+    ...parts.map((part, index) => ({ colour: colours.series(index), text: part.label })),
     { colour: cssVariable('--text'), text: 'Live heap (dashed)' },
   ];
 }
@@ -64,7 +76,8 @@ function LedgerLegend(props: { readonly ledger: Ledger; readonly row: number }):
   const { samples } = props.ledger;
   const { row } = props;
   const colours = palette(useDarkness());
-  const optional = (value: number | null | undefined): string => (value === null || value === undefined ? 'unknown' : formatBytes(value));
+  const kinds = kindsAt(samples, row);
+  const optional = (value: number | null | undefined, format = formatBytes): string => (value === null || value === undefined ? 'unknown' : format(value));
   return (
     <section class="ledger-legend" aria-label="At the moment pointed at">
       <h2>{`After ${formatMs(at(samples.time_ms, row))}`}</h2>
@@ -73,31 +86,36 @@ function LedgerLegend(props: { readonly ledger: Ledger; readonly row: number }):
           <dt>RSS</dt>
           <dd>{formatBytes(at(samples.rss_bytes, row))}</dd>
         </div>
-        {PARTS.map((part, index) => (
+        {kinds === null ? null : PARTS.map((part, index) => (
           <div key={part.key}>
             <dt>
               <span class="legend-colour" style={{ background: colours.series(index) }} /> {part.label}
             </dt>
-            <dd>{formatBytes(at(samples[part.key], row))}</dd>
+            <dd>{formatBytes(kinds[part.key])}</dd>
           </div>
         ))}
         <div>
           <dt>Live heap (dashed)</dt>
           <dd>{optional(samples.live_bytes[row])}</dd>
         </div>
-        <div>
-          <dt>Anonymous beyond the heap</dt>
-          <dd>{optional(samples.other_anonymous_bytes[row])}</dd>
-        </div>
-        <div>
-          <dt>Swapped out</dt>
-          <dd>{formatBytes(at(samples.swap_bytes, row))}</dd>
-        </div>
-        <div>
-          <dt>Page faults, minor and major</dt>
-          <dd>{`${formatCount(at(samples.minor_faults, row))}, ${formatCount(at(samples.major_faults, row))}`}</dd>
-        </div>
+        {kinds === null ? null : (
+          <>
+            <div>
+              <dt>Anonymous beyond the heap</dt>
+              <dd>{optional(samples.other_anonymous_bytes[row])}</dd>
+            </div>
+            <div>
+              <dt>Swapped out</dt>
+              <dd>{optional(samples.swap_bytes[row])}</dd>
+            </div>
+            <div>
+              <dt>Page faults, minor and major</dt>
+              <dd>{`${optional(samples.minor_faults[row], formatCount)}, ${optional(samples.major_faults[row], formatCount)}`}</dd>
+            </div>
+          </>
+        )}
       </dl>
+      {kinds === null ? <p class="soft">This file says how much was resident, not what pages they were.</p> : null}
     </section>
   );
 }
@@ -147,12 +165,12 @@ function Samples(props: { readonly ledger: Ledger }): JSX.Element {
         <ChartBox
           spec={spec}
           label={`Resident size over time, highest ${formatBytes(ledger.peak_rss_bytes)}`}
-          events={{ hover: setHovered, brush: () => undefined, click: () => undefined }}
+          events={{ hover: setHovered, brush: null, click: () => undefined }}
         />
         <LedgerLegend ledger={ledger} row={hovered ?? highest} />
       </div>
       <div class="toolbar">
-        <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', legendEntries(dark), cssVariable('--bg'))} />
+        <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', legendEntries(ledger, dark), cssVariable('--bg'))} />
       </div>
     </>
   );
@@ -176,7 +194,7 @@ function Drawing(props: { readonly ledger: Ledger; readonly isSplit: boolean }):
         <div class="toolbar">
           <Choice label="Split by" value={isSplit ? '' : 'samples'} options={WAYS} onChange={(value) => go({ ledger: value })} />
           <span class="soft">
-            {isSplit ? 'From the whole memory map, looked at now and then; the line is RSS by the samples between. Point for values; click for the mappings of that moment.' : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
+            {isSplit ? `The bars are what RSS consisted of at ${formatCountOf(ledger.splits.count, 'moment')}; the line is RSS. Hover for values, click for the mappings of a moment.` : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
           </span>
         </div>
       ) : null}

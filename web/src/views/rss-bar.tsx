@@ -3,9 +3,10 @@ import type { JSX } from 'preact';
 import { ledger as ledgerAnswer, type Ledger } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatMs, formatPercent } from '../base/format';
-import { splitParts } from '../model/ledger';
+import { kindsAt, splitParts } from '../model/ledger';
 import { palette } from '../render/colour';
 import { go } from '../state/app-state';
+import { isFilteredBeyond } from '../state/filter-reach';
 import { useAddress, useAsk } from '../state/hooks';
 import { useCapability } from './parts/meta-context';
 import { useDarkness } from './parts/theme-hook';
@@ -19,14 +20,19 @@ interface Part {
 interface Moment {
   readonly ms: number;
   readonly rss: number;
+  /** Empty: not known. */
   readonly parts: readonly Part[];
 }
 
 /** What the sample at `row` consists of. */
 function partsAt(ledger: Ledger, row: number): readonly Part[] {
   const { samples } = ledger;
+  const kinds = kindsAt(samples, row);
+  if (kinds === null) {
+    return [];
+  }
   const other = samples.other_anonymous_bytes[row] ?? null;
-  const anonymous = at(samples.anonymous_bytes, row);
+  const { anonymous } = kinds;
   const heap: readonly Part[] =
     other === null
       ? [{ label: 'anonymous memory', bytes: anonymous }]
@@ -36,8 +42,8 @@ function partsAt(ledger: Ledger, row: number): readonly Part[] {
         ];
   return [
     ...heap,
-    { label: 'files: code and mapped data', bytes: at(samples.file_bytes, row) },
-    { label: 'shared memory', bytes: at(samples.shmem_bytes, row) },
+    { label: 'files: code and mapped data', bytes: kinds.file },
+    { label: 'shared memory', bytes: kinds.shmem },
   ];
 }
 
@@ -57,31 +63,48 @@ function highest(ledger: Ledger): Moment {
   return { ms: at(samples.time_ms, row), rss: at(samples.rss_bytes, row), parts: partsAt(ledger, row) };
 }
 
+/** A breakdown is of the moment at which the memory map was read, which need not be the peak. */
+function headText(ledger: Ledger, ms: number, rss: number, hasParts: boolean): string {
+  const { peak_rss_bytes: peak, peak_rss_ms: peakMs } = ledger;
+  if (!hasParts) {
+    return `RSS ${formatBytes(rss)} after ${formatMs(ms)}; what it consists of is unknown`;
+  }
+  return `RSS breakdown at ${formatMs(ms)}: ${formatBytes(rss)}${peak > rss ? `; the peak was ${formatBytes(peak)} at ${formatMs(peakMs)}` : ', the peak'}`;
+}
+
 function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
   const { ledger } = props;
   const colours = palette(useDarkness());
   const { ms, rss, parts: all } = highest(ledger);
+  const isUnfiltered = !isFilteredBeyond(useAddress(), ['process']);
   const parts = all.map((part, index) => ({ ...part, colour: colours.series(index) })).filter((part) => part.bytes > 0);
   return (
     <button type="button" class="rss" data-testid="rss-bar" onClick={() => go({ view: 'ledger' })}>
-      <span class="rss-head">{`Resident when it was looked at highest: ${formatBytes(rss)} after ${formatMs(ms)}`}</span>
-      <span class="rss-parts" aria-hidden="true">
-        {parts.map((part) => (
-          <span
-            key={part.label}
-            title={`${part.label}: ${formatBytes(part.bytes)}`}
-            style={{ width: `${((part.bytes / Math.max(rss, 1)) * 100).toFixed(2)}%`, background: part.colour }}
-          />
-        ))}
+      <span class="rss-head">
+        {headText(ledger, ms, rss, parts.length > 0)}
+        {isUnfiltered ? '' : '; of the whole recording, not filtered'}
       </span>
-      <span class="rss-legend">
-        {parts.map((part) => (
-          <span key={part.label} title={`${formatCount(part.bytes)} B`}>
-            <span class="legend-colour rss-colour" style={{ background: part.colour }} />
-            {` ${part.label} ${formatBytes(part.bytes)}, ${formatPercent(part.bytes, rss)}`}
+      {parts.length === 0 ? null : (
+        <>
+          <span class="rss-parts" aria-hidden="true">
+            {parts.map((part) => (
+              <span
+                key={part.label}
+                title={`${part.label}: ${formatBytes(part.bytes)}`}
+                style={{ width: `${((part.bytes / Math.max(rss, 1)) * 100).toFixed(2)}%`, background: part.colour }}
+              />
+            ))}
           </span>
-        ))}
-      </span>
+          <span class="rss-legend">
+            {parts.map((part) => (
+              <span key={part.label} title={`${formatCount(part.bytes)} B`}>
+                <span class="legend-colour rss-colour" style={{ background: part.colour }} />
+                {` ${part.label} ${formatBytes(part.bytes)}, ${formatPercent(part.bytes, rss)}`}
+              </span>
+            ))}
+          </span>
+        </>
+      )}
     </button>
   );
 }

@@ -1,9 +1,11 @@
 // The frame of the page: what is looked at, the views, the filter, and the view that the address names.
 import type { FunctionComponent, JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { meta as metaAnswer } from '../api/answers';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { meta as metaAnswer, type Meta } from '../api/answers';
 import { inReport } from '../api/report-file';
+import { shownText } from '../base/shown-text';
 import type { ViewId } from '../state/address';
+import { notApplied } from '../state/filter-reach';
 import { go, resetFilter, setHelp } from '../state/app-state';
 import { useAppState, useAsk } from '../state/hooks';
 import { onKeyOutsideFields } from '../state/keys';
@@ -140,9 +142,34 @@ function takeKey(key: string): boolean {
   return true;
 }
 
+/** What tells one run from another; the file of a running program grows and stays the same recording. */
+function identityOf({ run }: Meta): string {
+  return [run.host, run.start_unix_ms, run.pid, run.command_line, run.program].join('\n');
+}
+
+/** When the file was replaced by another recording, for the reader; "" if it was not. */
+function useReplaced(meta: Meta | null): readonly [string, () => void] {
+  const known = useRef<string | null>(null);
+  const [when, setWhen] = useState('');
+  useEffect(() => {
+    if (meta === null) {
+      return;
+    }
+    const identity = identityOf(meta);
+    if (known.current !== null && known.current !== identity) {
+      setWhen(new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' }));
+      go({ zoom: '' }, 'refine');
+    }
+    known.current = identity;
+  }, [meta]);
+  return [when, () => setWhen('')];
+}
+
 export function Shell(): JSX.Element {
   const { address, help, notice } = useAppState();
   const asked = useAsk('meta', {}, metaAnswer);
+  const [replaced, forgetReplaced] = useReplaced(asked.value);
+  const limits = notApplied(address);
   useEffect(() => onKeyOutsideFields(takeKey), []);
   const isRunning = asked.value?.state === 'running' && !inReport();
   useEffect(() => (isRunning ? followRecording() : undefined), [isRunning]);
@@ -150,7 +177,7 @@ export function Shell(): JSX.Element {
   const View = entry?.component ?? SummaryView;
   useEffect(() => {
     const file = asked.value?.file.name;
-    document.title = file === undefined ? 'cairn' : `${entry?.label ?? ''} · ${file} · cairn`;
+    document.title = file === undefined ? 'cairn' : shownText(`${entry?.label ?? ''} · ${file} · cairn`);
   }, [asked.value, entry]);
   return (
     <Pane asked={asked} label="cairn">
@@ -164,6 +191,15 @@ export function Shell(): JSX.Element {
               <main class="main" data-view={address.view}>
                 <h1 class="visually-hidden">{entry?.label}</h1>
                 {notice === '' ? null : <Notice bad>{notice}</Notice>}
+                {replaced === '' ? null : (
+                  <Notice bad>
+                    {`The file was replaced at ${replaced}: this page now shows another recording. `}
+                    <button type="button" onClick={forgetReplaced}>
+                      Dismiss
+                    </button>
+                  </Notice>
+                )}
+                {limits === '' ? null : <Notice>{limits}</Notice>}
                 <View />
               </main>
             </div>

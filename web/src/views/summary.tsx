@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { health as healthAnswer, summary as summaryAnswer, type Summary } from '../api/answers';
 import { at, range } from '../base/columns';
-import { formatBytes, formatCount, formatMs, formatPercent } from '../base/format';
+import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent } from '../base/format';
 import { costMeaning, costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { locationName } from '../model/code';
-import { filterParams, type Address } from '../state/address';
+import { filterParams, isFiltered, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CodeLink } from './parts/code-label';
@@ -22,7 +22,7 @@ interface Tile {
   readonly label: string;
   readonly go: Partial<Address>;
   /** `suppressed`: bytes that suppressions took out of what leaked. */
-  readonly note: (totals: Readonly<Record<string, number>>, suppressed: number) => string;
+  readonly note: (totals: Readonly<Record<string, number>>, suppressed: number, isFiltered: boolean) => string;
 }
 
 const TILES: readonly Tile[] = [
@@ -30,19 +30,19 @@ const TILES: readonly Tile[] = [
     cost: 'peak_bytes',
     label: 'Peak heap',
     go: { view: 'flame', cost: 'peak_bytes' },
-    note: (t) => `after ${formatMs(t['peak_time_ms'] ?? 0)}, in ${formatCount(t['peak_blocks'] ?? 0)} blocks`,
+    note: (t) => `after ${formatMs(t['peak_time_ms'] ?? 0)}, in ${formatCountOf(t['peak_blocks'] ?? 0, 'block')}`,
   },
   {
     cost: 'leaked_bytes',
     label: 'Live at the end',
     go: { view: 'leaks' },
-    note: (t, suppressed) => `in ${formatCount(t['leaked_allocations'] ?? 0)} blocks that were not freed${suppressed === 0 ? '' : `; ${formatBytes(suppressed)} more is suppressed`}`,
+    note: (t, suppressed) => `in ${formatCountOf(t['leaked_allocations'] ?? 0, 'block that was not freed', 'blocks that were not freed')}${suppressed === 0 ? '' : `; ${formatBytes(suppressed)} more is suppressed`}`,
   },
   {
     cost: 'allocations',
     label: 'Allocations',
     go: { view: 'bottom-up', cost: 'allocations' },
-    note: (t) => perSecond(t['allocations'] ?? 0, t['runtime_ms'] ?? 0),
+    note: (t) => perSecond(t['allocations'] ?? 0, t['counted_ms'] ?? 0),
   },
   {
     cost: 'temporary',
@@ -54,13 +54,13 @@ const TILES: readonly Tile[] = [
     cost: 'allocated_bytes',
     label: 'Allocated in all',
     go: { view: 'bottom-up', cost: 'allocated_bytes' },
-    note: (t) => `${formatCount(t['frees'] ?? 0)} blocks freed`,
+    note: (t) => `${formatCountOf(t['frees'] ?? 0, 'block')} freed`,
   },
   {
     cost: 'peak_rss_bytes',
     label: 'Peak RSS',
     go: { view: 'ledger' },
-    note: () => 'resident, all processes together',
+    note: (_t, _suppressed, isFiltered) => `resident, all processes together${isFiltered ? '; of the whole recording, not filtered' : ''}`,
   },
 ];
 
@@ -72,13 +72,14 @@ const TOP_TITLES: Readonly<Record<string, string>> = {
   allocated_bytes: 'Most bytes allocated',
 };
 
-function perSecond(count: number, runtimeMs: number): string {
-  return runtimeMs === 0 ? 'the run was too short for a rate' : `${formatCount((count * 1000) / runtimeMs)} each second`;
+function perSecond(count: number, countedMs: number): string {
+  return countedMs === 0 ? 'it was too short for a rate' : `${formatCount((count * 1000) / countedMs)} each second`;
 }
 
 function Figures(props: { readonly summary: Summary }): JSX.Element {
   const { totals, baseline_totals: old } = props.summary;
   const tells = useTells();
+  const isFilteredNow = isFiltered(useAddress());
   return (
     <ul class="figures">
       {TILES.map((tile) => {
@@ -91,7 +92,7 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
                 {!tells(tile.cost) ? 'unknown' : tile.cost === 'peak_rss_bytes' && value === 0 ? 'not sampled' : formatCost(tile.cost, value)}
               </span>
               <span class="figure-note">
-                {!tells(tile.cost) ? 'this file and filter do not tell' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes) : `${formatCostChange(tile.cost, value - (old[tile.cost] ?? 0))} against before`}
+                {!tells(tile.cost) ? 'this file and filter do not tell' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes, isFilteredNow) : `${formatCostChange(tile.cost, value - (old[tile.cost] ?? 0))} against before`}
               </span>
             </button>
           </li>
@@ -159,7 +160,7 @@ function Facts(): JSX.Element {
     ['Ended', endText(meta.state, run.wait_status)],
     ['Host', `${run.host}, ${run.cpu_count} CPUs, ${formatBytes(run.memory_bytes)}`],
     ['System', `${run.kernel}, libc ${run.libc}`],
-    ['Processes', `${formatCount(meta.processes)} with ${formatCount(meta.threads)} threads`],
+    ['Processes', `${formatCount(meta.processes)} with ${formatCountOf(meta.threads, 'thread')}`],
     ['Recording', `${meta.file.name}, ${formatBytes(meta.file.bytes)}, by cairn ${run.recorded_by}`],
   ];
   return (
@@ -201,7 +202,7 @@ function Health(props: { readonly summary: Summary }): JSX.Element {
       <p>
         {health.lost_events === 0
           ? 'No event was lost.'
-          : `${formatCount(health.lost_events)} events were lost: the numbers are too low.`}
+          : `${formatCountOf(health.lost_events, 'event was', 'events were')} lost: the numbers are too low.`}
         {health.frames === 0 ? '' : ` ${formatPercent(health.frames_with_function, health.frames)} of the frames have a function name, ${formatPercent(health.frames_with_line, health.frames)} a source line.`}
       </p>
       <ul>

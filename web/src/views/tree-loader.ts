@@ -5,6 +5,7 @@ import { tree as treeAnswer, type Selection, type Tree } from '../api/answers';
 import type { AppError } from '../base/result';
 import { functionName } from '../model/code';
 import { EMPTY_TREE, hangIn, setOpen, type PartialTree } from '../model/tree-rows';
+import { noteGeneration } from '../state/app-state';
 import { CANCELLED, countWaiting, useAppState } from '../state/hooks';
 
 export interface LoadedTree {
@@ -87,6 +88,7 @@ class TreeLoader {
     if (this.abort.signal.aborted) {
       return false;
     }
+    noteGeneration(result.generation);
     if (!result.ok) {
       this.set({ error: result.error });
       return false;

@@ -1,4 +1,5 @@
 // Flame graph, step 3 of 5: painting a slice. Knows pixels and colours, nothing of costs or of the server.
+import { shownText } from '../../base/shown-text';
 import type { FlameLayout } from './layout';
 import type { FlameSlice } from './slice';
 
@@ -70,7 +71,7 @@ export function drawFlame(
     // A gap of half a pixel keeps neighbours apart without making narrow frames vanish.
     context.fillRect(x, y, width > 2 ? width - 0.75 : width, ROW_PX - 1);
     if (width >= LABEL_MIN_PX) {
-      const text = fitText(look.label(frame), width, charPx);
+      const text = fitText(shownText(look.label(frame)), width, charPx);
       context.fillStyle = dim ? look.dimText : look.text;
       context.fillText(text, x + PADDING_PX, y + ROW_PX / 2);
     }

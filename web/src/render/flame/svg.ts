@@ -1,6 +1,7 @@
 // A flame graph as an SVG document, for export. Pure. Names are hostile: they pass `escapeXml` and stand in text
 // and title elements only.
 import { at } from '../../base/columns';
+import { shownText } from '../../base/shown-text';
 import { fitText, ROW_PX, rowTop, type FlameLook } from './draw';
 import type { FlameLayout } from './layout';
 import type { FlameSlice } from './slice';
@@ -8,8 +9,8 @@ import type { FlameSlice } from './slice';
 const CHAR_PX = 6.6;
 
 export function escapeXml(text: string): string {
-  return text
-    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
+  return shownText(text)
+    .replace(/[\ufffe\uffff]/g, '\ufffd')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
@@ -36,7 +37,7 @@ export function flameSvg(
     const x = at(slice.x, i).toFixed(2);
     const y = rowTop(at(layout.row, frame), layout.rows, options.isFlame);
     const fill = look.isDim(frame) ? look.dimFill : look.fill(frame);
-    const label = fitText(look.label(frame), width, CHAR_PX);
+    const label = fitText(shownText(look.label(frame)), width, CHAR_PX);
     parts.push(
       `<g><title>${escapeXml(tooltip(frame))}</title>` +
         `<rect x="${x}" y="${y}" width="${width.toFixed(2)}" height="${ROW_PX - 1}" fill="${fill}"/>` +

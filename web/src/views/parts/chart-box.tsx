@@ -13,6 +13,7 @@ export function ChartBox(props: {
   const box = useRef<HTMLDivElement>(null);
   const events = useRef(props.events);
   events.current = props.events;
+  const canBrush = props.events.brush !== null;
   useEffect(() => {
     const element = box.current;
     if (element === null) {
@@ -20,7 +21,7 @@ export function ChartBox(props: {
     }
     const chart = drawTimeChart(element, props.spec, {
       hover: (index) => events.current.hover(index),
-      brush: (from, to) => events.current.brush(from, to),
+      brush: canBrush ? (from, to) => events.current.brush?.(from, to) : null,
       click: (ms) => events.current.click(ms),
     });
     const observer = new ResizeObserver(() => {
@@ -31,6 +32,6 @@ export function ChartBox(props: {
       observer.disconnect();
       chart.destroy();
     };
-  }, [props.spec]);
+  }, [props.spec, canBrush]);
   return <div ref={box} class="chart" role="img" aria-label={props.label} data-testid="chart" />;
 }

@@ -1,7 +1,7 @@
 // Takes a chart home: as a drawing, and as pixels at twice the size.
 import type { JSX } from 'preact';
 import { pictureHeightPx, pictureSvg, PICTURE_WIDTH_PX, type Picture } from '../../render/picture';
-import { saveFile } from './save-file';
+import { useSaveFile } from './save-file';
 
 const SCALE = 2;
 
@@ -22,6 +22,7 @@ async function pixelsOf(svg: Blob, widthPx: number, heightPx: number): Promise<B
 }
 
 export function PictureButtons(props: { readonly name: string; readonly picture: () => Picture }): JSX.Element {
+  const saveFile = useSaveFile();
   const save = async (kind: 'svg' | 'png'): Promise<void> => {
     const picture = props.picture();
     const svg = new Blob([pictureSvg(picture)], { type: 'image/svg+xml' });

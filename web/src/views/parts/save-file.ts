@@ -1,10 +1,22 @@
-// Hands a file to the browser's downloads.
+// Hands a file to the browser's downloads, named after the recording that it is of.
+import { useMeta } from './meta-context';
 
-export function saveFile(name: string, content: Blob): void {
-  const url = URL.createObjectURL(content);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
+export type SaveFile = (name: string, content: Blob) => void;
+
+/** "flame.svg" of app.cairn becomes "app-flame.svg". What a file's name must not hold becomes "_". */
+function fileName(recording: string, name: string): string {
+  const stem = recording.replace(/\.cairn$/, '').replace(/[\p{C}/\\:*?"<>|]/gu, '_');
+  return stem === '' ? name : `${stem}-${name}`;
+}
+
+export function useSaveFile(): SaveFile {
+  const { file } = useMeta();
+  return (name, content) => {
+    const url = URL.createObjectURL(content);
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = fileName(file.name, name);
+    link.click();
+    URL.revokeObjectURL(url);
+  };
 }

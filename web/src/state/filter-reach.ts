@@ -1,0 +1,43 @@
+// Which parts of the filter a view cannot obey, and why: what is not known there is said, not left out in silence. Pure.
+import { BLOCK_FIELDS, TIME_FIELDS, type Address, type FilterField, type ViewId } from './address';
+
+interface Group {
+  readonly name: string;
+  readonly fields: readonly FilterField[];
+}
+
+const TIME: Group = { name: 'the time range', fields: TIME_FIELDS };
+const BLOCKS: Group = { name: 'sizes and lifetimes', fields: BLOCK_FIELDS };
+const CODE: Group = { name: 'functions, files and modules', fields: ['function', 'function_regex', 'file', 'file_regex', 'module', 'module_regex'] };
+const THREAD: Group = { name: 'the thread', fields: ['thread'] };
+const PROCESS: Group = { name: 'the process', fields: ['process'] };
+const GROUPS: readonly Group[] = [CODE, PROCESS, THREAD, TIME, BLOCKS];
+
+interface Limit {
+  readonly ignores: readonly Group[];
+  readonly why: string;
+}
+
+/** Views that are not here obey all of it. */
+const LIMITS: Readonly<Partial<Record<ViewId, Limit>>> = {
+  charts: { ignores: [TIME, BLOCKS], why: 'the chart shows the whole run with the range marked, and what was live is not told apart by size or lifetime' },
+  sizes: { ignores: [TIME], why: 'sizes and lifetimes are those of the whole run' },
+  leaks: { ignores: [TIME], why: 'leaks are always those at the end; for another moment see Bottom-up, column Live then' },
+  ledger: { ignores: [CODE, THREAD, TIME, BLOCKS], why: 'the resident size is known by process only' },
+};
+
+function isSet(group: Group, address: Address): boolean {
+  return group.fields.some((field) => address[field] !== '');
+}
+
+/** One sentence on what of the filter does not hold in the view, "" if all of it does. */
+export function notApplied(address: Address): string {
+  const limit = LIMITS[address.view];
+  const names = limit?.ignores.filter((group) => isSet(group, address)).map((group) => group.name) ?? [];
+  return limit === undefined || names.length === 0 ? '' : `Not applied here: ${names.join(', ')} (${limit.why}).`;
+}
+
+/** Whether anything but `kept` fields is filtered. */
+export function isFilteredBeyond(address: Address, kept: readonly FilterField[]): boolean {
+  return GROUPS.some((group) => group.fields.some((field) => !kept.includes(field) && address[field] !== ''));
+}
