@@ -169,6 +169,12 @@ static int run(int argc, char **argv)
                                       : "one recording at a time, please (or --diff OLD)");
         return command_usage_error(&command_analyze, &info);
     }
+    if (strcmp(argv[operand], "-") == 0) {
+        (void)err_set(
+            &info, ERR_INVALID,
+            "analyze follows the file that it shows; write standard input to a file first");
+        return command_usage_error(&command_analyze, &info);
+    }
     if (fields.port > UINT16_MAX) {
         (void)err_set(&info, ERR_INVALID, "--port: %u is not a port; write 1 to 65535",
                       fields.port);

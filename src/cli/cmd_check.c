@@ -198,7 +198,7 @@ static MUST_USE enum err
 write_junit(const struct check_results *results, const char *path, struct err_info *info)
 {
     CLEANUP(replacement_abandon) struct replacement file = {0};
-    TRY(replacement_begin(&file, path, info));
+    TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
     if (check_write_junit(results, file.stream) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory for the results");
     }

@@ -169,6 +169,30 @@ static MUST_USE enum err choose_output(const struct export_fields *fields,
     return strbuf_result(out);
 }
 
+// How a format is packed whose readers go by the name of the file. Of what is no file, a pipe or a
+// device, the name says nothing.
+static MUST_USE enum err choose_packing(const struct export_fields *fields,
+                                        const struct exporter *exporter,
+                                        enum packing *out,
+                                        struct err_info *info)
+{
+    struct stat status;
+    const char *path = fields->output;
+    *out = PACKING_GZIP;
+    if (!exporter->goes_by_name || path == NULL || screen_ends_with(path, ".gz") ||
+        strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode))) {
+        return ERR_OK;
+    }
+    if (!screen_ends_with(path, ".zst")) {
+        return err_set(
+            info, ERR_INVALID,
+            "--output: readers of %s go by the name of a file, which must end in .gz or .zst",
+            exporter->name);
+    }
+    *out = PACKING_ZSTD;
+    return ERR_OK;
+}
+
 static bool is_same_file(const char *one, const char *other)
 {
     struct stat of_one;
@@ -192,28 +216,15 @@ static MUST_USE enum err write_view(const struct exporter *exporter,
                                         : "not enough memory for the export");
 }
 
-// Whoever has found out that the reader goes by the name has lost some minutes.
-static void remark_on_name(const struct exporter *exporter, const char *path)
-{
-    struct stat status;
-    if (exporter->name_ending != NULL && !screen_ends_with(path, exporter->name_ending) &&
-        stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
-        (void)fprintf(stderr,
-                      "cairn: %s: its readers go by the name of a file, which must end in %s\n",
-                      exporter->name, exporter->name_ending);
-    }
-}
-
 static MUST_USE enum err write_to_file(const struct exporter *exporter,
                                        const struct export_view *view,
                                        const char *path,
                                        struct err_info *info)
 {
     CLEANUP(replacement_abandon) struct replacement file = {0};
-    TRY(replacement_begin(&file, path, info));
+    TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
     TRY(write_view(exporter, view, file.stream, info));
     TRY(replacement_commit(&file, false, info));
-    remark_on_name(exporter, path);
     // Only a remark, and only where somebody wonders.
     if (isatty(STDERR_FILENO) == 1) {
         (void)fprintf(stderr, "cairn: wrote %s\n", path);
@@ -246,8 +257,11 @@ static int
 export_file(const char *path, const struct export_fields *fields, enum export_moment moment)
 {
     struct err_info info = {0};
-    const struct export_request request = {
+    struct export_request request = {
         .exporter = find_format(fields->format), .cost = fields->cost, .moment = moment};
+    if (choose_packing(fields, request.exporter, &request.packing, &info) != ERR_OK) {
+        return command_error(&info);
+    }
     if (fields->output != NULL && is_same_file(path, fields->output)) {
         (void)err_set(&info, ERR_INVALID, "--output: '%s' is the recording itself", path); // told
         return command_error(&info);

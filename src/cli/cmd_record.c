@@ -22,6 +22,7 @@
 struct record_fields {
     struct record_settings settings;
     const char *overflow;
+    const char *mode;
     bool is_analyze;
     bool is_version;
     bool is_ignored; // options that change nothing here
@@ -39,6 +40,16 @@ static const struct option_spec specs[] = {
      .help = "where to write the recording (cairn.PROGRAM.%p.cairn); %p becomes the program's "
              "process id, %h the host's name, %% a %; folders are made as needed",
      .offset = FIELD(settings.output)},
+    {.name = "mode",
+     .kind = OPTION_TEXT,
+     .value = "MODE",
+     .help = "permissions of the recording, in octal as for chmod; a command line may hold secrets "
+             "(600)",
+     .offset = FIELD(mode)},
+    {.name = "strict",
+     .kind = OPTION_FLAG,
+     .help = "exit with status 2 if the recording cannot be written, whatever PROGRAM's status is",
+     .offset = FIELD(settings.is_strict)},
     {.letter = 'q',
      .name = "quiet",
      .kind = OPTION_FLAG,
@@ -182,22 +193,48 @@ static int suggest_command(const char *word)
     return STATUS_NO_PROGRAM;
 }
 
+// The permissions of --mode: the owner can read and write the file, and nobody executes it.
+static bool parse_mode(const char *text, uint32_t *out)
+{
+    char *end;
+    unsigned long mode = strtoul(text, &end, 8);
+    bool is_octal = end != text && *end == '\0' && text[0] >= '0' && text[0] <= '7';
+    *out = (uint32_t)mode;
+    return is_octal && mode <= 0666 && (mode & 0600) == 0600 && (mode & 0111) == 0;
+}
+
+// What contradicts itself or makes no sense.
+static MUST_USE enum err check_settings(const struct record_fields *fields,
+                                        struct record_settings *settings,
+                                        struct err_info *info)
+{
+    if (settings->output != NULL && strcmp(settings->output, "-") == 0) {
+        return err_set(info, ERR_INVALID,
+                       "--output: standard output is the program's; name a file for the recording");
+    }
+    if (fields->mode != NULL && !parse_mode(fields->mode, &settings->file_mode)) {
+        return err_set(info, ERR_INVALID, "--mode: \"%.20s\" is not a mode such as 600, 640 or 644",
+                       fields->mode);
+    }
+    if (settings->may_sample && settings->logs_events) {
+        return err_set(info, ERR_INVALID,
+                       "--events logs every event, so it does not go with --overflow=sample");
+    }
+    if (settings->max_memory_bytes != 0 && settings->max_memory_bytes < MEMORY_BUDGET_MIN) {
+        return err_set(info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");
+    }
+    if (settings->run.is_paused && settings->run.delay_ms != 0) {
+        return err_set(info, ERR_INVALID, "--delay and --start-paused contradict each other");
+    }
+    return ERR_OK;
+}
+
 static int run_program(const struct record_fields *fields, char **argv)
 {
     struct err_info info = {0};
     struct record_settings settings = fields->settings;
     settings.may_sample = strcmp(fields->overflow, "sample") == 0;
-    if (settings.may_sample && settings.logs_events) {
-        (void)err_set(&info, ERR_INVALID,
-                      "--events logs every event, so it does not go with --overflow=sample");
-        return command_usage_error(&command_record, &info);
-    }
-    if (settings.max_memory_bytes != 0 && settings.max_memory_bytes < MEMORY_BUDGET_MIN) {
-        (void)err_set(&info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");
-        return command_usage_error(&command_record, &info);
-    }
-    if (fields->settings.run.is_paused && fields->settings.run.delay_ms != 0) {
-        (void)err_set(&info, ERR_INVALID, "--delay and --start-paused contradict each other");
+    if (check_settings(fields, &settings, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
     if (argv[0] == NULL) {

@@ -212,6 +212,7 @@ static void record(const struct record_settings *settings,
         .checkpoint_interval_ms = settings->checkpoint_interval_ms,
         .max_memory_bytes = max_memory_bytes(settings),
         .run = settings->run,
+        .file_mode = settings->file_mode,
         .lists_blocks = settings->lists_blocks,
         .logs_events = settings->logs_events,
         .follow_children = !settings->no_children,
@@ -259,5 +260,8 @@ int record_run(const struct record_settings *settings, char **argv)
     struct record_outcome outcome;
     record(settings, argv, &run, &outcome);
     free(outcome.path);
+    if (outcome.has_run && settings->is_strict && !outcome.is_recorded) {
+        return STATUS_USAGE;
+    }
     return outcome.has_run ? end_as(outcome.wait_status) : outcome.exit_status;
 }

@@ -15,6 +15,8 @@ struct record_settings {
     uint32_t max_frames;
     struct run_control_options run;
     uint64_t max_memory_bytes; // of the recorder; 0: a share of what there is
+    uint32_t file_mode;        // permissions of the recording; 0: the owner's alone
+    bool is_strict;            // a recording that cannot be written is a failure of the run
     bool lists_blocks;
     bool logs_events;
     bool may_sample; // --overflow=sample

@@ -30,7 +30,7 @@
 #include "base/compiler.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
-#include "formats/gzip_stream.h"
+#include "formats/packed_stream.h"
 #include "profile/summary.h"
 
 enum {
@@ -70,7 +70,7 @@ DEFINE_VEC(block_kind_vec, struct block_kind);
 
 struct heaptrack_writer {
     const struct export_view *view; // borrowed
-    struct gzip_stream gzip;        // owned
+    struct packed_stream packed;    // owned
     struct strbuf buffer;           // owned; not packed yet
     struct strbuf text;             // owned
     struct string_table strings;    // owned; ids are those of the file
@@ -87,7 +87,7 @@ typedef enum err (*group_writer)(struct heaptrack_writer *w, const struct block_
 
 static void writer_release(struct heaptrack_writer *w)
 {
-    gzip_stream_release(&w->gzip);
+    packed_stream_release(&w->packed);
     strbuf_release(&w->buffer);
     strbuf_release(&w->text);
     string_table_release(&w->strings);
@@ -100,7 +100,7 @@ static MUST_USE enum err flush(struct heaptrack_writer *w, size_t least_bytes)
 {
     if (w->buffer.len >= least_bytes) {
         TRY(strbuf_result(&w->buffer));
-        gzip_stream_write(&w->gzip, strbuf_bytes(&w->buffer));
+        packed_stream_write(&w->packed, strbuf_bytes(&w->buffer));
         strbuf_clear(&w->buffer);
     }
     return ERR_OK;
@@ -437,20 +437,19 @@ static enum err write_heaptrack(const struct export_view *view, FILE *out)
 {
     CLEANUP(writer_release)
     struct heaptrack_writer w = {.view = view, .peaking = SIZE_MAX};
-    TRY(gzip_stream_init(&w.gzip, out));
+    TRY(packed_stream_init(&w.packed, view->packing, out));
     TRY(write_head(&w));
     TRY(write_traces(&w));
     TRY(decide_fates(&w));
     TRY(write_numbers(&w));
     TRY(write_events(&w));
-    gzip_stream_finish(&w.gzip);
-    return ERR_OK;
+    return packed_stream_finish(&w.packed);
 }
 
 const struct exporter exporter_heaptrack = {
     .name = "heaptrack",
     .file_suffix = ".heaptrack.gz",
-    .name_ending = ".gz",
+    .goes_by_name = true,
     .help = "for heaptrack_print and heaptrack_gui: all their costs, by stack",
     .is_binary = true,
     .needs = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES | 1U << COST_PEAK_BYTES |

@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
-#include "formats/gzip_stream.h"
+#include "formats/packed_stream.h"
 #include "formats/pprof_fields.h"
 #include "formats/protobuf.h"
 #include "host/map_u64.h"
@@ -49,7 +49,7 @@ static const struct {
 
 struct pprof {
     const struct export_view *view; // borrowed
-    struct gzip_stream gzip;        // owned
+    struct packed_stream packed;    // owned
     struct string_table strings;    // owned
     struct u64_vec mapping_starts;  // owned; by module
     struct u64_vec mapping_ends;    // owned; by module
@@ -62,7 +62,7 @@ struct pprof {
 
 static void pprof_release(struct pprof *p)
 {
-    gzip_stream_release(&p->gzip);
+    packed_stream_release(&p->packed);
     string_table_release(&p->strings);
     u64_vec_release(&p->mapping_starts);
     u64_vec_release(&p->mapping_ends);
@@ -97,7 +97,7 @@ static MUST_USE enum err emit(struct pprof *p, enum profile_field field)
     protobuf_message(&framed, field, &p->message);
     TRY(strbuf_result(&p->message));
     TRY(strbuf_result(&framed));
-    gzip_stream_write(&p->gzip, strbuf_bytes(&framed));
+    packed_stream_write(&p->packed, strbuf_bytes(&framed));
     strbuf_clear(&p->message);
     return ERR_OK;
 }
@@ -313,7 +313,7 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     protobuf_u64(&fields, PROFILE_COMMENT, comment);
     protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);
     TRY(strbuf_result(&fields));
-    gzip_stream_write(&p->gzip, strbuf_bytes(&fields));
+    packed_stream_write(&p->packed, strbuf_bytes(&fields));
     return ERR_OK;
 }
 
@@ -325,7 +325,7 @@ static MUST_USE enum err write_strings(struct pprof *p)
         strbuf_clear(&field);
         protobuf_bytes(&field, PROFILE_STRING, text.data, text.len);
         TRY(strbuf_result(&field));
-        gzip_stream_write(&p->gzip, strbuf_bytes(&field));
+        packed_stream_write(&p->packed, strbuf_bytes(&field));
     }
     return ERR_OK;
 }
@@ -333,7 +333,7 @@ static MUST_USE enum err write_strings(struct pprof *p)
 static enum err write_pprof(const struct export_view *view, FILE *out)
 {
     CLEANUP(pprof_release) struct pprof p = {.view = view};
-    TRY(gzip_stream_init(&p.gzip, out));
+    TRY(packed_stream_init(&p.packed, PACKING_GZIP, out));
     TRY(u32_vec_resize(&p.has_frame, view->profile->recording.frame_count));
     TRY(place_mappings(&p));
     for (size_t i = 0; i < VALUE_COUNT; i++) {
@@ -348,8 +348,7 @@ static enum err write_pprof(const struct export_view *view, FILE *out)
     }
     TRY(write_scalars(&p));
     TRY(write_strings(&p));
-    gzip_stream_finish(&p.gzip);
-    return ERR_OK;
+    return packed_stream_finish(&p.packed);
 }
 
 const struct exporter exporter_pprof = {

@@ -85,8 +85,11 @@ enum err export_view_build(const struct profile *profile,
                            struct err_info *info)
 {
     CLEANUP(export_view_release)
-    struct export_view view = {
-        .profile = profile, .filter = filter, .cost = request->cost, .moment = request->moment};
+    struct export_view view = {.profile = profile,
+                               .filter = filter,
+                               .cost = request->cost,
+                               .moment = request->moment,
+                               .packing = request->packing};
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(settle(&view, request, info));
     enum err problem =

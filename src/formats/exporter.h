@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "formats/packed_stream.h"
 #include "profile/call_tree.h"
 #include "profile/cost.h"
 #include "profile/filter.h"
@@ -36,6 +37,7 @@ struct export_request {
     const struct exporter *exporter;
     enum cost cost; // COST_COUNT: none was named
     enum export_moment moment;
+    enum packing packing; // as the name of the output asks for
 };
 
 struct export_view {
@@ -47,6 +49,7 @@ struct export_view {
     enum cost cost;                // COST_COUNT: none was named
     enum cost usual_cost;          // that, or the first known one of those that people ask for
     enum export_moment moment;     // at the peak or at the end
+    enum packing packing;          // of a format that is packed
 };
 
 enum export_uses {
@@ -60,7 +63,7 @@ enum export_uses {
 struct exporter {
     const char *name;
     const char *file_suffix; // with its dot
-    const char *name_ending; // by which its readers tell what is in a file; NULL: they look inside
+    bool goes_by_name;       // its readers tell by .gz or .zst how a file is packed
     const char *help;        // one line: what reads it, and what is in it
     bool is_binary;          // not for terminals
     uint32_t uses;           // enum export_uses

@@ -2,8 +2,13 @@
 // input_file: see input_file.h.
 #include "formats/input_file.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/compiler.h"
 #include "host/file.h"
 #include "recording/recording_file.h"
 
@@ -21,12 +26,46 @@ static void input_close(struct input *input)
     fd_closep(&input->fd);
 }
 
+// Standard input as a file that can be read at any place: itself if it is one, else a copy without
+// a name, which is gone with its descriptor.
+static MUST_USE enum err
+open_standard_input(int *out_fd, struct chunk_source *source, struct err_info *info)
+{
+    static const char name[] = "standard input";
+    enum {
+        STEP_BYTES = 1 << 16
+    };
+    struct stat status;
+    if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
+        *out_fd = dup(STDIN_FILENO);
+        return *out_fd >= 0 ? recording_file_source(*out_fd, name, source, info)
+                            : err_set_errno(info, errno, "cannot read %s", name);
+    }
+    CLEANUP(stream_closep) FILE *copy = tmpfile();
+    if (copy == NULL) {
+        return err_set_errno(info, errno, "cannot make a temporary file for %s", name);
+    }
+    char buffer[STEP_BYTES];
+    ssize_t got;
+    while ((got = read(STDIN_FILENO, buffer, sizeof(buffer))) > 0 || (got < 0 && errno == EINTR)) {
+        struct bytes part = {.data = (const uint8_t *)buffer, .len = got > 0 ? (size_t)got : 0};
+        TRY(file_write_all(fileno(copy), part, "a copy of standard input", info));
+    }
+    if (got < 0) {
+        return err_set_errno(info, errno, "cannot read %s", name);
+    }
+    *out_fd = dup(fileno(copy));
+    return *out_fd >= 0 ? recording_file_source(*out_fd, name, source, info)
+                        : err_set_errno(info, errno, "cannot read %s", name);
+}
+
 static MUST_USE enum err input_open(struct input *input, const char *path, struct err_info *info)
 {
     uint8_t start[FILE_HEADER_BYTES];
     struct bytes head;
     struct chunk_source *source = &input->source;
-    TRY(recording_file_open(path, &input->fd, source, info));
+    TRY(strcmp(path, "-") == 0 ? open_standard_input(&input->fd, source, info)
+                               : recording_file_open(path, &input->fd, source, info));
     size_t len = source->bytes < sizeof(start) ? (size_t)source->bytes : sizeof(start);
     TRY(chunk_source_read(source, 0, start, len, info));
     if (file_header_begins(start, len)) {

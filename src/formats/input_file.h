@@ -3,7 +3,8 @@
 //
 // Whatever takes a recording opens it here: a file of cairn's own is read by its reader, everything
 // else by the importer that recognizes its content (importer.h). A file that nobody knows is
-// refused as the reader refuses it. Context: H; one thread.
+// refused as the reader refuses it. The path "-" is standard input, which is read to its end.
+// Context: H; one thread.
 #pragma once
 
 #include "base/err.h"

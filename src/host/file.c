@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,8 @@
 
 enum {
     READ_STEP_BYTES = 65536,
-    MAX_NAME_ATTEMPTS = 100
+    MAX_NAME_ATTEMPTS = 100,
+    MAX_LINKS = 40, // as the kernel has it
 };
 
 void fd_closep(int *fd)
@@ -170,10 +172,10 @@ static struct descriptor_path path_of_descriptor(int fd)
 
 // Makes one under a new name: creates a file (`fd` -1, returns its descriptor), or names the one
 // that is open without any. -1 with errno.
-static int create_or_name(int fd, const char *name)
+static int create_or_name(int fd, const char *name, mode_t mode)
 {
     if (fd < 0) {
-        return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+        return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, mode);
     }
     const struct descriptor_path path = path_of_descriptor(fd);
     return linkat(AT_FDCWD, path.text, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? fd : -1;
@@ -183,7 +185,7 @@ static int create_or_name(int fd, const char *name)
 // in *out_name, the caller's. open() rather than mkstemp(), so that the mode follows the umask as
 // for any other file.
 static MUST_USE enum err
-name_beside(const char *path, char **out_name, int *fd, struct err_info *info)
+name_beside(const char *path, mode_t mode, char **out_name, int *fd, struct err_info *info)
 {
     for (unsigned attempt = 0;; attempt++) {
         CLEANUP(text_freep) char *name = NULL;
@@ -191,7 +193,7 @@ name_beside(const char *path, char **out_name, int *fd, struct err_info *info)
             name = NULL;
             return err_set(info, ERR_NO_MEMORY, "no memory");
         }
-        const int made = create_or_name(*fd, name);
+        const int made = create_or_name(*fd, name, mode);
         if (made < 0 && errno == EEXIST && attempt < MAX_NAME_ATTEMPTS) {
             continue;
         }
@@ -207,13 +209,13 @@ name_beside(const char *path, char **out_name, int *fd, struct err_info *info)
 
 // A file without a name in the folder of `path`, so that nothing is left of it whoever is killed;
 // -1 where the file system has none, or nothing by which it could be named later.
-static int open_nameless(const char *path)
+static int open_nameless(const char *path, mode_t mode)
 {
     CLEANUP(text_freep) char *copy = strdup(path);
     if (copy == NULL) {
         return -1;
     }
-    int fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    int fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
     if (fd >= 0 && access(path_of_descriptor(fd).text, F_OK) != 0) {
         fd_closep(&fd);
     }
@@ -227,13 +229,91 @@ static bool is_special(const char *path)
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-// The name of what is to be replaced, the caller's.
-static char *find_target(const char *path)
+// Whether `status` is of a link that may have been laid as a trap: what the kernel asks where
+// fs.protected_symlinks is set, of every directory in which anybody may create files.
+static bool is_a_strangers(const struct stat *link, const char *path)
 {
+    CLEANUP(text_freep) char *copy = strdup(path);
+    struct stat directory;
+    if (copy == NULL || stat(dirname(copy), &directory) != 0) {
+        return true;
+    }
+    return (directory.st_mode & S_IWOTH) != 0 && link->st_uid != geteuid() &&
+           link->st_uid != directory.st_uid;
+}
+
+// Where the link at `path` points to, as seen from here; the caller's. NULL with errno.
+static char *read_link(const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t len = readlink(path, target, sizeof(target) - 1);
+    if (len < 0) {
+        return NULL;
+    }
+    target[len] = '\0';
+    const char *slash = strrchr(path, '/');
+    size_t directory_len = target[0] == '/' || slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    char *joined = NULL;
+    return asprintf(&joined, "%.*s%s", (int)directory_len, path, target) >= 0 ? joined : NULL;
+}
+
+enum err file_find_target(const char *path, char **out, struct err_info *info)
+{
+    CLEANUP(text_freep) char *at = strdup(path);
     struct stat status;
-    bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
-    char *target = is_link ? realpath(path, NULL) : NULL;
-    return target != NULL ? target : strdup(path); // a link to nothing is replaced itself
+    for (int links = 0; at != NULL && lstat(at, &status) == 0 && S_ISLNK(status.st_mode); links++) {
+        if (is_a_strangers(&status, at)) {
+            return err_set(info, ERR_PERMISSION,
+                           "'%s' is a symbolic link that another user has put there", at);
+        }
+        CLEANUP(text_freep) char *next = links < MAX_LINKS ? read_link(at) : NULL;
+        if (next == NULL) {
+            return err_set_errno(info, links < MAX_LINKS ? errno : ELOOP, "cannot follow '%s'",
+                                 path);
+        }
+        if (lstat(next, &status) != 0) {
+            break; // a link to nothing is replaced itself
+        }
+        free(at);
+        at = next;
+        next = NULL;
+    }
+    if (at == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory");
+    }
+    *out = at;
+    at = NULL;
+    return ERR_OK;
+}
+
+// A user's or group's id from sudo's environment; false if there is none.
+static bool id_of_caller(const char *variable, uint32_t *out)
+{
+    const char *text = getenv(variable);
+    char *end = NULL;
+    errno = 0;
+    unsigned long id = text != NULL ? strtoul(text, &end, 10) : 0;
+    bool is_id = text != NULL && end != text && *end == '\0' && errno == 0 && id < UINT32_MAX;
+    *out = (uint32_t)id;
+    return is_id;
+}
+
+void file_give_to_caller(int fd)
+{
+    uint32_t user;
+    uint32_t group;
+    if (geteuid() == 0 && id_of_caller("SUDO_UID", &user) && id_of_caller("SUDO_GID", &group)) {
+        (void)!fchown(fd, user, group); // it stays root's, and can be read by root
+    }
+}
+
+// The permissions that hold whatever the umask is; and whose the file is.
+static void settle_access(int fd, mode_t mode)
+{
+    if (mode != FILE_MODE_BY_UMASK) {
+        (void)fchmod(fd, mode); // what open() gave is no more than this
+    }
+    file_give_to_caller(fd);
 }
 
 static MUST_USE enum err open_special(const char *path, int *out_fd, struct err_info *info)
@@ -242,22 +322,24 @@ static MUST_USE enum err open_special(const char *path, int *out_fd, struct err_
     return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot write '%s'", path);
 }
 
-enum err replacement_begin(struct replacement *r, const char *path, struct err_info *info)
+enum err
+replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
 {
-    bool is_kept = is_special(path);
-    CLEANUP(replacement_abandon)
-    struct replacement fresh = {.path = is_kept ? strdup(path) : find_target(path)};
-    if (fresh.path == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory");
-    }
+    const mode_t created_mode = mode != FILE_MODE_BY_UMASK ? mode : 0666;
+    CLEANUP(replacement_abandon) struct replacement fresh = {0};
+    TRY(file_find_target(path, &fresh.path, info));
     CLEANUP(fd_closep) int fd = -1;
+    bool is_kept = is_special(fresh.path);
     if (is_kept) {
-        TRY(open_special(path, &fd, info));
+        TRY(open_special(fresh.path, &fd, info));
     } else {
-        fresh.is_nameless = (fd = open_nameless(fresh.path)) >= 0;
+        fresh.is_nameless = (fd = open_nameless(fresh.path, created_mode)) >= 0;
     }
     if (fd < 0) {
-        TRY(name_beside(fresh.path, &fresh.temporary, &fd, info));
+        TRY(name_beside(fresh.path, created_mode, &fresh.temporary, &fd, info));
+    }
+    if (!is_kept) {
+        settle_access(fd, mode);
     }
     fresh.stream = fdopen(fd, "w");
     if (fresh.stream == NULL) {
@@ -295,7 +377,7 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
     }
     if (done.is_nameless) {
         int fd = fileno(done.stream);
-        TRY(name_beside(done.path, &done.temporary, &fd, info));
+        TRY(name_beside(done.path, 0, &done.temporary, &fd, info));
     }
     FILE *stream = done.stream;
     done.stream = NULL;
@@ -312,7 +394,7 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
 enum err file_replace(const char *path, struct bytes data, struct err_info *info)
 {
     CLEANUP(replacement_abandon) struct replacement r = {0};
-    TRY(replacement_begin(&r, path, info));
+    TRY(replacement_begin(&r, path, FILE_MODE_BY_UMASK, info));
     if (data.len > 0 && fwrite(data.data, 1, data.len, r.stream) != data.len) {
         return err_set_errno(info, errno, "cannot write '%s'", path);
     }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -59,9 +60,27 @@ struct replacement {
     bool is_nameless; // a regular file that is named when it is whole
 };
 
+// What a new file may be used for by whom. Under sudo a file belongs to who called that.
+enum {
+    FILE_MODE_BY_UMASK = 0, // as any other file: 0666 less the umask
+    FILE_MODE_PRIVATE = 0600,
+};
+
+// The name of what is at `path` behind all symbolic links, or of what is to be made there; the
+// caller's. A link that somebody else has put into a directory in which anybody may create files is
+// not followed (ERR_PERMISSION), whatever fs.protected_symlinks says. A link to nothing is itself
+// the target.
+enum err file_find_target(const char *path, char **out, struct err_info *info) MUST_USE;
+
+// Gives a file that was just created to who called sudo; nothing if nobody did.
+void file_give_to_caller(int fd);
+
 // A pipe, a terminal or a device at `path` is written to as it is, and what a symbolic link points
-// to is replaced, not the link.
-enum err replacement_begin(struct replacement *r, const char *path, struct err_info *info) MUST_USE;
+// to is replaced, not the link (file_find_target). `mode`: FILE_MODE_..., or permissions that hold
+// whatever the umask is.
+enum err
+replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
+    MUST_USE;
 
 // Flushes, with `durable` also fsyncs, renames and releases `r`. A write that failed earlier (disk
 // full) is noticed here; then the file at `path` is as it was.
@@ -70,5 +89,5 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
 // Removes the temporary and releases `r`; does nothing after a commit.
 void replacement_abandon(struct replacement *r);
 
-// All of the above for bytes that are at hand.
+// All of the above for bytes that are at hand, by the umask.
 enum err file_replace(const char *path, struct bytes data, struct err_info *info) MUST_USE;

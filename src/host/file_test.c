@@ -90,7 +90,7 @@ static void replacing_shows_the_old_or_the_new_content(void **state)
     (void)state;
     assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
     struct replacement r = {0};
-    assert_int_equal(replacement_begin(&r, "f", NULL), ERR_OK);
+    assert_int_equal(replacement_begin(&r, "f", FILE_MODE_BY_UMASK, NULL), ERR_OK);
     assert_true(fcntl(fileno(r.stream), F_GETFD) & FD_CLOEXEC);
     assert_true(fputs("new", r.stream) >= 0);
     assert_int_equal(fflush(r.stream), 0);
@@ -101,7 +101,7 @@ static void replacing_shows_the_old_or_the_new_content(void **state)
     replacement_abandon(&r);
     assert_content("f", "new");
 
-    assert_int_equal(replacement_begin(&r, "f", NULL), ERR_OK);
+    assert_int_equal(replacement_begin(&r, "f", FILE_MODE_BY_UMASK, NULL), ERR_OK);
     assert_true(fputs("never", r.stream) >= 0);
     replacement_abandon(&r);
     assert_content("f", "new");
@@ -154,6 +154,81 @@ static void the_mode_follows_the_umask(void **state)
     assert_int_equal(unlink("f"), 0);
 }
 
+static struct stat made_with(mode_t mode)
+{
+    struct replacement r = {0};
+    struct stat status;
+    assert_int_equal(replacement_begin(&r, "f", mode, NULL), ERR_OK);
+    assert_int_equal(fstat(fileno(r.stream), &status), 0);
+    assert_int_equal(status.st_mode & 0777 & ~mode, 0); // never more, not even at first
+    assert_int_equal(replacement_commit(&r, false, NULL), ERR_OK);
+    assert_int_equal(stat("f", &status), 0);
+    assert_int_equal(unlink("f"), 0);
+    return status;
+}
+
+static void a_mode_that_is_asked_for_holds_whatever_the_umask(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {FILE_MODE_PRIVATE, 0640, 0644, 0666};
+    static const mode_t umasks[] = {0, 022, 077};
+    for (size_t i = 0; i < ARRAY_LEN(modes) * ARRAY_LEN(umasks); i++) {
+        mode_t before = umask(umasks[i % ARRAY_LEN(umasks)]);
+        const mode_t mode = modes[i / ARRAY_LEN(umasks)];
+        assert_int_equal(made_with(mode).st_mode & 0777, mode);
+        (void)umask(before);
+    }
+}
+
+static void under_sudo_a_file_is_who_called_its(void **state)
+{
+    (void)state;
+    enum {
+        CALLER = 65534
+    };
+    assert_int_equal(setenv("SUDO_UID", "65534", 1) + setenv("SUDO_GID", "65534", 1), 0);
+    assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid() == 0 ? CALLER : geteuid());
+    assert_int_equal(setenv("SUDO_UID", "65534x", 1), 0); // not what sudo writes
+    assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid());
+    assert_int_equal(unsetenv("SUDO_UID") + unsetenv("SUDO_GID"), 0);
+    assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid());
+}
+
+// Only root can lay a link of another user's; others see that their own are followed there.
+static void a_strangers_link_is_not_followed_where_anybody_writes(void **state)
+{
+    (void)state;
+    const bool is_root = geteuid() == 0;
+    struct err_info info = {0};
+    assert_int_equal(mkdir("public", 0777) + chmod("public", 01777), 0);
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    assert_int_equal(symlink("../f", "public/own"), 0);
+    assert_int_equal(symlink(is_root ? "../f" : "own", "public/theirs"), 0);
+    assert_int_equal(symlink("public/theirs", "private"), 0);
+    assert_true(!is_root || lchown("public/theirs", 65534, 65534) == 0);
+    assert_int_equal(file_replace("public/own", bytes_of("new"), NULL), ERR_OK);
+    assert_content("f", "new");
+    static const char *const names[] = {"public/theirs", "private"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_int_equal(file_replace(names[i], bytes_of("bad"), &info),
+                         is_root ? ERR_PERMISSION : ERR_OK);
+        assert_true(!is_root || strstr(info.text, "another user") != NULL);
+        assert_content("f", is_root ? "new" : "bad");
+    }
+    assert_int_equal(unlink("public/own") + unlink("public/theirs") + unlink("private"), 0);
+    assert_int_equal(rmdir("public") + unlink("f"), 0);
+}
+
+static void links_in_a_circle_end(void **state)
+{
+    (void)state;
+    struct err_info info = {0};
+    assert_int_equal(symlink("two", "one") + symlink("one", "two"), 0);
+    assert_int_not_equal(file_replace("one", bytes_of("x"), &info), ERR_OK);
+    assert_int_equal(info.errno_value, ELOOP);
+    assert_int_equal(unlink("one") + unlink("two"), 0);
+}
+
 static void a_full_disk_keeps_the_old_content(void **state)
 {
     (void)state;
@@ -165,7 +240,7 @@ static void a_full_disk_keeps_the_old_content(void **state)
     struct err_info info = {0};
     enum err at_once = file_replace("f", bytes_of("more than ten bytes"), &info);
     struct replacement r = {0};
-    enum err begun = replacement_begin(&r, "f", NULL);
+    enum err begun = replacement_begin(&r, "f", FILE_MODE_BY_UMASK, NULL);
     bool noticed = fputs("more than ten bytes", r.stream) < 0 || fflush(r.stream) != 0;
     enum err later = replacement_commit(&r, false, NULL);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -289,6 +364,12 @@ int main(void)
         cmocka_unit_test(replacing_shows_the_old_or_the_new_content),
         cmocka_unit_test(what_is_no_file_is_written_to_as_it_is),
         cmocka_unit_test(a_link_stays_one),
+        cmocka_unit_test(a_mode_that_is_asked_for_holds_whatever_the_umask),
+        cmocka_unit_test(under_sudo_a_file_is_who_called_its),
+        cmocka_unit_test(a_strangers_link_is_not_followed_where_anybody_writes),
+        cmocka_unit_test(links_in_a_circle_end),
+        cmocka_unit_test_setup_teardown(a_mode_that_is_asked_for_holds_whatever_the_umask,
+                                        refuse_nameless, allow_nameless),
         cmocka_unit_test(the_mode_follows_the_umask),
         cmocka_unit_test(a_full_disk_keeps_the_old_content),
         cmocka_unit_test_setup_teardown(replacing_shows_the_old_or_the_new_content, refuse_nameless,

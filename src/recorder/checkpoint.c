@@ -11,11 +11,29 @@
 #include <unistd.h>
 
 enum {
-    COST_DIVISOR = 50, // this part of an interval a checkpoint may take of a processor
-    TIME_DIVISOR = 4,  // and this part in all, with a copy of the recorder in memory
+    FIRST_MS = 1000,     // so that a recorder that is killed early leaves a file
+    GROWTH = 2,          // each interval is so many times the one before, up to what was asked for
+    COST_DIVISOR = 50,   // this part of an interval a checkpoint may take of a processor
+    TIME_DIVISOR = 4,    // and this part in all, with a copy of the recorder in memory,
+    SLOW_MAX_MS = 10000, // but a slow disk makes no interval longer than this
     WRITER_NICE = 10,
     US_PER_MS = 1000,
 };
+
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+static uint64_t smaller(uint64_t left, uint64_t right)
+{
+    return left < right ? left : right;
+}
+
+static uint64_t first_interval(uint64_t asked_ms)
+{
+    return smaller(asked_ms, FIRST_MS);
+}
 
 enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64_t interval_ms)
 {
@@ -26,8 +44,8 @@ enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64
     }
     *checkpoint = (struct checkpoint){.path = path,
                                       .asked_ms = interval_ms,
-                                      .interval_ms = interval_ms,
-                                      .next_ms = interval_ms,
+                                      .interval_ms = first_interval(interval_ms),
+                                      .next_ms = first_interval(interval_ms),
                                       .report = report};
     return ERR_OK;
 }
@@ -87,14 +105,12 @@ void checkpoint_start(struct checkpoint *checkpoint,
     } // else: no process to be had; the next interval tries again
 }
 
-static uint64_t larger(uint64_t left, uint64_t right)
+uint64_t
+checkpoint_interval(uint64_t asked_ms, uint64_t last_ms, uint64_t processor_ms, uint64_t took_ms)
 {
-    return left > right ? left : right;
-}
-
-uint64_t checkpoint_interval(uint64_t asked_ms, uint64_t processor_ms, uint64_t took_ms)
-{
-    return larger(asked_ms, larger(processor_ms * COST_DIVISOR, took_ms * TIME_DIVISOR));
+    const uint64_t grown_ms = smaller(asked_ms, last_ms * GROWTH);
+    const uint64_t slow_ms = smaller(took_ms * TIME_DIVISOR, larger(asked_ms, SLOW_MAX_MS));
+    return larger(grown_ms, larger(processor_ms * COST_DIVISOR, slow_ms));
 }
 
 static uint64_t milliseconds(struct timeval time)
@@ -109,8 +125,9 @@ writer_ended(struct checkpoint *checkpoint, int status, const struct rusage *usa
     checkpoint->ended_count = checkpoint->begun_count;
     checkpoint->processor_ms = milliseconds(usage->ru_utime) + milliseconds(usage->ru_stime);
     if (checkpoint->asked_ms > 0) {
-        checkpoint->interval_ms = checkpoint_interval(
-            checkpoint->asked_ms, checkpoint->processor_ms, now_ms - checkpoint->started_ms);
+        checkpoint->interval_ms =
+            checkpoint_interval(checkpoint->asked_ms, checkpoint->interval_ms,
+                                checkpoint->processor_ms, now_ms - checkpoint->started_ms);
     }
     const bool had_failed = checkpoint->has_failed;
     checkpoint->has_failed = !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;

@@ -45,7 +45,7 @@ enum checkpoint_event {
     CHECKPOINT_RECOVERED, // the first success after a failure
 };
 
-// An interval of 0 means: never. ERR_NO_MEMORY.
+// Intervals grow up to `interval_ms`; 0 means: never. ERR_NO_MEMORY.
 enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64_t interval_ms)
     MUST_USE;
 
@@ -72,8 +72,11 @@ void checkpoint_start(struct checkpoint *checkpoint,
 // Looks whether the writer is done. After CHECKPOINT_FAILED, checkpoint->report says why.
 enum checkpoint_event checkpoint_poll(struct checkpoint *checkpoint, uint64_t now_ms);
 
-// How long after one checkpoint's beginning the next may begin, if the one before it took so much.
-uint64_t checkpoint_interval(uint64_t asked_ms, uint64_t processor_ms, uint64_t took_ms);
+// How long after one checkpoint's beginning the next may begin, if the interval before was
+// `last_ms` and the checkpoint took so much. The first comes after a second at most, and the next
+// ones more and more rarely, until the interval is as asked.
+uint64_t
+checkpoint_interval(uint64_t asked_ms, uint64_t last_ms, uint64_t processor_ms, uint64_t took_ms);
 
 // As checkpoint_poll, but waits.
 enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t now_ms);

@@ -123,16 +123,31 @@ static void what_writing_costs_makes_checkpoints_rarer(void **state)
         uint64_t took_ms;
         uint64_t interval_ms;
     } cases[] = {
-        {0, 0, 100},        // as asked
-        {2, 25, 100},       // just so
-        {40, 40, 2000},     // 2 % of the time
-        {40, 900, 3600},    // it had to wait: a quarter of the time
-        {1, 60000, 240000}, // a disk that stalls
+        {0, 0, 100},       // as asked
+        {2, 25, 100},      // just so
+        {40, 40, 2000},    // 2 % of the time
+        {40, 900, 3600},   // it had to wait: a quarter of the time
+        {1, 60000, 10000}, // a disk that stalls makes it no rarer than this
+        {400, 60000, 20000},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(checkpoint_interval(100, cases[i].processor_ms, cases[i].took_ms),
+        assert_int_equal(checkpoint_interval(100, 100, cases[i].processor_ms, cases[i].took_ms),
                          cases[i].interval_ms);
     }
+}
+
+static void the_first_comes_early_and_the_others_more_rarely(void **state)
+{
+    struct fixture *f = *state;
+    static const uint64_t wanted_ms[] = {1000, 2000, 4000, 8000, 10000, 10000};
+    struct checkpoint checkpoint = {0};
+    assert_int_equal(checkpoint_init(&checkpoint, f->path, 10000), ERR_OK);
+    assert_false(checkpoint_is_due(&checkpoint, wanted_ms[0] - 1));
+    assert_true(checkpoint_is_due(&checkpoint, wanted_ms[0]));
+    for (size_t i = 1; i < ARRAY_LEN(wanted_ms); i++) {
+        assert_int_equal(checkpoint_interval(10000, wanted_ms[i - 1], 0, 0), wanted_ms[i]);
+    }
+    checkpoint_release(&checkpoint);
 }
 
 // The interval that a checkpoint states is the one that was known when it began.
@@ -154,7 +169,8 @@ static void slow_writing_counts_for_the_next_checkpoint(void **state)
         assert_int_equal(checkpoint_is_due(&f->checkpoint, ended_ms), ended_ms >= due_ms);
         assert_true(ended_ms >= due_ms || !checkpoint_is_due(&f->checkpoint, due_ms - 1));
         begins_ms = ended_ms > due_ms ? ended_ms : due_ms;
-        interval_ms = checkpoint_interval(100, f->checkpoint.processor_ms, takes_ms[i]);
+        interval_ms =
+            checkpoint_interval(100, interval_ms, f->checkpoint.processor_ms, takes_ms[i]);
     }
 }
 
@@ -227,6 +243,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_checkpoint_is_a_whole_recording, set_up, tear_down),
         cmocka_unit_test_setup_teardown(failure_is_told_once_and_so_is_recovery, set_up, tear_down),
         cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
+        cmocka_unit_test(the_first_comes_early_and_the_others_more_rarely),
         cmocka_unit_test_setup_teardown(slow_writing_counts_for_the_next_checkpoint, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_interval_of_0_means_never, set_up, tear_down),

@@ -5,23 +5,45 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "host/file.h"
+#include "recorder/output_file.h"
 
 enum {
     FLUSH_MS = 1000
 };
 
-enum err event_log_open(struct event_log *log, const char *path, struct err_info *info)
+// A log that a killed recording left goes, as the recording of that name will. Anything else that
+// has the name stays.
+enum err event_log_probe(const char *name, struct err_info *info)
+{
+    struct stat status;
+    if (lstat(name, &status) != 0) {
+        return ERR_OK;
+    }
+    return S_ISREG(status.st_mode)
+               ? output_file_check_old(name, info)
+               : err_set(info, ERR_INVALID, "'%s' is in the way of the log of events", name);
+}
+
+enum err event_log_open(struct event_log *log, const char *path, mode_t mode, struct err_info *info)
 {
     strbuf_printf(&log->path, "%s.events", path);
     if (strbuf_result(&log->path) != ERR_OK ||
         rec_event_vec_reserve(&log->group, GROUP_MAX_ENTRIES) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the log of events");
     }
-    log->fd = open(strbuf_text(&log->path), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const char *name = strbuf_text(&log->path);
+    TRY(event_log_probe(name, info));
+    (void)unlink(name); // there may be none
+    log->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE_PRIVATE);
     if (log->fd < 0) {
-        return err_set_errno(info, errno, "cannot write '%s'", strbuf_text(&log->path));
+        return err_set_errno(info, errno, "cannot write '%s'", name);
     }
+    (void)fchmod(log->fd, mode != 0 ? mode : (mode_t)FILE_MODE_PRIVATE); // it becomes the recording
+    file_give_to_caller(log->fd);
     return recording_writer_init(&log->writer, log->fd, strbuf_text(&log->path), NULL, info);
 }
 

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "host/strbuf.h"
@@ -39,8 +40,14 @@ struct event_log {
   .fd = -1             \
  }
 
-// Begins the log of the recording that will be at `path`. An earlier log of that name is replaced.
-enum err event_log_open(struct event_log *log, const char *path, struct err_info *info) MUST_USE;
+// Whether a log may be written under `name`, the recording's and ".events": nothing is there, or
+// the log that a killed recording left. ERR_INVALID, ERR_PERMISSION, ERR_IO.
+enum err event_log_probe(const char *name, struct err_info *info) MUST_USE;
+
+// Begins the log of the recording that will be at `path`. An earlier log of that name is replaced;
+// links are not followed. `mode`: of the file, 0: the owner's alone.
+enum err event_log_open(struct event_log *log, const char *path, mode_t mode, struct err_info *info)
+    MUST_USE;
 
 // Closes it; a log that was not finished stays in its file.
 void event_log_close(struct event_log *log);

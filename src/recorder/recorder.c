@@ -67,6 +67,11 @@ static enum err prepare(struct recorder_state *s,
     TRY(options->callbacks.output_path(options->callbacks.context, (uint32_t)getpid(), &probe,
                                        info));
     TRY(output_file_probe(strbuf_text(&probe), info));
+    if (options->logs_events) {
+        strbuf_append_text(&probe, ".events");
+        TRY(strbuf_result(&probe));
+        TRY(event_log_probe(strbuf_text(&probe), info));
+    }
     *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
     const struct session_options session = {.flags = session_flags_of(options),
                                             .max_frames = options->max_frames};
@@ -214,6 +219,7 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const struct recording_write_options options = {
         .generation = (uint32_t)s->checkpoint.written_count + 1,
+        .mode = s->options->file_mode,
         .supply = &history,
         // Encoding, which is ours, takes less than packing does.
         .packing_threads = s->has_ended && processors > 1 ? (uint32_t)processors : 0,
@@ -303,7 +309,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     TRY(file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info));
     struct err_info trouble = {0};
     if (s->options->logs_events) {
-        TRY(event_log_open(&s->events, strbuf_text(&s->output), info));
+        TRY(event_log_open(&s->events, strbuf_text(&s->output), s->options->file_mode, info));
         s->book.watch.events = &s->events;
         book_watch_changed(&s->book.watch);
     }

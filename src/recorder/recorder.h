@@ -67,6 +67,7 @@ struct recorder_options {
     uint64_t checkpoint_interval_ms; // 0: no checkpoints
     struct run_control_options run;
     uint64_t max_memory_bytes; // memory_budget.h; 0: no cap
+    mode_t file_mode;          // of the recording; 0: the owner's alone
     bool lists_blocks;         // block_list.h
     bool logs_events;          // event_log.h; no thread then keeps events to itself
     bool follow_children;

@@ -53,7 +53,7 @@ enum err recording_rewrite(const char *path,
     CLEANUP(replacement_abandon) struct replacement file = {0};
     CLEANUP(recording_writer_release) struct recording_writer w = {0};
     const struct recording_write_options options = {.generation = generation};
-    TRY(replacement_begin(&file, path, info));
+    TRY(replacement_begin(&file, path, FILE_MODE_PRIVATE, info));
     keep_mode_and_owner(fd, fileno(file.stream));
     TRY(recording_writer_init(&w, fileno(file.stream), path, &options, info));
     TRY(copy_chunks(&source, &w, info));

@@ -31,7 +31,7 @@ write_at(struct recording_writer *w, const uint8_t *data, size_t len, struct err
         if (wrote <= 0) {
             enum err err =
                 err_set_errno(info, wrote < 0 ? errno : ENOSPC, "cannot write '%s'", w->path);
-            (void)ftruncate(w->fd, (off_t)w->end); // a reader would step over the rest anyway
+            (void)!ftruncate(w->fd, (off_t)w->end); // a reader would step over the rest anyway
             return err;
         }
         done += (size_t)wrote;
@@ -466,7 +466,9 @@ enum err recording_write(const struct recording *recording,
 {
     CLEANUP(replacement_abandon) struct replacement file = {0};
     CLEANUP(recording_writer_release) struct recording_writer w = {0};
-    TRY(replacement_begin(&file, path, info));
+    const mode_t mode =
+        options != NULL && options->mode != 0 ? options->mode : (mode_t)FILE_MODE_PRIVATE;
+    TRY(replacement_begin(&file, path, mode, info));
     TRY(recording_writer_init(&w, fileno(file.stream), path, options, info));
     TRY(recording_writer_snapshot(&w, recording, info));
     TRY(recording_writer_finish(&w, info));

@@ -31,6 +31,7 @@ struct recording_write_options {
     int level;                         // of zstd; 0: the default
     bool is_plain;                     // no compression: for examples and tests
     bool is_durable;                   // recording_write only: on the disk before the rename
+    mode_t mode;                       // recording_write only: permissions; 0: the owner's alone
     uint32_t group_count;              // entries in a chunk; 0: GROUP_MAX_ENTRIES
     uint32_t packing_threads;          // they encode and compress chunks; 0: there are none
     uint32_t generation;               // recording_write only: number of the snapshot; 0: 1

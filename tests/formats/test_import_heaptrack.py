@@ -6,6 +6,7 @@ import json
 import random
 import re
 import signal
+import subprocess
 
 import pytest
 
@@ -398,11 +399,24 @@ def test_the_export_counts_as_heaptrack_does(content, recorded, python, own, tmp
         assert numbers_begin_in_order(unpack(tmp_path / f"{place}.gz"))
 
 
-def test_a_name_that_heaptrack_does_not_open_is_remarked_on(recorded, tmp_path):
+def test_a_name_that_heaptrack_does_not_open_is_refused(recorded, tmp_path):
     """heaptrack_print takes whatever does not end in .gz or .zst for text."""
     done = cairn("export", "--to", "heaptrack", "-o", tmp_path / "out.heaptrack", recorded)
-    assert done.returncode == 0 and done.stderr.count(b"\n") == 1 and b"must end in .gz" in done.stderr
-    assert (tmp_path / "out.heaptrack").read_bytes()[:2] == b"\x1f\x8b"
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1
+    assert b"must end in .gz or .zst" in done.stderr and list(tmp_path.iterdir()) == []
+
+
+def test_zstd_is_written_where_the_name_says_so(recorded, tmp_path):
+    """Both packings hold the same, and heaptrack_print opens either."""
+    said = []
+    for name in ("out.heaptrack.gz", "out.heaptrack.zst"):
+        done = cairn("export", "--to", "heaptrack", "-o", tmp_path / name, recorded)
+        assert (done.returncode, done.stderr) == (0, b"")
+        said.append(subprocess.run(["heaptrack_print", tmp_path / name], capture_output=True, check=True,
+                                   timeout=120).stdout.splitlines()[1:])
+    assert said[0] == said[1] and any(b"total runtime" in line for line in said[0])
+    assert unpack(tmp_path / "out.heaptrack.gz") == unpack(tmp_path / "out.heaptrack.zst")
+    assert (tmp_path / "out.heaptrack.zst").read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
 
 
 # stack, size and moments of each block of a single thread: a number is a block's, "+" or "-" before it

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Where a recording goes: whose it is and who may read it, what it never overwrites, and what is said
+when it cannot be written."""
+import os
+import pathlib
+import pwd
+import stat
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, environment
+
+NOBODY = pwd.getpwnam("nobody")
+
+
+def record(folder, *words, env=None, program=("/bin/true",), **settings):
+    return subprocess.run([CAIRN, "record", *words, "--", *program], cwd=folder, env=environment(env),
+                          capture_output=True, check=False, timeout=120, stdin=subprocess.DEVNULL, **settings)
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("words, mode", [((), 0o600), (("--events",), 0o600), (("--mode", "640"), 0o640),
+                                         (("--mode", "0644", "--events"), 0o644)])
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_a_recording_is_the_owners_alone_unless_told_otherwise(tmp_path, words, mode, umask):
+    done = record(tmp_path, "-q", "-o", "r.cairn", *words, umask=umask)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert mode_of(tmp_path / "r.cairn") == mode
+    assert [path.name for path in tmp_path.iterdir()] == ["r.cairn"]
+
+
+def test_what_is_exported_goes_by_the_umask(tmp_path):
+    record(tmp_path, "-q", "-o", "r.cairn")
+    subprocess.run([CAIRN, "export", "--to", "json", "-o", "r.json", "r.cairn"], cwd=tmp_path, check=True,
+                   umask=0o027, timeout=60)
+    assert mode_of(tmp_path / "r.json") == 0o640
+
+
+@pytest.mark.parametrize("mode", ["999", "7", "755", "06000", "", "rw", "200", "0o644"])
+def test_modes_that_make_no_sense(tmp_path, mode):
+    done = record(tmp_path, "--mode", mode)
+    assert done.returncode == 2 and b"--mode" in done.stderr and list(tmp_path.iterdir()) == []
+
+
+def test_under_sudo_files_are_the_callers(tmp_path):
+    """Only root gives files away; for others sudo's variables mean nothing."""
+    owner = NOBODY.pw_uid if os.geteuid() == 0 else os.geteuid()
+    sudo = {"SUDO_UID": str(NOBODY.pw_uid), "SUDO_GID": str(NOBODY.pw_gid)}
+    for words in (("-o", "r.cairn"), ("-o", "e.cairn", "--events")):
+        assert record(tmp_path, "-q", *words, env=sudo).returncode == 0
+    subprocess.run([CAIRN, "export", "--to", "json", "-o", "r.json", "r.cairn"], cwd=tmp_path, check=True,
+                   env=environment(sudo), timeout=60)
+    for name in ("r.cairn", "e.cairn", "r.json"):
+        assert (tmp_path / name).stat().st_uid == owner, name
+
+
+def test_no_file_but_a_recording_is_overwritten(tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("important\n")
+    for words, name in ((("-o", "notes.txt"), "notes.txt"), (("--events", "-o", "r.cairn"), "r.cairn.events")):
+        (tmp_path / name).write_text("important\n")
+        done = record(tmp_path, *words, program=("/bin/sh", "-c", "echo ran"))
+        assert (done.returncode, done.stdout) == (2, b""), done
+        assert done.stderr.count(b"\n") == 1 and name.encode() in done.stderr
+        assert (tmp_path / name).read_text() == "important\n"
+        (tmp_path / name).unlink()
+    for before in (b"", None):
+        target = tmp_path / "again.cairn"
+        if before is not None:
+            target.write_bytes(before)
+        assert record(tmp_path, "-q", "-o", target).returncode == 0
+        assert record(tmp_path, "-q", "-o", target).returncode == 0  # a recording is
+
+
+def test_a_log_that_a_killed_recording_left_is_replaced(tmp_path):
+    assert record(tmp_path, "-q", "--events", "-o", "old.cairn").returncode == 0
+    (tmp_path / "old.cairn").rename(tmp_path / "r.cairn.events")
+    assert record(tmp_path, "-q", "--events", "-o", "r.cairn").returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["r.cairn"]
+
+
+def test_the_log_of_events_follows_no_link(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"")
+    (tmp_path / "r.cairn.events").symlink_to(victim)
+    done = record(tmp_path, "--events", "-o", "r.cairn", program=("/bin/sh", "-c", "echo ran"))
+    assert (done.returncode, done.stdout, victim.read_bytes()) == (2, b"", b"")
+    assert not (tmp_path / "r.cairn").exists()
+
+
+def test_another_users_link_in_a_public_folder_is_refused(tmp_path):
+    """One's own is followed, which is what can be tried without being root."""
+    is_root = os.geteuid() == 0
+    public = tmp_path / "public"
+    public.mkdir()
+    public.chmod(0o1777)
+    target = tmp_path / "mine.cairn"
+    assert record(tmp_path, "-q", "-o", target).returncode == 0
+    before = target.read_bytes()
+    (public / "r.cairn").symlink_to(target)
+    assert record(tmp_path, "-q", "-o", public / "r.cairn").returncode == 0 and target.read_bytes() != before
+    before = target.read_bytes()
+    if is_root:
+        os.chown(public / "r.cairn", NOBODY.pw_uid, NOBODY.pw_gid, follow_symlinks=False)
+    done = record(tmp_path, "-o", public / "r.cairn", program=("/bin/sh", "-c", "echo ran"))
+    assert (done.returncode, target.read_bytes() == before) == ((2, True) if is_root else (0, False))
+    assert not is_root or (b"another user" in done.stderr and done.stdout == b"")
+
+
+@pytest.mark.parametrize("words, status", [((), 3), (("-q",), 3), (("--strict",), 2), (("-q", "--strict"), 2)])
+def test_a_recording_that_cannot_be_written_is_told(tmp_path, words, status):
+    """The program removes the folder that the recording is to be written to."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    done = record(tmp_path, "-o", folder / "r.cairn", *words,
+                  program=("/bin/sh", "-c", f"rm -r {folder}; exit 3"))
+    assert done.returncode == status, done
+    assert b"cannot" in done.stderr and str(folder).encode() in done.stderr
+
+
+def test_standard_output_is_the_programs(tmp_path):
+    done = record(tmp_path, "-o", "-", program=("/bin/sh", "-c", "echo ran"))
+    assert (done.returncode, done.stdout) == (2, b"") and b"standard output is the program's" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("report", "--json"), ("export", "--to", "folded"), ("check", "--max-peak", "1G")])
+def test_a_recording_is_read_from_standard_input(tmp_path, command):
+    path = tmp_path / "r.cairn"
+    assert record(tmp_path, "-q", "-o", path, program=("/bin/sh", "-c", "true")).returncode == 0
+    by_name = subprocess.run([CAIRN, *command, path], capture_output=True, check=True, timeout=60)
+    for as_pipe in (True, False):
+        given = {"input": path.read_bytes()} if as_pipe else {"stdin": path.open("rb")}
+        done = subprocess.run([CAIRN, *command, "-"], capture_output=True, check=True, timeout=60, **given)
+        assert done.stdout == by_name.stdout
+    bad = subprocess.run([CAIRN, *command, "-"], capture_output=True, check=False, timeout=60, input=b"no recording")
+    assert bad.returncode == 2 and bad.stderr.count(b"\n") == 1
+
+
+def test_what_analyze_shows_must_be_a_file():
+    done = subprocess.run([CAIRN, "analyze", "-"], capture_output=True, check=False, timeout=60, input=b"")
+    assert done.returncode == 2 and b"write standard input to a file first" in done.stderr
+
+
+def test_the_first_checkpoint_comes_within_a_second(tmp_path):
+    """A recorder that is killed early leaves a file: the program kills it once there is one."""
+    wait = "i=0; until [ -e r.cairn ]; do i=$((i+1)); [ $i -lt 6000 ] || exit 9; read -t 0.01 x; done; kill -9 $PPID"
+    fifo = tmp_path / "never"
+    os.mkfifo(fifo)
+    never = os.open(fifo, os.O_RDWR)
+    done = subprocess.run([CAIRN, "record", "-q", "-o", "r.cairn", "--", "/bin/bash", "-c", wait], cwd=tmp_path,
+                          env=environment(), stdin=never, capture_output=True, check=False, timeout=120)
+    os.close(never)
+    assert done.returncode == -9
+    said = subprocess.run([CAIRN, "report", "--json", tmp_path / "r.cairn"], capture_output=True, check=True,
+                          timeout=60)
+    assert b'"state":"running"' in said.stdout.replace(b" ", b"")
+    assert pathlib.Path(tmp_path / "r.cairn").stat().st_size > 0
