@@ -59,7 +59,7 @@ static bool file_mentions(const char *path, const char *const *words, size_t cou
 // Whether apt knows an archive of debug symbols: Debian and Ubuntu have them apart.
 static bool apt_has_debug_archive(void)
 {
-    static const char *const words[] = {"debian-debug", "ddebs.ubuntu.com"};
+    static const char *const words[] = {"debian-debug", "ddebs"};
     static const char folder[] = "/etc/apt/sources.list.d";
     bool has = file_mentions("/etc/apt/sources.list", words, ARRAY_LEN(words));
     DIR *entries = opendir(folder);
@@ -77,25 +77,6 @@ static bool apt_has_debug_archive(void)
     return has;
 }
 
-// The server that has this distribution's debug information.
-static const char *server_of_distribution(void)
-{
-    static const struct {
-        const char *line;
-        const char *url;
-    } servers[] = {
-        {"ID=debian", "https://debuginfod.debian.net"},
-        {"ID=ubuntu", "https://debuginfod.ubuntu.com"},
-        {"ID=fedora", "https://debuginfod.fedoraproject.org"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(servers); i++) {
-        if (file_mentions("/etc/os-release", &servers[i].line, 1)) {
-            return servers[i].url;
-        }
-    }
-    return "https://debuginfod.elfutils.org";
-}
-
 static void append_servers(const struct package_owner *owner, struct strbuf *out)
 {
     const char *library =
@@ -106,7 +87,7 @@ static void append_servers(const struct package_owner *owner, struct strbuf *out
         sep = " and ";
     }
     if (!debuginfod_is_wanted()) {
-        strbuf_printf(out, "%sset DEBUGINFOD_URLS=%s", sep, server_of_distribution());
+        strbuf_printf(out, "%sset DEBUGINFOD_URLS to your distribution's debuginfod server", sep);
     }
 }
 
