@@ -69,7 +69,8 @@ TABLES = {
         (10, "break_bytes", 64, 0), (11, "data_bytes", 64, 0), (12, "mapped_bytes", 64, 0)]),
     "FRAM": ("frames", [
         (1, "module", 32, NONE), (2, "flags", 32, 0), (3, "offset", 64, 0),
-        (4, "symbol_first", 32, 0), (5, "symbol_count", 32, 0)]),
+        (4, "symbol_first", 32, 0), (5, "symbol_count", 32, 0),
+        (6, "function_start", 64, 0)]),
     "NODE": ("nodes", [(1, "parent", 32, NONE), (2, "frame", 32, NONE)]),
     "ROWS": ("rows", [
         (1, "thread", 32, NONE), (2, "node", 32, NONE), (3, "allocations", 64, 0),

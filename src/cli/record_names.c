@@ -60,6 +60,7 @@ static MUST_USE enum err add_frames(struct recording *recording,
         const struct symbol_frame *first = found->frames.items + chain.first;
         frame->symbol_first = (uint32_t)symbols->len;
         frame->symbol_count = chain.count;
+        frame->function_start = chain.function_start;
         for (uint32_t symbol = 0; symbol < chain.count; symbol++) {
             TRY(add_symbol(found, &first[symbol], strings, symbols));
         }

@@ -55,7 +55,7 @@ void report_print_counted(
     (void)fprintf(out, "%s %s%s", format_count(count).text, count == 1 ? one : many, after);
 }
 
-// A function's name as a line shows it, in `columns`; what has no name shows its address.
+// A function's name as a line shows it, in `columns`.
 void report_append_function(const struct report *report,
                             struct strbuf *out,
                             uint32_t location,
@@ -69,11 +69,8 @@ void report_append_function(const struct report *report,
         strbuf_append_text(out, "(no stack)");
         return;
     }
-    const struct code_location *place = profile_location_get(report->profile, location);
     const char *name = profile_location_function(report->profile, location);
-    if ((place->flags & CODE_UNKNOWN) != 0) {
-        strbuf_printf(out, "0x%" PRIx64, place->offset);
-    } else if (report->options->use_full_names) {
+    if (report->options->use_full_names) {
         screen_append(out, name);
     } else {
         screen_append_function(out, name, room);

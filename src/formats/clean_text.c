@@ -44,14 +44,7 @@ void clean_append_function(struct strbuf *out,
         strbuf_append_text(out, "(no stack)");
         return;
     }
-    const struct code_location *place = profile_location_get(profile, location);
-    if ((place->flags & CODE_UNKNOWN) == 0) {
-        clean_append(out, profile_location_function(profile, location), rule);
-        return;
-    }
-    const char *module = path_file_name(profile_location_module(profile, location));
-    clean_append(out, module, rule);
-    strbuf_printf(out, "%s0x%" PRIx64, module[0] != '\0' ? "+" : "", place->offset);
+    clean_append(out, profile_location_function(profile, location), rule);
 }
 
 void clean_append_place(struct strbuf *out,

@@ -68,15 +68,13 @@ static void callgrind_release(struct callgrind *c)
     strbuf_release(&c->text);
 }
 
-// The number of the function at a location; code without a name has one for each location.
+// The number of the function at a location.
 static uint64_t function_number(const struct profile *profile, uint32_t location)
 {
     if (location == REC_NONE) {
         return 0;
     }
-    const struct code_location *place = profile_location_get(profile, location);
-    bool has_name = (place->flags & CODE_UNKNOWN) == 0;
-    return 1 + (has_name ? place->function : profile->code.functions.len + location);
+    return 1 + profile_location_get(profile, location)->function;
 }
 
 // "fn=(3) load" or, from the second time on, "fn=(3)".

@@ -219,9 +219,6 @@ static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
     struct code_chain chain = code_index_chain(&profile->code, index);
     for (size_t i = 0; i < chain.count; i++) {
         const struct code_location *place = profile_location_get(profile, chain.locations[i]);
-        if ((place->flags & CODE_UNKNOWN) != 0) {
-            continue; // readers show the address
-        }
         uint64_t function;
         TRY(function_id(p, chain.locations[i], &function));
         strbuf_clear(&p->part);

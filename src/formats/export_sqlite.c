@@ -156,27 +156,17 @@ static bool fill_module(struct values *values, size_t i)
     return true;
 }
 
-// Places without a function's name are functions of their own, called after module and offset:
-// their ids follow those of the functions.
 static bool fill_function(struct values *values, size_t i)
 {
     const struct code_index *code = &values->source->profile->code;
     struct strbuf *scratch = &values->source->scratch;
-    bool is_place = i >= code->functions.len;
-    size_t place = i - code->functions.len; // if it is one
-    uint32_t function = is_place ? code->locations.items[place].function : (uint32_t)i;
     put(values, i);
     strbuf_clear(scratch);
-    if (is_place) {
-        clean_append_function(scratch, values->source->profile, (uint32_t)place,
-                              (struct clean_rule){0});
-    } else {
-        clean_append(scratch, string_table_get(&code->names, code->functions.items[i].name),
-                     (struct clean_rule){0});
-    }
+    clean_append(scratch, string_table_get(&code->names, code->functions.items[i].name),
+                 (struct clean_rule){0});
     put_scratch(values);
-    put_index(values, code->functions.items[function].module);
-    return is_place == ((code->functions.items[function].flags & CODE_UNKNOWN) != 0);
+    put_index(values, code->functions.items[i].module);
+    return true;
 }
 
 static bool fill_frame(struct values *values, size_t i)
@@ -184,8 +174,7 @@ static bool fill_frame(struct values *values, size_t i)
     const struct code_index *code = &values->source->profile->code;
     const struct code_location *location = &code->locations.items[i];
     put(values, i);
-    put(values,
-        (location->flags & CODE_UNKNOWN) == 0 ? location->function : code->functions.len + i);
+    put(values, location->function);
     put_text(values, string_table_get(&code->names, location->file));
     put(values, location->line);
     put(values, location->offset);
@@ -395,8 +384,7 @@ static MUST_USE enum err write_tables(struct source *source, sqlite3 *database)
         {"INSERT INTO processes VALUES(?,?,?,?,?,?,?,?,?,?)", fill_process, from->process_count},
         {"INSERT INTO threads VALUES(?,?,?,?,?,?,?)", fill_thread, from->thread_count},
         {"INSERT INTO modules VALUES(?,?,?,?)", fill_module, from->module_count},
-        {"INSERT INTO functions VALUES(?,?,?)", fill_function,
-         code->functions.len + code->locations.len},
+        {"INSERT INTO functions VALUES(?,?,?)", fill_function, code->functions.len},
         {"INSERT INTO frames VALUES(?,?,?,?,?)", fill_frame, code->locations.len},
         {"INSERT INTO stacks VALUES(?,?,?,?,?)", fill_stack, view->tree.nodes.len},
         {"INSERT INTO rows VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", fill_row,

@@ -42,31 +42,12 @@ static MUST_USE enum err intern_function(
     bool is_new;
     TRY(intern(&index->function_ids, pair(name_id, module), index->functions.len, &id, &is_new));
     if (is_new) {
-        flags |= name_id == 0 ? CODE_UNKNOWN : 0;
-        flags |= is_plumbing(name, "") ? CODE_PLUMBING : 0;
+        flags |= (flags & CODE_UNKNOWN) == 0 && is_plumbing(name, "") ? CODE_PLUMBING : 0;
         struct code_function function = {.name = name_id, .module = module, .flags = flags};
         TRY(code_function_vec_push(&index->functions, function));
     }
     *out = id;
     return ERR_OK;
-}
-
-// The key of a location within its function, and the map that it belongs to.
-static MUST_USE enum err find_place(struct code_index *index,
-                                    const struct code_location *location,
-                                    bool is_unnamed,
-                                    struct map_u64 **map,
-                                    uint32_t *place)
-{
-    bool is_new;
-    if (is_unnamed) {
-        *map = &index->unnamed_location_ids;
-        return intern(&index->offset_ids, location->offset, map_u64_count(&index->offset_ids),
-                      place, &is_new);
-    }
-    *map = &index->location_ids;
-    return intern(&index->place_ids, pair(location->file, location->line),
-                  map_u64_count(&index->place_ids), place, &is_new);
 }
 
 static MUST_USE enum err intern_location(struct code_index *index,
@@ -79,18 +60,18 @@ static MUST_USE enum err intern_location(struct code_index *index,
     struct code_location location = {.line = position->line, .flags = flags, .offset = offset};
     TRY(intern_function(index, position->function, module, flags, &location.function));
     TRY(string_table_intern_text(&index->names, position->file, &location.file));
-    uint32_t function_flags = index->functions.items[location.function].flags;
-    bool is_unnamed = (function_flags & CODE_UNKNOWN) != 0 && location.file == 0;
-
-    struct map_u64 *map;
     uint32_t place;
-    TRY(find_place(index, &location, is_unnamed, &map, &place));
     uint32_t id;
     bool is_new;
-    TRY(intern(map, pair(location.function, place), index->locations.len, &id, &is_new));
+    TRY(intern(&index->place_ids, pair(location.file, location.line),
+               map_u64_count(&index->place_ids), &place, &is_new));
+    TRY(intern(&index->location_ids, pair(location.function, place), index->locations.len, &id,
+               &is_new));
     if (is_new) {
-        location.flags |= function_flags;
-        location.flags |= is_plumbing(position->function, position->file) ? CODE_PLUMBING : 0;
+        location.flags |= index->functions.items[location.function].flags;
+        const bool has_name = (location.flags & CODE_UNKNOWN) == 0;
+        location.flags |=
+            is_plumbing(has_name ? position->function : "", position->file) ? CODE_PLUMBING : 0;
         TRY(code_location_vec_push(&index->locations, location));
     }
     *out = id;
@@ -102,7 +83,8 @@ enum err code_index_add_frame(struct code_index *index,
                               uint64_t offset,
                               uint32_t flags,
                               const struct code_position *positions,
-                              size_t count)
+                              size_t count,
+                              const char *unnamed)
 {
     static const struct code_position unknown = {.function = "", .file = ""};
     static const struct code_position cut = {.function = "[frames left out]", .file = ""};
@@ -118,7 +100,13 @@ enum err code_index_add_frame(struct code_index *index,
     TRY(u32_vec_reserve(&index->chain, count));
     for (size_t i = 0; i < count; i++) {
         uint32_t id;
-        TRY(intern_location(index, module, offset, &positions[i], is_cut ? CODE_CUT : 0, &id));
+        struct code_position position = positions[i];
+        uint32_t is = is_cut ? CODE_CUT : 0;
+        if (position.function[0] == '\0') {
+            position.function = unnamed;
+            is |= CODE_UNKNOWN;
+        }
+        TRY(intern_location(index, module, offset, &position, is, &id));
         TRY(u32_vec_push(&index->chain, id));
     }
     if (index->chain.len >= UINT32_MAX) {
@@ -131,9 +119,7 @@ void code_index_finish(struct code_index *index)
 {
     map_u64_release(&index->function_ids);
     map_u64_release(&index->place_ids);
-    map_u64_release(&index->offset_ids);
     map_u64_release(&index->location_ids);
-    map_u64_release(&index->unnamed_location_ids);
 }
 
 void code_index_release(struct code_index *index)

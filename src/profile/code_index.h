@@ -8,9 +8,9 @@
 //   frame 7 = libapp.so+0x4f2 --chain--> [ grow() vec.h:31, push() vec.h:77, load() app.c:12 ]
 //                                          innermost, inlined  ...            the real function
 //
-//   function = (name, module). Code without a name is one function for each module.
-//   location = (function, file, line); without a name, (module, offset), so that an address
-//   remains.
+//   function = (name, module). Code without a name is called by its module and where its function
+//   begins, or, if that is not known, by its own address: libx.so+0x4f2.
+//   location = (function, file, line)
 //
 // Every frame has a chain of at least one location. Invariants: all ids are below the counts of
 // their tables; chain_first has frame_count + 1 entries, in ascending order.
@@ -28,12 +28,12 @@
 
 enum code_flags {
     CODE_PLUMBING = 1 << 0, // only passes allocations on, see plumbing.h
-    CODE_UNKNOWN = 1 << 1,  // has no name
+    CODE_UNKNOWN = 1 << 1,  // has no name of its own, but that of a place in its module
     CODE_CUT = 1 << 2,      // stands for frames that were left out of a deep stack
 };
 
 struct code_function {
-    uint32_t name;   // id in names; 0 if unknown
+    uint32_t name;   // id in names
     uint32_t module; // index in the recording, or REC_NONE
     uint32_t flags;  // enum code_flags
 };
@@ -57,16 +57,14 @@ DEFINE_VEC(code_function_vec, struct code_function);
 DEFINE_VEC(code_location_vec, struct code_location);
 
 struct code_index {
-    struct string_table names;           // owned
-    struct code_function_vec functions;  // owned
-    struct code_location_vec locations;  // owned
-    struct u32_vec chain;                // owned; location ids
-    struct u32_vec chain_first;          // owned; by frame, where its chain begins
-    struct map_u64 function_ids;         // owned, while building; (name, module)
-    struct map_u64 place_ids;            // owned, while building; (file, line)
-    struct map_u64 offset_ids;           // owned, while building; offset
-    struct map_u64 location_ids;         // owned, while building; (function, place)
-    struct map_u64 unnamed_location_ids; // owned, while building; (function, offset id)
+    struct string_table names;          // owned
+    struct code_function_vec functions; // owned
+    struct code_location_vec locations; // owned
+    struct u32_vec chain;               // owned; location ids
+    struct u32_vec chain_first;         // owned; by frame, where its chain begins
+    struct map_u64 function_ids;        // owned, while building; (name, module)
+    struct map_u64 place_ids;           // owned, while building; (file, line)
+    struct map_u64 location_ids;        // owned, while building; (function, place)
 };
 
 // A chain, innermost location first. All but the last are inlined into the one after them.
@@ -76,13 +74,15 @@ struct code_chain {
 };
 
 // Adds the next frame. `positions` has `count` entries, innermost first; none if nothing is known.
-// `flags` are enum rec_frame_flags. ERR_NO_MEMORY or ERR_LIMIT.
+// What has no name among them is called `unnamed`. `flags` are enum rec_frame_flags. ERR_NO_MEMORY
+// or ERR_LIMIT.
 enum err code_index_add_frame(struct code_index *index,
                               uint32_t module,
                               uint64_t offset,
                               uint32_t flags,
                               const struct code_position *positions,
-                              size_t count) MUST_USE;
+                              size_t count,
+                              const char *unnamed) MUST_USE;
 
 // Frees what only building needs.
 void code_index_finish(struct code_index *index);

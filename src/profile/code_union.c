@@ -66,6 +66,19 @@ static const char *function_module_of(const struct profile *profile, uint32_t fu
                               : profile_string(profile, profile->recording.modules[module].path);
 }
 
+static bool is_unnamed(const struct profile *profile, uint32_t function)
+{
+    return (profile->code.functions.items[function].flags & CODE_UNKNOWN) != 0;
+}
+
+static const char *build_id_of(const struct profile *profile, uint32_t function)
+{
+    const uint32_t module = profile->code.functions.items[function].module;
+    return module == REC_NONE
+               ? ""
+               : profile_string(profile, profile->recording.modules[module].build_id);
+}
+
 // What tells functions of one name apart: the number of a pair of programs, which no file name can
 // be mistaken for, or the file name.
 static void append_module(struct register_of_names *names,
@@ -94,7 +107,14 @@ static MUST_USE enum err find_id(struct register_of_names *names,
     struct strbuf *called = &names->scratch;
     strbuf_clear(called);
     const char *name = function_name_of(profile, function);
-    strbuf_append(called, name, name_len_without_clones(name));
+    if (is_unnamed(profile, function)) {
+        // Places are the same in the same build, and mean nothing in another.
+        name += strcspn(name, "+");
+        strbuf_append_text(called, name);
+        strbuf_append_text(called, build_id_of(profile, function));
+    } else {
+        strbuf_append(called, name, name_len_without_clones(name));
+    }
     strbuf_append_char(called, '\0');
     append_module(names, side, profile, function);
     TRY(strbuf_result(called));
@@ -148,7 +168,7 @@ static MUST_USE enum err match_loosely(struct register_of_names *names,
 {
     struct namesakes *namesakes;
     *out = next;
-    if (function_name_of(old, function)[0] == '\0') {
+    if (is_unnamed(old, function)) {
         return ERR_OK;
     }
     TRY(find_namesakes(names, old, function, &namesakes));

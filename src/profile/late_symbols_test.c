@@ -105,7 +105,10 @@ static void names_are_found_where_there_are_none(void **state)
         assert_int_equal(profile_from_recording(&recording, NULL, NULL, &profile, NULL), ERR_OK);
         struct call_site_location site = profile_call_site(profile, recording.rows[0].node);
         const char *function = profile_location_function(profile, site.location);
-        if (strcmp(function, cases[i].function) != 0) {
+        const bool is_right = cases[i].function[0] != '\0'
+                                  ? strcmp(function, cases[i].function) == 0
+                                  : strstr(function, "+0x") != NULL;
+        if (!is_right) {
             fail_msg("case %zu: the function is \"%s\", not \"%s\"", i, function,
                      cases[i].function);
         }

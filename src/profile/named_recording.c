@@ -89,6 +89,9 @@ static MUST_USE enum err take_frames(struct named_recording *named, const struct
     }
     for (size_t i = 0; i < recording->frame_count; i++) {
         struct rec_frame frame = recording->frames[i];
+        if (i < chains->len && chains->items[i].function_start != 0) {
+            frame.function_start = chains->items[i].function_start;
+        }
         if (i < chains->len && chains->items[i].count > 0) {
             frame.symbol_first = (uint32_t)named->symbols.len;
             frame.symbol_count = chains->items[i].count;

@@ -2,10 +2,13 @@
 // profile: opening, and the lookups that every question shares. See profile.h.
 #include "profile/profile.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "host/strbuf.h"
+#include "profile/code_union.h"
 
 enum {
     SYMBOLS_PER_FRAME_MAX = 256
@@ -48,17 +51,38 @@ late_positions(const struct late_symbols *late, size_t frame, struct code_positi
     return count;
 }
 
+// What code without a name is called, in `out`.
+static MUST_USE enum err
+append_unnamed(const struct profile *profile, size_t index, struct strbuf *out)
+{
+    const struct recording *recording = &profile->recording;
+    const struct rec_frame *frame = &recording->frames[index];
+    const struct symbol_chain_vec *late = &profile->late.chains;
+    uint64_t start = index < late->len ? late->items[index].function_start : 0;
+    start = start != 0 ? start : frame->function_start;
+    strbuf_clear(out);
+    if (frame->module != REC_NONE) {
+        const char *path = profile_string(profile, recording->modules[frame->module].path);
+        strbuf_append_text(out, path_file_name(path));
+        strbuf_append_char(out, '+');
+    }
+    strbuf_printf(out, "0x%" PRIx64, start != 0 ? start : frame->offset);
+    return strbuf_result(out);
+}
+
 static MUST_USE enum err index_code(struct profile *profile, struct progress *progress)
 {
     const struct recording *recording = &profile->recording;
     struct code_position positions[SYMBOLS_PER_FRAME_MAX];
+    CLEANUP(strbuf_release) struct strbuf unnamed = {0};
     for (size_t i = 0; i < recording->frame_count; i++) {
         const struct rec_frame *frame = &recording->frames[i];
         // What was looked up now is better, or there was nothing.
         size_t count = late_positions(&profile->late, i, positions);
         count = count > 0 ? count : recorded_positions(recording, frame, positions);
+        TRY(append_unnamed(profile, i, &unnamed));
         TRY(code_index_add_frame(&profile->code, frame->module, frame->offset, frame->flags,
-                                 positions, count));
+                                 positions, count, strbuf_text(&unnamed)));
         if (progress != NULL) {
             progress_update(progress, "reading the recording", i, recording->frame_count);
         }

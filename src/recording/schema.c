@@ -113,6 +113,7 @@ static const struct rec_column frame_columns[] = {
     COLUMN(rec_frame, 3, offset),
     COLUMN(rec_frame, 4, symbol_first),
     COLUMN(rec_frame, 5, symbol_count),
+    COLUMN(rec_frame, 6, function_start),
 };
 
 static const struct rec_column symbol_columns[] = {

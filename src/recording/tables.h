@@ -175,6 +175,7 @@ struct rec_frame {
     uint64_t offset; // pc - load bias: an address in the ELF file's own terms
     uint32_t symbol_first;
     uint32_t symbol_count;
+    uint64_t function_start; // as offset, of a function without a name; 0: unknown, or it has one
 };
 
 struct rec_symbol {

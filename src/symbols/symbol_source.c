@@ -13,6 +13,7 @@ void symbol_source_close(struct symbol_source *source)
     elf_file_close(&source->debug);
     elf_file_close(&source->module);
     source->has_dwarf = false;
+    source->starts = (struct function_starts){0};
 }
 
 // Out-of-memory must not look like a missing file.
@@ -82,6 +83,9 @@ enum err symbol_source_open(struct symbol_source *source,
         TRY(symtab_init(&fresh.symtab, fresh.debug.elf));
     } else if (fresh.module.elf != NULL && !is_useless) {
         TRY(symtab_init(&fresh.symtab, fresh.module.elf));
+    }
+    if (fresh.module.elf != NULL) {
+        function_starts_init(fresh.module.elf, &fresh.starts);
     }
     fresh.gap = gap_of(&fresh, found);
     *source = fresh;

@@ -14,6 +14,7 @@
 #include "symbols/debug_search.h"
 #include "symbols/dwarf_reader.h"
 #include "symbols/elf_file.h"
+#include "symbols/function_starts.h"
 #include "symbols/symbolizer.h"
 #include "symbols/symtab.h"
 
@@ -23,6 +24,7 @@ struct symbol_source {
     struct dwarf_reader dwarf;
     bool has_dwarf;
     struct symtab symtab;
+    struct function_starts starts; // of the module's file
     enum symbol_gap gap;
     struct err_info trouble; // about the module's file, if that is the gap
 };

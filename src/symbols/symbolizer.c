@@ -416,6 +416,16 @@ static enum err resolve_one(struct symbolizer *s,
                : ERR_OK;
 }
 
+// Where the function begins if the chain frames->items[first ..] does not name it; else 0.
+static uint64_t start_of_unnamed(const struct module *module,
+                                 uint64_t address,
+                                 const struct symbol_frame_vec *frames,
+                                 size_t first)
+{
+    const bool is_named = frames->len > first && frames->items[frames->len - 1].function != 0;
+    return is_named || !module->is_open ? 0 : function_starts_find(&module->files.starts, address);
+}
+
 static enum err resolve_all(struct symbolizer *s,
                             struct module *module,
                             const struct symbol_query *queries,
@@ -433,8 +443,10 @@ static enum err resolve_all(struct symbolizer *s,
         uint64_t address = queries[i].address;
         address -= !queries[i].is_exact && address > 0;
         TRY(resolve_one(s, module, address, out_frames));
-        out_chains[i] = (struct symbol_chain){.first = (uint32_t)first,
-                                              .count = (uint32_t)(out_frames->len - first)};
+        out_chains[i] = (struct symbol_chain){
+            .first = (uint32_t)first,
+            .count = (uint32_t)(out_frames->len - first),
+            .function_start = start_of_unnamed(module, address, out_frames, first)};
         count_coverage(module, out_frames, first);
     }
     return ERR_OK;

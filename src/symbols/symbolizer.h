@@ -48,6 +48,7 @@ DEFINE_VEC(symbol_frame_vec, struct symbol_frame);
 struct symbol_chain {
     uint32_t first;
     uint32_t count;
+    uint64_t function_start; // of a physical function without a name; 0: unknown, or it has one
 };
 
 // Why a module's names are not as good as they could be.

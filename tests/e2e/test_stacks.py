@@ -136,6 +136,29 @@ def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
         assert recording.report["notes"]["cut_stacks"] >= 1
 
 
+def symbol_starts(program):
+    """{name without clone suffix: address}"""
+    listing = subprocess.run(["nm", "--defined-only", program], capture_output=True, text=True, check=True)
+    return {plain_name(line.split()[2]): int(line.split()[0], 16) for line in listing.stdout.splitlines()
+            if line.split()[1] in "tT" and ".cold" not in line}
+
+
+@pytest.mark.parametrize("options", [[], ["--no-symbols"]], ids=["named", "deferred"])
+def test_functions_without_a_name_are_told_apart(record, scratch, options):
+    """Each is called by where it begins; what calls from several places is one function."""
+    program = scratch / "calls"
+    # Without a build-id too, by which names of the same program could be known from elsewhere.
+    subprocess.run(["strip", "--remove-section=.note.gnu.build-id", "-o", program, PROGRAMS / "calls"], check=True)
+    starts = symbol_starts(PROGRAMS / "calls")
+    recording = record(program, options=options)
+    named = record(PROGRAMS / "calls")
+    for size in range(7001, 7005):
+        expected = [f"calls+{starts[frame['function']]:#x}" for frame in named.stack_of_size(size)
+                    if frame["module"] == str(PROGRAMS / "calls") and not frame["inlined"]]
+        found = [frame["function"] for frame in recording.stack_of_size(size) if frame["module"] == str(program)]
+        assert found == expected and len(set(found)) > 2, size
+
+
 def executables(recording):
     return [process["executable"] for process in recording.report["processes"]]
 

@@ -71,7 +71,9 @@ def stacks_of(path):
         while node != "0":
             frame = frames[int(nodes[int(node)]["frame"])]
             first, count = int(frame["symbol_first"]), int(frame["symbol_count"])
-            yield from [symbols[at]["function"] for at in range(first, first + count)] or [""]
+            # What is exported without a name has that of a place.
+            functions = [symbols[at]["function"] for at in range(first, first + count)]
+            yield from ["" if "+0x" in name else name for name in functions] or [""]
             node = nodes[int(node)]["parent"]
 
     found = {}
