@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "session/freed_table.h"
 #include "unwind/unwind.h"
 
 #define DEFERRED_BYTES  (32u << 10)
@@ -43,10 +44,10 @@ enum event_kind {
 struct event {
     enum event_kind kind;
     uint64_t address;
-    uint64_t old_address; // EVENT_REALLOC
-    uint64_t size_bytes;  // but for EVENT_FREE
-    uint64_t stamp;       // when it happened (stamp.h), if that is known; else 0
-    uint64_t freed_stamp; // EVENT_REALLOC: before the old block was freed, likewise
+    uint64_t old_address;    // EVENT_REALLOC
+    uint64_t size_bytes;     // but for EVENT_FREE
+    uint64_t stamp;          // when it happened (stamp.h), if that is known; else 0
+    struct freed_note freed; // EVENT_REALLOC: before the old block was freed, likewise
 };
 
 // A change of the program's own mappings; see WIRE_MAPPING.

@@ -94,12 +94,12 @@ ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, si
         }
         return fresh;
     }
-    const uint64_t stamp = record_realloc_begins();
+    const struct freed_note freed = record_realloc_begins(block);
     void *moved = g_real.realloc(block, size);
     if (moved != NULL) {
-        record_realloc(caller, block, moved, size, stamp);
+        record_realloc(caller, block, moved, size, freed);
     }
-    record_realloc_ends(stamp);
+    record_realloc_ends(freed);
     return moved;
 }
 

@@ -44,7 +44,8 @@ static void report_realloc(const void *old_block, const void *block, size_t size
     } else if (block == NULL) {
         record_free(custom(old_block));
     } else {
-        record_realloc(&caller, custom(old_block), custom(block), size_bytes, 0);
+        record_realloc(&caller, custom(old_block), custom(block), size_bytes,
+                       (struct freed_note){0});
     }
 }
 

@@ -91,7 +91,7 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
     if (UNLIKELY(!nursery_begin(p)) ||
         UNLIKELY(!(event->kind == EVENT_REALLOC
                        ? nursery_reallocate(p, event->old_address, event->address,
-                                            event->size_bytes, slot, event->freed_stamp)
+                                            event->size_bytes, slot, event->freed)
                        : nursery_allocate(p, event->address, event->size_bytes, slot)))) {
         process_leave();
         missed_events_count(event->kind);
@@ -133,23 +133,32 @@ static void expect_no_more(const struct thread_state *t, enum lane_pending which
     atomic_store_explicit(&t->producer.lane->pending_stamps[which], 0, memory_order_release);
 }
 
-uint64_t record_realloc_begins(void)
+// The thread's state, if it is this process's.
+static struct thread_state *state_here(void)
 {
-    const struct thread_state *t = t_thread_state;
+    struct thread_state *t = t_thread_state;
+    return t != NULL && t->generation >> 32 == process_generation() >> 32 ? t : NULL;
+}
+
+struct freed_note record_realloc_begins(const void *block)
+{
     struct session_header *session = process_session();
-    if (session == NULL || t == NULL || !is_ordered(session) ||
-        t->generation >> 32 != process_generation() >> 32) {
-        return 0;
+    const struct thread_state *t = session != NULL && is_ordered(session) ? state_here() : NULL;
+    if (t == NULL) {
+        return (struct freed_note){0};
     }
     const uint64_t stamp = stamp_now(session);
     expect(t, LANE_PENDING_REALLOC, stamp);
-    return stamp;
+    return (struct freed_note){
+        .stamp = stamp,
+        .latest = freed_table_note(t->producer.freed, (uint64_t)block, stamp),
+    };
 }
 
-void record_realloc_ends(uint64_t stamp)
+void record_realloc_ends(struct freed_note freed)
 {
-    const struct thread_state *t = t_thread_state;
-    if (stamp != 0 && t != NULL && t->generation >> 32 == process_generation() >> 32) {
+    const struct thread_state *t = freed.stamp != 0 ? state_here() : NULL;
+    if (t != NULL) {
         expect_no_more(t, LANE_PENDING_REALLOC);
     }
 }
@@ -170,7 +179,8 @@ ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
 static void pass_block(struct thread_state *t, const struct event *event)
 {
     if (event->kind == EVENT_REALLOC && what_to_record(t) == SESSION_RECORD_FREES) {
-        t->producer.given_stamp = event->freed_stamp;
+        t->producer.given_stamp = event->freed.stamp;
+        t->producer.given_latest = event->freed.latest;
         take_down_free(t, event->old_address);
         t->producer.given_stamp = 0;
     }
@@ -185,13 +195,13 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
                                          uint64_t address,
                                          uint64_t old_address,
                                          uint64_t size_bytes,
-                                         uint64_t freed_stamp)
+                                         struct freed_note freed)
 {
     const struct event event = {.kind = old_address != 0 ? EVENT_REALLOC : EVENT_ALLOC,
                                 .address = address,
                                 .old_address = old_address,
                                 .size_bytes = size_bytes,
-                                .freed_stamp = freed_stamp};
+                                .freed = freed};
     uint32_t shift;
     if (what_to_record(t) != SESSION_RECORD_SAMPLE) {
         pass_block(t, &event);
@@ -219,7 +229,7 @@ static bool keep_of_stopped(struct event *event, uint32_t recording)
     }
     if (event->kind == EVENT_REALLOC) {
         *event = (struct event){
-            .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed_stamp};
+            .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed.stamp};
     }
     return true;
 }
@@ -229,7 +239,7 @@ static NOINLINE void without_guard(enum event_kind kind,
                                    uint64_t address,
                                    uint64_t old_address,
                                    uint64_t size_bytes,
-                                   uint64_t freed_stamp,
+                                   struct freed_note freed,
                                    const struct unwind_regs *caller)
 {
     if (guard_is_nested()) {
@@ -237,12 +247,15 @@ static NOINLINE void without_guard(enum event_kind kind,
                               .address = address,
                               .old_address = old_address,
                               .size_bytes = size_bytes,
-                              .freed_stamp = freed_stamp};
+                              .freed = freed};
         struct thread_state *t = t_thread_state;
         if (is_ordered(t->producer.session)) {
             event.stamp = stamp_now(t->producer.session);
+            if (kind == EVENT_FREE) {
+                (void)freed_table_note(t->producer.freed, address, event.stamp);
+            }
             if (!is_expected(t, LANE_PENDING_DEFERRED)) { // the oldest counts
-                expect(t, LANE_PENDING_DEFERRED, freed_stamp != 0 ? freed_stamp : event.stamp);
+                expect(t, LANE_PENDING_DEFERRED, freed.stamp != 0 ? freed.stamp : event.stamp);
             }
         }
         const uint32_t recording = what_to_record(t);
@@ -270,11 +283,11 @@ void record_alloc(const struct unwind_regs *caller, const void *block, size_t si
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_ALLOC, (uint64_t)block, 0, size_bytes, 0, caller);
+        without_guard(EVENT_ALLOC, (uint64_t)block, 0, size_bytes, (struct freed_note){0}, caller);
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes, 0);
+        take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes, (struct freed_note){0});
         return;
     }
     finish_alloc(t, block, size_bytes, find_slot(t, caller));
@@ -320,24 +333,23 @@ void record_realloc(const struct unwind_regs *caller,
                     const void *old_block,
                     const void *block,
                     size_t size_bytes,
-                    uint64_t freed_stamp)
+                    struct freed_note freed)
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_REALLOC, (uint64_t)block, (uint64_t)old_block, size_bytes, freed_stamp,
+        without_guard(EVENT_REALLOC, (uint64_t)block, (uint64_t)old_block, size_bytes, freed,
                       caller);
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes,
-                            freed_stamp);
+        take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes, freed);
         return;
     }
     const struct event event = {.kind = EVENT_REALLOC,
                                 .address = (uint64_t)block,
                                 .old_address = (uint64_t)old_block,
                                 .size_bytes = size_bytes,
-                                .freed_stamp = freed_stamp};
+                                .freed = freed};
     take_down(t, &event, find_slot(t, caller));
     guard_leave(t);
 }
@@ -346,7 +358,7 @@ void record_free(const void *block)
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_FREE, (uint64_t)block, 0, 0, 0, NULL);
+        without_guard(EVENT_FREE, (uint64_t)block, 0, 0, (struct freed_note){0}, NULL);
         return;
     }
     if (LIKELY(what_to_record(t) <= SESSION_RECORD_FREES)) {

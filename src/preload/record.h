@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "preload/deferred.h"
+#include "session/freed_table.h"
 #include "unwind/unwind.h"
 
 struct thread_state;
@@ -22,18 +23,17 @@ struct thread_state;
 // `caller`.
 void record_alloc(const struct unwind_regs *caller, const void *block, size_t size_bytes);
 
-// A block is about to be reallocated: a stamp (stamp.h) of before the old one is freed, or 0 if
-// none is needed. record_realloc_ends, with the stamp, must follow, after record_realloc if it
-// succeeded.
-uint64_t record_realloc_begins(void);
-void record_realloc_ends(uint64_t stamp);
+// A block is about to be reallocated: a moment before the old one is freed, if one is needed.
+// record_realloc_ends must follow, after record_realloc if it succeeded.
+struct freed_note record_realloc_begins(const void *block);
+void record_realloc_ends(struct freed_note freed);
 
-// `old_block` became `block`; neither is NULL. `freed_stamp` is of record_realloc_begins, or 0.
+// `old_block` became `block`; neither is NULL. `freed` is of record_realloc_begins, or zero.
 void record_realloc(const struct unwind_regs *caller,
                     const void *old_block,
                     const void *block,
                     size_t size_bytes,
-                    uint64_t freed_stamp);
+                    struct freed_note freed);
 
 // `block` (not NULL) is about to be freed.
 void record_free(const void *block);

@@ -98,7 +98,7 @@ void record_named_realloc(const struct unwind_regs *caller,
 {
     struct thread_state *t = enter_recording(OUR_FRAME);
     if (t == NULL) {
-        record_realloc(caller, old_block, block, size_bytes, 0);
+        record_realloc(caller, old_block, block, size_bytes, (struct freed_note){0});
         return;
     }
     take_down(t, caller, name_pc,

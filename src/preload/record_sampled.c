@@ -54,7 +54,8 @@ bool record_sampled_takes(struct thread_state *t, const struct event *event, uin
 {
     struct lane_producer *p = &t->producer;
     if (event->kind == EVENT_REALLOC) {
-        p->given_stamp = event->freed_stamp;
+        p->given_stamp = event->freed.stamp;
+        p->given_latest = event->freed.latest;
         const bool is_sent = record_sampled_free(t, event->old_address);
         p->given_stamp = event->stamp;
         if (!is_sent) {

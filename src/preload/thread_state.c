@@ -26,6 +26,7 @@ __thread struct thread_state *t_thread_state;
 
 static pthread_key_t g_exit_key;
 static bool g_has_exit_key;
+static struct freed_table g_freed; // of all threads
 
 // Where things lie in a lane's state, in bytes from its beginning.
 struct thread_layout {
@@ -85,6 +86,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     const struct thread_layout l = plan_layout(session->max_frames);
     lane->self_address = (uint64_t)pthread_self(); // read when somebody looks, not by the drain
     lane_producer_init(&t->producer, session, lane);
+    t->producer.freed = &g_freed;
     nursery_init(&t->producer);
     sampler_init(&t->sampler, &t->producer,
                  ((uint64_t)lane->thread_id << 32 ^ lane->start_ms) + (uint64_t)(uintptr_t)lane);

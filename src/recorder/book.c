@@ -145,9 +145,9 @@ static NOINLINE enum err log_event(struct book *book, const struct rec_event *ev
 static NOINLINE enum err tell_allocated(struct book *book,
                                         const struct book_thread *thread,
                                         uint64_t peak_before,
+                                        uint64_t address,
                                         const struct live_block *block)
 {
-    const uint64_t address = thread->last_address;
     peak_scopes_allocated(&book->watch.scopes, thread->entry, block->born_ms,
                           weighted_bytes(block));
     if (book->watch.blocks != NULL) {
@@ -294,9 +294,10 @@ void book_add_hold(struct book *book, const struct nursery_hold *hold)
     book->held_bytes += hold->held_bytes < BOOK_HELD_MAX ? hold->held_bytes : BOOK_HELD_MAX;
 }
 
-void book_end_holds(struct book *book, bool is_alone)
+void book_end_holds(struct book *book, uint64_t budget_bytes, bool is_alone)
 {
-    peak_bound_unseen(&book->bound, is_alone ? 0 : book->held_bytes, book->sums.live_bytes);
+    const uint64_t held_bytes = is_alone ? 0 : book->held_bytes;
+    peak_bound_unseen(&book->bound, held_bytes + budget_bytes, book->sums.live_bytes);
 }
 
 void book_thread_rests(struct book *book, struct book_thread *thread)
@@ -331,18 +332,14 @@ ALWAYS_INLINE enum err allocate(struct book *book,
                                 uint64_t address,
                                 uint32_t row,
                                 uint64_t size_bytes,
-                                uint32_t shift)
+                                uint32_t shift,
+                                uint64_t since)
 {
     struct book_process *process = thread->process;
     const struct live_block block = {
         .size_bytes = size_bytes, .born_ms = book->now_ms, .row = row, .shift = shift};
-    thread->last_address = address;
-    thread->last_bytes = size_bytes;
-    thread->last_row = row;
-    thread->last_shift = shift;
-    thread->last_born_ms = book->now_ms;
-    bool is_freed = process->waiting.waiting_count > 0 &&
-                    waiting_frees_take(&process->waiting, address, thread->stamp);
+    bool is_freed =
+        process->waiting.waiting_count > 0 && waiting_frees_take(&process->waiting, address, since);
     if (!is_freed) {
         TRY(live_map_add(&process->live, address, &block));
     }
@@ -353,11 +350,15 @@ ALWAYS_INLINE enum err allocate(struct book *book,
     const uint64_t peak_before = book->rows.peak_number;
     raise_sums(book, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
     if (UNLIKELY(book->watch.is_there)) {
-        TRY(tell_allocated(book, thread, peak_before, &block));
+        TRY(tell_allocated(book, thread, peak_before, address, &block));
     }
     if (UNLIKELY(thread->stamp != 0)) {
         book->stamped_count++;
-        peak_bound_allocated(&book->bound, &thread->flight, thread->stamp, weighted_bytes(&block),
+    }
+    if (since != thread->stamp) { // held back: what the thread did before is no later for it
+        peak_bound_joined(&book->bound, thread->stamp, book->sums.live_bytes);
+    } else if (UNLIKELY(since != 0)) {
+        peak_bound_allocated(&book->bound, &thread->flight, since, weighted_bytes(&block),
                              book->sums.live_bytes);
     }
     if (UNLIKELY(is_freed)) {
@@ -370,14 +371,16 @@ ALWAYS_INLINE enum err allocate(struct book *book,
 }
 
 // A block for which there is no room: counted, and its free will be one of nothing.
-static enum err
-leave_out(struct book *book, struct book_thread *thread, uint64_t address, uint64_t size_bytes)
+static enum err leave_out(struct book *book,
+                          struct book_thread *thread,
+                          uint64_t address,
+                          uint64_t size_bytes,
+                          uint64_t since)
 {
     struct book_sampling *sampling = &book->sampling;
     sampling->left_out_allocations++;
     sampling->left_out_bytes += size_bytes;
-    thread->last_address = 0; // nothing of it is temporary
-    if (waiting_frees_take(&thread->process->waiting, address, thread->stamp)) {
+    if (waiting_frees_take(&thread->process->waiting, address, since)) {
         book->waiting_count--;
         sampling->unsampled_frees++;
     } else {
@@ -392,11 +395,12 @@ static NOINLINE enum err allocate_sparsely(struct book *book,
                                            uint64_t address,
                                            uint32_t row,
                                            uint64_t size_bytes,
-                                           uint32_t shift)
+                                           uint32_t shift,
+                                           uint64_t since)
 {
     return memory_budget_takes(&book->budget, size_bytes, &shift)
-               ? allocate(book, thread, address, row, size_bytes, shift)
-               : leave_out(book, thread, address, size_bytes);
+               ? allocate(book, thread, address, row, size_bytes, shift, since)
+               : leave_out(book, thread, address, size_bytes, since);
 }
 
 enum err book_allocate(struct book *book,
@@ -406,8 +410,8 @@ enum err book_allocate(struct book *book,
                        uint64_t size_bytes)
 {
     return LIKELY(book->budget.level == 0)
-               ? allocate(book, thread, address, row, size_bytes, 0)
-               : allocate_sparsely(book, thread, address, row, size_bytes, 0);
+               ? allocate(book, thread, address, row, size_bytes, 0, thread->stamp)
+               : allocate_sparsely(book, thread, address, row, size_bytes, 0, thread->stamp);
 }
 
 enum err book_allocate_sampled(struct book *book,
@@ -418,8 +422,20 @@ enum err book_allocate_sampled(struct book *book,
                                uint32_t shift)
 {
     return LIKELY(book->budget.level == 0)
-               ? allocate(book, thread, address, row, size_bytes, shift)
-               : allocate_sparsely(book, thread, address, row, size_bytes, shift);
+               ? allocate(book, thread, address, row, size_bytes, shift, thread->stamp)
+               : allocate_sparsely(book, thread, address, row, size_bytes, shift, thread->stamp);
+}
+
+enum err book_allocate_late(struct book *book,
+                            struct book_thread *thread,
+                            uint64_t address,
+                            uint32_t row,
+                            uint64_t size_bytes,
+                            uint64_t since)
+{
+    return LIKELY(book->budget.level == 0)
+               ? allocate(book, thread, address, row, size_bytes, 0, since)
+               : allocate_sparsely(book, thread, address, row, size_bytes, 0, since);
 }
 
 static NOINLINE enum err
@@ -440,31 +456,15 @@ free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
     return ERR_OK;
 }
 
-// Whether `taken`, which the thread frees at the address of its latest allocation, is that very
-// block. Another thread may have freed that and made another one there. If there was none, the
-// thread is right, unless the block is another's, or it lies.
-static bool is_latest(const struct book *book,
-                      const struct book_thread *thread,
-                      uint64_t address,
-                      const struct live_block *taken)
-{
-    if (thread->stamp == 0) {
-        return book->rows.rows.items[taken->row].thread == thread->entry;
-    }
-    const struct live_block latest = {.size_bytes = thread->last_bytes,
-                                      .born_ms = thread->last_born_ms,
-                                      .row = thread->last_row,
-                                      .shift = thread->last_shift};
-    return thread->last_address == address && live_block_is_same(taken, &latest);
-}
-
-// The thread says that its latest allocation, at `address`, is temporary; it frees `taken`.
+// The thread says that it frees the address of its latest allocation, where `taken` was. That is
+// the very block if it is the thread's own: another thread may have freed that, and made another
+// one there; but its own next one is its latest.
 static enum err count_temporary(struct book *book,
                                 const struct book_thread *thread,
                                 uint64_t address,
                                 const struct live_block *taken)
 {
-    if (!is_latest(book, thread, address, taken)) {
+    if (book->rows.rows.items[taken->row].thread != thread->entry) {
         return ERR_OK;
     }
     const uint64_t count = (uint64_t)1 << taken->shift;
@@ -491,7 +491,6 @@ book_free(struct book *book, struct book_thread *thread, uint64_t address, bool 
     if (is_temporary && is_known) {
         TRY(count_temporary(book, thread, address, &block));
     }
-    thread->last_address = 0;
     if (UNLIKELY(book->watch.is_there)) {
         book->watch.thread = thread->entry;
         book->watch.free_kind = REC_EVENT_FREE;

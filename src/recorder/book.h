@@ -131,12 +131,7 @@ struct book_thread {
     uint32_t entry; // in the thread table, REC_NONE until its first stack
     rec_string name;
     uint64_t start_ms;
-    uint64_t tick_ms;      // of its latest event
-    uint64_t last_address; // of its latest event if that was an allocation, else 0
-    uint64_t last_bytes;
-    uint64_t last_born_ms;
-    uint32_t last_row;
-    uint32_t last_shift;
+    uint64_t tick_ms;        // of its latest event
     uint64_t stamp;          // of its next or latest event; 0: none had one
     uint64_t stamped_before; // book.stamped_count when its present tick began
     struct peak_flight flight;
@@ -213,8 +208,9 @@ void book_clear_holds(struct book *book);
 // A thread holds blocks of its tick that will be booked later.
 void book_add_hold(struct book *book, const struct nursery_hold *hold);
 
-// All holds have been added. `is_alone`: their thread is the only one, which shows each maximum.
-void book_end_holds(struct book *book, bool is_alone);
+// All holds have been added. `budget_bytes`: what threads may hold besides, for which they show no
+// maximum. `is_alone`: their thread is the only one, which shows each.
+void book_end_holds(struct book *book, uint64_t budget_bytes, bool is_alone);
 
 // Nothing was heard of the thread for a while.
 void book_thread_rests(struct book *book, struct book_thread *thread);
@@ -225,6 +221,15 @@ enum err book_allocate(struct book *book,
                        uint64_t address,
                        uint32_t row,
                        uint64_t size_bytes) MUST_USE;
+
+// One that was held back: allocated after `since`, a stamp, and before any later free of its
+// address, of which one may have been booked already.
+enum err book_allocate_late(struct book *book,
+                            struct book_thread *thread,
+                            uint64_t address,
+                            uint32_t row,
+                            uint64_t size_bytes,
+                            uint64_t since) MUST_USE;
 enum err
 book_free(struct book *book, struct book_thread *thread, uint64_t address, bool is_temporary)
     MUST_USE;

@@ -17,6 +17,7 @@
 enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
     SETTLE_NS = 1000000,
+    HOLD_SHIFT = 7,
     THREAD_CHECK_MS = 1000, // how often lanes are asked whether their thread still lives
 };
 
@@ -36,6 +37,16 @@ enum err drain_init(struct drain *drain,
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     return ERR_OK;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 static void lane_free(struct drain *drain, uint32_t lane)
@@ -197,6 +208,8 @@ static enum err lane_take(struct drain *drain, struct drain_lane *lane, bool is_
     enum err err = lane_consumer_refresh(&reader->consumer);
     if (err == ERR_OK) {
         reader->late_pos = reader->consumer.write_pos;
+        reader->late_stamp =
+            is_alive ? drain->alive_stamp : drain->processes[lane->process].end_stamp;
         err = nursery_reader_take(reader->consumer.lane, is_alive, drain->scratch, &reader->late);
     }
     if (err != ERR_CORRUPT) {
@@ -214,21 +227,24 @@ static bool lane_is_deserted(const struct drain *drain, const struct drain_lane 
                LANE_CLOSED;
 }
 
-// Takes what the thread of `lane` holds, if it will not send it itself in time; else notes it.
+// Takes what the thread of `lane` holds, if it will not send it itself in time. Notes what may not
+// have been booked when the pass begins, whoever has it.
 static enum err lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last)
 {
     struct lane_header *header = lane->reader.consumer.lane;
+    if (lane->reader.late.len > 0) {
+        return ERR_OK; // what was taken is still to be booked
+    }
     lane->hold = (struct nursery_hold){.since_ms = UINT64_MAX};
-    if (lane->is_corrupt || lane->is_relieved || lane->reader.late.len > 0) {
+    if (lane->is_corrupt || lane->is_relieved) {
         return ERR_OK;
     }
+    lane->hold = nursery_reader_hold(header);
     if (is_last || lane_is_deserted(drain, lane)) {
         lane->is_relieved = true;
         return lane_take(drain, lane, false);
     }
-    lane->hold = nursery_reader_hold(header);
     if (lane->hold.since_ms != UINT64_MAX && nursery_reader_lock(header, drain->settled_ms)) {
-        lane->hold.since_ms = UINT64_MAX;
         const enum err err = lane_take(drain, lane, true);
         nursery_reader_unlock(header);
         return err;
@@ -244,18 +260,49 @@ static enum err relieve_lanes(struct drain *drain, bool is_last)
     return ERR_OK;
 }
 
+// What the thread of `lane` may have held at most since the pass before, if there are several. It
+// took what it was allowed in its latest tick or in an earlier one.
+static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane)
+{
+    const struct nursery *n = &lane->reader.consumer.lane->nursery;
+    // Acquire: pairs with the thread's release.
+    const uint64_t said = atomic_load_explicit(&n->budget_bytes, memory_order_acquire);
+    const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is a lie
+    const uint64_t before = lane->budget_bytes;
+    const bool is_ordered = *(const volatile uint32_t *)&n->is_ordered != 0;
+    lane->budget_bytes = now;
+    return is_ordered ? max_u64(max_u64(now, before), drain->hold_bytes) : before;
+}
+
+// Allows threads to hold so much that the bound of the peak is wider by a 128th of it.
+static void allow_holding(struct drain *drain)
+{
+    struct session_header *header = drain->session->header;
+    const bool is_wanted = (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1;
+    drain->hold_bytes =
+        is_wanted ? (drain->book->peak_bytes >> HOLD_SHIFT) / drain->active_count : 0;
+    drain->hold_bytes_most = max_u64(drain->hold_bytes_most, drain->hold_bytes);
+    // Relaxed: stands for nothing but itself.
+    atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);
+}
+
 // What threads still hold, and who rests.
 static void note_threads(struct drain *drain)
 {
+    uint64_t budget_bytes = 0;
     book_clear_holds(drain->book);
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane_reader_has_unread(&lane->reader)) { // blocks that were sent late, perhaps
+            lane->hold.since_ms = min_u64(lane->hold.since_ms, lane->reader.thread.tick_ms);
+        }
         if (lane->hold.since_ms != UINT64_MAX) {
             book_add_hold(drain->book, &lane->hold);
         }
+        budget_bytes += budget_of(drain, lane);
         book_thread_rests(drain->book, &lane->reader.thread);
     }
-    book_end_holds(drain->book, drain->active_count == 1);
+    book_end_holds(drain->book, budget_bytes, drain->active_count == 1);
 }
 
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
@@ -272,11 +319,6 @@ static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
 {
     const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
     return is_held_back ? drain->settled_ms : clock_ms;
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 // What the thread of `lane` has begun, of which we have not read all. *which: its place.
@@ -576,6 +618,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     note_threads(drain);
     TRY(merge_lanes(drain, last_stamp, clock_ms));
     TRY(end_before(drain, last_stamp));
+    allow_holding(drain);
     bool has_questions = false;
     TRY(questions_answer(drain, complete_tick, &has_questions));
     *out_was_busy = has_unread || has_questions;

@@ -472,6 +472,11 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
         TRY(row_of_record(reader, book, record, &row));
         reader->events++;
         return book_allocate(book, thread, record->address, row, record->size_bytes);
+    case WIRE_ALLOC_LATE:
+        TRY(row_of_record(reader, book, record, &row));
+        reader->events++;
+        return book_allocate_late(book, thread, record->address, row, record->size_bytes,
+                                  record->stamp);
     case WIRE_ALLOC_SAMPLED:
         TRY(row_of_record(reader, book, record, &row));
         reader->events++;
@@ -762,6 +767,10 @@ enum err lane_reader_run(struct lane_reader *reader,
         const bool is_late_next = reader->consumer.read_pos >= reader->late_pos ||
                                   lane_consumer_unread_bytes(&reader->consumer) == 0;
         if (end == BOOKED_ALL && reader->late.len > 0 && is_late_next) {
+            if (reader->late_stamp > last_stamp) {
+                reader->next_stamp = reader->late_stamp;
+                return ERR_OK;
+            }
             TRY(run_late(reader, book, limits));
         } else if (end != BOOKED_ALL || lane_consumer_unread_bytes(&reader->consumer) > 0) {
             TRY(copy_piece(reader));

@@ -65,6 +65,7 @@ struct lane_reader {
     // late_pos.
     struct u64_vec late;
     uint64_t late_pos;
+    uint64_t late_stamp;    // they are due then: all had happened by that moment
     uint64_t margin_serial; // of the lane's, halved
     struct lane_question question;
     uint64_t peeked_pos;           // how far lane_reader_peek_executable has looked

@@ -233,7 +233,8 @@ static bool play_event(struct lane_producer *p, const struct script_event *e)
         return false;
     }
     if (e->freed != 0 && e->made != 0) {
-        return nursery_reallocate(p, e->freed, e->made, e->size_bytes, e->slot, 0);
+        return nursery_reallocate(p, e->freed, e->made, e->size_bytes, e->slot,
+                                  (struct freed_note){0});
     }
     return e->freed != 0 ? nursery_free(p, e->freed)
                          : nursery_allocate(p, e->made, e->size_bytes, e->slot);

@@ -24,7 +24,8 @@ struct nursery_hold nursery_reader_hold(struct lane_header *lane)
     // whoever looks there after this.
     struct nursery_hold hold = {.since_ms =
                                     atomic_load_explicit(&n->since_ms, memory_order_acquire)};
-    hold.held_bytes = atomic_load_explicit(&n->held_bytes, memory_order_relaxed);
+    const bool is_ordered = *(const volatile uint32_t *)&n->is_ordered != 0;
+    hold.held_bytes = is_ordered ? 0 : atomic_load_explicit(&n->held_bytes, memory_order_relaxed);
     if (*(const volatile uint64_t *)&n->hold_count == 0) {
         hold.since_ms = UINT64_MAX;
     }
@@ -120,6 +121,16 @@ enum part {
     LATEST = 1 << 1,    // the thread's latest, or the others
 };
 
+static enum err put_block(const struct copy *c, uint32_t i, struct u64_vec *out)
+{
+    const struct nursery_block *block = c->tables->blocks + i;
+    const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
+    const bool is_ordered = c->head.is_ordered != 0;
+    TRY(u64_vec_push(out, wire_word(is_ordered ? WIRE_ALLOC_LATE : WIRE_ALLOC, address)));
+    TRY(u64_vec_push(out, wire_slot_size(nursery_slot(block->kind), nursery_size(block->kind))));
+    return is_ordered ? u64_vec_push(out, c->tables->since[i]) : ERR_OK;
+}
+
 static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *out)
 {
     for (uint32_t i = 0; i < c->block_count; i++) {
@@ -129,9 +140,7 @@ static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *
             (nursery_is_within(block->kind, c->head.summit_limit) ? AT_SUMMIT : 0) |
             (address == c->head.last_allocated ? LATEST : 0);
         if (its == part && is_held(c, block)) {
-            TRY(u64_vec_push(out, wire_word(WIRE_ALLOC, address)));
-            TRY(u64_vec_push(out,
-                             wire_slot_size(nursery_slot(block->kind), nursery_size(block->kind))));
+            TRY(put_block(c, i, out));
         }
     }
     return ERR_OK;
@@ -159,11 +168,17 @@ static void empty(struct lane_header *lane, const struct copy *c)
     struct nursery_tables *tables = lane_nursery_tables(lane);
     for (uint32_t i = 0; i < c->block_count; i++) {
         struct nursery_block *block = tables->blocks + i;
-        if (nursery_is_held(block)) {
-            block->place = nursery_place(block->place, NURSERY_SENT);
-            block->kind = nursery_size(block->kind);
+        if (!nursery_is_held(block)) {
+            continue;
         }
+        if (c->head.is_ordered != 0) {
+            block->place = 0;
+            continue;
+        }
+        block->place = nursery_place(block->place, NURSERY_SENT);
+        block->kind = nursery_size(block->kind);
     }
+    n->room_bytes += c->head.is_ordered != 0 ? (int64_t)nursery_relaxed(&n->held_bytes) : 0;
     memset(tables->folds, 0, c->fold_count * sizeof(tables->folds[0]));
     memset(n->touched, 0, sizeof(n->touched));
     n->hold_count = 0;
@@ -197,6 +212,7 @@ enum err nursery_reader_take(struct lane_header *lane,
     memcpy(scratch->folds, shared->folds, c.fold_count * sizeof(scratch->folds[0]));
     memcpy(scratch->blocks, shared->blocks, c.block_count * sizeof(scratch->blocks[0]));
     memcpy(scratch->gone, shared->gone, sizeof(scratch->gone));
+    memcpy(scratch->since, shared->since, c.block_count * sizeof(scratch->since[0]));
     c.gone_count = count_gone(&c);
     TRY(put_all_blocks(&c, out));
     TRY(put_folds(&c, out));

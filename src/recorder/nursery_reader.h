@@ -20,8 +20,8 @@
 
 // What a lane may hold at the moment.
 struct nursery_hold {
-    uint64_t since_ms; // when its tick began; UINT64_MAX: it holds nothing
-    uint64_t held_bytes;
+    uint64_t since_ms;   // when its tick began; UINT64_MAX: it holds nothing
+    uint64_t held_bytes; // of what was held before there were several threads
 };
 struct nursery_hold nursery_reader_hold(struct lane_header *lane);
 

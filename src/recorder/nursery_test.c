@@ -80,6 +80,7 @@ struct fixture {
     struct lane_producer lanes[LANES_MAX];
     uint32_t lane_count;
     bool is_stubborn; // lanes never give up holding
+    struct freed_table freed;
     uint64_t clock_ms;
     uint64_t monotonic_ns;
 };
@@ -100,6 +101,7 @@ static uint64_t address_of(uint32_t index)
 static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
 {
     test_session_add_lane(&f->on, process, p);
+    p->freed = &f->freed;
     nursery_init(p);
     p->lane->nursery.trial_ticks = f->is_stubborn ? UINT32_MAX : 0;
     assert_true(nursery_begin(p));
@@ -209,10 +211,17 @@ static void step(struct fixture *f, struct stream *s)
     }
     const uint64_t size_bytes = random_size(s);
     if (victim < ADDRESSES) {
+        // As a hook does it, before the allocator frees it.
+        const uint64_t stamp = p->is_ordered ? stamp_now(p->session) : 0;
+        const struct freed_note freed = {
+            .stamp = stamp,
+            .latest = stamp != 0 ? freed_table_note(p->freed, address_of(victim), stamp) : 0,
+        };
         forget(s, lane, victim);
         const bool stays = next_random(&s->random) % 2 == 0;
         const uint32_t to = stays ? victim : unused_index(s);
-        assert_true(nursery_reallocate(p, address_of(victim), address_of(to), size_bytes, slot, 0));
+        assert_true(
+            nursery_reallocate(p, address_of(victim), address_of(to), size_bytes, slot, freed));
         remember(s, lane, to, size_bytes);
         return;
     }

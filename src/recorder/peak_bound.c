@@ -141,6 +141,12 @@ void peak_bound_freed(struct peak_bound *bound,
     note_height(bound, live_bytes);
 }
 
+void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_bytes)
+{
+    advance(bound, stamp);
+    note_height(bound, live_bytes);
+}
+
 void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
 {
     bound->upper_bytes = max_u64(bound->upper_bytes, live_bytes + besides(bound) + bytes);

@@ -79,6 +79,9 @@ void peak_bound_freed(struct peak_bound *bound,
                       uint64_t bytes,
                       uint64_t live_bytes);
 
+// A block that was held back is among the live ones from now on.
+void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_bytes);
+
 // At some moment there were `bytes` besides, it is not known when.
 void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes);
 

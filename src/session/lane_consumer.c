@@ -99,6 +99,7 @@ static uint64_t record_words(uint64_t head)
     case WIRE_PAD:
         return head >> 8;
     case WIRE_ALLOC_LARGE:
+    case WIRE_ALLOC_LATE:
     case WIRE_ALLOC_SAMPLED:
         return 3;
     case WIRE_REALLOC_LARGE:
@@ -150,6 +151,7 @@ static bool is_sound(uint64_t head, uint64_t words)
         return words * sizeof(uint64_t) <= WIRE_RECORD_BYTES_MAX &&
                (head >> 8 & 0xffff) <= WIRE_MODULE_SLOTS;
     case WIRE_ALLOC_LARGE:
+    case WIRE_ALLOC_LATE:
     case WIRE_ALLOC_SAMPLED:
     case WIRE_REALLOC_LARGE:
     case WIRE_MAPPING:
@@ -190,6 +192,10 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[2];
         out->old_address = 0;
+    } else if (out->tag == WIRE_ALLOC_LATE) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->size_bytes = words[1] & WIRE_SIZE_MAX;
+        out->stamp = words[2];
     } else if (out->tag == WIRE_ALLOC_SAMPLED) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[1] & WIRE_SIZE_MAX;

@@ -58,6 +58,7 @@ struct wire_record {
     uint64_t address;
     uint64_t old_address;    // REALLOC*
     uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; EVENT: weight
+    uint64_t stamp;          // ALLOC_LATE: it was allocated after that
     uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
     uint32_t shift;          // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
     uint32_t count;          // PAIR*, SUMMIT: how many; QUESTION: its number

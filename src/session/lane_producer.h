@@ -40,6 +40,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/err.h"
+#include "session/freed_table.h"
 #include "session/layout.h"
 #include "session/stamp.h"
 #include "session/wire.h"
@@ -60,15 +61,17 @@ struct lane_producer {
     uintptr_t window; // + pos = the address of pos
     uint64_t soft_limit;
     uint64_t ring_bytes;
-    uint64_t clock_ms;    // of the last TICK
-    uint64_t tick_pos;    // where that ends
-    bool pressed;         // half full was seen since the last growth
-    bool is_sampling;     // SESSION_OVERFLOW_SAMPLE
-    uint32_t level;       // how full the ring was, see lane_producer_relax; 0: less than half
-    uint32_t open_scopes; // bit n: the thread's peak is followed in scope n (inquiry.h)
-    uint32_t order;       // session_header.order as we know it
-    bool is_ordered;      // several threads record: allocations and frees are sent with stamps
-    uint64_t given_stamp; // of the next of them, if that was taken before; else 0
+    uint64_t clock_ms;         // of the last TICK
+    uint64_t tick_pos;         // where that ends
+    bool pressed;              // half full was seen since the last growth
+    bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
+    uint32_t level;            // how full the ring was, see lane_producer_relax; 0: less than half
+    uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (inquiry.h)
+    uint32_t order;            // session_header.order as we know it
+    bool is_ordered;           // several threads record: allocations and frees are sent with stamps
+    uint64_t given_stamp;      // of the next of them, if that was taken before; else 0
+    uint64_t given_latest;     // what had been noted in `freed` before that
+    struct freed_table *freed; // borrowed; NULL: nothing is held while events have stamps
 };
 
 // Begins to write into a lane that was just claimed.

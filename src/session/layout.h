@@ -142,6 +142,8 @@ struct session_header {
     // writes it before it sends its first event, so whoever has anything from another thread has
     // seen, or sees, that there are several.
     _Atomic uint32_t order;
+    // R: so many bytes each thread may hold back while there are several.
+    _Atomic uint64_t hold_bytes;
 
     // T adds 1 for each stamp, if they are of the counter.
     _Alignas(64) _Atomic uint64_t stamp_count;

@@ -64,7 +64,7 @@ static bool count_pair(struct lane_producer *p, struct nursery_block *block, uin
 // If the block at `address` was sent and its size is known, it is forgotten, and leaves the sum.
 static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t address)
 {
-    if (block->place == nursery_place(address, NURSERY_SENT)) {
+    if (block->place == nursery_place(address, NURSERY_SENT)) { // not if events have stamps
         block->place = 0;
         n->room_bytes += (uint32_t)block->kind;
     }
@@ -102,8 +102,20 @@ static bool leave_summit(struct lane_producer *p, struct nursery_block *block, u
     return is_counted;
 }
 
+// What is freed may be another block than this one, which then is gone already: both are sent, and
+// the recorder finds out.
+static bool part_with(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+{
+    const uint64_t address = block->place;
+    return nursery_send_block(p, block) &&
+           nursery_pass_free(p, address, nursery_is_temporary(kind));
+}
+
 bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
+    if (nursery_is_doubtful(p, block)) {
+        return part_with(p, block, kind);
+    }
     return nursery_was_at_summit(&p->lane->nursery, kind) ? leave_summit(p, block, kind)
                                                           : count_pair(p, block, kind);
 }
@@ -146,8 +158,8 @@ static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
 {
     const struct nursery *n = &p->lane->nursery;
     return nursery_show_summit(p) &&
-           (!nursery_is_summit(n, size_bytes) || nursery_relaxed(&n->held_bytes) == 0 ||
-            nursery_send_blocks(p));
+           (n->is_ordered != 0 || !nursery_is_summit(n, size_bytes) ||
+            nursery_relaxed(&n->held_bytes) == 0 || nursery_send_blocks(p));
 }
 
 // The ceiling is at least where the sum is.
@@ -161,10 +173,12 @@ static void lift_ceiling(struct nursery *n)
 // A block of `size_bytes` was sent.
 static void rise(struct nursery *n, uint64_t size_bytes)
 {
-    n->room_bytes -= (int64_t)size_bytes;
-    lift_ceiling(n);
     n->direct_count++;
     n->record_count++;
+    if (n->is_ordered == 0) {
+        n->room_bytes -= (int64_t)size_bytes;
+        lift_ceiling(n);
+    }
 }
 
 // A block is held with which there is a new summit. What is gone was not there.
@@ -178,7 +192,7 @@ static bool climb(struct lane_producer *p,
     if (UNLIKELY(n->stamp == NURSERY_STAMP_MAX && !nursery_send_all(p)) || !make_place(p, block)) {
         return false;
     }
-    nursery_put(p->lane, block, address, size, slot);
+    nursery_put(p, block, address, size, slot);
     nursery_fence();
     n->gone_count = 0;
     nursery_fence(); // nobody sees them at the new summit
@@ -189,9 +203,14 @@ static bool climb(struct lane_producer *p,
 }
 
 // Keeps the size of a block that was just sent, for its free.
-static void remember_sent(struct nursery_block *block, uint64_t address, uint64_t size_bytes)
+static void remember_sent(const struct nursery *n,
+                          struct nursery_block *block,
+                          uint64_t address,
+                          uint64_t size_bytes)
 {
-    if (size_bytes <= UINT32_MAX) {
+    if (n->is_ordered != 0) {
+        block->place = 0; // whatever was there has been sent
+    } else if (size_bytes <= UINT32_MAX) {
         block->kind = size_bytes;
         block->place = nursery_place(address, NURSERY_SENT);
     }
@@ -207,14 +226,15 @@ bool nursery_allocate_slowly(struct lane_producer *p,
         return send_allocation(p, address, size_bytes, slot);
     }
     struct nursery_block *block = choose_place(p->lane, address);
-    if (nursery_may_hold(n, size_bytes)) {
-        if (nursery_is_summit(n, size_bytes)) {
+    const bool fits = !nursery_is_summit(n, size_bytes);
+    if (nursery_may_hold(n, size_bytes) && (fits || n->is_ordered == 0)) {
+        if (!fits) {
             return climb(p, block, address, (uint32_t)size_bytes, slot);
         }
         if (UNLIKELY(!make_place(p, block))) {
             return false;
         }
-        nursery_put(p->lane, block, address, (uint32_t)size_bytes, slot);
+        nursery_put(p, block, address, (uint32_t)size_bytes, slot);
         return true;
     }
     if (UNLIKELY(!prepare_to_send(p, size_bytes) || !make_place(p, block) ||
@@ -222,7 +242,7 @@ bool nursery_allocate_slowly(struct lane_producer *p,
         return false;
     }
     rise(n, size_bytes);
-    remember_sent(block, address, size_bytes);
+    remember_sent(n, block, address, size_bytes);
     return true;
 }
 
@@ -257,7 +277,7 @@ bool nursery_allocate_sampled(
         return false;
     }
     rise(n, bytes);
-    remember_sent(block, address, bytes);
+    remember_sent(n, block, address, bytes);
     return true;
 }
 
@@ -300,10 +320,11 @@ static bool pass_reallocation(struct lane_producer *p,
     return true;
 }
 
-static bool free_at(struct lane_producer *p, uint64_t address, uint64_t stamp)
+static bool free_at(struct lane_producer *p, uint64_t address, struct freed_note freed)
 {
     const uint64_t given_stamp = p->given_stamp;
-    p->given_stamp = stamp != 0 ? stamp : given_stamp;
+    p->given_stamp = freed.stamp != 0 ? freed.stamp : given_stamp;
+    p->given_latest = freed.latest;
     const bool is_sent = nursery_free(p, address);
     p->given_stamp = given_stamp;
     return is_sent;
@@ -314,12 +335,11 @@ bool nursery_reallocate(struct lane_producer *p,
                         uint64_t address,
                         uint64_t size_bytes,
                         uint32_t slot,
-                        uint64_t freed_stamp)
+                        struct freed_note freed)
 {
     struct nursery *n = &p->lane->nursery;
     if (p->is_ordered) { // two moments
-        return free_at(p, old_address, freed_stamp) &&
-               nursery_allocate(p, address, size_bytes, slot);
+        return free_at(p, old_address, freed) && nursery_allocate(p, address, size_bytes, slot);
     }
     if (n->is_holding == 0) {
         return pass_reallocation(p, old_address, address, size_bytes, slot);
@@ -335,6 +355,6 @@ bool nursery_reallocate(struct lane_producer *p,
         return false;
     }
     rise(n, size_bytes);
-    remember_sent(block, address, size_bytes);
+    remember_sent(n, block, address, size_bytes);
     return true;
 }

@@ -20,10 +20,13 @@
 //
 // Frees of blocks whose size is not known any more count nothing, so the sum errs on the side of
 // summits. To make up for that, the recorder tells now and then how far below the maximum it was at
-// a certain TICK. All this is exact while one thread records. Once there are several, nothing is
-// held, and each event is sent with its stamp (stamp.h): what another thread does to a block that
-// was held would not be seen here, and what the sums of several threads were together depends on
-// the order of all their events.
+// a certain TICK. All this is exact while one thread records.
+//
+// Once there are several, what is sent has a stamp (stamp.h), for what their sums were together
+// depends on the order of all their events. Now each thread has a budget instead of a ceiling: no
+// more is held than the recorder allows, which it counts into the bound of the peak. What is larger
+// is sent. A block that another thread may have freed (freed_table.h) is no pair: it is sent after
+// all, as ALLOC_LATE, and so is the free of whatever is there now.
 //
 // Nothing is held beyond its tick: the first event of a new one sends what is left, then the TICK.
 // A thread that stands still is relieved by the recorder, and so is one that was killed
@@ -197,15 +200,26 @@ ALWAYS_INLINE bool nursery_was_at_summit(const struct nursery *n, uint64_t kind)
     return nursery_is_within(kind, n->summit_limit);
 }
 
+// What freed_table said when a block was put into that place.
+ALWAYS_INLINE uint64_t *nursery_since(struct lane_header *lane, const struct nursery_block *block)
+{
+    struct nursery_tables *tables = lane_nursery_tables(lane);
+    return tables->since + (block - tables->blocks);
+}
+
 // `block`, where nothing is that was not sent, becomes HELD.
-ALWAYS_INLINE void nursery_put(struct lane_header *lane,
+ALWAYS_INLINE void nursery_put(struct lane_producer *p,
                                struct nursery_block *block,
                                uint64_t address,
                                uint32_t size,
                                uint32_t slot)
 {
+    struct lane_header *lane = p->lane;
     struct nursery *n = &lane->nursery;
     const size_t line = (size_t)(block - lane_nursery_tables(lane)->blocks) / NURSERY_LINE;
+    if (UNLIKELY(p->is_ordered)) {
+        *nursery_since(lane, block) = freed_table_latest(p->freed, address);
+    }
     n->touched[line / 64] |= (uint64_t)1 << line % 64;
     n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
     block->kind = nursery_kind(slot, size) | n->stamp;
@@ -248,7 +262,7 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
                  nursery_is_summit(n, size_bytes))) {
         return nursery_allocate_slowly(p, address, size_bytes, slot);
     }
-    nursery_put(p->lane, block, address, (uint32_t)size_bytes, slot);
+    nursery_put(p, block, address, (uint32_t)size_bytes, slot);
     return true;
 }
 
@@ -289,25 +303,43 @@ ALWAYS_INLINE struct nursery_fold *nursery_fold_of(struct lane_header *lane, uin
                                                                                         : NULL;
 }
 
+// Whether another thread may have freed a HELD block.
+ALWAYS_INLINE bool nursery_is_doubtful(const struct lane_producer *p,
+                                       const struct nursery_block *block)
+{
+    if (LIKELY(!p->is_ordered)) {
+        return false;
+    }
+    const uint64_t since = *nursery_since(p->lane, block);
+    const uint64_t latest = freed_table_latest(p->freed, block->place);
+    const bool is_noted_by_us =
+        p->given_stamp != 0 && latest == p->given_stamp && p->given_latest == since;
+    return UNLIKELY(latest != since) && !is_noted_by_us;
+}
+
 // A HELD block is about to be freed.
 ALWAYS_INLINE bool
 nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
     const uint64_t kind = nursery_freed_kind(block, is_temporary);
     struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
-    if (UNLIKELY(fold == NULL || nursery_was_at_summit(&p->lane->nursery, kind))) {
+    if (UNLIKELY(fold == NULL || nursery_was_at_summit(&p->lane->nursery, kind) ||
+                 nursery_is_doubtful(p, block))) {
         return nursery_fold_elsewhere(p, block, kind);
     }
     nursery_count(&p->lane->nursery, fold, block, kind);
     return true;
 }
 
-// Sends the free of a block that is not held, while nothing is.
+// Sends the free of a block that is not held.
 ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, bool is_temporary)
 {
     uint64_t *word = lane_producer_reserve_event(p, 1);
     if (UNLIKELY(word == NULL)) {
         return false;
+    }
+    if (UNLIKELY(p->is_ordered) && LIKELY(p->freed != NULL)) {
+        (void)freed_table_note(p->freed, address, word[-1] >> 8); // before the allocator is called
     }
     word[0] = wire_word(is_temporary ? WIRE_FREE_TEMPORARY : WIRE_FREE, address);
     lane_producer_advance(p, 1);
@@ -337,11 +369,10 @@ ALWAYS_INLINE void nursery_forget_latest(struct lane_producer *p)
     p->lane->nursery.last_allocated = 0;
 }
 
-// A block was reallocated; `slot` names the stack of the new one. `freed_stamp` is a moment before
-// that of the old one was freed, or 0 if none was taken.
+// A block was reallocated; `slot` names the stack of the new one. `freed`: of the old one.
 bool nursery_reallocate(struct lane_producer *p,
                         uint64_t old_address,
                         uint64_t address,
                         uint64_t size_bytes,
                         uint32_t slot,
-                        uint64_t freed_stamp) MUST_USE;
+                        struct freed_note freed) MUST_USE;

@@ -121,6 +121,7 @@ struct nursery_tables {
     uint8_t passed_by[NURSERY_FOLDS_MAX];
     uint64_t gone[NURSERY_GONE_MAX];                 // gone_count of them, as SUMMIT has them
     struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
+    uint64_t since[NURSERY_BLOCKS_MAX]; // what freed_table said of a HELD block, if is_ordered
 };
 #define NURSERY_BYTES (sizeof(struct nursery_tables))
 
@@ -131,21 +132,23 @@ struct nursery_moment {
 };
 
 // "Sum" is what the thread has allocated less what it has freed, as far as it knows sizes:
-// ceiling_bytes - room_bytes.
+// ceiling_bytes - room_bytes. If is_ordered, room_bytes is what is left of budget_bytes.
 struct nursery {
-    _Atomic uint64_t held_bytes; // of HELD blocks, which are never empty; R sets it to 0
-    int64_t room_bytes;          // a block may be held that is not larger
-    uint32_t mask;               // places in use - 1
-    uint32_t fold_mask;          // folds in use - 1
-    uint16_t is_holding;         // new blocks may be held
-    uint16_t epoch;              // of `uses`, 1 to 255; another one when all has been sent
-    uint32_t size_max;           // of a block that may be held
-    uint64_t last_allocated;     // address, if the thread's latest event allocated; else 0
-    uint64_t mark;               // see above
-    uint64_t hold_count;         // blocks held since the last TICK
-    uint32_t stamp;              // of new blocks
-    uint32_t summit_limit;       // of those that were there at the summit; or NURSERY_NO_SUMMIT
-    uint32_t gone_count;         // those of them that are counted as pairs
+    _Atomic uint64_t budget_bytes; // at most so much is held in this tick, if is_ordered
+    _Atomic uint64_t held_bytes;   // of HELD blocks, which are never empty; R sets it to 0
+    int64_t room_bytes;            // a block may be held that is not larger
+    uint32_t mask;                 // places in use - 1
+    uint32_t fold_mask;            // folds in use - 1
+    uint16_t is_holding;           // new blocks may be held
+    uint16_t epoch;                // of `uses`, 1 to 255; another one when all has been sent
+    uint32_t size_max;             // of a block that may be held
+    uint64_t last_allocated;       // address, if the thread's latest event allocated; else 0
+    uint64_t mark;                 // see above
+    uint64_t hold_count;           // blocks held since the last TICK
+    uint32_t stamp;                // of new blocks
+    uint32_t summit_limit;         // of those that were there at the summit; or NURSERY_NO_SUMMIT
+    uint32_t gone_count;           // those of them that are counted as pairs
+    uint32_t is_ordered;           // lane_producer.is_ordered: `since` counts, and nothing is SENT
 
     _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all that is held is younger
     _Atomic uint32_t owner;                 // enum nursery_owner

@@ -4,8 +4,53 @@
 
 _Static_assert(NURSERY_GONE_MAX <= WIRE_SUMMIT_MAX, "one record has room for all that are gone");
 
+// From when on a block that was held is counted: 0, from now on. But while its thread is about to
+// say that it freed something earlier, that may be this block, and another thread may have one at
+// its address by now: then it comes before that. It was there by then in any case.
+static uint64_t stamp_of_late(const struct lane_producer *p)
+{
+    // Relaxed: our own.
+    return p->given_stamp != 0
+               ? p->given_stamp
+               : atomic_load_explicit(&p->lane->pending_stamps[LANE_PENDING_REALLOC],
+                                      memory_order_relaxed);
+}
+
+// A block of several threads' times.
+static bool send_late(struct lane_producer *p, struct nursery_block *block)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint64_t address = block->place;
+    const uint32_t size = nursery_size(block->kind);
+    const uint64_t given_stamp = p->given_stamp;
+    p->given_stamp = stamp_of_late(p);
+    uint64_t *word = lane_producer_reserve_event(p, 3);
+    p->given_stamp = given_stamp;
+    if (word == NULL) {
+        return false;
+    }
+    n->mark = p->pos + 3 * sizeof(*word);
+    nursery_fence();
+    block->place = nursery_place(address, NURSERY_SENDING);
+    nursery_fence();
+    word[0] = wire_word(WIRE_ALLOC_LATE, address);
+    word[1] = wire_slot_size(nursery_slot(block->kind), size);
+    word[2] = *nursery_since(p->lane, block);
+    lane_producer_advance(p, 3);
+    lane_producer_publish(p);
+    nursery_fence();
+    block->place = 0;
+    nursery_fence();
+    nursery_leave(n, size);
+    n->record_count++;
+    return true;
+}
+
 bool nursery_send_block(struct lane_producer *p, struct nursery_block *block)
 {
+    if (p->is_ordered) {
+        return send_late(p, block);
+    }
     struct nursery *n = &p->lane->nursery;
     const uint64_t address = block->place;
     const uint32_t slot = nursery_slot(block->kind);

@@ -131,7 +131,7 @@ static void resume_holding(struct nursery *n)
 {
     n->is_holding = 1;
     begin_to_learn(n);
-    n->trial_ticks = TRIAL_TICKS;
+    n->trial_ticks = n->is_ordered != 0 ? 0 : TRIAL_TICKS;
     begin_window(n);
     begin_anew(n);
 }
@@ -180,7 +180,8 @@ static void judge_holding(struct lane_producer *p)
 static void adapt_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0 || p->is_ordered) {
+    if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0 ||
+        (p->is_ordered && p->freed == NULL)) {
         return;
     }
     const bool is_now_pressed = see_pressure(p);
@@ -219,9 +220,24 @@ static uint32_t number_of(const struct lane_producer *p)
     return (uint32_t)(((uintptr_t)p->lane - first) / LANE_STRIDE) + 1;
 }
 
+// Several threads record, and nothing is held: how much may be.
+static void take_budget(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    // Relaxed: stands for nothing but itself.
+    const uint64_t allowed = atomic_load_explicit(&p->session->hold_bytes, memory_order_relaxed);
+    const uint64_t budget = n->is_holding != 0 ? allowed : 0;
+    // Release: the recorder sees it before it sees anything that was done with it.
+    atomic_store_explicit(&n->budget_bytes, budget, memory_order_release);
+    n->room_bytes = (int64_t)budget;
+    n->ceiling_bytes = 0;
+    n->size_max = NURSERY_SIZE_MAX; // no sizes have to be learnt
+}
+
 // Says that we record, and sees whether others do. Nothing is held.
 static void look_at_order(struct lane_producer *p)
 {
+    struct nursery *n = &p->lane->nursery;
     const uint32_t own = number_of(p);
     uint32_t order = SESSION_ORDER_NOBODY;
     // Sequentially consistent: of two that come first at once, one sees the other.
@@ -234,8 +250,11 @@ static void look_at_order(struct lane_producer *p)
     p->order = order;
     if (order == SESSION_ORDER_SEVERAL && !p->is_ordered) {
         clear_blocks(p);
-        p->lane->nursery.is_holding = 0;
+        n->is_holding = p->freed != NULL ? n->is_holding : 0;
+        n->trial_ticks = 0;
+        n->is_ordered = 1;
         p->is_ordered = true;
+        take_budget(p);
     }
 }
 
@@ -270,7 +289,11 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
         (struct nursery_moment){.pos = p->pos - sizeof(uint64_t), .sum_bytes = sum_of(n)};
     adapt_holding(p);
     adapt_size(p);
-    take_margin(p);
+    if (p->is_ordered) {
+        take_budget(p);
+    } else {
+        take_margin(p);
+    }
     n->hold_count = 0;
     n->direct_count = 0;
     n->record_count = 0;
@@ -371,6 +394,9 @@ bool nursery_recover(struct lane_producer *p)
     n->last_allocated = 0;
     const bool is_sent = nursery_send_all(p);
     begin_anew(n);
+    if (p->is_ordered) {
+        take_budget(p);
+    }
     give_back(n);
     return is_sent;
 }

@@ -18,6 +18,7 @@
 //   STAMP          stamp (56)                 -
 //   SUMMIT         count 8                    count times: slot 24 | size 40
 //   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; shift
+//   ALLOC_LATE     address (56)               slot 24 | size 40 ; stamp
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
 //   MODULE         slot 16, id bytes 8,       bias ; start ; end ; build-id, then path, each padded
 //                  path bytes 16, flags 8     with zeros to whole words
@@ -66,7 +67,9 @@
 // written after the allocator returned, FREE before it is called. STAMP says when the event of the
 // next record happened (stamp.h): once several threads have recorded each allocation and each free
 // has one, and stamps order the events of all lanes. What has none came before all that have, but
-// for what was held back: its block was allocated before all stamps.
+// for what was held back: its block was allocated before all stamps. ALLOC_LATE is of a block that
+// was held back since: after its own stamp, and before any later free of its address; it may have
+// been freed by another thread.
 #pragma once
 
 #include <stdint.h>
@@ -93,6 +96,7 @@ enum wire_tag {
     WIRE_PAIRS_TEMPORARY = 20,
     WIRE_SUMMIT = 21,
     WIRE_STAMP = 22,
+    WIRE_ALLOC_LATE = 23,
     WIRE_EVENT = 24,
     WIRE_QUESTION = 25,
 };

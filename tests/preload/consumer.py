@@ -40,7 +40,7 @@ PAD, TICK, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT
 MAPPING = 16
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}
 FREE_TEMPORARY, REALLOC_TEMPORARY, REALLOC_LARGE_TEMPORARY = 11, 12, 13
-PAIR, PAIR_TEMPORARY, PAIRS, PAIRS_TEMPORARY, SUMMIT, STAMP = 14, 15, 17, 20, 21, 22
+PAIR, PAIR_TEMPORARY, PAIRS, PAIRS_TEMPORARY, SUMMIT, STAMP, ALLOC_LATE = 14, 15, 17, 20, 21, 22, 23
 TEXT_KINDS = {1: "executable", 2: "command_line", 3: "thread_name", 4: "working_directory",
               5: "allocator", 6: "libc"}
 MASK64 = (1 << 64) - 1
@@ -222,6 +222,9 @@ class Lane:
                 self.check_temporary(words[i + 2], tag == REALLOC_TEMPORARY)
                 self.event("realloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1),
                            words[i + 2])
+                i += 3
+            elif tag == ALLOC_LATE:
+                self.event("alloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1))
                 i += 3
             elif tag == ALLOC_LARGE:
                 assert words[i + 2] >> 40
