@@ -11,7 +11,7 @@ bare runs do not agree on (lines with times, or process numbers) is not compared
 
   same      status and output are those of the bare runs
   refused   cairn will not record it, and binutils and the file's mode confirm the reason
-  unstable  one more bare run or another shows what the recorded run showed
+  unstable  more bare runs, or one more that is recorded, show that the difference comes and goes
   left out  the bare run does not end, or writes too much; or it is in LEFT_OUT
   hang      it ends, but not under cairn
   differ    status or output are others
@@ -181,8 +181,10 @@ def examine(sandbox, path, arguments, patience_s):
     if difference(bare, recorded) is None:
         return "same", ""
     more = [sandbox.run(command, BARE_S, behind) for behind in (1, 2, 5)]
+    again = seen_through(sandbox.run(record, patience_s))
     why = difference(bare + more, recorded)
-    return ("unstable", "") if why is None else ("differ", why)
+    comes_and_goes = why is None or difference(bare + more, again) is None
+    return "unstable" if comes_and_goes else "differ", why or ""
 
 
 def sweep(sandbox, names, way, options):
