@@ -40,7 +40,7 @@ static struct process_page g_page_before_first_event;
 static struct process_image g_image;
 struct process_page *g_process = &g_page_before_first_event;
 
-const struct session_mapping *process_mapping(void)
+struct session_mapping *process_mapping(void)
 {
     return &g_image.mapping;
 }

@@ -75,7 +75,7 @@ struct session_header *process_followed_session(void);
 uint32_t process_pid_namespace(void);
 
 // The mapping that was joined; header NULL before.
-const struct session_mapping *process_mapping(void);
+struct session_mapping *process_mapping(void);
 
 // The name of the thread that joined, as prctl(PR_GET_NAME) says; 16 bytes.
 const char *process_name(void);

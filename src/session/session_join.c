@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -13,15 +14,10 @@
 #include "base/sys.h"
 #include "session/session_env.h"
 
-// Numbers of lanes to try, most first: 4 GiB of address space, then what a limit may leave.
-static const uint32_t lane_counts[] = {SESSION_MAX_LANES, 1024, 256, 64, 16, 4};
-
-// The two parts of the environment's value, each ended by a zero byte.
-struct session_place {
-    char path[SESSION_ENV_BYTES_MAX];
-    char socket_name[SESSION_SOCKET_NAME_BYTES_MAX];
-    size_t socket_name_len;
-};
+// Where this process has its lanes, by number; NULL: none yet. 32 KiB, touched as far as lanes are.
+static struct {
+    _Atomic(struct lane_header *) at[SESSION_MAX_LANES];
+} g_lanes;
 
 static enum err parse_place(const char *value, struct session_place *place)
 {
@@ -113,30 +109,43 @@ static bool is_session(const struct session_header *header)
            header->session_bytes == SESSION_BYTES;
 }
 
-// Maps header, slots and as many lanes as the address space allows.
+// Whether the process may not take as much address space as it likes.
+static bool is_address_space_limited(void)
+{
+    struct rlimit limit = {.rlim_cur = 0};
+    const long result = sys_call6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+    return sys_failed(result) || limit.rlim_cur != RLIM_INFINITY;
+}
+
+// Maps header and slots, and room for all lanes unless address space is scarce.
 static enum err map_session(int fd, struct session_mapping *out)
 {
     const long file_bytes = sys_fstat_size(fd);
     if (sys_failed(file_bytes) || (uint64_t)file_bytes < SESSION_BYTES) {
         return ERR_UNSUPPORTED;
     }
-    for (size_t i = 0; i < sizeof(lane_counts) / sizeof(lane_counts[0]); i++) {
-        const size_t bytes = SESSION_LANES_OFFSET + (size_t)lane_counts[i] * LANE_STRIDE;
-        const long at = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-        if (sys_failed(at)) {
-            continue;
-        }
-        void *session = (void *)at;
-        (void)sys_madvise(session, bytes, MADV_DONTDUMP); // only spares core files its pages
-        if (sys_failed(sys_mprotect(session, SESSION_LANES_OFFSET, PROT_READ | PROT_WRITE)) ||
-            !is_session(session)) {
-            (void)sys_munmap(session, bytes); // cannot fail for a mapping that we made
-            return ERR_UNSUPPORTED;
-        }
-        *out = (struct session_mapping){.header = session, .lane_count = lane_counts[i]};
-        return ERR_OK;
+    bool is_lean = is_address_space_limited();
+    size_t bytes = is_lean ? SESSION_LANES_OFFSET : SESSION_BYTES;
+    long at = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (sys_failed(at) && !is_lean) {
+        is_lean = true;
+        bytes = SESSION_LANES_OFFSET;
+        at = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     }
-    return ERR_NO_MEMORY;
+    if (sys_failed(at)) {
+        return ERR_NO_MEMORY;
+    }
+    void *session = (void *)at;
+    (void)sys_madvise(session, bytes, MADV_DONTDUMP); // only spares core files its pages
+    if (sys_failed(sys_mprotect(session, SESSION_LANES_OFFSET, PROT_READ | PROT_WRITE)) ||
+        !is_session(session)) {
+        (void)sys_munmap(session, bytes); // cannot fail for a mapping that we made
+        return ERR_UNSUPPORTED;
+    }
+    out->header = session;
+    out->lane_count = SESSION_MAX_LANES;
+    atomic_store_explicit(&out->is_lean, is_lean, memory_order_relaxed); // nobody else is there
+    return ERR_OK;
 }
 
 static enum err map_and_close(long fd, struct session_mapping *out)
@@ -159,24 +168,41 @@ enum err session_join(const char *env_value, struct session_mapping *out)
         enum err by_socket = map_and_close(open_by_socket(&place), out);
         result = by_socket == ERR_NOT_FOUND ? result : by_socket;
     }
+    if (result == ERR_OK) {
+        __builtin_memcpy(&out->place, &place, sizeof(place));
+    }
     return result;
 }
 
-static bool is_session_file(long fd)
+// The descriptor, if it is a session's memory; else it is closed.
+static long keep_session(long fd)
 {
     if (sys_failed(fd)) {
-        return false;
+        return fd;
     }
     const long file_bytes = sys_fstat_size((int)fd);
+    if (!sys_failed(file_bytes) && (uint64_t)file_bytes == SESSION_BYTES) {
+        return fd;
+    }
     (void)sys_close((int)fd); // only looked at
-    return !sys_failed(file_bytes) && (uint64_t)file_bytes == SESSION_BYTES;
+    return -EBADF;
+}
+
+static long open_session(const struct session_place *place)
+{
+    const long fd = keep_session(open_path(place->path));
+    return sys_failed(fd) ? keep_session(open_by_socket(place)) : fd;
 }
 
 bool session_is_reachable(const char *env_value)
 {
     struct session_place place = {.socket_name_len = 0};
-    return parse_place(env_value, &place) == ERR_OK &&
-           (is_session_file(open_path(place.path)) || is_session_file(open_by_socket(&place)));
+    const long fd = parse_place(env_value, &place) == ERR_OK ? open_session(&place) : -1;
+    if (sys_failed(fd)) {
+        return false;
+    }
+    (void)sys_close((int)fd); // only opened
+    return true;
 }
 
 enum err session_claim_process(struct session_header *session, uint32_t *index)
@@ -195,10 +221,82 @@ enum err session_claim_process(struct session_header *session, uint32_t *index)
     return ERR_LIMIT;
 }
 
+// Makes the lane accessible in the room that is reserved for it. NULL, if it has no room any more.
+static struct lane_header *open_reserved(struct session_mapping *mapping, uint32_t index)
+{
+    struct lane_header *lane = session_lane(mapping->header, index);
+    struct lane_header *before =
+        atomic_exchange_explicit(&g_lanes.at[index], lane, memory_order_seq_cst);
+    // Sequentially consistent, as in session_map_leanly: either that sees our lane, and leaves it,
+    // or we see that it has begun.
+    if (atomic_load_explicit(&mapping->is_lean, memory_order_seq_cst) && before == NULL) {
+        atomic_store_explicit(&g_lanes.at[index], NULL, memory_order_relaxed);
+        return NULL;
+    }
+    return sys_failed(sys_mprotect(lane, LANE_STRIDE, PROT_READ | PROT_WRITE)) ? NULL : lane;
+}
+
+// Maps the lane alone, where it is not yet.
+static struct lane_header *open_alone(const struct session_mapping *mapping, uint32_t index)
+{
+    // Relaxed: the mapping was there before its address was stored, and stays.
+    struct lane_header *lane = atomic_load_explicit(&g_lanes.at[index], memory_order_relaxed);
+    if (lane != NULL) {
+        return lane;
+    }
+    const long fd = open_session(&mapping->place);
+    if (sys_failed(fd)) {
+        return NULL;
+    }
+    const int64_t offset = (int64_t)(SESSION_LANES_OFFSET + (uint64_t)index * LANE_STRIDE);
+    const long at = sys_mmap(NULL, LANE_STRIDE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                             (int)fd, offset);
+    (void)sys_close((int)fd); // the mapping keeps the memory
+    if (sys_failed(at)) {
+        return NULL;
+    }
+    (void)sys_madvise((void *)at, LANE_STRIDE, MADV_DONTDUMP); // as in map_session
+    if (!atomic_compare_exchange_strong_explicit(&g_lanes.at[index], &lane, (void *)at,
+                                                 memory_order_relaxed, memory_order_relaxed)) {
+        (void)sys_munmap((void *)at, LANE_STRIDE); // another thread of ours was first
+        return lane;
+    }
+    return (struct lane_header *)at;
+}
+
+static struct lane_header *open_lane(struct session_mapping *mapping, uint32_t index)
+{
+    const bool is_lean = atomic_load_explicit(&mapping->is_lean, memory_order_relaxed);
+    struct lane_header *lane = is_lean ? NULL : open_reserved(mapping, index);
+    // Relaxed: its own change was seen in open_reserved.
+    return lane == NULL && atomic_load_explicit(&mapping->is_lean, memory_order_relaxed)
+               ? open_alone(mapping, index)
+               : lane;
+}
+
+void session_map_leanly(struct session_mapping *mapping)
+{
+    if (mapping->header == NULL ||
+        atomic_exchange_explicit(&mapping->is_lean, true, memory_order_seq_cst)) {
+        return;
+    }
+    uint32_t first = 0;
+    for (uint32_t i = 0; i <= SESSION_MAX_LANES; i++) {
+        // Sequentially consistent: see open_reserved.
+        const bool is_used = i == SESSION_MAX_LANES ||
+                             atomic_load_explicit(&g_lanes.at[i], memory_order_seq_cst) != NULL;
+        if (is_used && i > first) {
+            (void)sys_munmap(session_lane(mapping->header, first),
+                             (size_t)(i - first) * LANE_STRIDE); // refused, it stays reserved
+        }
+        first = is_used ? i + 1 : first;
+    }
+}
+
 // Sets the bit of a free lane in word `word_index`; false if there is none. Access comes before the
 // claim, so that a claim never has to be taken back.
 static enum err
-claim_in_word(const struct session_mapping *mapping, uint32_t word_index, struct lane_header **out)
+claim_in_word(struct session_mapping *mapping, uint32_t word_index, struct lane_header **out)
 {
     _Atomic uint64_t *word = &mapping->header->lane_bitmap[word_index];
     uint64_t used = atomic_load_explicit(word, memory_order_relaxed);
@@ -208,8 +306,8 @@ claim_in_word(const struct session_mapping *mapping, uint32_t word_index, struct
         if (index >= mapping->lane_count) {
             return ERR_LIMIT;
         }
-        struct lane_header *lane = session_lane(mapping->header, index);
-        if (sys_failed(sys_mprotect(lane, LANE_STRIDE, PROT_READ | PROT_WRITE))) {
+        struct lane_header *lane = open_lane(mapping, index);
+        if (lane == NULL) {
             return ERR_NO_MEMORY;
         }
         // Acquire: sees the lane as the recorder zeroed it before it cleared the bit with release.
@@ -222,7 +320,7 @@ claim_in_word(const struct session_mapping *mapping, uint32_t word_index, struct
     return ERR_LIMIT;
 }
 
-enum err session_claim_lane(const struct session_mapping *mapping,
+enum err session_claim_lane(struct session_mapping *mapping,
                             uint32_t process_index,
                             uint32_t thread_id,
                             struct lane_header **out)

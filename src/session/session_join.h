@@ -7,31 +7,48 @@
 //
 // Lanes are mapped without access until one is claimed. So mlockall() does not populate gigabytes,
 // a stray pointer of the program meets a fault instead of somebody's events, and a lane costs page
-// tables only when it is used. Where the address space is limited (ulimit -v) a prefix of the lanes
-// is mapped; process slots and the header always are.
+// tables only when it is used. Where address space is limited (RLIMIT_AS, ulimit -v), or from the
+// moment when the program limits it, no room is reserved: then a lane is mapped when it is claimed,
+// for which the session has to be found again.
 //
 // Owns: the mapping, for as long as the process lives. Context: T; raw system calls only, errno
 // kept, safe in a forked child. Failure: nothing stays mapped or open.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "session/layout.h"
+#include "session/session_env.h"
+
+// The two parts of the environment's value, the path ended by a zero byte.
+struct session_place {
+    char path[SESSION_ENV_BYTES_MAX];
+    char socket_name[SESSION_SOCKET_NAME_BYTES_MAX];
+    size_t socket_name_len;
+};
 
 struct session_mapping {
     struct session_header *header; // NULL: not joined
-    uint32_t lane_count;           // lanes that are mapped, at most SESSION_MAX_LANES
+    uint32_t lane_count;           // lanes that may be claimed, at most SESSION_MAX_LANES
+    _Atomic bool is_lean;          // lanes are mapped one by one
+    struct session_place place;
 };
 
 // Maps the session that `env_value` (borrowed) names. ERR_INVALID: the value is not of that form.
 // ERR_NOT_FOUND: neither path nor socket leads to a file. ERR_UNSUPPORTED: the file is no session
-// of this version. ERR_NO_MEMORY: not even a few lanes fit into the address space.
+// of this version. ERR_NO_MEMORY: not even the header fits into the address space.
 MUST_USE enum err session_join(const char *env_value, struct session_mapping *out);
 
 // Whether a process that begins here and now would find the session that `env_value` names.
 bool session_is_reachable(const char *env_value);
+
+// The program limits its address space: gives back the room of lanes that this process does not
+// use.
+void session_map_leanly(struct session_mapping *mapping);
 
 // Claims a process slot, leaving it PROCESS_CLAIMED: the caller fills it in and sets it
 // PROCESS_ACTIVE (release). ERR_LIMIT: all are taken.
@@ -39,7 +56,7 @@ MUST_USE enum err session_claim_process(struct session_header *session, uint32_t
 
 // Claims a lane for thread `thread_id` of process slot `process_index` and opens it with the
 // smallest ring. ERR_LIMIT: all mapped lanes are taken. ERR_NO_MEMORY: the kernel refuses access.
-MUST_USE enum err session_claim_lane(const struct session_mapping *mapping,
+MUST_USE enum err session_claim_lane(struct session_mapping *mapping,
                                      uint32_t process_index,
                                      uint32_t thread_id,
                                      struct lane_header **out);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -211,22 +212,29 @@ static rlim_t address_space_bytes(void)
     return (rlim_t)pages * SESSION_PAGE_BYTES;
 }
 
-// In a process of its own, whose address space can grow by that much: its exit status is the error,
-// or 100 + the number of lanes / 16.
-static int join_within(int fd, rlim_t growth_bytes)
+// In a process of its own, whose address space can grow by that much, before or after it joins: its
+// exit status is the error, or 100 + the number of lanes that it could claim, at most 50.
+static int claim_within(int fd, rlim_t growth_bytes, bool joins_before)
 {
     const pid_t child = fork();
     if (child == 0) {
-        char value[SESSION_ENV_BYTES_MAX];
-        (void)snprintf(value, sizeof(value), SESSION_ENV_FORMAT, (unsigned)getpid(), fd, "");
+        struct session_mapping mapping = {0};
+        struct lane_header *lane = NULL;
+        enum err result = joins_before ? join_fd(fd, &mapping) : ERR_OK;
+        session_map_leanly(&mapping);
         const rlim_t bytes = address_space_bytes() + growth_bytes;
         const struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
-        struct session_mapping mapping = {0};
-        enum err result = ERR_CANCELLED;
-        if (setrlimit(RLIMIT_AS, &limit) == 0) {
-            result = session_join(value, &mapping);
+        if (setrlimit(RLIMIT_AS, &limit) != 0) {
+            _exit(99);
         }
-        _exit(result == ERR_OK ? 100 + (int)(mapping.lane_count / 16) : (int)result);
+        result = joins_before ? result : join_fd(fd, &mapping);
+        int count = 0;
+        while (result == ERR_OK && count < 50 &&
+               session_claim_lane(&mapping, 0, 1000, &lane) == ERR_OK) {
+            memset(lane_ring(lane), 1, LANE_RING_BYTES_MIN); // it is there
+            count++;
+        }
+        _exit(result == ERR_OK ? 100 + count : (int)result);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -234,12 +242,46 @@ static int join_within(int fd, rlim_t growth_bytes)
     return WEXITSTATUS(status);
 }
 
-static void a_small_address_space_gets_fewer_lanes(void **state)
+static void a_small_address_space_has_a_lane_for_each_that_is_used(void **state)
+{
+    (void)state;
+    for (int joins_before = 0; joins_before <= 1; joins_before++) {
+        int fd = good_session();
+        assert_int_equal(claim_within(fd, 512u << 20, joins_before), 150);
+        close(fd);
+        fd = good_session();
+        assert_in_range(claim_within(fd, 16u << 20, joins_before), 108, 112); // of 1.25 MiB each
+        close(fd);
+    }
+    const int fd = good_session();
+    assert_int_equal(claim_within(fd, 0, false), ERR_NO_MEMORY);
+    close(fd);
+}
+
+// What is in use when the room is given back stays where it is.
+static void lanes_in_use_stay_when_the_room_is_given_back(void **state)
 {
     (void)state;
     const int fd = good_session();
-    assert_in_range(join_within(fd, 512u << 20), 101, 100 + 256 / 16);
-    assert_int_equal(join_within(fd, 0), ERR_NO_MEMORY);
+    struct session_mapping mapping = {0};
+    assert_int_equal(join_fd(fd, &mapping), ERR_OK);
+    struct lane_header *lanes[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(session_claim_lane(&mapping, 5, 1000 + i, &lanes[i]), ERR_OK);
+    }
+    const rlim_t before = address_space_bytes();
+    session_map_leanly(&mapping);
+    assert_true(before - address_space_bytes() > SESSION_BYTES - 4 * (rlim_t)LANE_STRIDE);
+    struct lane_header *lane = NULL;
+    assert_int_equal(session_claim_lane(&mapping, 5, 1003, &lane), ERR_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(lanes[i]->thread_id, 1000 + i);
+    }
+    assert_int_equal(lane->thread_id, 1003);
+    mapping.header->lane_bitmap[0] &= ~(uint64_t)8; // given back, and claimed again
+    struct lane_header *again = NULL;
+    assert_int_equal(session_claim_lane(&mapping, 5, 1004, &again), ERR_OK);
+    assert_ptr_equal(again, lane);
     close(fd);
 }
 
@@ -286,7 +328,8 @@ int main(void)
         cmocka_unit_test(files_that_are_no_session_are_refused),
         cmocka_unit_test(values_that_name_nothing_are_refused),
         cmocka_unit_test(a_session_whose_path_is_closed_to_us_comes_over_the_socket),
-        cmocka_unit_test(a_small_address_space_gets_fewer_lanes),
+        cmocka_unit_test(a_small_address_space_has_a_lane_for_each_that_is_used),
+        cmocka_unit_test(lanes_in_use_stay_when_the_room_is_given_back), // nothing claimed so far
         cmocka_unit_test(slots_and_lanes_are_claimed_once_and_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

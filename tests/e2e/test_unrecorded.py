@@ -192,6 +192,42 @@ def test_a_go_program_that_uses_c_is_told(record, scratch):
         assert [costs for costs, frames in recording.stacks() if costs["allocated_bytes"] == 777]
 
 
+LIMITED = """#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+int main(int argc, char **argv)
+{
+    struct rlimit limit = {200 << 20, 200 << 20}, found;
+    if (argc == 1 && setrlimit(RLIMIT_AS, &limit) != 0) {
+        return 1;
+    }
+    int count = 0;
+    for (void **last = NULL, **next; (next = malloc(100000)) != NULL; last = next) {
+        *next = last;
+        count++;
+    }
+    getrlimit(RLIMIT_AS, &found);
+    fprintf(stderr, "%d\\n", count);
+    return found.rlim_cur != limit.rlim_cur;
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["own", "inherited"])
+def test_a_limit_of_its_address_space_leaves_it_what_it_has_bare(record, scratch, way):
+    """But for a few MiB: the header of the session, its thread's lane, our library."""
+    (scratch / "limited.c").write_text(LIMITED)
+    subprocess.run(["gcc", "-o", scratch / "limited", scratch / "limited.c"], check=True, timeout=60)
+    command = {"own": [scratch / "limited"],
+               "inherited": ["sh", "-c", f"ulimit -v 204800; exec {scratch}/limited x"]}[way]
+    bare = subprocess.run(command, env=environment(), capture_output=True, check=False, timeout=60)
+    recording = record(*command, is_compared=False)
+    assert recording.finished.returncode == bare.returncode == 0
+    blocks = int(recording.finished.stderr), int(bare.stderr)
+    assert blocks[1] - 60 < blocks[0] <= blocks[1], blocks
+    assert recording.totals["allocations"] >= blocks[0]
+
+
 @pytest.mark.parametrize("how", ["prctl", "seccomp", "strict"])
 def test_under_a_filter_no_hook_makes_a_system_call(record, how):
     """One would kill it; and all is recorded, its stacks to their end."""
