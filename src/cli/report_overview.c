@@ -16,6 +16,7 @@
 
 enum {
     PROCESS_LINES = 12,
+    LEFT_INDENT = 27, // below the figures of the totals
     WRAPPED_INDENT = 4,
     MARK_LINES = 40,
     MARK_COLUMNS = 14, // before a mark's text
@@ -91,11 +92,6 @@ print_bytes_total(const struct report *report, FILE *out, const char *name, uint
     (void)fprintf(out, "  %s bytes", format_count(bytes).text);
 }
 
-static struct human format_rate(uint64_t count, uint64_t length_ms)
-{
-    return format_count(length_ms > 0 ? (uint64_t)((double)count * 1000 / (double)length_ms) : 0);
-}
-
 // A line that says so where a figure would be; returns whether there is none.
 static bool print_unknown(const struct report *report, FILE *out, const char *name, enum cost cost)
 {
@@ -135,7 +131,7 @@ static void print_allocation_totals(const struct report *report, FILE *out)
         print_total(report, out, "allocations", format_count(values[COST_ALLOCATIONS]));
         if (summary->counted_ms > 0) {
             (void)fprintf(out, "  %s a second",
-                          format_rate(values[COST_ALLOCATIONS], summary->counted_ms).text);
+                          format_count((uint64_t)summary->allocations_per_s).text);
         }
         (void)fprintf(out, "\n");
     }
@@ -177,6 +173,10 @@ void report_print_totals(const struct report *report, FILE *out)
             (void)fprintf(out, " in ");
             report_print_counted(out, values[COST_LEAKED_ALLOCATIONS], "block", "blocks", "");
         }
+        const bool is_more = values[COST_LEAKED_BYTES] > values[COST_PEAK_BYTES];
+        if (is_more && summary->processes > 1 && report->selection.is_everything) {
+            (void)fprintf(out, ",\n%*sleft by processes one after the other", LEFT_INDENT, "");
+        }
         (void)fprintf(out, "\n");
     }
     if (report->selection.suppressed.stack_count > 0) {
@@ -199,45 +199,81 @@ void report_print_filter(const struct report *report, FILE *out)
     }
 }
 
-static void print_process(const struct report *report, FILE *out, const struct group *group)
+// A process in all its images.
+struct process_line {
+    uint32_t image; // the last one, by which it is called
+    uint64_t peak_bytes;
+    uint64_t allocations;
+};
+
+DEFINE_VEC(process_line_vec, struct process_line);
+
+static void print_process(const struct report *report, FILE *out, const struct process_line *line)
 {
-    const struct rec_process *process = &report->profile->recording.processes[group->id];
+    const struct rec_process *process = &report->profile->recording.processes[line->image];
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf cut = {0};
     rec_string what = process->command_line != 0 ? process->command_line : process->executable;
     int used = fprintf(out, "  %10s at its peak, %12s allocations  %7" PRIu32 "  ",
-                       format_bytes(process->peak_bytes).text,
-                       format_count(group->costs.values[COST_ALLOCATIONS]).text, process->pid);
+                       format_bytes(line->peak_bytes).text, format_count(line->allocations).text,
+                       process->pid);
     size_t room = report_width(report) > (size_t)used ? report_width(report) - (size_t)used : 0;
     screen_append_cut(&cut, report_string(report, &text, what), room, SCREEN_CUT_MIDDLE);
     (void)fprintf(out, "%s\n", strbuf_text(&cut));
 }
 
-static int compare_process_peaks(const void *left, const void *right, void *context)
+static int compare_lines(const void *left, const void *right)
 {
-    const struct rec_process *processes = context;
-    uint64_t left_bytes = processes[((const struct group *)left)->id].peak_bytes;
-    uint64_t right_bytes = processes[((const struct group *)right)->id].peak_bytes;
-    return left_bytes > right_bytes ? -1 : left_bytes < right_bytes;
+    const struct process_line *a = left;
+    const struct process_line *b = right;
+    if (a->peak_bytes != b->peak_bytes) {
+        return a->peak_bytes > b->peak_bytes ? -1 : 1;
+    }
+    return a->image < b->image ? -1 : a->image > b->image;
+}
+
+// One line for each process that passes, counted as the totals count them.
+static MUST_USE enum err find_processes(const struct report *report, struct process_line_vec *out)
+{
+    const struct recording *recording = &report->profile->recording;
+    CLEANUP(group_vec_release) struct group_vec groups = {0};
+    CLEANUP(u32_vec_release) struct u32_vec beginnings = {0};
+    CLEANUP(u32_vec_release) struct u32_vec lines = {0}; // by beginning: its line, + 1
+    TRY(groups_build(&report->selection, GROUP_BY_PROCESS, &groups));
+    TRY(summary_beginnings(recording, &beginnings));
+    TRY(u32_vec_resize(&lines, recording->process_count));
+    for (size_t i = 0; i < groups.len; i++) {
+        const struct group *group = &groups.items[i];
+        uint32_t *number = &lines.items[beginnings.items[group->id]];
+        if (*number == 0) {
+            TRY(process_line_vec_push(out, (struct process_line){0}));
+            *number = (uint32_t)out->len;
+        }
+        struct process_line *line = &out->items[*number - 1];
+        const uint64_t peak_bytes = recording->processes[group->id].peak_bytes;
+        line->image = group->id;
+        line->peak_bytes = peak_bytes > line->peak_bytes ? peak_bytes : line->peak_bytes;
+        line->allocations += costs_get(&group->costs, COST_ALLOCATIONS);
+    }
+    return ERR_OK;
 }
 
 enum err report_print_processes(const struct report *report, FILE *out)
 {
-    CLEANUP(group_vec_release) struct group_vec groups = {0};
-    TRY(groups_build(&report->selection, GROUP_BY_PROCESS, &groups));
-    if (groups.len < 2) {
+    CLEANUP(process_line_vec_release) struct process_line_vec lines = {0};
+    TRY(find_processes(report, &lines));
+    if (lines.len < 2) {
         return ERR_OK;
     }
-    qsort_r(groups.items, groups.len, sizeof(groups.items[0]), compare_process_peaks,
-            report->profile->recording.processes);
+    qsort(lines.items, lines.len, sizeof(lines.items[0]), compare_lines);
     report_print_title(report, out, "PROCESSES");
-    size_t shown = groups.len < PROCESS_LINES ? groups.len : PROCESS_LINES;
+    size_t shown = lines.len < PROCESS_LINES ? lines.len : PROCESS_LINES;
     for (size_t i = 0; i < shown; i++) {
-        print_process(report, out, &groups.items[i]);
+        print_process(report, out, &lines.items[i]);
     }
-    if (groups.len > shown) {
+    if (lines.len > shown) {
         (void)fprintf(out, "  and ");
-        report_print_counted(out, groups.len - shown, "more", "more", "\n");
+        report_print_counted(out, lines.len - shown, "more process", "more processes", "\n");
     }
     return ERR_OK;
 }

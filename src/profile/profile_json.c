@@ -78,5 +78,6 @@ void profile_json_totals(struct json_writer *w, const char *key, const struct su
     json_key_u64(w, "stacks", summary->stacks);
     json_key_u64(w, "unknown_frees", summary->unknown_frees);
     json_key_u64(w, "events", summary->events);
+    json_key_u64(w, "allocations_per_second", (uint64_t)summary->allocations_per_s);
     json_end_object(w);
 }

@@ -6,6 +6,8 @@
 #include "host/map_u64.h"
 #include "profile/ledger.h"
 
+#define MS_PER_SECOND 1000.0
+
 DEFINE_VEC(flag_vec, uint8_t);
 
 // An exec makes a new entry for the same process, counted once.
@@ -14,44 +16,12 @@ static bool begins_process(const struct recording *recording, size_t process)
     return recording->processes[process].epoch == 0;
 }
 
-// The thread that an exec went on with is counted in the first of its images that knows it: an
-// image that never allocated knows none. `known` holds the pids of those counted.
-static MUST_USE enum err
-begins_thread(const struct recording *recording, size_t thread, struct map_u64 *known, bool *out)
-{
-    const struct rec_thread *entry = &recording->threads[thread];
-    const struct rec_process *process = &recording->processes[entry->process];
-    *out = true;
-    if (entry->thread_id != process->pid) {
-        return ERR_OK;
-    }
-    *out = process->epoch == 0 || map_u64_find(known, process->pid) == NULL;
-    return map_u64_put(known, process->pid, 1);
-}
-
 static uint64_t threads_of(const struct rec_thread *thread)
 {
     return thread->merged_count > 0 ? thread->merged_count : 1;
 }
 
-static MUST_USE enum err count_everything(const struct recording *recording,
-                                          struct summary *summary)
-{
-    CLEANUP(map_u64_release) struct map_u64 known = {0};
-    for (size_t i = 0; i < recording->process_count; i++) {
-        summary->processes += begins_process(recording, i);
-    }
-    for (size_t i = 0; i < recording->thread_count; i++) {
-        bool begins;
-        TRY(begins_thread(recording, i, &known, &begins));
-        summary->threads += begins ? threads_of(&recording->threads[i]) : 0;
-    }
-    return ERR_OK;
-}
-
-// For each image of a process the one in which it began: execs, which come behind it, make new
-// ones.
-static MUST_USE enum err find_beginnings(const struct recording *recording, struct u32_vec *out)
+enum err summary_beginnings(const struct recording *recording, struct u32_vec *out)
 {
     CLEANUP(map_u64_release) struct map_u64 latest = {0}; // by pid, which may be used again
     TRY(u32_vec_resize(out, recording->process_count));
@@ -66,6 +36,34 @@ static MUST_USE enum err find_beginnings(const struct recording *recording, stru
     return ERR_OK;
 }
 
+// Each process has a thread, whether one is known of it or not: the one that calls exec goes on as
+// the first of the new image.
+static MUST_USE enum err count_everything(const struct recording *recording,
+                                          struct summary *summary)
+{
+    CLEANUP(u32_vec_release) struct u32_vec beginnings = {0};
+    CLEANUP(flag_vec_release) struct flag_vec main_threads = {0}; // by process
+    CLEANUP(u64_vec_release) struct u64_vec threads = {0};        // likewise; all others
+    TRY(summary_beginnings(recording, &beginnings));
+    TRY(flag_vec_resize(&main_threads, recording->process_count));
+    TRY(u64_vec_resize(&threads, recording->process_count));
+    for (size_t i = 0; i < recording->thread_count; i++) {
+        const struct rec_thread *thread = &recording->threads[i];
+        const uint32_t beginning = beginnings.items[thread->process];
+        const bool is_main = thread->thread_id == recording->processes[thread->process].pid;
+        main_threads.items[beginning] |= is_main;
+        threads.items[beginning] += threads_of(thread) - is_main;
+    }
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const uint64_t known = threads.items[i] + main_threads.items[i];
+        if (beginnings.items[i] == i) {
+            summary->processes++;
+            summary->threads += known > 0 ? known : 1;
+        }
+    }
+    return ERR_OK;
+}
+
 // The thread that calls exec goes on as the first of the new image: it is one of the process.
 static MUST_USE enum err count_selected(const struct selection *selection, struct summary *summary)
 {
@@ -74,7 +72,7 @@ static MUST_USE enum err count_selected(const struct selection *selection, struc
     CLEANUP(flag_vec_release) struct flag_vec threads = {0};
     CLEANUP(flag_vec_release) struct flag_vec main_threads = {0}; // by process
     CLEANUP(u32_vec_release) struct u32_vec beginnings = {0};
-    TRY(find_beginnings(recording, &beginnings));
+    TRY(summary_beginnings(recording, &beginnings));
     TRY(flag_vec_resize(&processes, recording->process_count));
     TRY(flag_vec_resize(&main_threads, recording->process_count));
     TRY(flag_vec_resize(&threads, recording->thread_count));
@@ -167,6 +165,10 @@ enum err summary_build(const struct selection *selection, struct summary *out)
         TRY(count_everything(recording, &summary));
     } else {
         TRY(count_selected(selection, &summary));
+    }
+    if (summary.counted_ms > 0) {
+        summary.allocations_per_s = (double)costs_get(&summary.costs, COST_ALLOCATIONS) *
+                                    MS_PER_SECOND / (double)summary.counted_ms;
     }
     TRY(count_stacks(selection, &summary));
     CLEANUP(ledger_release) struct ledger ledger = {0};

@@ -21,13 +21,18 @@ struct summary {
     uint64_t events;           // of the whole recording
     uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this; see rec_totals
     uint64_t peak_time_ms;
-    uint64_t peak_rss_bytes; // of the whole process tree; 0 if it was never sampled
-    uint64_t runtime_ms;     // of the whole recording
-    uint64_t counted_ms;     // of the part of it that is counted
-    uint64_t processes;      // with a filter: that have a selected row
-    uint64_t threads;        // the same
-    uint64_t stacks;         // distinct call stacks that allocated
+    uint64_t peak_rss_bytes;  // of the whole process tree; 0 if it was never sampled
+    uint64_t runtime_ms;      // of the whole recording
+    uint64_t counted_ms;      // of the part of it that is counted
+    double allocations_per_s; // in that part; 0 if it has no length
+    uint64_t processes;       // with a filter: that have a selected row
+    uint64_t threads;         // the same; without one each process has one at least
+    uint64_t stacks;          // distinct call stacks that allocated
 };
+
+// For each image of a process the one in which it began, itself if it is that: execs, which come
+// behind it, make new images. What is counted as a process is a beginning.
+enum err summary_beginnings(const struct recording *recording, struct u32_vec *out) MUST_USE;
 
 enum err summary_build(const struct selection *selection, struct summary *out) MUST_USE;
 

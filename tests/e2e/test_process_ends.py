@@ -64,6 +64,26 @@ def test_slices_and_snapshots_stay_below_the_peak(tree):
     assert sizes[-1] == sizes[-2]
 
 
+def test_processes_are_counted_once(tree):
+    """Whatever is counted: one that executes another program is one, in the totals and in the list."""
+    whole = totals(tree)
+    text = subprocess.run([CAIRN, "report", tree], check=True, capture_output=True, text=True,
+                          env=environment(), timeout=60).stdout
+    processes, threads = map(int, re.search(r"(\d+) processes, (\d+) threads", text).groups())
+    assert re.search(r"leaked .* blocks,\n +left by processes one after the other\n", text)
+    listed = len(re.findall(r"at its peak, +[\d,]+ allocations", text))
+    more = int(re.search(r"and (\d+) more processes", text)[1])
+    assert (processes, threads) == (whole["processes"], whole["threads"])
+    assert listed + more == processes == threads == 1 + ROUNDS * len(WORDS)
+
+
+def test_rates_are_those_of_the_part(tree):
+    whole = totals(tree)
+    for part, length in ((whole, whole["runtime_ms"]), (totals(tree, "--time", "16ms..48ms"), 32)):
+        assert part["allocations_per_second"] == part["allocations"] * 1000 // length
+        assert part["allocations_per_second"] > 0
+
+
 def test_children_are_called_as_their_parent_is(tree):
     """Whichever of them was read first: forked children send no name of their own."""
     for name in ("processes", "modules"):
