@@ -454,7 +454,6 @@ static MUST_USE enum err source_collect(struct source *source)
     TRY(cut_timeline_build(&source->view->selection, &source->timeline));
     TRY(collect_run(source));
     TRY(u32_vec_resize(&source->row_marks, source->recording->row_count));
-    memset(source->row_marks.items, 0, source->row_marks.len * sizeof(source->row_marks.items[0]));
     for (size_t i = 0; i < source->view->selection.rows.len; i++) {
         source->row_marks.items[source->view->selection.rows.items[i]] = 1;
     }

@@ -377,7 +377,12 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
     }
     if (done.is_nameless) {
         int fd = fileno(done.stream);
-        TRY(name_beside(done.path, 0, &done.temporary, &fd, info));
+        // Where nothing is yet it needs no other name first, which could stay behind.
+        if (create_or_name(fd, done.path, 0) >= 0) {
+            is_regular = false;
+        } else {
+            TRY(name_beside(done.path, 0, &done.temporary, &fd, info));
+        }
     }
     FILE *stream = done.stream;
     done.stream = NULL;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -254,6 +255,25 @@ static void a_full_disk_keeps_the_old_content(void **state)
     assert_int_equal(unlink("f"), 0);
 }
 
+// So whoever is killed while writing a new file leaves no other name.
+static void a_new_file_has_one_name_only(void **state)
+{
+    (void)state;
+    const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(watch >= 0);
+    assert_true(inotify_add_watch(watch, ".", IN_CREATE | IN_MOVED_TO) >= 0);
+    const struct bytes text = {.data = (const uint8_t *)"new", .len = 3};
+    assert_int_equal(file_replace("f", text, NULL), ERR_OK);
+    _Alignas(struct inotify_event) char events[4096];
+    const ssize_t got = read(watch, events, sizeof(events));
+    const struct inotify_event *event = (const void *)events;
+    assert_int_equal(got, sizeof(*event) + event->len); // one event
+    assert_string_equal(event->name, "f");
+    assert_content("f", "new");
+    assert_int_equal(close(watch), 0);
+    assert_int_equal(unlink("f"), 0);
+}
+
 static void files_without_a_size_are_read_to_their_end(void **state)
 {
     (void)state;
@@ -379,6 +399,7 @@ int main(void)
                                         allow_nameless),
         cmocka_unit_test_setup_teardown(a_full_disk_keeps_the_old_content, refuse_nameless,
                                         allow_nameless),
+        cmocka_unit_test(a_new_file_has_one_name_only),
         cmocka_unit_test(files_without_a_size_are_read_to_their_end),
         cmocka_unit_test(reading_stops_at_the_cap),
         cmocka_unit_test(failures_name_the_file),

@@ -87,10 +87,11 @@ bool event_log_tick(struct event_log *log, uint64_t now_ms)
     if (log->fd < 0 || now_ms < log->flush_ms) {
         return false;
     }
-    const bool had_failed = log->has_failed;
     log->flush_ms = now_ms + FLUSH_MS;
     flush(log);
-    return log->has_failed && !had_failed;
+    const bool is_news = log->has_failed && !log->is_told; // a full group may have failed before
+    log->is_told = log->has_failed;
+    return is_news;
 }
 
 void event_log_end(struct event_log *log, const char *why)
@@ -99,6 +100,7 @@ void event_log_end(struct event_log *log, const char *why)
         flush(log);
         (void)err_set(&log->trouble, ERR_LIMIT, "%s", why); // for whoever asks
         log->has_failed = true;
+        log->is_told = true;
     }
 }
 

@@ -31,6 +31,7 @@ struct event_log {
     uint64_t written_count;
     uint64_t left_out_count; // after a failure
     uint64_t flush_ms;       // when what there is will be written
+    bool is_told;            // that it has failed
     bool has_failed;
     struct err_info trouble; // why
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/file.h"
+#include "host/litter.h"
 #include "host/strbuf.h"
 #include "recording/recording_file.h"
 
@@ -42,6 +43,7 @@ enum err output_file_probe(const char *path, struct err_info *info)
     TRY(file_find_target(path, &target, info));
     TRY(output_file_check_old(target, info));
     TRY(file_make_parents(path, info));
+    litter_remove(target);
     CLEANUP(strbuf_release) struct strbuf probe = {0};
     strbuf_printf(&probe, "%s.XXXXXX", target);
     TRY(strbuf_result(&probe));

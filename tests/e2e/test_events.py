@@ -194,6 +194,28 @@ def test_on_a_full_disk_the_log_gives_way_to_the_recording(tiny_disk):
                           capture_output=True).returncode == 0
 
 
+def test_a_log_that_ends_in_a_full_group_is_told(scratch):
+    """The disk is full when a group of events is, which is between two looks at the log."""
+    folder = scratch / "disk"
+    folder.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder], capture_output=True, check=False)
+    limit = None if mount.returncode == 0 else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200 << 10,) * 2)
+    chosen = random.Random(2)
+    lines = "".join(f"a {chosen.randrange(1, 9)} {chosen.randrange(1, 60000)}\nf {chosen.randrange(1, 5)}\n"
+                    for _ in range(60000))
+    try:
+        run = subprocess.run([CAIRN, "record", "-q", "--events", "-o", folder / "f.cairn", "--", PROGRAMS / "obedient"],
+                             input=lines.encode() + b"q\n", capture_output=True, env=environment(), check=False,
+                             timeout=120, preexec_fn=limit)
+        assert run.returncode == 0
+        recording = Recording(folder / "f.cairn", run)
+        assert recording.report["notes"]["events_left_out"] > 0
+        assert b"the log of events" in run.stderr
+    finally:
+        if mount.returncode == 0:
+            subprocess.run(["umount", "-l", folder], check=True)
+
+
 def test_a_recording_without_a_log_says_so(record):
     recording = record(PROGRAMS / "peak")
     run = subprocess.run([CAIRN, "dump", "--events", recording.path], env=environment(),
