@@ -217,6 +217,49 @@ static void durations_have_units_and_bounds(void **state)
     }
 }
 
+static void sizes_have_units_and_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_good;
+        uint64_t bytes;
+    } cases[] = {
+        {"0", true, 0},
+        {"7", true, 7},
+        {"7B", true, 7},
+        {"3k", true, 3072},
+        {"3K", true, 3072},
+        {"3KiB", true, 3072},
+        {"3kB", true, 3000},
+        {"3KB", true, 3000},
+        {"2M", true, 2097152},
+        {"2MiB", true, 2097152},
+        {"2MB", true, 2000000},
+        {"5G", true, 5368709120},
+        {"5GiB", true, 5368709120},
+        {"5GB", true, 5000000000},
+        {"1T", true, 1099511627776},
+        {"1TiB", true, 1099511627776},
+        {"1.5MiB", true, 1572864},
+        {"0.5kB", true, 500},
+        {"9000000T", false, 0},
+        {"1mib", false, 0},
+        {"MiB", false, 0},
+        {"-1K", false, 0},
+        {"1 K", false, 0},
+        {"1KK", false, 0},
+        {"", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t bytes = 0;
+        bool is_good = size_parse(cases[i].text, &bytes);
+        if (is_good != cases[i].is_good || bytes != cases[i].bytes) {
+            fail_msg("\"%s\": %d, %lu bytes", cases[i].text, is_good, (unsigned long)bytes);
+        }
+    }
+}
+
 static void the_help_fits_a_terminal_and_hides_what_is_hidden(void **state)
 {
     (void)state;
@@ -245,6 +288,7 @@ int main(void)
         cmocka_unit_test(operands_end_the_options_unless_they_may_mix),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(durations_have_units_and_bounds),
+        cmocka_unit_test(sizes_have_units_and_bounds),
         cmocka_unit_test(the_help_fits_a_terminal_and_hides_what_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

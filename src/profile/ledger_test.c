@@ -183,11 +183,31 @@ static void one_process_has_its_own_ledger(void **state)
     assert_int_equal(ledger.peak_rss_bytes, 700);   // as the process itself says
 }
 
+// The kernel may know a higher peak than any sample; another process's says nothing of this one's.
+static void a_peak_that_no_sample_saw_is_its_own_processes(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    open_recording(&recording, &profile);
+    recording.processes[1].peak_rss_bytes = 5000;
+    static const struct {
+        uint32_t pid;
+        uint64_t peak_bytes;
+    } cases[] = {{100, 1200}, {200, 5000}, {0, 5000}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(ledger_release) struct ledger ledger = {0};
+        expect_ok(ledger_build(profile, cases[i].pid, &ledger));
+        assert_int_equal(ledger.peak_rss_bytes, cases[i].peak_bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_count_until_they_end),
         cmocka_unit_test(one_process_has_its_own_ledger),
+        cmocka_unit_test(a_peak_that_no_sample_saw_is_its_own_processes),
         cmocka_unit_test(looks_of_one_moment_are_one_split),
         cmocka_unit_test(a_split_of_one_process_is_its_own),
     };

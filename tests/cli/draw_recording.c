@@ -12,6 +12,7 @@
 //   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
 //   !suppressions RULES, a line feed being 03, as below
 //   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
+//   !mark TIME_MS TEXT
 // In names, which cannot hold what ends them, the bytes 02 and 03 stand for a semicolon and a line
 // feed.
 #include <inttypes.h>
@@ -131,6 +132,15 @@ static void set_part(struct recording_builder *b, const char *rest)
     check(parts_vec_push(&b->parts, part), &(struct err_info){.text = "part"});
 }
 
+// "TIME_MS TEXT"
+static void set_mark(struct recording_builder *b, const char *rest)
+{
+    char *text;
+    struct rec_mark mark = {.time_ms = strtoull(rest, &text, 10), .kind = REC_MARK_USER};
+    mark.text = intern(b, text + (*text == ' '));
+    check(marks_vec_push(&b->marks, mark), &(struct err_info){.text = "mark"});
+}
+
 // One "!KEY REST" line, after the drawing has been read.
 static void apply(struct recording_builder *b, char *line)
 {
@@ -154,6 +164,8 @@ static void apply(struct recording_builder *b, char *line)
         set_counter(b, rest, REC_COUNTER_NOTE);
     } else if (strcmp(line, "rss") == 0) {
         set_sample(b, rest);
+    } else if (strcmp(line, "mark") == 0) {
+        set_mark(b, rest);
     } else if (strcmp(line, "look") == 0) {
         set_look(b, rest);
     } else if (strcmp(line, "part") == 0) {

@@ -266,6 +266,33 @@ def test_a_recording_without_allocations_says_why(draw, drawing, why, view):
         assert title not in text
 
 
+@pytest.mark.parametrize("runtime_ms, allocations, rate", [(1000, 5, 5), (500, 7, 14), (4000, 8000, 2000),
+                                                           (90_000, 4_500_000, 50_000)])
+def test_the_rate_is_for_a_second_of_the_run(draw, runtime_ms, allocations, rate):
+    path = draw(f"!runtime_ms {runtime_ms}\nprocess app\nthread main\nmain {allocations} {allocations}\n")
+    (line,) = [line for line in text_of(path).splitlines() if line.startswith("  allocations ")]
+    assert line.split() == ["allocations", f"{allocations:,}", f"{rate:,}", "a", "second"]
+
+
+def test_processes_stand_with_the_largest_peak_first(draw):
+    sizes = [30, 70, 50]
+    path = draw("".join(f"process p{size}\nthread main\nmain 1 {size} 0 0 0 0 1 {size} {size}\n"
+                        for size in sizes))
+    text = text_of(path)
+    lines = text[text.index("\nPROCESSES"):].splitlines()[2:2 + len(sizes)]
+    lines = [line for line in lines if "at its peak" in line]
+    peaks = [process["process_peak_bytes"] for process in json_of(path)["processes"]]
+    assert [int(line.split()[0]) for line in lines] == sorted(peaks, reverse=True), text
+
+
+@pytest.mark.parametrize("count, more", [(40, None), (41, 1), (1234, 1194)])
+def test_marks_beyond_the_first_are_counted(draw, count, more):
+    marks = "".join(f"!mark {i} step-{i}\n" for i in range(count))
+    text = text_of(draw(f"!runtime_ms 5000\n{marks}process app\nthread main\nmain 1 1\n"))
+    assert text.count("  step-") == min(count, 40)
+    assert (f"  and {more:,} more\n" in text) if more else "  and " not in text[text.index("MARKS"):]
+
+
 SLICES = 40
 
 

@@ -171,6 +171,17 @@ def test_what_is_not_known_of_the_peak_is_no_growth(draw):
     assert "known to +- 200 B" in diff_text("--sort", "peak", *paths)
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_either_side_does_not_know_of_its_peak_counts(draw, side):
+    """A change within the error of one recording alone is none."""
+    sizes = [blocks("load", 10, 100, 50), blocks("load", 11, 100, 50)]
+    for change, wanted in ((150, "same"), (80, "grown")):
+        paths = [draw(Heap(sizes[i], 1000).draw() + (f"!peak_error_bytes {change}\n" if i == side else ""),
+                      f"{i}.cairn") for i in range(2)]
+        total = diff("--sort", "peak", *paths)["totals"]["peak_bytes"]
+        assert (total["class"], total["change"]) == (wanted, max(100 - change, 0))
+
+
 def test_copies_that_a_compiler_made_are_one_function(draw):
     def named(name):
         return f"process app\nthread main\n/opt/app!main;/opt/app!{name}(a.c:1) 5 50\n"
