@@ -3,10 +3,12 @@
 #include "preload/real_functions.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "preload/definitions.h"
 
-static bool g_is_resolved;
+static atomic_bool g_is_resolved;
 static bool g_is_hooked;
 
 static void *refuse(void)
@@ -74,7 +76,8 @@ static void look_up_operators(struct real_functions *next, const struct link_map
 
 void real_functions_resolve(void)
 {
-    if (g_is_resolved) {
+    // Acquire: pairs with the release below, for threads that come while another looks up.
+    if (atomic_load_explicit(&g_is_resolved, memory_order_acquire)) {
         return;
     }
     struct real_functions next = g_real;
@@ -89,7 +92,7 @@ void real_functions_resolve(void)
     // Who replaces malloc replaces the others.
     g_is_hooked = definition_is_ours(definition_first("malloc"));
     g_real = next;
-    g_is_resolved = true;
+    atomic_store_explicit(&g_is_resolved, true, memory_order_release);
 }
 
 bool real_functions_are_hooked(void)

@@ -3,13 +3,14 @@
 #include "preload/real_mappings.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
 #include "preload/definitions.h"
 
-static bool g_is_resolved;
+static atomic_bool g_is_resolved;
 
 // What libc makes of the kernel's answer.
 static long told_by_errno(long result)
@@ -44,7 +45,8 @@ struct real_mappings g_real_mappings = {
 
 void real_mappings_resolve(void)
 {
-    if (g_is_resolved) {
+    // Acquire: pairs with the release below, for threads that come while another looks up.
+    if (atomic_load_explicit(&g_is_resolved, memory_order_acquire)) {
         return;
     }
     struct real_mappings next = g_real_mappings;
@@ -53,5 +55,5 @@ void real_mappings_resolve(void)
     MAPPING_FUNCTIONS(X)
 #undef X
     g_real_mappings = next;
-    g_is_resolved = true;
+    atomic_store_explicit(&g_is_resolved, true, memory_order_release);
 }

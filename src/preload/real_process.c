@@ -3,11 +3,12 @@
 #include "preload/real_process.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "preload/definitions.h"
 
-static bool g_is_resolved;
+static atomic_bool g_is_resolved;
 
 static int no_such_function(void)
 {
@@ -32,7 +33,8 @@ struct real_process g_real_process = {
 
 void real_process_resolve(void)
 {
-    if (g_is_resolved) {
+    // Acquire: pairs with the release below, for threads that come while another looks up.
+    if (atomic_load_explicit(&g_is_resolved, memory_order_acquire)) {
         return;
     }
     struct real_process next = g_real_process;
@@ -41,5 +43,5 @@ void real_process_resolve(void)
     PROCESS_FUNCTIONS(X)
 #undef X
     g_real_process = next;
-    g_is_resolved = true;
+    atomic_store_explicit(&g_is_resolved, true, memory_order_release);
 }
