@@ -108,9 +108,9 @@ uint32_t unwind_thread_check(struct unwind_thread *thread,
 void unwind_flush(void);
 
 // Tells the unwinder that code was loaded: to be called at the start, by the initial thread if
-// possible, and after each dlopen; never from a hook. Where libc has no _dl_find_object (glibc
-// before 2.35) it lists the modules, under the loader's lock. Flushes if code outside of all
-// modules (JIT) was met, for the new may lie there.
+// possible; never from a hook. Where libc has no _dl_find_object (glibc before 2.35) it lists the
+// modules, under the loader's lock. Flushes if code outside of all modules (JIT) was met, for the
+// new may lie there.
 void unwind_modules_refresh(void);
 
 // The module that holds a pc.
