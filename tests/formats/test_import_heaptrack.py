@@ -159,6 +159,32 @@ def test_a_long_run_has_wider_slices(content, tmp_path):
     assert cairn("verify", path).returncode == 0
 
 
+def test_resident_size_is_at_its_time_in_a_long_run(content, tmp_path):
+    """Slices merge where a run is long, and what was resident in them merges with them: each sample lies in
+    the slice of its time, and the highest of them stays."""
+    samples = [(0, 100), (700, 300), (90_000, 200), (1_000_000, 900), (4_000_000, 400)]
+    head = content[:content.index(b"\nc ") + 1]
+    body = b"".join(b"c %x\nR %x\n" % sample for sample in samples)
+    path = tmp_path / "resident"
+    path.write_bytes(head + body)
+    width = int(table(path, "meta")[0]["slice_ms"])
+    page = int(re.search(rb"(?m)^I ([0-9a-f]+)", content)[1], 16)
+    kept = [(int(at["time_ms"]), int(at["rss_bytes"]) // page) for at in table(path, "rss_samples")]
+    assert width >= 4_000_000 // 1024
+    wanted = {}
+    for time_ms, pages in samples:
+        slot = time_ms // width * width
+        wanted[slot] = max(wanted.get(slot, 0), pages)
+    assert kept == sorted(wanted.items())
+    assert report(path)["totals"]["peak_rss_bytes"] == 900 * page
+
+
+def test_the_peak_of_the_process_is_the_peak(recorded):
+    told = report(recorded)
+    assert [process["process_peak_bytes"] for process in told["processes"]] == [told["totals"]["peak_bytes"]]
+    assert told["totals"]["peak_bytes"] > 0
+
+
 def test_suppressions_are_read_in_each_version(recorded, content, tmp_path):
     rules = "leak:keep_forever\\x0a# a comment\\x0aleak:no_such_function\\x0a"
     assert table(recorded, "meta")[0]["suppressions"] == rules

@@ -350,6 +350,25 @@ def test_charts_hold_all_that_happened(server):
     assert answer["peak"] == {"time_ms": 450, "bytes": totals["peak_bytes"]}
 
 
+@pytest.mark.parametrize("filters", [{}, {"function": "load"}, {"function": "strdup"}, {"thread": "main"}])
+def test_the_highest_within_a_slice_is_no_lower_than_its_ends(server, filters):
+    """Of a part of the heap it is the higher end, which in a slice that frees is the one it begins with."""
+    points = server.get("series", **filters)["points"]
+    live, highest = points["live_bytes"], points["live_max_bytes"]
+    ends = [max(before, after) for before, after in zip([0, *live], live)]
+    if filters:
+        assert highest == ends
+    else:
+        assert all(top >= end for top, end in zip(highest, ends))
+
+
+def test_a_part_that_falls_within_a_slice_was_higher_before(serve, tmp_path):
+    path = draw(tmp_path / "fall.cairn", "process app\nthread main\nmain;load 2 30 1 20 0 0 2 30 30\n"
+                "@0 2 30 0 0 0\n@1 0 0 1 20 0\nmain;other 1 5 0 0 0 0 1 5 5\n@1 1 5 0 0 0\n")
+    points = serve(path).get("series", function="load")["points"]
+    assert (points["live_bytes"], points["live_max_bytes"]) == ([30, 10], [30, 30])
+
+
 def test_histograms_hold_every_block(server):
     totals = server.get("summary")["totals"]
     for route, wanted in (("sizes", totals["allocations"]), ("lifetimes", totals["frees"])):

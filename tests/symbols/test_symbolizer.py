@@ -299,6 +299,75 @@ def test_without_dwarf_the_symbol_table_names_functions(build, tmp_path, strip_o
             (gap, "build it with -g and do not strip it, or name the folder of its debug file with --debug-dir")
 
 
+def where(program):
+    """{symbol: address}, as nm has them."""
+    listing = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    return {fields[2]: int(fields[0], 16) for line in listing.splitlines() if len(fields := line.split()) == 3}
+
+
+ASSEMBLY = """
+    .text
+    .globl best
+    .type best, @function
+    .type __inner, @function
+    .type a_local_alias, @function
+    .type __best, @function
+    .globl __best
+best:
+__best:
+__inner:
+a_local_alias:
+    nop
+    nop
+    .globl next
+    .type next, @function
+next:
+    nop
+"""
+
+
+def test_of_names_without_sizes_the_public_one_wins(tmp_path):
+    """Assembler often gives no sizes, and several names to one place."""
+    (tmp_path / "a.s").write_text(ASSEMBLY)
+    subprocess.run(["gcc", "-c", "-o", tmp_path / "a.o", tmp_path / "a.s"], check=True)
+    program = tmp_path / "program"
+    subprocess.run(["ld", "-e", "best", "-o", program, tmp_path / "a.o"], check=True)
+    addresses = where(program)
+    answer, _ = ask_ours(program, [addresses["best"], addresses["best"] + 1, addresses["next"]])
+    assert [[frame[0] for frame in frames] for frames in answer.values()] == [["best"], ["best"], ["next"]]
+
+
+def test_code_between_the_lines_of_two_units_has_no_line(tmp_path):
+    """A line table ends where its code does: what follows, without lines, is not its last line's."""
+    (tmp_path / "one.c").write_text("int one(int a) { return a + 1; }\n")
+    (tmp_path / "gap.s").write_text("    .text\n    .type gap, @function\ngap:\n" + "    nop\n" * 64 +
+                                    "    .size gap, . - gap\n")
+    (tmp_path / "two.c").write_text("int two(int a) { return a + 2; }\nint main(void) { return two(0); }\n")
+    program = tmp_path / "program"
+    for name in ("one.c", "two.c"):
+        subprocess.run(["gcc", "-g", "-O1", "-c", "-o", tmp_path / f"{name}.o", tmp_path / name], check=True)
+    subprocess.run(["gcc", "-c", "-o", tmp_path / "gap.o", tmp_path / "gap.s"], check=True)
+    subprocess.run(["gcc", "-o", program, tmp_path / "one.c.o", tmp_path / "gap.o", tmp_path / "two.c.o"], check=True)
+    addresses = where(program)
+    inside = [addresses["gap"] + offset for offset in (0, 1, 30, 63)]
+    answer, _ = ask_ours(program, inside)
+    assert [answer[address] for address in inside] == [[("gap", "", 0)]] * 4
+    assert ask_ours(program, [addresses["two"] + 1])[0][addresses["two"] + 1][0][2] == 1
+
+
+@pytest.mark.parametrize("sections, gap", [(1, "none"), (3, "no debug info")])
+def test_what_sections_inflate_to_is_added_up(build, tmp_path, sections, gap):
+    """Each alone is within what is allowed for a file of this size, all together are not."""
+    (tmp_path / "zeros").write_bytes(bytes(7 << 20))
+    program = tmp_path / "program"
+    words = [f"--add-section=.debug_x{i}={tmp_path / 'zeros'}" for i in range(sections)]
+    subprocess.run(["objcopy", *words, build("gcc", "-O2", "-g", "-gdwarf-5"), program], check=True)
+    subprocess.run(["objcopy", "--compress-debug-sections", program], check=True)
+    assert program.stat().st_size < 1 << 20
+    _, coverage = ask_ours(program, [where(program)["main"]])
+    assert coverage.gap == gap
+
+
 def test_what_is_no_file_is_said_to_be_none(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "text").write_text("no ELF")
