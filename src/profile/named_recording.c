@@ -119,7 +119,10 @@ static MUST_USE enum err take_modules(struct named_recording *named, const struc
             const rec_string source = string_of(profile, late->source);
             module.symbol_source =
                 late->is_better || module.symbol_source == 0 ? source : module.symbol_source;
-            module.symbol_advice = string_of(profile, late->advice);
+            // What would help here need not help where the file is read.
+            module.symbol_advice = late->is_better || module.symbol_advice == 0
+                                       ? string_of(profile, late->advice)
+                                       : module.symbol_advice;
             named->named_modules += late->is_better;
         }
         module.frames = 0;

@@ -346,6 +346,10 @@ def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, opt
     split.offer(scratch / "debug")
     told = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
     assert re.search(r": \d+ places named, \d+ modules? with debug information\n$", told.stdout)
+    written = recording.path.read_bytes()
+    again = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
+    assert again.stdout == f"{recording.path}: nothing new was found; the file stays as it is\n"
+    assert recording.path.read_bytes() == written
     shutil.rmtree(scratch / "debug")
     os.remove(split.program)
     assert names_of(recording) == NAMED
