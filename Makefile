@@ -37,7 +37,7 @@ test-fresh: ## make demo and the viewer on a minimal Debian of its own; minutes,
 	@tools/packages.sh install fresh
 	@tools/test_fresh.sh
 
-sweep: deps ## run every program of /usr/bin bare and recorded, and compare; half an hour
+sweep: deps ## run every program of /usr/bin bare and recorded, and compare; a quarter of an hour
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
 	@$(COMPILE)
 	@tools/packages.sh install sweep

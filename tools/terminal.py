@@ -11,8 +11,9 @@ import struct
 import termios
 
 
-def run(command, environment, columns=80, rows=24):
-    """Runs `command` on a terminal of that size; returns its exit status and all that it wrote."""
+def run(command, environment, columns=80, rows=24, see=None):
+    """Runs `command` on a terminal of that size; returns its exit status and all that it wrote. `see` is
+    called with what it wrote so far, each time that there is more."""
     pid, terminal = pty.fork()
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -26,5 +27,7 @@ def run(command, environment, columns=80, rows=24):
         if not part:
             break
         written += part
+        if see is not None:
+            see(written)
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), written

@@ -2,7 +2,11 @@
 // late_symbols: a recording that is named when it is opened. See late_symbols.h.
 #include "profile/late_symbols.h"
 
+#include <sys/stat.h>
+
 #include "base/compiler.h"
+
+#define NS_PER_S 1000000000u
 
 void late_symbols_release(struct late_symbols *symbols)
 {
@@ -26,6 +30,18 @@ static bool has_gap(const struct recording *recording, const struct rec_module *
            rec_string_get(recording, module->build_id)[0] != '\0';
 }
 
+// Whether the names were left for later and the module's file has been written since the recording
+// began, so that it may be another one. Only of use where no build-id tells.
+static bool has_changed(const struct recording *recording, const struct late_code_module *module)
+{
+    const uint64_t start_ns = recording->meta.start_unix_ns; // 0 in a file of another tool
+    struct stat status;
+    return (recording->meta.unknown & REC_UNKNOWN_NAMES) != 0 && start_ns != 0 &&
+           module->build_id[0] == '\0' && module->path[0] == '/' &&
+           stat(module->path, &status) == 0 && status.st_mtim.tv_sec >= 0 &&
+           (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec > start_ns;
+}
+
 // The modules of the recording as the lookup wants them, and whether there is anything to do.
 static MUST_USE enum err list_modules(const struct recording *recording,
                                       bool wants_better,
@@ -40,7 +56,7 @@ static MUST_USE enum err list_modules(const struct recording *recording,
         struct late_code_module entry = {.path = rec_string_get(recording, module->path),
                                          .build_id = rec_string_get(recording, module->build_id),
                                          .is_named = wants_better && has_gap(recording, module)};
-        entry.is_left_alone = !is_new && !entry.is_named;
+        entry.is_left_alone = is_new ? has_changed(recording, &entry) : !entry.is_named;
         is_needed = is_needed || entry.is_named;
         TRY(late_code_module_vec_push(out, entry));
     }

@@ -24,15 +24,17 @@ enum {
     MODULE_AT = 36,
     SOURCE_AT = 40,
     HEADER_BYTES = 48,
-    PLACE_BYTES = 16,
+    PLACE_BYTES = 24,
     FRAME_BYTES = 16,
 };
 
 struct cached_place cached_names_place(const struct cached_names *names, uint32_t index)
 {
     const uint8_t *at = names->places + (size_t)index * PLACE_BYTES;
-    return (struct cached_place){
-        .address = get_u64(at), .first = get_u32(at + 8), .count = get_u32(at + 12)};
+    return (struct cached_place){.address = get_u64(at),
+                                 .function_start = get_u64(at + 8),
+                                 .first = get_u32(at + 16),
+                                 .count = get_u32(at + 20)};
 }
 
 struct cached_frame cached_names_frame(const struct cached_names *names, uint32_t index)
@@ -131,14 +133,17 @@ void fresh_names_release(struct fresh_names *fresh)
 
 enum err fresh_names_add(struct fresh_names *fresh,
                          uint64_t address,
+                         uint64_t function_start,
                          const struct symbol_frame *frames,
                          uint32_t count)
 {
     if (fresh->places.len >= CACHED_PLACES_MAX) {
         return ERR_OK;
     }
-    const struct fresh_place place = {
-        .address = address, .chain = {.first = (uint32_t)fresh->frames.len, .count = count}};
+    const struct fresh_place place = {.address = address,
+                                      .chain = {.first = (uint32_t)fresh->frames.len,
+                                                .count = count,
+                                                .function_start = function_start}};
     TRY(symbol_frame_vec_reserve(&fresh->frames, count));
     TRY(fresh_place_vec_push(&fresh->places, place));
     for (uint32_t i = 0; i < count; i++) {
@@ -183,9 +188,10 @@ static void append_u64(struct strbuf *out, uint64_t value)
     strbuf_append(out, bytes, sizeof(bytes));
 }
 
-static void begin_place(struct making *m, uint64_t address, uint32_t count)
+static void begin_place(struct making *m, uint64_t address, uint64_t function_start, uint32_t count)
 {
     append_u64(&m->places, address);
+    append_u64(&m->places, function_start);
     append_u32(&m->places, m->frame_count);
     append_u32(&m->places, count);
     m->place_count++;
@@ -208,7 +214,7 @@ static MUST_USE enum err add_frame(struct making *m, const struct cached_frame *
 static MUST_USE enum err
 add_old(struct making *m, const struct cached_names *old, const struct cached_place *place)
 {
-    begin_place(m, place->address, place->count);
+    begin_place(m, place->address, place->function_start, place->count);
     for (uint32_t i = 0; i < place->count; i++) {
         const struct cached_frame frame = cached_names_frame(old, place->first + i);
         TRY(add_frame(m, &frame));
@@ -221,7 +227,7 @@ static MUST_USE enum err add_fresh(struct making *m,
                                    const struct fresh_place *place,
                                    const struct string_table *strings)
 {
-    begin_place(m, place->address, place->chain.count);
+    begin_place(m, place->address, place->chain.function_start, place->chain.count);
     for (uint32_t i = 0; i < place->chain.count; i++) {
         const struct symbol_frame *frame = &fresh->frames.items[place->chain.first + i];
         const struct cached_frame copy = {.function = string_table_get(strings, frame->function),

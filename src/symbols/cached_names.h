@@ -10,14 +10,15 @@
 //       28     4  bytes of text
 //       32    12  reader, module, source: where these texts begin
 //       44     4  zero
-//       48        places, ascending: address (8), first frame (4), count of frames (4)
+//       48        places, ascending: address (8), start of a function without name (8),
+//                 first frame (4), count of frames (4)
 //                 frames: function, file (where the text begins), line, 1 if inlined (4 each)
 //                 text: each ended by a zero; the first is ""
 //
-// `reader` names the program that looked the names up: another build of it may know better, so that
-// its answers are not taken over. All numbers are little-endian. The bytes are somebody else's
-// until cached_names_parse has said yes: then every number in them is within its bounds. Context:
-// H.
+// `reader` names the program that looked the names up, and what of: another build of it may know
+// better, so that its answers are not taken over, nor are those of another module. All numbers are
+// little-endian. The bytes are somebody else's until cached_names_parse has said yes: then every
+// number in them is within its bounds. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -51,7 +52,8 @@ enum err cached_names_parse(struct bytes file, struct cached_names *out) MUST_US
 
 struct cached_place {
     uint64_t address;
-    uint32_t first; // of its frames
+    uint64_t function_start; // as in symbol_chain
+    uint32_t first;          // of its frames
     uint32_t count;
 };
 
@@ -87,6 +89,7 @@ struct fresh_names {
 void fresh_names_release(struct fresh_names *fresh);
 enum err fresh_names_add(struct fresh_names *fresh,
                          uint64_t address,
+                         uint64_t function_start,
                          const struct symbol_frame *frames,
                          uint32_t count) MUST_USE;
 

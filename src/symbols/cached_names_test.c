@@ -50,7 +50,7 @@ add(struct fresh_names *fresh, struct string_table *strings, uint64_t address, u
         frames[i].line = version + i;
         frames[i].is_inlined = i + 1 < depth;
     }
-    assert_int_equal(fresh_names_add(fresh, address, frames, depth), ERR_OK);
+    assert_int_equal(fresh_names_add(fresh, address, address * version, frames, depth), ERR_OK);
 }
 
 static void compare(const struct cached_names *names, const struct model *model)
@@ -63,6 +63,7 @@ static void compare(const struct cached_names *names, const struct model *model)
             continue;
         }
         assert_int_equal(place.count, depth_of(address, version));
+        assert_int_equal(place.function_start, address * version);
         for (uint32_t i = 0; i < place.count; i++) {
             char want[NAME_BYTES];
             name_of(address, version, i, want);
@@ -150,13 +151,13 @@ static void more_than_can_be_kept_is_not_kept(void **state)
     struct cached_names names;
     struct cached_place place;
     for (uint64_t i = 0; i < CACHED_PLACES_MAX + 10; i++) {
-        assert_int_equal(fresh_names_add(&fresh, i, NULL, 0), ERR_OK);
+        assert_int_equal(fresh_names_add(&fresh, i, 0, NULL, 0), ERR_OK);
     }
     assert_int_equal(cached_names_write(NULL, &fresh, &strings, &labels, &file), ERR_OK);
     assert_int_equal(cached_names_parse(strbuf_bytes(&file), &names), ERR_OK);
     assert_int_equal(names.place_count, CACHED_PLACES_MAX);
     // What this run needs is worth more than what earlier ones needed.
-    assert_int_equal(fresh_names_add(&one, CACHED_PLACES_MAX + 5, NULL, 0), ERR_OK);
+    assert_int_equal(fresh_names_add(&one, CACHED_PLACES_MAX + 5, 0, NULL, 0), ERR_OK);
     assert_int_equal(cached_names_write(&names, &one, &strings, &labels, &next), ERR_OK);
     assert_int_equal(cached_names_parse(strbuf_bytes(&next), &names), ERR_OK);
     assert_int_equal(names.place_count, 1);

@@ -157,14 +157,11 @@ void cache_entry_release(struct cache_entry *entry)
     *entry = (struct cache_entry){0};
 }
 
-// `identity` stands behind the reader's name, where one is needed.
+// What the file says of itself: who looked the names up, and of which module.
 static void
 append_reader(const struct name_cache *cache, const struct cache_key *key, struct strbuf *out)
 {
-    strbuf_append_text(out, cache->reader);
-    if (key->identity != 0) {
-        strbuf_printf(out, " %016" PRIx64, key->identity);
-    }
+    strbuf_printf(out, "%s %s %016" PRIx64, cache->reader, key->name, key->identity);
 }
 
 static void touch(int fd, const struct stat *status)

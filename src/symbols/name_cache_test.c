@@ -63,7 +63,7 @@ write_place(const struct name_cache *cache, const struct cache_key *key, uint64_
     CLEANUP(fresh_names_release) struct fresh_names fresh = {0};
     struct symbol_frame frame = {.line = 7};
     assert_int_equal(string_table_intern_text(&strings, "f", &frame.function), ERR_OK);
-    assert_int_equal(fresh_names_add(&fresh, at, &frame, 1), ERR_OK);
+    assert_int_equal(fresh_names_add(&fresh, at, 0, &frame, 1), ERR_OK);
     return name_cache_write(cache, key, "/lib/m.so", "/debug/m.so", &fresh, &strings, NULL);
 }
 
@@ -107,6 +107,20 @@ static void a_file_without_a_build_id_counts_until_it_changes(void **state)
     status.st_mtim.tv_nsec = 0;
     const struct cache_key elsewhere = cache_key_of_file("/bin/y", &status);
     assert_false(has_place(&scene->cache, &elsewhere, 1));
+}
+
+static void a_file_under_another_name_is_not_believed(void **state)
+{
+    struct scene *scene = *state;
+    const uint8_t other_id[20] = {9};
+    const struct cache_key key = cache_key_of_build_id(build_id);
+    const struct cache_key other =
+        cache_key_of_build_id((struct bytes){.data = other_id, .len = sizeof(other_id)});
+    char from[1024];
+    assert_int_equal(write_place(&scene->cache, &key, 1), ERR_OK);
+    (void)snprintf(from, sizeof(from), "%s", path_of(scene, key.name));
+    assert_int_equal(rename(from, path_of(scene, other.name)), 0);
+    assert_false(has_place(&scene->cache, &other, 1));
 }
 
 static void build_ids_made_up_by_hand_are_not_kept(void **state)
@@ -245,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_SCENE(what_is_written_is_read_by_the_same_build_only),
         IN_SCENE(a_file_without_a_build_id_counts_until_it_changes),
+        IN_SCENE(a_file_under_another_name_is_not_believed),
         IN_SCENE(build_ids_made_up_by_hand_are_not_kept),
         IN_SCENE(a_link_in_the_folder_is_not_followed),
         IN_SCENE(a_folder_that_others_may_write_to_is_not_used),

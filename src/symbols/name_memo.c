@@ -31,6 +31,7 @@ enum err name_memo_find(const struct name_memo *memo,
                         uint64_t address,
                         struct string_table *strings,
                         struct symbol_frame_vec *out,
+                        uint64_t *out_function_start,
                         bool *out_is_known)
 {
     const struct cached_names *names = &memo->entry.names;
@@ -46,6 +47,7 @@ enum err name_memo_find(const struct name_memo *memo,
         TRY(string_table_intern_text(strings, cached.file, &frame.file));
         TRY(out->len < UINT32_MAX ? symbol_frame_vec_push(out, frame) : ERR_LIMIT);
     }
+    *out_function_start = place.function_start;
     *out_is_known = true;
     return ERR_OK;
 }
@@ -57,10 +59,13 @@ const char *name_memo_source(const struct name_memo *memo)
 
 enum err name_memo_add(struct name_memo *memo,
                        uint64_t address,
+                       uint64_t function_start,
                        const struct symbol_frame *frames,
                        uint32_t count)
 {
-    return memo->cache != NULL ? fresh_names_add(&memo->fresh, address, frames, count) : ERR_OK;
+    return memo->cache != NULL
+               ? fresh_names_add(&memo->fresh, address, function_start, frames, count)
+               : ERR_OK;
 }
 
 void name_memo_store(struct name_memo *memo,

@@ -37,6 +37,7 @@ enum err name_memo_find(const struct name_memo *memo,
                         uint64_t address,
                         struct string_table *strings,
                         struct symbol_frame_vec *out,
+                        uint64_t *out_function_start,
                         bool *out_is_known) MUST_USE;
 
 // The file that the known names came from; "" if none. Borrowed.
@@ -45,6 +46,7 @@ const char *name_memo_source(const struct name_memo *memo);
 // Keeps an answer that came from debug information. ERR_NO_MEMORY.
 enum err name_memo_add(struct name_memo *memo,
                        uint64_t address,
+                       uint64_t function_start,
                        const struct symbol_frame *frames,
                        uint32_t count) MUST_USE;
 

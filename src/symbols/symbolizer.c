@@ -392,30 +392,6 @@ static void describe_perf_map(struct module *module)
     strbuf_append_text(&module->source, module->path);
 }
 
-// The answer for one address, from the cache or from the files, which are opened for the first that
-// the cache does not know.
-static enum err resolve_one(struct symbolizer *s,
-                            struct module *module,
-                            uint64_t address,
-                            struct symbol_frame_vec *out)
-{
-    const size_t first = out->len;
-    bool is_known;
-    TRY(name_memo_find(&module->memo, address, s->options.strings, out, &is_known));
-    if (is_known) {
-        return ERR_OK;
-    }
-    if (!module->is_open && module->perf_map == NULL) {
-        TRY(open_module(s, module));
-    }
-    TRY(resolve_in_files(s, module, address, out));
-    // Without debug information a better answer may be had tomorrow.
-    return module->gap == SYMBOL_GAP_NONE
-               ? name_memo_add(&module->memo, address, out->items + first,
-                               (uint32_t)(out->len - first))
-               : ERR_OK;
-}
-
 // Where the function begins if the chain frames->items[first ..] does not name it; else 0.
 static uint64_t start_of_unnamed(const struct module *module,
                                  uint64_t address,
@@ -424,6 +400,33 @@ static uint64_t start_of_unnamed(const struct module *module,
 {
     const bool is_named = frames->len > first && frames->items[frames->len - 1].function != 0;
     return is_named || !module->is_open ? 0 : function_starts_find(&module->files.starts, address);
+}
+
+// The answer for one address, from the cache or from the files, which are opened for the first that
+// the cache does not know.
+static enum err resolve_one(struct symbolizer *s,
+                            struct module *module,
+                            uint64_t address,
+                            struct symbol_frame_vec *out,
+                            uint64_t *out_function_start)
+{
+    const size_t first = out->len;
+    bool is_known;
+    TRY(name_memo_find(&module->memo, address, s->options.strings, out, out_function_start,
+                       &is_known));
+    if (is_known) {
+        return ERR_OK;
+    }
+    if (!module->is_open && module->perf_map == NULL) {
+        TRY(open_module(s, module));
+    }
+    TRY(resolve_in_files(s, module, address, out));
+    *out_function_start = start_of_unnamed(module, address, out, first);
+    // Without debug information a better answer may be had tomorrow.
+    return module->gap == SYMBOL_GAP_NONE
+               ? name_memo_add(&module->memo, address, *out_function_start, out->items + first,
+                               (uint32_t)(out->len - first))
+               : ERR_OK;
 }
 
 static enum err resolve_all(struct symbolizer *s,
@@ -442,11 +445,11 @@ static enum err resolve_all(struct symbolizer *s,
         size_t first = out_frames->len;
         uint64_t address = queries[i].address;
         address -= !queries[i].is_exact && address > 0;
-        TRY(resolve_one(s, module, address, out_frames));
-        out_chains[i] = (struct symbol_chain){
-            .first = (uint32_t)first,
-            .count = (uint32_t)(out_frames->len - first),
-            .function_start = start_of_unnamed(module, address, out_frames, first)};
+        uint64_t function_start = 0;
+        TRY(resolve_one(s, module, address, out_frames, &function_start));
+        out_chains[i] = (struct symbol_chain){.first = (uint32_t)first,
+                                              .count = (uint32_t)(out_frames->len - first),
+                                              .function_start = function_start};
         count_coverage(module, out_frames, first);
     }
     return ERR_OK;

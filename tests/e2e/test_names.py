@@ -12,6 +12,7 @@ import threading
 import urllib.request
 
 import pytest
+import terminal
 
 from cairn_run import CAIRN, ROOT, environment
 
@@ -107,6 +108,22 @@ def test_a_program_without_a_build_id_that_was_built_again_is_read_again(record,
         want = [(name.replace("middle", "central") if text is other else name, line)
                 for name, line in NAMED]
         assert names_of(record(scratch / "app", env=cache)) == want
+
+
+def test_what_debug_information_does_not_name_is_called_the_same_each_time(record, scratch, cache):
+    """Assembler without symbols, in a program with debug information."""
+    code = scratch / "code.s"
+    source = scratch / "app.c"
+    code.write_text(".globl allocate\n.text\nallocate:\n.cfi_startproc\nsub $8, %rsp\n.cfi_adjust_cfa_offset 8\n"
+                    "call malloc@PLT\nadd $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n"
+                    '.section .note.GNU-stack,"",@progbits\n')
+    source.write_text("#include <stddef.h>\nvoid *allocate(size_t);\n"
+                      "int main(void) { return allocate(4321) == 0; }\n")
+    run("gcc", "-O1", "-g", "-Wl,--build-id=sha1", source, code, "-o", scratch / "app")
+    run("objcopy", "--strip-symbol=allocate", scratch / "app")
+    names = [names_of(record(scratch / "app", env=cache)) for _ in range(2)]
+    assert names[0] == names[1]
+    assert re.fullmatch(r"app\+0x[0-9a-f]+", names[0][0][0]) and names[0][1] == ("main", 3)
 
 
 @pytest.mark.parametrize("damage", [b"", b"cairnnam", b"\xff" * 5000], ids=["empty", "cut", "other"])
@@ -330,10 +347,22 @@ def test_names_may_be_left_for_later(record, whole):
     assert has_no_symbols(recording.path) and not has_no_symbols(record(whole).path)
     assert names_of(recording) == NAMED
     summary = cairn("-o", recording.path, "--no-symbols", whole).stderr
-    assert "4.22 KiB  0x" in summary
+    assert "4.22 KiB  app+0x" in summary
     assert cairn("verify", recording.path).stdout.startswith("sound")
     os.rename(whole, whole.with_name("elsewhere"))
     assert names_of(recording) != NAMED
+
+
+def test_a_program_that_was_built_again_gives_no_names_later(record, scratch):
+    """Without a build-id its time tells."""
+    source = scratch / "app.c"
+    source.write_text(SOURCE)
+    build = ["gcc", "-O2", "-g", "-Wl,--build-id=none", source, "-o", scratch / "app"]
+    run(*build)
+    recording = record(scratch / "app", options=["--no-symbols"])
+    assert names_of(recording) == NAMED
+    run(*build)
+    assert [function for function, _ in names_of(recording)] != [function for function, _ in NAMED]
 
 
 @pytest.mark.parametrize("options", [[], ["--no-symbols"], ["--events", "--blocks"]], ids=str)
@@ -435,6 +464,18 @@ def test_analyze_names_again(record, split, scratch):
     assert finished.returncode != 0 or "innermost" in page.read_text(errors="replace")
 
 
+def test_a_terminal_sees_that_a_server_is_asked(record, split, scratch):
+    recording = record(split.program)
+    is_shown = threading.Event()
+    with Server({build_id_of(split.program): split.debug.read_bytes()},
+                lambda _: is_shown.wait(60)) as server:
+        status, seen = terminal.run(
+            [CAIRN, "report", recording.path], environment({**asking(scratch, server), "TERM": "xterm"}),
+            see=lambda written: b"asking debuginfod for names" in written and is_shown.set())
+    assert (status, is_shown.is_set()) == (0, True)
+    assert b"innermost" in seen
+
+
 def names_section(path, env=None):
     text = report(path, "--no-color", env=env).stdout
     section = text.partition("\nNAMES: where they are missing, and how to get them\n")[2].partition("\n\n")[0]
@@ -454,7 +495,7 @@ def test_the_hint_names_the_package(system_recording):
     assert owner == package
     section = names_section(recording.path)
     assert section.startswith("ls: ") and f"{package}-dbgsym" in section
-    assert "set DEBUGINFOD_URLS to your distribution's debuginfod server" in " ".join(section.split())
+    assert "set DEBUGINFOD_URLS to your distribution's debuginfod server" in section
     assert section.endswith("no new recording is needed")
     # What was asked and had nothing is no advice.
     with Server({}) as server:
