@@ -16,9 +16,8 @@
 
 // What the process was started with; empty strings before, or if it does not fit.
 static struct {
-    char session[sizeof(SESSION_ENV_NAME "=") + SESSION_ENV_BYTES_MAX +
-                 SESSION_SOCKET_NAME_BYTES_MAX]; // the whole variable
-    char entry[ENTRY_BYTES_MAX];                 // of LD_PRELOAD
+    char session[ENVIRONMENT_SESSION_BYTES]; // the whole variable
+    char entry[ENTRY_BYTES_MAX];             // of LD_PRELOAD
 } g_environment;
 
 bool environment_is_there(void)
@@ -180,7 +179,36 @@ static char **copy_others(char **out, char *const *variables)
     return out;
 }
 
-bool environment_with_us(struct made_environment *made, char *const *variables)
+// The remembered variable up to the colon, then `door`.
+static char *put_session(char session[static ENVIRONMENT_SESSION_BYTES], const char *door)
+{
+    const char *colon = strchr(g_environment.session, ':');
+    char *end = put_text(session, g_environment.session);
+    if (colon != NULL) {
+        end = session + (colon - g_environment.session);
+    }
+    end = put_text(end, ":");
+    const size_t room = ENVIRONMENT_SESSION_BYTES - (size_t)(end - session);
+    if (strlen(door) < room) { // else nobody is there
+        (void)put_text(end, door);
+    }
+    return session;
+}
+
+bool environment_names_ours(const char *session)
+{
+    const char *ours = g_environment.session + strlen(SESSION_ENV_NAME "=");
+    if (g_environment.session[0] == '\0') {
+        return false;
+    }
+    while (*ours == *session && *ours != '\0' && *ours != ':') {
+        ours++;
+        session++;
+    }
+    return *ours == *session;
+}
+
+bool environment_with_us(struct made_environment *made, char *const *variables, const char *door)
 {
     const struct environment_look look = environment_look(variables);
     const char *others = look.preload != NULL ? look.preload : "";
@@ -197,11 +225,13 @@ bool environment_with_us(struct made_environment *made, char *const *variables)
     }
     char **end = copy_others(slots, variables);
     *end++ = string;
-    *end++ = g_environment.session;
+    *end++ = door != NULL ? put_session(made->session, door) : g_environment.session;
     *end = NULL;
-    string = put_text(put_text(string, PRELOAD_ENV_NAME "="), g_environment.entry);
-    if (others_bytes > 0) { // ours first, so that ours calls theirs
-        string = put_text(put_text(string, ":"), others);
+    char *list = put_text(put_text(string, PRELOAD_ENV_NAME "="), g_environment.entry);
+    char *rest = put_text(list, ":"); // ours first, so that ours calls theirs
+    (void)put_text(rest, others);     // there is room
+    if (!strip_list(rest)) {
+        *list = '\0';
     }
     made->variables = slots;
     return true;

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "session/session_env.h"
+
 // False in the short time in which libc has not been given its environment.
 bool environment_is_there(void);
 
@@ -37,6 +39,8 @@ struct environment_look environment_look(char *const *variables);
 
 #define ENVIRONMENT_SLOTS 200u
 #define ENVIRONMENT_BYTES 512u
+#define ENVIRONMENT_SESSION_BYTES \
+ (sizeof(SESSION_ENV_NAME "=") + SESSION_ENV_BYTES_MAX + SESSION_SOCKET_NAME_BYTES_MAX)
 
 // An environment to execute a program with. `variables` borrows from the one that it was made from.
 struct made_environment {
@@ -45,12 +49,16 @@ struct made_environment {
     size_t mapped_bytes;
     char *slots[ENVIRONMENT_SLOTS];
     char preload[ENVIRONMENT_BYTES];
+    char session[ENVIRONMENT_SESSION_BYTES];
 };
+
+// Whether a value of CAIRN_SESSION names the session that was remembered.
+bool environment_names_ours(const char *session);
 
 // `variables` as they are, with what was remembered put (back) in, or without CAIRN_SESSION and our
 // entry of LD_PRELOAD. Where there is no memory for that, or nothing is remembered: as they are,
 // and false.
 void environment_as_is(struct made_environment *made, char *const *variables);
-bool environment_with_us(struct made_environment *made, char *const *variables);
+bool environment_with_us(struct made_environment *made, char *const *variables, const char *door);
 bool environment_without_us(struct made_environment *made, char *const *variables);
 void environment_release(struct made_environment *made);

@@ -70,17 +70,34 @@ static void test_putting_us_in(void **state)
         {{"A=1"}, {"A=1", "LD_PRELOAD=" OURS, SESSION}},
         {{"LD_PRELOAD=b.so", SESSION, "A=1"}, {"A=1", "LD_PRELOAD=" OURS ":b.so", SESSION}},
         {{"LD_PRELOAD=", "A=1"}, {"A=1", "LD_PRELOAD=" OURS, SESSION}},
+        {{"LD_PRELOAD=b.so:" OURS, "A=1"}, {"A=1", "LD_PRELOAD=" OURS ":b.so", SESSION}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct made_environment made;
-        assert_true(environment_with_us(&made, (char *const *)(uintptr_t)cases[i].given));
+        assert_true(environment_with_us(&made, (char *const *)(uintptr_t)cases[i].given, NULL));
         expect(&made, cases[i].want);
         environment_release(&made);
     }
     struct made_environment made;
-    assert_true(environment_with_us(&made, NULL)); // as execve takes it
+    assert_true(environment_with_us(&made, NULL, NULL)); // as execve takes it
     expect(&made, (const char *const[]){"LD_PRELOAD=" OURS, SESSION, NULL});
     environment_release(&made);
+}
+
+static void test_another_way_in(void **state)
+{
+    (void)state;
+    environ = variables_of_process;
+    environment_remember();
+    struct made_environment made;
+    assert_true(environment_with_us(&made, variables_of_process, "/tmp/door"));
+    expect(&made, (const char *const[]){"HOME=/", "LD_PRELOAD=" OURS ":a.so",
+                                        "CAIRN_SESSION=/proc/1/fd/3:/tmp/door", NULL});
+    environment_release(&made);
+    assert_true(environment_names_ours("/proc/1/fd/3:/tmp/door"));
+    assert_true(environment_names_ours("/proc/1/fd/3:name"));
+    assert_false(environment_names_ours("/proc/1/fd/33:name"));
+    assert_false(environment_names_ours(""));
 }
 
 // Around the size of the arrays, and far beyond: nothing is cut, nothing is left out.
@@ -107,7 +124,7 @@ static void test_large_environments(void **state)
         assert_null(look.ours);
         assert_int_equal(strlen(look.preload), sizeof(preload) - 1 - (size_t)length);
         environment_release(&made);
-        assert_true(environment_with_us(&made, given));
+        assert_true(environment_with_us(&made, given, NULL));
         assert_int_equal(environment_look(made.variables).count, counts[i] + 1);
         assert_string_equal(environment_look(made.variables).session, strchr(SESSION, '=') + 1);
         environment_release(&made);
@@ -129,9 +146,8 @@ static void test_looking(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taking_us_out),
-        cmocka_unit_test(test_putting_us_in),
-        cmocka_unit_test(test_large_environments),
+        cmocka_unit_test(test_taking_us_out),  cmocka_unit_test(test_putting_us_in),
+        cmocka_unit_test(test_another_way_in), cmocka_unit_test(test_large_environments),
         cmocka_unit_test(test_looking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

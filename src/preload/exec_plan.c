@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "preload/process.h"
 #include "session/exec_note.h"
+#include "session/session_door.h"
 #include "session/session_join.h"
 
 // Whether the library that an entry of LD_PRELOAD names can be read from here.
@@ -55,6 +56,18 @@ static bool is_harmed(enum exec_obstacle obstacle)
     return false;
 }
 
+// Gives the program the way that leads in from another network namespace.
+static bool use_door(struct exec_plan *plan, char *const *variables)
+{
+    const char *door = session_door(plan->session);
+    if (door == NULL) {
+        return false;
+    }
+    environment_release(&plan->environment);
+    return environment_with_us(&plan->environment, variables, door) &&
+           session_is_reachable(environment_look(plan->environment.variables).session);
+}
+
 // Puts our variables back where they were not taken out on purpose. The obstacle is what the look
 // has found.
 static enum exec_obstacle complete(struct exec_plan *plan, char *const *variables)
@@ -64,13 +77,17 @@ static enum exec_obstacle complete(struct exec_plan *plan, char *const *variable
         if (before.session != NULL && before.preload == NULL) {
             return EXEC_ENVIRONMENT;
         }
-        if (!environment_with_us(&plan->environment, variables)) {
+        if (!environment_with_us(&plan->environment, variables, NULL)) {
             return EXEC_ENVIRONMENT;
         }
     }
     const struct environment_look after = environment_look(plan->environment.variables);
-    const bool can_join = plan->session != NULL && after.ours != NULL && after.session != NULL;
-    return can_join ? look_around(&after) : EXEC_NONE;
+    if (plan->session == NULL || after.ours == NULL || after.session == NULL) {
+        return EXEC_NONE;
+    }
+    const enum exec_obstacle obstacle = look_around(&after);
+    const bool has_door = obstacle == EXEC_UNREACHABLE && environment_names_ours(after.session);
+    return has_door && use_door(plan, variables) ? EXEC_NONE : obstacle;
 }
 
 void exec_plan_make(struct exec_plan *plan, const char *path, char *const *variables)

@@ -359,6 +359,7 @@ enum err recorder_run(const struct recorder_options *options,
     }
     outlive_program(s);
     session_clock_stop(&s->clock);
+    session_close_door(&s->session);
     result->has_run = s->is_launched;
     result->wait_status = s->wait_status;
     if (s->has_signals) {

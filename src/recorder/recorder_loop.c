@@ -76,6 +76,9 @@ static enum err write_checkpoint(void *context, const char *path, struct err_inf
     // Should the recorder die meanwhile, nobody is to wait at a socket that none answers.
     control_socket_close(&s->socket);
     fd_closep(&s->session.socket);
+    if (s->session.door > 0) {
+        fd_closep(&s->session.door);
+    }
     CLEANUP(book_snapshot_release) struct book_snapshot snapshot = {0};
     if (recorder_snapshot(s, REC_STATE_RUNNING, &snapshot) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for a checkpoint");

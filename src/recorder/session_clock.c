@@ -32,7 +32,8 @@ static void *run(void *argument)
 {
     struct session_clock *clock = argument;
     struct pollfd watched[] = {{.fd = clock->session->socket, .events = POLLIN},
-                               {.fd = clock->program_fd, .events = POLLIN}};
+                               {.fd = clock->program_fd, .events = POLLIN},
+                               {.fd = -1, .events = POLLIN}};
     while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
         const uint64_t elapsed_ns = monotonic_ns() - clock->start_ns;
         const uint64_t now_ms = elapsed_ns / NS_PER_MS;
@@ -40,11 +41,13 @@ static void *run(void *argument)
         // threads have been able to see before (drain_note_time).
         atomic_store_explicit(&clock->session->header->clock_ms, now_ms, memory_order_relaxed);
         atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
+        session_open_door(clock->session);
+        watched[2].fd = clock->session->door > 0 ? clock->session->door : -1;
         const struct timespec rest = {.tv_nsec = (long)(NS_PER_MS - elapsed_ns % NS_PER_MS)};
         if (ppoll(watched, ARRAY_LEN(watched), &rest, NULL) <= 0) {
             continue;
         }
-        if (watched[0].revents != 0) {
+        if (watched[0].revents != 0 || watched[2].revents != 0) {
             session_answer(clock->session);
         }
         if (watched[1].revents != 0) {
@@ -56,7 +59,7 @@ static void *run(void *argument)
 }
 
 enum err session_clock_start(struct session_clock *clock,
-                             const struct session *session,
+                             struct session *session,
                              int program_fd,
                              struct err_info *info)
 {

@@ -16,10 +16,10 @@
 #include "session/session_create.h"
 
 struct session_clock {
-    const struct session *session; // borrowed
-    int program_fd;                // borrowed; readable when the program has ended. -1: none
-    uint64_t start_ns;             // CLOCK_MONOTONIC
-    _Atomic uint64_t now_ms;       // ours: the program may scribble over the session's
+    struct session *session; // borrowed; its door is ours
+    int program_fd;          // borrowed; readable when the program has ended. -1: none
+    uint64_t start_ns;       // CLOCK_MONOTONIC
+    _Atomic uint64_t now_ms; // ours: the program may scribble over the session's
     _Atomic bool stop;
     pthread_t thread;
     bool is_running;
@@ -27,7 +27,7 @@ struct session_clock {
 
 // Starts the thread; time 0 is now. `clock` must not move. `program_fd`: a pidfd, or -1.
 enum err session_clock_start(struct session_clock *clock,
-                             const struct session *session,
+                             struct session *session,
                              int program_fd,
                              struct err_info *info) MUST_USE;
 

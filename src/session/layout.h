@@ -98,6 +98,14 @@ enum session_flags {
     SESSION_NO_NURSERY = 1 << 3,      // send every event
 };
 
+enum session_door {
+    DOOR_CLOSED = 0,
+    DOOR_WANTED = 1,  // P
+    DOOR_OPEN = 2,    // R, release
+    DOOR_REFUSED = 3, // R: it cannot be opened
+};
+#define DOOR_PATH_BYTES 100u // with a zero byte
+
 // What hooks are to record. Who has seen a block that was recorded has seen, or sees, a value that
 // records its free: the words are of one atomic, and never go back to NOTHING.
 enum session_recording {
@@ -162,6 +170,10 @@ struct session_header {
 
     // Notes that were put into exec_note so far. P adds 1.
     _Atomic uint64_t exec_count;
+
+    // A socket in the file system, for processes of another network namespace (session_door.h).
+    _Atomic uint32_t door;           // enum session_door
+    char door_path[DOOR_PATH_BYTES]; // R, before DOOR_OPEN
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 

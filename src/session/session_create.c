@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -162,6 +165,15 @@ session_create(const struct session_options *options, struct session *out, struc
     return ERR_OK;
 }
 
+void session_close_door(struct session *session)
+{
+    if (session->door > 0) {
+        (void)close(session->door);
+        (void)unlink(session->door_path); // somebody may have taken it away
+        session->door = 0;
+    }
+}
+
 void session_release(struct session *session)
 {
     if (session->memory != NULL) {
@@ -175,6 +187,7 @@ void session_release(struct session *session)
     if (session->socket > 0) {
         (void)close(session->socket);
     }
+    session_close_door(session);
     session->memfd = -1;
     session->socket = -1;
 }
@@ -245,10 +258,10 @@ static void send_memfd(int peer, int memfd)
     (void)sendmsg(peer, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void session_answer(const struct session *session)
+static void answer_at(const struct session *session, int listener)
 {
     for (;;) {
-        int peer = accept4(session->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (peer < 0) {
             return; // nobody waits any more
         }
@@ -257,6 +270,56 @@ void session_answer(const struct session *session)
         }
         (void)close(peer);
     }
+}
+
+void session_answer(const struct session *session)
+{
+    answer_at(session, session->socket);
+    if (session->door > 0) {
+        answer_at(session, session->door);
+    }
+}
+
+// A new socket in /tmp, which most sandboxes show: 0 if there can be none. Who may have the memfd
+// is judged as at the other socket, so that the file need not keep anybody out.
+static int bind_door(char path[static DOOR_PATH_BYTES])
+{
+    uint64_t token = 0;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
+        return 0;
+    }
+    (void)snprintf(path, DOOR_PATH_BYTES, "/tmp/cairn-%u-%016" PRIx64 ".socket", (unsigned)getpid(),
+                   token);                                                  // fits
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path); // the same
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd > 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+        if (chmod(path, 0666) == 0 && listen(fd, BACKLOG) == 0) {
+            return fd;
+        }
+        (void)unlink(path); // made just now
+    }
+    if (fd > 0) {
+        (void)close(fd);
+    }
+    return 0;
+}
+
+void session_open_door(struct session *session)
+{
+    struct session_header *header = session->header;
+    // Relaxed: only a flag; it stays until we answer.
+    if (session->door > 0 ||
+        atomic_load_explicit(&header->door, memory_order_relaxed) != DOOR_WANTED) {
+        return;
+    }
+    session->door = bind_door(session->door_path);
+    memcpy(header->door_path, session->door_path, sizeof(header->door_path));
+    // Release: the path comes first for whoever acquires DOOR_OPEN.
+    atomic_store_explicit(&header->door, session->door > 0 ? DOOR_OPEN : DOOR_REFUSED,
+                          memory_order_release);
+    (void)syscall(SYS_futex, &header->door, FUTEX_WAKE, INT_MAX, NULL, NULL,
+                  0); // nobody asleep is fine
 }
 
 void session_recycle_lane(const struct session *session, uint32_t lane)

@@ -20,13 +20,15 @@ struct session_options {
 
 // Zeroed is valid and means: none.
 struct session {
-    void *memory;                            // owned: SESSION_BYTES
-    struct session_header *header;           // the same memory
-    uint32_t pid_namespace;                  // inode number of ours, 0 if it cannot be seen
-    uint32_t stamp_source;                   // enum session_stamps, and
-    uint64_t stamp_base;                     // as in the header, which programs may change
-    int memfd;                               // owned; close-on-exec
-    int socket;                              // owned; listening, close-on-exec, non-blocking
+    void *memory;                  // owned: SESSION_BYTES
+    struct session_header *header; // the same memory
+    uint32_t pid_namespace;        // inode number of ours, 0 if it cannot be seen
+    uint32_t stamp_source;         // enum session_stamps, and
+    uint64_t stamp_base;           // as in the header, which programs may change
+    int memfd;                     // owned; close-on-exec
+    int socket;                    // owned; listening, close-on-exec, non-blocking
+    int door;                      // owned; the same in the file system; 0: none
+    char door_path[DOOR_PATH_BYTES];
     char environment[SESSION_ENV_BYTES_MAX]; // value of SESSION_ENV_NAME
 };
 
@@ -41,8 +43,14 @@ uint64_t session_stamp(const struct session *session);
 // Unmaps and closes; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
 void session_release(struct session *session);
 
-// Answers all processes that wait at the socket. Never blocks: one that does not take its answer is
-// left alone.
+// Opens the door if a process wants it (session_door.h). Cannot fail: then it is told so.
+void session_open_door(struct session *session);
+
+// Takes it out of the file system. Nothing if there is none.
+void session_close_door(struct session *session);
+
+// Answers all processes that wait at the socket, and at the door. Never blocks: one that does not
+// take its answer is left alone.
 void session_answer(const struct session *session);
 
 // Gives the memory of a drained lane back to the system and makes the lane free for the next

@@ -10,9 +10,11 @@
 // it (it gave up its user id, lives under another root, or in another pid namespace) connects to
 // the abstract Unix stream socket of the given name (sun_path is a zero byte, then the name,
 // without a terminator) and receives the memfd as the one descriptor of an SCM_RIGHTS message that
-// carries at least one byte. The recorder answers every connection so and then closes it; who may
-// have the memfd is for the recorder to judge, by SO_PEERCRED. The socket part may be left out with
-// its colon.
+// carries at least one byte. A name that begins with a slash is the path of such a socket in the
+// file system: programs that are executed in another network namespace, where the abstract name
+// means nothing, are given that (session_door.h). The recorder answers every connection so and then
+// closes it; who may have the memfd is for the recorder to judge, by SO_PEERCRED. The socket part
+// may be left out with its colon.
 //
 // The value is read from the environment of the image when it joins, never later; what the program
 // does to it afterwards only concerns the programs that it starts. Context: T and H.

@@ -93,8 +93,10 @@ static long open_by_socket(const struct session_place *place)
     (void)sys_call6(SYS_setsockopt, socket_fd, SOL_SOCKET, SO_SNDTIMEO, (long)&patience,
                     sizeof(patience), 0);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    __builtin_memcpy(address.sun_path + 1, place->socket_name, place->socket_name_len);
-    const size_t address_len = offsetof(struct sockaddr_un, sun_path) + 1 + place->socket_name_len;
+    const size_t zero_bytes = place->socket_name[0] == '/' ? 0 : 1; // before an abstract name
+    __builtin_memcpy(address.sun_path + zero_bytes, place->socket_name, place->socket_name_len);
+    const size_t address_len =
+        offsetof(struct sockaddr_un, sun_path) + 1 + place->socket_name_len; // or behind a path
     long result = sys_call6(SYS_connect, socket_fd, (long)&address, (long)address_len, 0, 0, 0);
     if (!sys_failed(result)) {
         result = receive_descriptor((int)socket_fd);

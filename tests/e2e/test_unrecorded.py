@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What cannot be recorded, or not whole: it runs as if cairn were not there, and the report says so."""
+import glob
 import os
 import struct
 import subprocess
@@ -190,6 +191,43 @@ def test_a_go_program_that_uses_c_is_told(record, scratch):
         (entry,) = recording.report["unseen"]
         assert (entry["reason"], entry["executable"]) == ("go", str(scratch / "gopher"))
         assert [costs for costs, frames in recording.stacks() if costs["allocated_bytes"] == 777]
+
+
+NAMESPACES = {
+    "network": ["unshare", "--map-root-user", "--net"],
+    "all": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
+    # What most sandboxes hide: the folder in which the recorder opens its door.
+    "closed": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--proc", "/proc",
+               "--dev", "/dev", "--ro-bind", "{small}", "/tmp/none"],
+}
+
+
+def forgotten_doors():
+    """Sockets of recorders that are gone."""
+    return {path for path in glob.glob("/tmp/cairn-*.socket")
+            if not os.path.exists("/proc/" + path.split("-")[1])}
+
+
+@pytest.mark.parametrize("way", NAMESPACES)
+def test_programs_of_other_network_namespaces(record, small, way):
+    """Recorded where there is a way in, and else named; what they write is the same."""
+    folder = small["none"].parent
+    command = [word.format(small=small["none"]) for word in NAMESPACES[way]]
+    program = "/tmp/none" if way == "closed" else str(folder / "none")
+    if subprocess.run([*command, "true"], capture_output=True, check=False, timeout=60).returncode != 0:
+        recording = record("env", program, is_compared=False)  # not allowed here: then in ours
+        assert unrecorded(recording) == {}
+        return
+    before = forgotten_doors()
+    recording = record(*command, program, is_compared=False)
+    assert recording.finished.returncode == 7
+    found = [costs for costs, frames in recording.stacks() if costs["allocated_bytes"] == 4242]
+    if way == "closed":
+        assert recording.finished.stdout == b" 1 alone\n"
+        assert unrecorded(recording) == {(program, "unreachable"): 1} and not found
+    else:
+        assert unrecorded(recording) == {} and len(found) == 1
+    assert forgotten_doors() <= before
 
 
 LIMITED = """#include <stdio.h>
