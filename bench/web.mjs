@@ -167,7 +167,7 @@ async function measure(recording, browser, folder) {
       runs.cpu.get(view).push(server.cpuMs() - used);
       runs.page.get(view).push(await pageCpuMs() - pageUsed);
     }
-    nodes = await page.evaluate(async () => (await (await fetch('/api/v1/tree?limit=1&by=location')).json()).total_nodes);
+    nodes = await page.evaluate(async () => (await (await fetch(`/api/v1/tree?limit=1&by=location&token=${localStorage.getItem('cairn-token')}`)).json()).total_nodes);
     if (run === RUNS - 1) {
       zoom = await timeZoom(page, pageCpuMs);
     }

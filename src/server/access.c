@@ -2,7 +2,6 @@
 // access: see access.h.
 #include "server/access.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -71,32 +70,6 @@ static bool origin_is_ours(const char *origin, const char *host)
     return skip_prefix(&origin, "http://") && strcasecmp(origin, host) == 0;
 }
 
-// The value of a cookie in a Cookie header: "a=1; b=2". Borrowed; sets *len.
-static const char *find_cookie(const char *header, const char *name, size_t *len)
-{
-    size_t name_len = strlen(name);
-    while (*header != '\0') {
-        header += strspn(header, " ;\t");
-        size_t pair_len = strcspn(header, ";");
-        if (pair_len > name_len && memcmp(header, name, name_len) == 0 && header[name_len] == '=') {
-            *len = pair_len - name_len - 1;
-            while (*len > 0 && isspace((unsigned char)header[name_len + *len]) != 0) {
-                (*len)--;
-            }
-            return header + name_len + 1;
-        }
-        header += pair_len;
-    }
-    return NULL;
-}
-
-static bool has_cookie(const struct access_token *token, const char *name, const char *header)
-{
-    size_t len = 0;
-    const char *value = header != NULL ? find_cookie(header, name, &len) : NULL;
-    return value != NULL && access_is_token(token, value, len);
-}
-
 static bool has_bearer(const struct access_token *token, const char *header)
 {
     return header != NULL && skip_prefix(&header, "Bearer ") &&
@@ -104,7 +77,6 @@ static bool has_bearer(const struct access_token *token, const char *header)
 }
 
 enum access_verdict access_check(const struct access_token *token,
-                                 const char *cookie_name,
                                  const struct access_headers *headers)
 {
     if (headers->host == NULL || !access_host_is_local(headers->host)) {
@@ -118,14 +90,8 @@ enum access_verdict access_check(const struct access_token *token,
     if (is_foreign && !headers->is_page) {
         return ACCESS_WRONG_ORIGIN;
     }
-    if (has_bearer(token, headers->authorization) ||
-        (headers->token != NULL &&
-         access_is_token(token, headers->token, strlen(headers->token)))) {
-        return ACCESS_GRANTED;
-    }
-    if (!has_cookie(token, cookie_name, headers->cookie)) {
-        return ACCESS_NO_TOKEN;
-    }
-    // Browsers send the cookie by themselves; what changes something must also say where from.
-    return headers->is_write && headers->origin == NULL ? ACCESS_WRONG_ORIGIN : ACCESS_GRANTED;
+    bool has_token =
+        has_bearer(token, headers->authorization) ||
+        (headers->token != NULL && access_is_token(token, headers->token, strlen(headers->token)));
+    return has_token ? ACCESS_GRANTED : ACCESS_NO_TOKEN;
 }

@@ -2,9 +2,10 @@
 // access: who may ask. Tokens, and the headers by which browsers say where a request comes from.
 //
 // The server listens on the loopback only, but every program and every web page on the machine can
-// reach that. A program needs the token. A page of another site is kept out three times: it cannot
-// know the token, the cookie is SameSite=Strict, and its Origin is not ours; and a name that was
-// rebound to 127.0.0.1 (DNS rebinding) shows in Host.
+// reach that. Whoever asks must show the token; the page keeps it by its origin, host and port. A
+// cookie would not do: browsers send those of 127.0.0.1 to each of its ports, to the servers of
+// other users, too. A page of another site is kept out twice: it cannot know the token, and its
+// Origin is not ours; and a name that was rebound to 127.0.0.1 (DNS rebinding) shows in Host.
 // Context: H; pure but for access_new_token. Trust: all headers are hostile.
 #pragma once
 
@@ -32,10 +33,8 @@ struct access_headers {
     const char *host;
     const char *origin;
     const char *fetch_site;    // Sec-Fetch-Site
-    const char *cookie;        // Cookie
     const char *authorization; // Authorization
     const char *token;         // the parameter of that name
-    bool is_write;             // PUT or DELETE
     bool is_page;              // asks for "/", to which any site may link
 };
 
@@ -46,9 +45,7 @@ enum access_verdict {
     ACCESS_NO_TOKEN,     // 401
 };
 
-// `cookie_name` is what the cookie that carries the token is called.
 enum access_verdict access_check(const struct access_token *token,
-                                 const char *cookie_name,
                                  const struct access_headers *headers);
 
 // Whether `host`, a Host header, names this machine's loopback: 127.0.0.1, localhost or [::1], with

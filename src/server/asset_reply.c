@@ -7,31 +7,21 @@
 
 #include "base/compiler.h"
 #include "server/encoding.h"
-#include "server/gate.h"
 #include "server/reply.h"
 
-enum MHD_Result asset_send(struct http *http,
-                           struct MHD_Connection *connection,
-                           const struct asset *asset,
-                           const char *target)
+enum MHD_Result asset_send(struct MHD_Connection *connection, const struct asset *asset)
 {
     char tag[32];
-    char cookie[128];
     (void)snprintf(tag, sizeof(tag), "W/\"%s\"", asset->hash); // fits: 16 digits
-    (void)snprintf(cookie, sizeof(cookie), "%s=%s; HttpOnly; SameSite=Strict; Path=/",
-                   http->cookie_name, http->token.text); // fits
-    struct access_token given;
-    gate_find_token(target, &given);
     struct reply reply = {
         .status = MHD_HTTP_OK,
         .type = asset->type,
         .etag = tag,
         .cache = "no-cache",
-        .cookie = given.text[0] != '\0' ? cookie : NULL,
         .is_gzip = accepts_gzip(http_header(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
     };
     const char *known = http_header(connection, MHD_HTTP_HEADER_IF_NONE_MATCH);
-    if (known != NULL && strstr(known, asset->hash) != NULL && reply.cookie == NULL) {
+    if (known != NULL && strstr(known, asset->hash) != NULL) {
         return reply_unchanged(connection, tag, reply.cache);
     }
     struct bytes packed = {asset->begin, (size_t)(asset->end - asset->begin)};

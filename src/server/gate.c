@@ -3,6 +3,7 @@
 #include "server/gate.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "server/reply.h"
 
@@ -26,44 +27,53 @@ static bool takes_launch_token(struct http *http, const struct access_token *tok
            !atomic_exchange_explicit(&http->is_launch_spent, true, memory_order_relaxed);
 }
 
+static enum MHD_Result
+count_hosts(void *count, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    (void)value;
+    *(unsigned *)count += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    return MHD_YES;
+}
+
+// The Host header; NULL if there is none or more than one, of which each could be the true one.
+static const char *only_host(struct MHD_Connection *connection)
+{
+    unsigned count = 0;
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_hosts, &count); // how many
+    return count == 1 ? http_header(connection, MHD_HTTP_HEADER_HOST) : NULL;
+}
+
 enum access_verdict
-gate_check(struct http *http, struct MHD_Connection *connection, const char *target, bool is_write)
+gate_check(struct http *http, struct MHD_Connection *connection, const char *target)
 {
     struct access_token token;
     gate_find_token(target, &token);
     struct access_headers headers = {
-        .host = http_header(connection, MHD_HTTP_HEADER_HOST),
+        .host = only_host(connection),
         .origin = http_header(connection, "Origin"),
         .fetch_site = http_header(connection, "Sec-Fetch-Site"),
-        .cookie = http_header(connection, MHD_HTTP_HEADER_COOKIE),
         .authorization = http_header(connection, MHD_HTTP_HEADER_AUTHORIZATION),
         .token = token.text[0] != '\0' ? token.text : NULL,
-        .is_write = is_write,
         .is_page = target_has_path(target, "/"),
     };
-    enum access_verdict verdict = access_check(&http->token, http->cookie_name, &headers);
-    if (verdict == ACCESS_NO_TOKEN && headers.is_page && takes_launch_token(http, &token)) {
+    enum access_verdict verdict = access_check(&http->token, &headers);
+    if (verdict == ACCESS_NO_TOKEN && target_has_path(target, GATE_TOKEN_PATH) &&
+        takes_launch_token(http, &token)) {
         return ACCESS_GRANTED;
     }
     return verdict;
 }
 
-// For a person who opened an old address, or one without its token.
-static enum MHD_Result send_no_token_page(struct MHD_Connection *connection)
+enum MHD_Result gate_send_token(struct http *http, struct MHD_Connection *connection)
 {
-    static const char page[] =
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>cairn</title>"
-        "<h1>This address has no valid access token</h1>"
-        "<p>Open the address that <code>cairn analyze</code> printed. "
-        "Its token is new each time it starts.</p></html>\n";
-    static const struct reply reply = {
-        .status = MHD_HTTP_UNAUTHORIZED, .type = "text/html; charset=utf-8", .cache = "no-store"};
-    return reply_send_static(connection, &reply,
-                             (struct bytes){(const uint8_t *)page, sizeof(page) - 1});
+    CLEANUP(strbuf_release) struct strbuf body = {0};
+    const struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
+    strbuf_printf(&body, "{\"version\":1,\"token\":\"%s\"}", http->token.text);
+    return reply_send(connection, &reply, &body);
 }
 
-enum MHD_Result
-gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict, const char *target)
+enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict)
 {
     enum {
         MISDIRECTED = 421 // newer than the library's names
@@ -76,9 +86,6 @@ gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict, cons
         return reply_refuse(connection, MHD_HTTP_FORBIDDEN, ERR_PERMISSION,
                             "requests of other sites are not answered");
     case ACCESS_NO_TOKEN:
-        if (target_has_path(target, "/")) {
-            return send_no_token_page(connection);
-        }
         return reply_refuse(connection, MHD_HTTP_UNAUTHORIZED, ERR_PERMISSION,
                             "open the address that cairn printed: it holds the access token");
     case ACCESS_GRANTED:

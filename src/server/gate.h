@@ -10,11 +10,15 @@
 // The value of the parameter "token", which needs no decoding; "" if there is none of its length.
 void gate_find_token(const char *target, struct access_token *out);
 
-// `is_write`: the request changes something. The launch token is spent by the page that shows it.
-enum access_verdict
-gate_check(struct http *http, struct MHD_Connection *connection, const char *target, bool is_write);
+// What the page asks for with the token of its address, that of a browser's command line included,
+// which is spent by it.
+#define GATE_TOKEN_PATH "/api/v1/token"
 
-// Says why not; to who opened the page without its token, as a page. `verdict` is not
-// ACCESS_GRANTED.
-enum MHD_Result
-gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict, const char *target);
+enum access_verdict
+gate_check(struct http *http, struct MHD_Connection *connection, const char *target);
+
+// The token that is good for as long as the server runs, to who was let in.
+enum MHD_Result gate_send_token(struct http *http, struct MHD_Connection *connection);
+
+// Says why not. `verdict` is not ACCESS_GRANTED.
+enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict);

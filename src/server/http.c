@@ -145,11 +145,14 @@ handle_read(struct http *http, struct MHD_Connection *connection, const char *ta
     if (target_has_path(target, events_path)) {
         return event_stream_send(http, connection);
     }
+    if (target_has_path(target, GATE_TOKEN_PATH)) {
+        return gate_send_token(http, connection);
+    }
     if (target_has_path(target, work_path)) {
         return answer_reply_send_work(http, connection);
     }
     if (asset != NULL) {
-        return asset_send(http, connection, asset, target);
+        return asset_send(connection, asset);
     }
     return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "there is nothing here");
 }
@@ -180,11 +183,15 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
         return reply_refuse(connection, MHD_HTTP_URI_TOO_LONG, ERR_LIMIT,
                             "the address is too long");
     }
-    enum access_verdict verdict = gate_check(http, connection, target, method != METHOD_READ);
-    if (verdict != ACCESS_GRANTED) {
-        return gate_refuse(connection, verdict, target);
+    enum access_verdict verdict = gate_check(http, connection, target);
+    // The viewer's own files are no secret: the page needs them before it can show the token.
+    bool is_public = verdict == ACCESS_NO_TOKEN && method == METHOD_READ && asset_find(target);
+    if (verdict != ACCESS_GRANTED && !is_public) {
+        return gate_refuse(connection, verdict);
     }
-    visitors_trust(&http->visitors, http_client_socket(connection));
+    if (verdict == ACCESS_GRANTED) {
+        visitors_trust(&http->visitors, http_client_socket(connection));
+    }
     bool is_baseline = target_has_path(target, baseline_path);
     if (is_baseline && method != METHOD_PUT && method != METHOD_DELETE) {
         return refuse_method(connection, "PUT, DELETE");

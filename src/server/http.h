@@ -22,9 +22,8 @@
 struct http {
     struct server_settings settings;
     struct access_token token;
-    struct access_token launch; // good once, for the page
+    struct access_token launch; // good once, for the token
     atomic_bool is_launch_spent;
-    char cookie_name[24];
     struct served served;
     struct tree_cache trees;
     struct answer_board board;

@@ -45,7 +45,6 @@ enum MHD_Result reply_queue(struct MHD_Connection *connection,
         add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
                    reply->cache != NULL ? reply->cache : no_store) &&
         add_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow) &&
-        add_header(response, MHD_HTTP_HEADER_SET_COOKIE, reply->cookie) &&
         add_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, reply->is_gzip ? "gzip" : NULL);
     for (size_t i = 0; i < ARRAY_LEN(common_headers); i++) {
         is_well = is_well && add_header(response, common_headers[i].name, common_headers[i].value);

@@ -13,12 +13,11 @@
 // What is sent. Texts are borrowed.
 struct reply {
     unsigned status;
-    const char *type;   // Content-Type, NULL: none
-    const char *etag;   // NULL: none
-    const char *cache;  // Cache-Control
-    const char *allow;  // Allow, of 405
-    const char *cookie; // Set-Cookie
-    bool is_gzip;       // the body is compressed
+    const char *type;  // Content-Type, NULL: none
+    const char *etag;  // NULL: none
+    const char *cache; // Cache-Control
+    const char *allow; // Allow, of 405
+    bool is_gzip;      // the body is compressed
 };
 
 // Sends `body`, which is emptied.

@@ -137,8 +137,6 @@ static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct 
 {
     CLEANUP(fd_closep) int fd = -1;
     TRY(bind_socket(port, &fd, &server->port, info));
-    (void)snprintf(server->http.cookie_name, sizeof(server->http.cookie_name), "cairn-%u",
-                   server->port); // fits
     server->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
         NULL, http_handle, &server->http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,

@@ -62,13 +62,13 @@ static void check_request(const char *query, uint64_t allowed)
 static void check_headers(const char *text)
 {
     static const struct access_token token = {"0123456789abcdef0123456789abcdef"};
-    const struct access_headers as_cookie = {.host = "localhost", .cookie = text};
+    const struct access_headers as_bearer = {.host = "localhost", .authorization = text};
     const struct access_headers as_origin = {
         .host = "localhost", .origin = text, .token = token.text};
     struct etag tag = etag_of(1);
     bool has_token = strstr(text, token.text) != NULL;
-    require(access_check(&token, "cairn-1", &as_cookie) == ACCESS_NO_TOKEN || has_token);
-    require(access_check(&token, "cairn-1", &as_origin) == ACCESS_WRONG_ORIGIN ||
+    require(access_check(&token, &as_bearer) == ACCESS_NO_TOKEN || has_token);
+    require(access_check(&token, &as_origin) == ACCESS_WRONG_ORIGIN ||
             strcasecmp(text, "http://localhost") == 0);
     require(!access_host_is_local(text) || strlen(text) <= sizeof("127.0.0.1:65535"));
     require(!accepts_gzip(text) || strpbrk(text, "gG*") != NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a reader does: zoom, go back, reload a link, search, walk by keys, brush, follow a run.
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { before, describe, it } from 'node:test';
 import { control, exactNumber, humanBytes, humanCount, pngSize, readSvg, recordLive, recordWorkload, report, serve, withStage } from './support.mjs';
 
@@ -14,6 +15,30 @@ describe('addresses', () => {
   it('lose the token at once', async () => {
     await viewer.open('#/summary');
     assert.equal(new URL(page.url()).search, '');
+  });
+
+  it('are of one server: another one on this machine never sees the token, and a new tab has it', async () => {
+    const seen = [];
+    const other = http.createServer((request, response) => { seen.push(JSON.stringify([request.url, request.headers])); response.end('<p>hello'); });
+    await new Promise((resolve) => { other.listen(0, '127.0.0.1', resolve); });
+    const tab = await stage.newPage();
+    await viewer.open('#/summary');
+    await tab.goto(`http://127.0.0.1:${other.address().port}/`);
+    await tab.getByText('hello').waitFor();
+    await new Promise((resolve) => { other.close(resolve); other.closeAllConnections(); });
+    assert.ok(seen.length > 0 && !seen.some((request) => request.includes(viewer.token)), seen.join());
+    assert.deepEqual(await stage.browser.context.cookies(), []);
+    await tab.goto(new URL('/#/summary', viewer.url).href);
+    await tab.getByTestId('figure-allocations').waitFor();
+    await tab.close();
+  });
+
+  it('without a token lead to a page that says so', async () => {
+    const { context, close } = await stage.anotherBrowser();
+    const tab = await context.newPage();
+    await tab.goto(new URL('/', viewer.url).href);
+    await tab.getByText('open the address that cairn printed').waitFor();
+    await close();
   });
 
   for (const view of ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'ledger', 'source']) {
@@ -111,10 +136,7 @@ describe('time', () => {
     await page.getByLabel('Cost').selectOption('allocations');
     await viewer.idle();
     const inside = await viewer.text('flame-status');
-    const asked = await page.evaluate(async ([a, b]) => {
-      const answer = await fetch(`/api/v1/summary?from_ms=${a}&to_ms=${b}`);
-      return (await answer.json()).totals.allocations;
-    }, [from, to]);
+    const asked = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).totals.allocations;
     assert.match(inside, new RegExp(`^all: ${humanCount(asked)},`));
     assert.ok(asked > 0 && asked < report(file).totals.allocations, String(asked));
     const told = report(file, [`--time=${from}ms..${to}ms`]);

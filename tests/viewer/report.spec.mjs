@@ -108,7 +108,7 @@ describe('a report file', () => {
   it('has callers, callees and lines of every function', async () => {
     await viewer.open('#/functions');
     await served.open('#/functions');
-    const functions = await served.page.evaluate(async () => (await fetch('/api/v1/functions?limit=0')).json());
+    const functions = await served.ask('functions?limit=0');
     const { code } = functions;
     assert.ok(functions.functions.count > 10);
     const fragments = functions.functions.function.map((place) => {

@@ -199,6 +199,11 @@ class Stage {
     return this.browser.context.newPage();
   }
 
+  /** That knows nothing of what the other one was told. */
+  anotherBrowser() {
+    return startBrowser();
+  }
+
   /** The viewer in a page of its own, on what `server` serves. */
   async look(server) {
     return new Viewer(await this.newPage(), server.url);
@@ -226,6 +231,7 @@ export class Viewer {
   constructor(page, url) {
     this.page = page;
     this.url = new URL(url);
+    this.token = this.url.searchParams.get('token');
     this.complaints = [];
     page.on('pageerror', (error) => this.complaints.push(`error: ${error.message}`));
     page.on('dialog', (dialog) => { this.complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
@@ -292,7 +298,7 @@ export class Viewer {
 
   /** What the server says to the page itself. */
   ask(route) {
-    return this.page.evaluate(async (path) => (await fetch(`/api/v1/${path}`)).json(), route);
+    return this.page.evaluate(async ([path, token]) => (await fetch(`/api/v1/${path}`, { headers: { authorization: `Bearer ${token}` } })).json(), [route, this.token]);
   }
 
   async table(label) {

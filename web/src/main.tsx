@@ -1,12 +1,17 @@
 // Starts the page: the theme, the address, and the shell.
 import { render } from 'preact';
 import './views/parts/tokens.css';
+import { inReport } from './api/report-file';
+import { takeToken } from './api/token';
 import { followAddressBar } from './state/app-state';
 import { applyTheme, readTheme } from './state/theme';
 import { showSafeText } from './views/parts/safe-text';
 import { Shell } from './views/shell';
 
 showSafeText();
+if (!inReport()) {
+  takeToken();
+}
 applyTheme(readTheme());
 followAddressBar();
 const root = document.getElementById('app');

@@ -1,10 +1,11 @@
-// Asking the server: one function, cancellable, with every expected failure as a value. The cookie of the page
-// lets requests in; the browser's own cache revalidates with the ETag.
+// Asking the server: one function, cancellable, with every expected failure as a value. The token of the page lets
+// requests in; the browser's own cache revalidates with the ETag.
 import type { AppError, Answered, Result } from '../base/result';
 import { problem, stamp } from './answers';
 import { DecodeError, type Decode } from './decode';
 import { answerFrom, problemOf, type AnswerSource } from './report-ask';
 import { reportFile } from './report-file';
+import { authorization } from './token';
 
 const UNREACHABLE: AppError = {
   code: 'unreachable',
@@ -57,7 +58,7 @@ export async function ask<T>(
     return { ...(await askReport(reportFile, route, params, decode)), generation: null };
   }
   try {
-    const response = await fetch(targetOf(route, params), { signal, headers: { accept: 'application/json' } });
+    const response = await fetch(targetOf(route, params), { signal, headers: { accept: 'application/json', ...(await authorization()) } });
     const body: unknown = await response.json();
     if (!response.ok) {
       return { ok: false, error: errorOf(response.status, body), generation: null };
@@ -76,6 +77,7 @@ export async function putBaseline(file: File | null): Promise<Result<null>> {
   try {
     const response = await fetch(`/api/v1/baseline${query({ name: file?.name ?? '' })}`, {
       method: file === null ? 'DELETE' : 'PUT',
+      headers: await authorization(),
       ...(file === null ? {} : { body: file }),
     });
     if (response.ok) {

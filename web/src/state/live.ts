@@ -1,5 +1,6 @@
 // Follows a recording in progress: the server says when the file has grown, and every view asks again. A finished
 // recording has no news, and a browser has few connections to spare.
+import { withToken } from '../api/token';
 import { num, object, str, type Decode } from '../api/decode';
 import { noteGeneration, setNotice } from './app-state';
 
@@ -42,20 +43,26 @@ function listen(source: EventSource): void {
 export function followRecording(): () => void {
   let source: EventSource | null = null;
   let timer = 0;
-  const connect = (): void => {
-    source = new EventSource('/api/v1/events');
+  let isStopped = false;
+  const connect = async (): Promise<void> => {
+    const address = await withToken('/api/v1/events');
+    if (isStopped) {
+      return;
+    }
+    source = new EventSource(address);
     const own = source;
     listen(own);
     own.addEventListener('error', () => {
       setNotice(LOST);
       // A browser tries again by itself unless it was refused.
       if (own.readyState === EventSource.CLOSED) {
-        timer = window.setTimeout(connect, RETRY_MS);
+        timer = window.setTimeout(() => void connect(), RETRY_MS);
       }
     });
   };
-  connect();
+  void connect();
   return () => {
+    isStopped = true;
     window.clearTimeout(timer);
     source?.close();
     setNotice('');

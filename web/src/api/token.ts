@@ -1,0 +1,50 @@
+// The token that lets this page in. It comes with the address, is taken out of it at once, and is kept for this origin, host
+// and port: a cookie would be sent to every port of this machine.
+import { object, str } from './decode';
+
+const KEY = 'cairn-token';
+const answer = object({ token: str });
+let token: Promise<string> = Promise.resolve('');
+
+function kept(): string {
+  try {
+    return localStorage.getItem(KEY) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function keep(text: string): void {
+  try {
+    localStorage.setItem(KEY, text);
+  } catch {
+    // A browser that keeps nothing asks for the whole address once more after a reload.
+  }
+}
+
+/** Of a browser's command line comes a token that is good once: it buys the lasting one. */
+async function exchange(given: string): Promise<string> {
+  try {
+    const response = await fetch(`/api/v1/token?token=${encodeURIComponent(given)}`);
+    const lasting = response.ok ? answer(await response.json(), 'token').token : given;
+    keep(lasting);
+    return lasting;
+  } catch {
+    return given;
+  }
+}
+
+/** Reads the address before the token goes from it. */
+export function takeToken(): void {
+  const given = new URLSearchParams(location.search).get('token');
+  token = given === null ? Promise.resolve(kept()) : exchange(given);
+}
+
+export async function authorization(): Promise<Readonly<Record<string, string>>> {
+  return { authorization: `Bearer ${await token}` };
+}
+
+/** For what cannot send a header. */
+export async function withToken(target: string): Promise<string> {
+  return `${target}?token=${await token}`;
+}
