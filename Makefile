@@ -11,7 +11,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke clean help
+.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -99,6 +99,9 @@ screenshots: all ## make the pictures of docs/user from the bundled example
 
 fuzz-smoke: ## run each fuzz target for a few seconds
 	@tools/run_fuzzers.sh $(BUILD)-fuzz 10
+
+mutate: deps test-deps ## plant 100 faults, one at a time, and say which no test notices; takes a night
+	@tools/mutate.py
 
 clean: ## remove every build directory
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
