@@ -206,7 +206,7 @@ def test_garbage_writes_nothing(tmp_path):
     garbage = tmp_path / "garbage.cairn"
     garbage.write_bytes(bytes(range(256)) * 64)
     for form in formats():
-        done = run("export", garbage, "--to", form, "-o", tmp_path / "out")
+        done = run("export", garbage, "--to", form, "-o", tmp_path / "out.gz")
         assert (done.returncode, done.stdout) == (2, b"")
         assert done.stderr.count(b"\n") == 1, done.stderr
     assert list(tmp_path.iterdir()) == [garbage]
@@ -224,7 +224,7 @@ def test_a_full_disk_is_a_sentence(server):
 def test_an_export_that_ends_early_leaves_what_was_there(server, tmp_path, form, end):
     """No file of the process may be longer than 64 bytes: the write that would make it so fails, or, where the
     signal that goes with it is not ignored, is the end."""
-    path = tmp_path / "out"
+    path = tmp_path / "out.gz"
     path.write_bytes(b"as it was")
 
     def limit():
