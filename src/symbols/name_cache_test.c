@@ -96,16 +96,25 @@ static void what_is_written_is_read_by_the_same_build_only(void **state)
 static void a_file_without_a_build_id_counts_until_it_changes(void **state)
 {
     struct scene *scene = *state;
-    struct stat status = {.st_size = 100, .st_mtim = {.tv_sec = 5}};
-    const struct cache_key key = cache_key_of_file("/bin/x", &status);
+    const struct stat before = {.st_size = 100, .st_mtim = {.tv_sec = 5}};
+    const struct stat changes[] = {
+        {.st_dev = 1, .st_size = 100, .st_mtim = {.tv_sec = 5}},
+        {.st_ino = 1, .st_size = 100, .st_mtim = {.tv_sec = 5}},
+        {.st_size = 101, .st_mtim = {.tv_sec = 5}},
+        {.st_size = 100, .st_mtim = {.tv_sec = 6}},
+        {.st_size = 100, .st_mtim = {.tv_sec = 5, .tv_nsec = 1}},
+        {.st_size = 100, .st_mtim = {.tv_sec = 5}, .st_ctim = {.tv_sec = 1}},
+        {.st_size = 100, .st_mtim = {.tv_sec = 5}, .st_ctim = {.tv_nsec = 1}},
+    };
+    const struct cache_key key = cache_key_of_file("/bin/x", &before);
     assert_int_equal(write_place(&scene->cache, &key, 1), ERR_OK);
     assert_true(has_place(&scene->cache, &key, 1));
-    status.st_mtim.tv_nsec = 1;
-    const struct cache_key later = cache_key_of_file("/bin/x", &status);
-    assert_string_equal(key.name, later.name); // which takes the place of the old one
-    assert_false(has_place(&scene->cache, &later, 1));
-    status.st_mtim.tv_nsec = 0;
-    const struct cache_key elsewhere = cache_key_of_file("/bin/y", &status);
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        const struct cache_key later = cache_key_of_file("/bin/x", &changes[i]);
+        assert_string_equal(key.name, later.name); // which takes the place of the old one
+        assert_false(has_place(&scene->cache, &later, 1));
+    }
+    const struct cache_key elsewhere = cache_key_of_file("/bin/y", &before);
     assert_false(has_place(&scene->cache, &elsewhere, 1));
 }
 
@@ -144,6 +153,21 @@ static void a_link_in_the_folder_is_not_followed(void **state)
     assert_int_equal(rename(path_of(scene, key.name), real), 0);
     assert_int_equal(symlink(real, path_of(scene, key.name)), 0);
     assert_false(has_place(&scene->cache, &key, 1));
+}
+
+// Only root can give a file away to see.
+static void a_file_of_somebody_else_is_not_believed(void **state)
+{
+    struct scene *scene = *state;
+    const struct cache_key key = cache_key_of_build_id(build_id);
+    assert_int_equal(write_place(&scene->cache, &key, 1), ERR_OK);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path_of(scene, key.name), 12345, 12345), 0);
+        assert_false(has_place(&scene->cache, &key, 1));
+        assert_int_equal(chown(path_of(scene, key.name), 0, 0), 0);
+        assert_int_equal(chown(path_of(scene, ""), 12345, 12345), 0);
+        assert_false(has_place(&scene->cache, &key, 1));
+    }
 }
 
 static void a_folder_that_others_may_write_to_is_not_used(void **state)
@@ -262,6 +286,7 @@ int main(void)
         IN_SCENE(a_file_under_another_name_is_not_believed),
         IN_SCENE(build_ids_made_up_by_hand_are_not_kept),
         IN_SCENE(a_link_in_the_folder_is_not_followed),
+        IN_SCENE(a_file_of_somebody_else_is_not_believed),
         IN_SCENE(a_folder_that_others_may_write_to_is_not_used),
         IN_SCENE(nothing_is_made_in_the_folder_of_another_user),
         IN_SCENE(where_there_can_be_no_folder_nothing_is_kept),

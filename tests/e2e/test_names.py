@@ -274,6 +274,23 @@ def test_debuginfod_is_asked_where_its_variable_says_so(record, split, scratch):
     assert names_of(record(split.program, env=env)) == NAMED
 
 
+@pytest.mark.parametrize("folder, variables", [
+    ("chosen", {"DEBUGINFOD_CACHE_PATH": "{}/chosen"}),
+    ("home/.debuginfod_client_cache", {"HOME": "{}/home", "XDG_CACHE_HOME": "{}/xdg"}),
+    ("xdg/debuginfod_client", {"HOME": "{}/home", "XDG_CACHE_HOME": "{}/xdg"}),
+    ("home/.cache/debuginfod_client", {"HOME": "{}/home", "XDG_CACHE_HOME": ""}),
+])
+def test_what_debuginfod_has_fetched_is_found_where_it_puts_it(record, split, scratch, folder, variables):
+    recording = record(split.program)
+    kept = scratch / folder / build_id_of(split.program) / "debuginfo"
+    kept.parent.mkdir(parents=True)
+    shutil.copy(split.debug, kept)
+    env = {name: text.format(scratch) for name, text in variables.items()}
+    assert names_with(recording.path, env) == NAMED
+    kept.write_bytes(b"")  # as it remembers that no server had it
+    assert names_with(recording.path, {**env, "XDG_CACHE_HOME": "/dev/null"}) != NAMED
+
+
 def test_a_server_s_wrong_answer_gives_no_names(record, split, scratch):
     other = Split(scratch / "other", "-O1")
     recording = record(split.program)
@@ -518,6 +535,15 @@ def test_the_hint_needs_no_package_tool(system_recording, scratch, script):
     section = names_section(recording.path, {"PATH": path})
     assert "install the debug symbols of its package, or set DEBUGINFOD_URLS" in section
     assert package not in section
+
+
+def test_where_rpm_rules_it_is_asked(system_recording, scratch):
+    recording, _ = system_recording
+    tools = scratch / "tools"
+    tools.mkdir()
+    (tools / "rpm").write_text("#!/bin/sh\n/usr/bin/printf 'made-%s\\n' \"${4##*/}\"\n")
+    (tools / "rpm").chmod(0o755)
+    assert "'dnf debuginfo-install made-ls'" in names_section(recording.path, {"PATH": str(tools)})
 
 
 def test_a_path_that_is_a_pattern_is_not_asked_for(record, scratch):
