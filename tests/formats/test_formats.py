@@ -238,7 +238,7 @@ def test_an_export_that_ends_early_leaves_what_was_there(server, tmp_path, form,
     else:
         assert done.returncode == 2 and done.stderr.count(b"\n") == 1
         assert done.stderr.startswith(b"cairn: cannot write '"), done.stderr
-    assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("out", b"as it was")]
+    assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("out.gz", b"as it was")]
 
 
 def test_binary_goes_to_a_file_when_stdout_is_a_terminal(server, tmp_path):

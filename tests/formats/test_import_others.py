@@ -176,7 +176,7 @@ def test_exports_leave_out_what_is_unknown(files, name, tmp_path):
     ("massif", "perfetto", "what was when"), ("gperftools", "massif", "bytes live at the peak"),
     ("gperftools", "heaptrack", "bytes live at the peak")])
 def test_a_format_that_would_say_nothing_is_refused(files, name, form, words, tmp_path):
-    done = cairn("export", "--to", form, "-o", tmp_path / "out", files[name])
+    done = cairn("export", "--to", form, "-o", tmp_path / "out.gz", files[name])
     assert (done.returncode, done.stdout) == (2, b"") and words in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1 and not (tmp_path / "out").exists()
 
