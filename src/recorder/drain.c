@@ -18,6 +18,7 @@ enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
     SETTLE_NS = 1000000,
     HOLD_SHIFT = 7,
+    HOLD_SMALL = 1024,      // bytes
     THREAD_CHECK_MS = 1000, // how often lanes are asked whether their thread still lives
 };
 
@@ -261,26 +262,40 @@ static enum err relieve_lanes(struct drain *drain, bool is_last)
 }
 
 // What the thread of `lane` may have held at most since the pass before, if there are several. It
-// took what it was allowed in its latest tick or in an earlier one.
-static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane)
+// takes what it is allowed at each tick of its own. If there was more than one, we may have missed
+// what it took in between. *out_is_awake: there was one.
+static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bool *out_is_awake)
 {
     const struct nursery *n = &lane->reader.consumer.lane->nursery;
-    // Acquire: pairs with the thread's release.
-    const uint64_t said = atomic_load_explicit(&n->budget_bytes, memory_order_acquire);
+    // Acquire: pairs with the thread's release; the budget is of that count or a later one.
+    const uint32_t count = atomic_load_explicit(&n->budget_count, memory_order_acquire);
+    const uint64_t said = atomic_load_explicit(&n->budget_bytes, memory_order_relaxed);
     const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is a lie
     const uint64_t before = lane->budget_bytes;
-    const bool is_ordered = *(const volatile uint32_t *)&n->is_ordered != 0;
+    const uint32_t taken = count - lane->budget_count;
     lane->budget_bytes = now;
-    return is_ordered ? max_u64(max_u64(now, before), drain->hold_bytes) : before;
+    lane->budget_count = count;
+    *out_is_awake = taken != 0;
+    return max_u64(max_u64(now, before),
+                   taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0);
 }
 
-// Allows threads to hold so much that the bound of the peak is wider by a 128th of it.
-static void allow_holding(struct drain *drain)
+// What threads may hold together: a 128th of the peak, by which its bound gets wider. A small heap
+// needs a little more, if anything is to be held at all.
+static uint64_t held_at_most(uint64_t peak_bytes)
+{
+    const uint64_t usual = peak_bytes >> HOLD_SHIFT;
+    return max_u64(usual, min_u64(2 * usual, HOLD_SMALL));
+}
+
+// Tells threads what each may hold, by how many of them were awake of late.
+static void allow_holding(struct drain *drain, uint32_t awake_count)
 {
     struct session_header *header = drain->session->header;
     const bool is_wanted = (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1;
-    drain->hold_bytes =
-        is_wanted ? (drain->book->peak_bytes >> HOLD_SHIFT) / drain->active_count : 0;
+    const uint32_t among = awake_count > 2 ? awake_count : 2;
+    drain->hold_bytes_before = drain->hold_bytes;
+    drain->hold_bytes = is_wanted ? held_at_most(drain->book->peak_bytes) / among : 0;
     drain->hold_bytes_most = max_u64(drain->hold_bytes_most, drain->hold_bytes);
     // Relaxed: stands for nothing but itself.
     atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);
@@ -290,6 +305,7 @@ static void allow_holding(struct drain *drain)
 static void note_threads(struct drain *drain)
 {
     uint64_t budget_bytes = 0;
+    uint32_t awake_count = 0;
     book_clear_holds(drain->book);
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
@@ -299,10 +315,13 @@ static void note_threads(struct drain *drain)
         if (lane->hold.since_ms != UINT64_MAX) {
             book_add_hold(drain->book, &lane->hold);
         }
-        budget_bytes += budget_of(drain, lane);
+        bool is_awake;
+        budget_bytes += budget_of(drain, lane, &is_awake);
+        awake_count += is_awake;
         book_thread_rests(drain->book, &lane->reader.thread);
     }
     book_end_holds(drain->book, budget_bytes, drain->active_count == 1);
+    allow_holding(drain, awake_count);
 }
 
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
@@ -618,7 +637,6 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     note_threads(drain);
     TRY(merge_lanes(drain, last_stamp, clock_ms));
     TRY(end_before(drain, last_stamp));
-    allow_holding(drain);
     bool has_questions = false;
     TRY(questions_answer(drain, complete_tick, &has_questions));
     *out_was_busy = has_unread || has_questions;

@@ -51,6 +51,7 @@ struct drain_lane {
     bool is_relieved;         // its thread is gone, and what its nursery held was taken
     uint64_t weighed_events;  // of its events, those that drain_take_load has told
     struct nursery_hold hold; // at the beginning of the pass, if it could not be taken
+    uint32_t budget_count;    // how often it had taken one
     uint64_t budget_bytes;    // of its nursery, in the latest pass
     uint64_t given_up[LANE_PENDING_STAMPS]; // what was pending for too long
 };
@@ -87,18 +88,19 @@ struct drain {
     uint32_t unread_count; // of those in front
     struct drain_process processes[SESSION_MAX_PROCESSES];
     uint32_t process_count;
-    uint64_t alive_stamp;      // who was not found dead since lived then
-    uint64_t latest_stamp;     // no event that there is can have a later one
-    uint64_t pending_stamp;    // the first moment of which we did not know all; UINT64_MAX: none
-    uint64_t pending_since_ms; // since then that was the same
-    uint64_t next_end_stamp;   // of the dead, at which somebody may end; see merge_lanes
-    uint64_t hold_bytes;       // what each thread may hold at present
-    uint64_t hold_bytes_most;  // and could at most
-    bool has_unknown;          // lanes are in use by a process that has not been begun
-    bool has_begun;            // processes, in this pass
-    bool has_found_dead;       // some of them are found dead and not dated
-    bool has_dead;             // some of them are dead
-    uint64_t clock_ms;         // of the pass under way
+    uint64_t alive_stamp;       // who was not found dead since lived then
+    uint64_t latest_stamp;      // no event that there is can have a later one
+    uint64_t pending_stamp;     // the first moment of which we did not know all; UINT64_MAX: none
+    uint64_t pending_since_ms;  // since then that was the same
+    uint64_t next_end_stamp;    // of the dead, at which somebody may end; see merge_lanes
+    uint64_t hold_bytes_before; // what each thread could hold in the pass before
+    uint64_t hold_bytes;        // what each thread may hold at present
+    uint64_t hold_bytes_most;   // and could at most
+    bool has_unknown;           // lanes are in use by a process that has not been begun
+    bool has_begun;             // processes, in this pass
+    bool has_found_dead;        // some of them are found dead and not dated
+    bool has_dead;              // some of them are dead
+    uint64_t clock_ms;          // of the pass under way
     uint64_t corrupt_lanes;
     uint64_t corrupt_counters;
     uint64_t counters[SESSION_COUNTER_COUNT];       // the session's, as far as they are possible

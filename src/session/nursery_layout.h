@@ -135,6 +135,7 @@ struct nursery_moment {
 // ceiling_bytes - room_bytes. If is_ordered, room_bytes is what is left of budget_bytes.
 struct nursery {
     _Atomic uint64_t budget_bytes; // at most so much is held in this tick, if is_ordered
+    _Atomic uint32_t budget_count; // how often it was taken, counted after that
     _Atomic uint64_t held_bytes;   // of HELD blocks, which are never empty; R sets it to 0
     int64_t room_bytes;            // a block may be held that is not larger
     uint32_t mask;                 // places in use - 1

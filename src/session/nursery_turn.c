@@ -227,8 +227,11 @@ static void take_budget(struct lane_producer *p)
     // Relaxed: stands for nothing but itself.
     const uint64_t allowed = atomic_load_explicit(&p->session->hold_bytes, memory_order_relaxed);
     const uint64_t budget = n->is_holding != 0 ? allowed : 0;
-    // Release: the recorder sees it before it sees anything that was done with it.
-    atomic_store_explicit(&n->budget_bytes, budget, memory_order_release);
+    atomic_store_explicit(&n->budget_bytes, budget, memory_order_relaxed);
+    // Release: a recorder that acquires the count sees this budget or a later one.
+    atomic_store_explicit(&n->budget_count,
+                          atomic_load_explicit(&n->budget_count, memory_order_relaxed) + 1,
+                          memory_order_release);
     n->room_bytes = (int64_t)budget;
     n->ceiling_bytes = 0;
     n->size_max = NURSERY_SIZE_MAX; // no sizes have to be learnt
