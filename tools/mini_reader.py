@@ -41,7 +41,8 @@ TABLES = {
         (13, "left_out_allocations", 64, 0), (14, "left_out_bytes", 64, 0),
         (15, "left_out_frees", 64, 0), (16, "sampled_allocations", 64, 0),
         (17, "stand_in_allocations", 64, 0), (18, "stand_in_bytes", 64, 0),
-        (19, "coarsest_weight", 64, 0), (20, "peak_standard_error_bytes", 64, 0)]),
+        (19, "coarsest_weight", 64, 0), (20, "peak_standard_error_bytes", 64, 0),
+        (21, "peak_at_least_bytes", 64, 0)]),
     "CNTR": ("counters", [
         (1, "name", 32, 0), (2, "text", 32, 0), (3, "kind", 32, 0), (4, "value", 64, 0)]),
     "PROC": ("processes", [

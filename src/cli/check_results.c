@@ -200,7 +200,9 @@ static MUST_USE enum err check_budget(struct check_results *results,
     strbuf_printf(&result.message, "%s of %s", format_limit(info->unit, value).text,
                   format_limit(info->unit, budget->limit).text);
     if (budget->measure == BUDGET_PEAK && summary->peak_error_bytes > 0) {
-        strbuf_printf(&result.message, ", +- %s", format_bytes(summary->peak_error_bytes).text);
+        strbuf_printf(&result.message, ", at least %s, at most %s",
+                      format_bytes(summary_peak_at_least(summary)).text,
+                      format_bytes(summary_peak_at_most(summary)).text);
     }
     sampling_append_mark(&report->profile->recording, &result.message);
     if (budget->function != NULL && report->selection.rows.len == 0) {

@@ -141,7 +141,7 @@ static void print_totals(const struct diff_report *report, FILE *out)
     uint64_t unsure =
         diff->summaries[SIDE_NEW].peak_error_bytes + diff->summaries[SIDE_OLD].peak_error_bytes;
     if (unsure > 0) {
-        (void)fprintf(out, "  The peaks are known to +- %s, which is taken off their change.\n",
+        (void)fprintf(out, "  The peaks are known to %s, which is taken off their change.\n",
                       format_bytes(unsure).text);
     }
 }

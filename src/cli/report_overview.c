@@ -114,8 +114,11 @@ static void print_peak_total(const struct report *report, FILE *out)
         return;
     }
     print_bytes_total(report, out, "peak heap", summary->costs.values[COST_PEAK_BYTES]);
+    if (summary->peak_below_bytes > 0) {
+        (void)fprintf(out, ", at least %s", format_count(summary_peak_at_least(summary)).text);
+    }
     if (summary->peak_error_bytes > 0) {
-        (void)fprintf(out, " +- %s", format_bytes(summary->peak_error_bytes).text);
+        (void)fprintf(out, ", at most %s", format_count(summary_peak_at_most(summary)).text);
     }
     if (knows_time(report)) {
         (void)fprintf(out, " after %s", report_format_ms(summary->peak_time_ms).text);

@@ -69,6 +69,8 @@ void profile_json_totals(struct json_writer *w, const char *key, const struct su
         }
     }
     json_key_u64(w, "peak_error_bytes", summary->peak_error_bytes);
+    json_key_u64(w, "peak_at_least_bytes", summary_peak_at_least(summary));
+    json_key_u64(w, "peak_at_most_bytes", summary_peak_at_most(summary));
     json_key_u64(w, "peak_time_ms", summary->peak_time_ms);
     json_key_u64(w, "peak_rss_bytes", summary->peak_rss_bytes);
     json_key_u64(w, "runtime_ms", summary->runtime_ms);

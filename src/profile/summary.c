@@ -141,6 +141,25 @@ static void take_suppressed(const struct selection *selection, struct costs *cos
         difference(values[COST_LEAKED_ALLOCATIONS], selection->suppressed.leaked_allocations);
 }
 
+uint64_t summary_peak_at_least(const struct summary *summary)
+{
+    return difference(summary->costs.values[COST_PEAK_BYTES], summary->peak_below_bytes);
+}
+
+uint64_t summary_peak_at_most(const struct summary *summary)
+{
+    const uint64_t peak_bytes = summary->costs.values[COST_PEAK_BYTES];
+    const uint64_t error_bytes = summary->peak_error_bytes;
+    return error_bytes < UINT64_MAX - peak_bytes ? peak_bytes + error_bytes : UINT64_MAX;
+}
+
+static uint64_t peak_below(const struct rec_totals *totals)
+{
+    return totals->peak_at_least_bytes != 0
+               ? difference(totals->peak_bytes, totals->peak_at_least_bytes)
+               : totals->peak_error_bytes;
+}
+
 enum err summary_build(const struct selection *selection, struct summary *out)
 {
     const struct recording *recording = &selection->profile->recording;
@@ -148,6 +167,7 @@ enum err summary_build(const struct selection *selection, struct summary *out)
         .unknown_frees = recording->totals.unknown_frees,
         .events = recording->totals.events,
         .peak_error_bytes = recording->totals.peak_error_bytes,
+        .peak_below_bytes = peak_below(&recording->totals),
         .peak_time_ms = selection->has_range ? time_range_peak_ms(recording, selection->range)
                                              : recording->totals.peak_time_ms,
         .runtime_ms = recording->meta.runtime_ms,

@@ -20,6 +20,7 @@ struct summary {
     uint64_t unknown_frees;    // of the whole recording
     uint64_t events;           // of the whole recording
     uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this; see rec_totals
+    uint64_t peak_below_bytes; // and is lower than peak_bytes by no more than this
     uint64_t peak_time_ms;
     uint64_t peak_rss_bytes;  // of the whole process tree; 0 if it was never sampled
     uint64_t runtime_ms;      // of the whole recording
@@ -33,6 +34,10 @@ struct summary {
 // For each image of a process the one in which it began, itself if it is that: execs, which come
 // behind it, make new images. What is counted as a process is a beginning.
 enum err summary_beginnings(const struct recording *recording, struct u32_vec *out) MUST_USE;
+
+// The true peak lies between them.
+uint64_t summary_peak_at_least(const struct summary *summary);
+uint64_t summary_peak_at_most(const struct summary *summary);
 
 enum err summary_build(const struct selection *selection, struct summary *out) MUST_USE;
 

@@ -77,6 +77,13 @@ static uint64_t peak_error_of(const struct book *book)
     return (above > below ? above : below) + peak_spread_error(&book->spread, book->peak_bytes);
 }
 
+static uint64_t peak_at_least_of(const struct book *book)
+{
+    const uint64_t below = peak_bound_below(&book->bound, book->peak_bytes) +
+                           peak_spread_error(&book->spread, book->peak_bytes);
+    return below < book->peak_bytes ? book->peak_bytes - below : 0;
+}
+
 static void fill_totals(const struct book *book, uint64_t events, struct rec_totals *out)
 {
     *out = (struct rec_totals){
@@ -88,6 +95,7 @@ static void fill_totals(const struct book *book, uint64_t events, struct rec_tot
         .temporary_bytes = book->temporary_bytes,
         .peak_bytes = book->peak_bytes,
         .peak_error_bytes = peak_error_of(book),
+        .peak_at_least_bytes = peak_at_least_of(book),
         .peak_standard_error_bytes = peak_spread_standard_error(&book->spread),
         .peak_time_ms = book->peak_time_ms,
         .peak_blocks = book->peak_blocks,

@@ -164,7 +164,8 @@ void recording_builder_sum(struct recording_builder *b)
                              .stand_in_allocations = b->totals.stand_in_allocations,
                              .stand_in_bytes = b->totals.stand_in_bytes,
                              .coarsest_weight = b->totals.coarsest_weight,
-                             .peak_standard_error_bytes = b->totals.peak_standard_error_bytes};
+                             .peak_standard_error_bytes = b->totals.peak_standard_error_bytes,
+                             .peak_at_least_bytes = b->totals.peak_at_least_bytes};
     for (size_t i = 0; i < b->rows.len; i++) {
         const struct rec_row *row = &b->rows.items[i];
         sum.allocations += row->allocations;

@@ -91,7 +91,8 @@ struct rec_totals {
     uint64_t temporary; // allocations whose thread's next event was their own free
     uint64_t temporary_bytes;
     uint64_t peak_bytes;       // highest sum of live blocks over all processes
-    uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this; 0 with one thread,
+    uint64_t peak_error_bytes; // the true peak lies within peak_bytes +- this, and is at least
+                               // peak_at_least_bytes; 0 with one thread,
                                // in 95 of 100 recordings if allocations were left out
     uint64_t peak_time_ms;
     uint64_t peak_blocks;   // live blocks at the peak
@@ -107,6 +108,7 @@ struct rec_totals {
     uint64_t stand_in_bytes;
     uint64_t coarsest_weight; // the most that one stands for; 0 or 1: none stands for others
     uint64_t peak_standard_error_bytes; // of the sum of the blocks that were live at the peak
+    uint64_t peak_at_least_bytes;       // 0: not said, then peak_bytes - peak_error_bytes
 };
 
 enum rec_process_flags {

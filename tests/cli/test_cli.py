@@ -375,7 +375,7 @@ def test_inlined_frames_are_marked(server):
 
 
 def test_the_error_of_the_peak_is_shown(draw):
-    assert "60,000,000 bytes +- 4.00 KiB after" in text_of(draw(SERVER + "!peak_error_bytes 4096\n"))
+    assert "60,000,000 bytes, at least 59,995,904, at most 60,004,096 after" in text_of(draw(SERVER + "!peak_error_bytes 4096\n"))
 
 
 def test_deep_stacks_are_cut_in_the_middle(draw):

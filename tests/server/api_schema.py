@@ -43,6 +43,7 @@ RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": s
        "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str],
        "sampling": SAMPLING}
 TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_bytes": int,
+          "peak_at_least_bytes": int, "peak_at_most_bytes": int,
           "peak_time_ms": int, "peak_rss_bytes": int, "runtime_ms": int, "counted_ms": int, "processes": int,
           "threads": int, "stacks": int, "unknown_frees": int, "events": int, "allocations_per_second": int}
 FILE = {"name": str, "path": str, "bytes": int}
