@@ -17,14 +17,26 @@ static _Atomic(const struct link_map *) g_last;
 // order.
 extern struct r_debug _r_debug __attribute__((weak));
 
+// musl's, of the same beginning, and so is each module in its list.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern struct r_debug *_dl_debug_addr __attribute__((weak));
+
 extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
+
+static const struct link_map *first_module(void)
+{
+    if (&_r_debug != NULL) {
+        return _r_debug.r_map;
+    }
+    return &_dl_debug_addr != NULL && _dl_debug_addr != NULL ? _dl_debug_addr->r_map : NULL;
+}
 
 static const struct link_map *last_at_start(void)
 {
     // Relaxed: nobody who draws the line for the second time has loaded anything meanwhile.
     const struct link_map *last = atomic_load_explicit(&g_last, memory_order_relaxed);
     if (last == NULL) {
-        last = &_r_debug != NULL ? _r_debug.r_map : NULL;
+        last = first_module();
         while (last != NULL && last->l_next != NULL) {
             last = last->l_next;
         }
@@ -44,7 +56,7 @@ static uint64_t function_of(const struct link_map *module, const char *name)
 static struct definition search(const char *name, bool is_behind_us)
 {
     const struct link_map *last = last_at_start();
-    const struct link_map *module = last != NULL ? _r_debug.r_map : NULL;
+    const struct link_map *module = last != NULL ? first_module() : NULL;
     bool may_be_here = !is_behind_us;
     while (module != NULL) {
         const uint64_t address = may_be_here ? function_of(module, name) : 0;

@@ -182,8 +182,15 @@ static bool await_joining(void)
     return process_session() != NULL;
 }
 
+// Weak: not in musl, where nothing is recorded. Programs of musl get here when a static one, which
+// has no hooks, executes them; our library must be there for them without doing anything.
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+
 bool process_join(void)
 {
+    if (gnu_get_libc_version == NULL) {
+        return false;
+    }
     if (!environment_is_there()) {
         return false; // the loader's own allocations, before the image runs
     }

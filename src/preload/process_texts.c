@@ -3,7 +3,6 @@
 #include "preload/process_texts.h"
 
 #include <fcntl.h>
-#include <gnu/libc-version.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -13,6 +12,9 @@
 #include "preload/guard.h"
 #include "preload/real_functions.h"
 #include "unwind/unwind.h"
+
+// Weak, as in process.c; here it is there.
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 // The constructor runs once, before any second thread.
 static uint8_t g_buffer[WIRE_TEXT_BYTES_MAX];

@@ -184,13 +184,34 @@ func main() {
 def test_a_go_program_that_uses_c_is_told(record, scratch):
     (scratch / "main.go").write_text(GO)
     subprocess.run(["go", "build", "-o", scratch / "gopher", "main.go"], cwd=scratch, check=True,
-                   timeout=120, env={**os.environ, "CGO_ENABLED": "1", "GO111MODULE": "off",
-                                     "GOCACHE": str(scratch / "cache")})
+                   timeout=120, env={**os.environ, "CGO_ENABLED": "1", "GO111MODULE": "off"})
     for command in ([scratch / "gopher"], ["sh", "-c", f"{scratch}/gopher; true"]):
         recording = record(*command)
         (entry,) = recording.report["unseen"]
         assert (entry["reason"], entry["executable"]) == ("go", str(scratch / "gopher"))
         assert [costs for costs, frames in recording.stacks() if costs["allocated_bytes"] == 777]
+
+
+EXECUTOR = """#include <unistd.h>
+int main(int argc, char **argv)
+{
+    return argc > 1 ? execv(argv[1], argv + 1) : 1;
+}
+"""
+
+
+def test_below_a_static_program_which_has_no_hooks(record, small, scratch):
+    """What can be recorded is; a program of musl gets our library, which does nothing there."""
+    (scratch / "executor.c").write_text(EXECUTOR)
+    subprocess.run(["gcc", "-static", "-o", scratch / "executor", scratch / "executor.c"], check=True,
+                   timeout=60)
+    recording = record("env", scratch / "executor", small["none"], is_compared=False)
+    assert [costs for costs, frames in recording.stacks() if costs["allocated_bytes"] == 4242]
+    assert unrecorded(recording) == {}  # the image that goes on in its process is recorded
+    recording = record("env", scratch / "executor", small["libc"], is_compared=False)
+    assert (recording.finished.returncode, recording.finished.stderr) == (7, b"")
+    assert recording.finished.stdout == b" 1 preloaded\n"
+    assert unrecorded(recording) == {(str(scratch / "executor"), "static"): 1}
 
 
 NAMESPACES = {
