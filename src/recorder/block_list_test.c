@@ -265,12 +265,37 @@ static void beyond_the_cap_each_stack_keeps_its_share(void **state)
     close_trial(&t);
 }
 
+// Of blocks that were live at the peak and are freed, so many are listed; the others are counted.
+static void what_is_freed_beyond_the_cap_is_counted(void **state)
+{
+    (void)state;
+    enum {
+        MANY = BLOCKS_LISTED_MAX + 77
+    };
+    struct trial t;
+    open_trial(&t);
+    for (uint64_t i = 0; i < MANY; i++) {
+        assert_int_equal(book_allocate(&t.book, &t.threads[0], (i + 1) * 16, t.rows[0][0], 8),
+                         ERR_OK);
+    }
+    for (uint64_t i = 0; i < MANY; i++) {
+        assert_int_equal(book_free(&t.book, &t.threads[0], (i + 1) * 16, false), ERR_OK);
+    }
+    struct rec_block_vec have = {0};
+    assert_int_equal(block_list_collect(&t.list, t.book.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(have.len, BLOCKS_LISTED_MAX);
+    assert_int_equal(block_list_left_out(&t.list), MANY - BLOCKS_LISTED_MAX);
+    rec_block_vec_release(&have);
+    close_trial(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_what_a_model_lists),
         cmocka_unit_test(a_later_peak_forgets_the_dead),
         cmocka_unit_test(beyond_the_cap_each_stack_keeps_its_share),
+        cmocka_unit_test(what_is_freed_beyond_the_cap_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,11 +179,37 @@ static void the_checked_reader_stops_at_every_edge(void **state)
     assert_int_equal(munmap(pages, 3 * PAGE_BYTES), 0);
 }
 
+// What can be read far below a stack is another mapping, however near it lies: a stack grows by
+// frames.
+static void a_stack_is_not_extended_by_a_mapping_far_below(void **state)
+{
+    (void)state;
+    const uint64_t mib = 1 << 20;
+    char *memory = mmap(NULL, 4 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    const uint64_t top = (uint64_t)memory + 4 * mib;
+    static const struct {
+        uint64_t below;
+        bool is_extended;
+    } cases[] = {{4096, true},
+                 {UINT64_C(1) << 20, true},
+                 {(UINT64_C(1) << 20) + 8, false},
+                 {UINT64_C(2) << 20, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct stack_bounds bounds = {.low = top - 8192, .top = top};
+        const uint64_t sp = bounds.low - cases[i].below;
+        assert_int_equal(stack_bounds_extend(&bounds, sp), cases[i].is_extended);
+        assert_int_equal(stack_bounds_hold(&bounds, sp), cases[i].is_extended);
+    }
+    assert_int_equal(munmap(memory, 4 * mib), 0);
+}
+
 int main(void)
 {
     stack_bounds_note_main_thread();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_main_thread),
+        cmocka_unit_test(a_stack_is_not_extended_by_a_mapping_far_below),
         cmocka_unit_test(threads_of_every_kind_of_stack),
         cmocka_unit_test(what_is_no_stack_of_ours_is_not_learned),
         cmocka_unit_test(the_checked_reader_stops_at_every_edge),

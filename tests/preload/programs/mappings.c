@@ -50,6 +50,26 @@ static void move(char *mapped)
     say("-", NULL, 0, (char *)grown + 4 * PAGE, 3 * PAGE);
 }
 
+// Where the old mapping stays, nothing is unmapped: with MREMAP_DONTUNMAP, and where a shared
+// mapping is duplicated by moving nothing of it.
+static void move_and_keep(void)
+{
+    void *private = map("anonymous", MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    const size_t size = 6 * PAGE;
+    void *moved = mremap(private, size, size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+    if (moved != MAP_FAILED) {
+        say("same", moved, size, private, 0);
+    } else if (errno != EINVAL) { // a kernel before 5.7 does not know the flag
+        abort();
+    }
+    void *shared = map("shared", MAP_SHARED | MAP_ANONYMOUS, -1);
+    void *twin = mremap(shared, 0, size, MREMAP_MAYMOVE);
+    if (twin == MAP_FAILED) {
+        abort();
+    }
+    say("same", twin, size, shared, 0);
+}
+
 static void move_break(void)
 {
     char *before = sbrk(3 * PAGE + 5);
@@ -114,6 +134,7 @@ int main(int argc, char **argv)
     }
     map("shared", MAP_SHARED | MAP_ANONYMOUS, -1);
     move(map("anonymous", MAP_PRIVATE | MAP_ANONYMOUS, -1));
+    move_and_keep();
     move_break();
     fail();
     return 0;
