@@ -131,6 +131,7 @@ static void describe_damage(const struct recording_open_result *result, struct p
         [RECORDING_GROWING] = NULL,
         [RECORDING_TRUNCATED] = "the file is cut",
         [RECORDING_DAMAGED] = "the file is damaged",
+        [RECORDING_PRUNED] = "the file is too large for the memory that there is",
     };
     const char *phrase = phrases[result->condition];
     if (phrase != NULL) {

@@ -160,13 +160,23 @@ static enum err unfold_all(struct table_reader *r)
     return ERR_OK;
 }
 
+void history_forget(struct table_reader *r)
+{
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
+        if (is_history_table((enum rec_table_index)i)) {
+            free(r->tables[i].items);
+            r->tables[i].items = NULL;
+            r->tables[i].count = 0;
+            r->tables[i].cap = 0;
+        }
+    }
+}
+
 enum err history_unfold(struct table_reader *r)
 {
     const enum err err = unfold_all(r);
-    for (size_t i = 0; err != ERR_OK && i < REC_TABLE_COUNT; i++) {
-        if (is_history_table((enum rec_table_index)i)) {
-            r->tables[i].count = 0;
-        }
+    if (err != ERR_OK) {
+        history_forget(r);
     }
     return err;
 }

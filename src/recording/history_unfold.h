@@ -11,3 +11,6 @@
 // Completes the tables of the history. ERR_NO_MEMORY; ERR_LIMIT: they are longer than the budget
 // allows, and empty now.
 enum err history_unfold(struct table_reader *r) MUST_USE;
+
+// Empties them.
+void history_forget(struct table_reader *r);

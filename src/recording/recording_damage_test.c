@@ -588,6 +588,43 @@ static void bombs_do_not_take_more_memory_than_their_size_allows(void **state)
     assert_true(peak_memory_bytes() - before < 4 * limits.base_bytes + (16 << 20));
 }
 
+// The less memory there is, the less is there: first goes the history of rows as a whole.
+static void what_does_not_fit_into_memory_is_left_out_and_told(void **state)
+{
+    CLEANUP(recording_release) struct recording whole = {0};
+    CLEANUP(strbuf_release) struct strbuf file = {0};
+    unsigned pruned = 0;
+    unsigned refused = 0;
+    assert_int_equal(recording_random_realistic(5, 4000, &whole), ERR_OK);
+    written(&whole, &(struct recording_write_options){.group_count = 100}, *state, &file);
+    for (uint64_t most = (uint64_t)64 << 20; most > 1000; most = most * 3 / 4) {
+        CLEANUP(recording_release) struct recording r = {0};
+        struct recording_open_result result = {0};
+        struct err_info info = {0};
+        const struct recording_limits limits = {
+            .base_bytes = (uint64_t)512 << 20, .ratio = 256, .most_bytes = most};
+        const enum err err =
+            recording_open_bytes(strbuf_bytes(&file), "test", &limits, &r, &result, &info);
+        if (err != ERR_OK) {
+            assert_int_equal(err, ERR_LIMIT);
+            assert_non_null(strstr(info.text, "than reading may take here"));
+            refused++;
+            continue;
+        }
+        assert_int_equal(refused, 0); // with less memory there is never more
+        assert_walkable(&r);
+        assert_true(entry_count(&r) * 8 <= most); // no entry is smaller, but for texts
+        if (r.cell_count != whole.cell_count) {
+            assert_int_equal(r.cell_count + r.cohort_count + r.size_bucket_count, 0);
+            assert_true(result.missing[0] != '\0');
+            assert_int_equal(result.condition, RECORDING_PRUNED);
+        }
+        pruned += r.cell_count == 0 && r.row_count == whole.row_count;
+    }
+    assert_in_range(pruned, 1, 20);
+    assert_in_range(refused, 1, 40);
+}
+
 static void zstd_bombs_are_not_unpacked(void **state)
 {
     (void)state;
@@ -684,6 +721,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(bombs_do_not_take_more_memory_than_their_size_allows),
+        TEST_IN_FOLDER(what_does_not_fit_into_memory_is_left_out_and_told),
         TEST_IN_FOLDER(zstd_bombs_are_not_unpacked),
         TEST_IN_FOLDER(a_file_cut_at_any_byte_opens_up_to_there),
         TEST_IN_FOLDER(every_flipped_bit_is_harmless_or_told),

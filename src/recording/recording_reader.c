@@ -9,7 +9,10 @@
 #include <inttypes.h>
 
 #include "host/file.h"
+#include "host/format.h"
+#include "host/memory_limit.h"
 #include "recording/chunk_index.h"
+#include "recording/history_rules.h"
 #include "recording/history_unfold.h"
 #include "recording/recording_file.h"
 #include "recording/recording_repair.h"
@@ -159,21 +162,42 @@ static void count_entries(const struct table_reader *tables, struct loaded *l)
         tables->tables[REC_TABLE_TOTALS].is_there || l->shortfall.counts[REC_TABLE_ROWS] > 0;
 }
 
+// What the tables of the file may take.
+static uint64_t table_budget(const struct opening *o)
+{
+    const uint64_t by_size = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
+    return by_size < o->limits.most_bytes ? by_size : o->limits.most_bytes;
+}
+
+// A part of the history that would leave too little for what it is the history of.
+static bool is_beyond_its_share(const struct opening *o,
+                                const struct chunk_place *place,
+                                const struct table_reader *tables)
+{
+    enum rec_form form = REC_FORM_PLAIN;
+    const struct rec_table *table = rec_table_find(place->head.type, &form);
+    return table != NULL && is_history_table((enum rec_table_index)(table - rec_tables)) &&
+           tables->budget_bytes < table_budget(o) / 2;
+}
+
 static enum err load_snapshot(struct opening *o,
                               const struct snapshot *snapshot,
                               struct loaded *out,
                               struct err_info *info)
 {
     CLEANUP(table_reader_release)
-    struct table_reader tables = {.budget_bytes =
-                                      o->limits.base_bytes + o->limits.ratio * o->source.bytes};
+    struct table_reader tables = {.budget_bytes = table_budget(o)};
     CLEANUP(loaded_release)
     struct loaded l = {
         .shortfall = {.generation = snapshot->generation, .is_whole = snapshot->is_whole}};
-    uint64_t raw_budget_bytes = tables.budget_bytes;
+    uint64_t raw_budget_bytes = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
     for (size_t i = snapshot->first; i < snapshot->end; i++) {
         const struct chunk_place *place = &o->index.chunks.items[i];
         if (place->head.generation == 0) {
+            continue;
+        }
+        if (is_beyond_its_share(o, place, &tables)) {
+            l.shortfall.is_pruned = true;
             continue;
         }
         enum err err = read_chunk(o, place, &tables, &raw_budget_bytes, &l, info);
@@ -186,9 +210,18 @@ static enum err load_snapshot(struct opening *o,
             l.shortfall.is_limited = l.shortfall.is_limited || err == ERR_LIMIT;
         }
     }
-    const enum err unfolded = history_unfold(&tables);
-    l.shortfall.is_limited = l.shortfall.is_limited || unfolded == ERR_LIMIT;
+    enum err unfolded = ERR_OK;
+    if (l.shortfall.is_pruned) {
+        history_forget(&tables); // a part of it would be taken for all
+    } else {
+        unfolded = history_unfold(&tables);
+    }
+    l.shortfall.is_pruned = l.shortfall.is_pruned || unfolded == ERR_LIMIT;
+    l.shortfall.most_bytes = table_budget(o);
     count_entries(&tables, &l);
+    // Of a recording that is too large for us, a part is worse than nothing: names or callers lack.
+    const bool is_too_large = l.shortfall.is_limited && table_budget(o) == o->limits.most_bytes;
+    l.is_shown = l.is_shown && !is_too_large;
     struct repair_tally tally = {0};
     bool has_totals = tables.tables[REC_TABLE_TOTALS].is_there;
     if (unfolded == ERR_NO_MEMORY || table_reader_finish(&tables, &l.recording) != ERR_OK ||
@@ -306,9 +339,11 @@ static enum err
 refuse_hollow(const struct opening *o, const struct loaded *best, struct err_info *info)
 {
     if (best->shortfall.is_limited) {
-        return err_set(info, ERR_LIMIT,
-                       "'%s' would need more memory than a file of its size should",
-                       o->source.path);
+        return err_set(
+            info, ERR_LIMIT,
+            "'%s' would need more memory than a file of its size should, or than reading "
+            "may take here (%s)",
+            o->source.path, format_bytes(table_budget(o)).text);
     }
     if (o->index.damaged_bytes > 0 || o->index.has_footer || best->shortfall.damaged_chunks > 0) {
         return err_set(info, ERR_CORRUPT, "'%s' is so damaged that nothing in it can be shown",
@@ -325,6 +360,17 @@ refuse_hollow(const struct opening *o, const struct loaded *best, struct err_inf
                    o->source.path);
 }
 
+// What is computed from the tables takes several times as much as they do.
+static uint64_t share_of_memory(void)
+{
+    enum {
+        SHARE = 8
+    };
+    static const uint64_t least_bytes = (uint64_t)64 << 20;
+    const uint64_t share = memory_limit_here() / SHARE;
+    return share > least_bytes ? share : least_bytes;
+}
+
 static enum err open_source(struct chunk_source source,
                             const struct recording_limits *limits,
                             struct recording *out,
@@ -335,6 +381,9 @@ static enum err open_source(struct chunk_source source,
     CLEANUP(opening_release)
     struct opening o = {.source = source,
                         .limits = limits != NULL ? *limits : recording_default_limits};
+    if (o.limits.most_bytes == 0) {
+        o.limits.most_bytes = share_of_memory();
+    }
     struct file_header header;
     TRY(recording_file_check(&o.source, &header, info));
     o.is_header_damaged = header.is_damaged;

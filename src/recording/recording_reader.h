@@ -23,6 +23,7 @@ enum recording_condition {
     RECORDING_GROWING,  // a whole snapshot, but the file has no end: being written, or cut after it
     RECORDING_TRUNCATED, // the file ends too early
     RECORDING_DAMAGED,   // something within it cannot be read
+    RECORDING_PRUNED,    // nothing is wrong with it, but there is no memory for all of it
 };
 
 struct recording_open_result {
@@ -40,10 +41,12 @@ struct recording_open_result {
 };
 
 // What a file may ask of us: at most base_bytes + ratio * its own size, each for the tables in
-// memory and for the payloads decompressed.
+// memory and for the payloads decompressed; and for the tables at most most_bytes. The history of
+// rows gets half of it, and is left out as a whole if that is not enough.
 struct recording_limits {
     uint64_t base_bytes;
     uint64_t ratio;
+    uint64_t most_bytes;   // 0: a share of what memory this process can hope for
     bool ignores_contents; // walk the whole file even if it has a table of contents
 };
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "host/format.h"
 
 enum {
     MAX_NAMED_TABLES = 4
@@ -57,6 +58,9 @@ enum recording_condition shortfall_condition(const struct shortfall *s)
 {
     if (is_damaged(s)) {
         return RECORDING_DAMAGED;
+    }
+    if (s->is_pruned) {
+        return RECORDING_PRUNED;
     }
     if (s->has_footer) {
         return RECORDING_COMPLETE;
@@ -122,6 +126,12 @@ void shortfall_text(const struct shortfall *s, char *out, size_t len)
     }
     if (s->damaged_chunks > 0) {
         say(&text, "%" PRIu64 " damaged chunks had to be left out", s->damaged_chunks);
+    }
+    if (s->is_pruned) {
+        say(&text,
+            "the history of stacks over time would need more memory than reading may take here "
+            "(%s for all tables), and is left out",
+            format_bytes(s->most_bytes).text);
     }
     if (s->is_limited) {
         say(&text, "some of it would need more memory than a file of this size should");

@@ -23,9 +23,11 @@ struct shortfall {
     uint32_t newest_generation;
     // The snapshot that was taken.
     uint32_t generation;
-    bool is_whole;   // all its chunks are there
-    bool is_running; // it was made while the recording went on
-    bool is_limited; // something was refused because it would need too much memory
+    bool is_whole;       // all its chunks are there
+    bool is_running;     // it was made while the recording went on
+    bool is_pruned;      // the history of rows was left out, for it would need too much memory
+    uint64_t most_bytes; // that tables may take
+    bool is_limited;     // something was refused because it would need too much memory
     uint64_t damaged_chunks;
     uint64_t dropped;
     uint64_t repaired;
