@@ -21,7 +21,7 @@ trap 'rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 within() {
-    unshare --mount --pid --fork --kill-child sh -c '
+    timeout 1200 unshare --mount --pid --fork --kill-child sh -c '
         root=$1; shift
         mount -t proc proc "$root/proc"
         mount -t tmpfs tmpfs "$root/dev/shm"

@@ -13,6 +13,34 @@ enum {
     MAX_NAMED_TABLES = 4
 };
 
+// What a reader misses without a table.
+static const char *const meanings[REC_TABLE_COUNT] = {
+    [REC_TABLE_META] = "what ran",
+    [REC_TABLE_TOTALS] = "totals",
+    [REC_TABLE_STRINGS] = "names",
+    [REC_TABLE_COUNTERS] = "counts of what was lost",
+    [REC_TABLE_PROCESSES] = "processes",
+    [REC_TABLE_THREADS] = "threads",
+    [REC_TABLE_MODULES] = "modules",
+    [REC_TABLE_SLICES] = "the time line",
+    [REC_TABLE_RSS_SAMPLES] = "RSS over time",
+    [REC_TABLE_FRAMES] = "frames",
+    [REC_TABLE_NODES] = "call stacks",
+    [REC_TABLE_ROWS] = "what the call stacks did",
+    [REC_TABLE_SYMBOLS] = "function names",
+    [REC_TABLE_COHORTS] = "the ages of blocks",
+    [REC_TABLE_CELLS] = "the history of call stacks over time",
+    [REC_TABLE_SIZE_BUCKETS] = "sizes of blocks",
+    [REC_TABLE_LIFETIME_BUCKETS] = "lifetimes of blocks",
+    [REC_TABLE_MAPPINGS] = "mappings",
+    [REC_TABLE_ADHOC] = "events of the program",
+    [REC_TABLE_LOOKS] = "what RSS consisted of",
+    [REC_TABLE_PARTS] = "parts of RSS",
+    [REC_TABLE_MARKS] = "marks",
+    [REC_TABLE_UNRECORDED] = "programs that were not recorded",
+    [REC_TABLE_BLOCKS] = "single blocks",
+};
+
 struct sentence {
     char *out;
     size_t len;
@@ -91,12 +119,16 @@ static void say_tables(struct sentence *text, const struct shortfall *s)
             continue;
         }
         if (named == MAX_NAMED_TABLES) {
-            say(text, "and more tables are incomplete");
+            say(text, "and more is missing or incomplete");
             return;
         }
-        say(text, "%s%" PRIu64 " of %" PRIu64 " %s%s", named == 0 ? "there are only " : "",
-            s->counts[i], s->announced[i], rec_tables[i].name,
-            rec_tables[i].is_single ? " record" : "");
+        const char *what = meanings[i] != NULL ? meanings[i] : rec_tables[i].name;
+        if (s->counts[i] == 0) {
+            say(text, "missing: %s", what);
+        } else {
+            say(text, "incomplete: %s (%" PRIu64 " of %" PRIu64 ")", what, s->counts[i],
+                s->announced[i]);
+        }
         named++;
     }
 }

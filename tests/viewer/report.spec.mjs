@@ -74,7 +74,7 @@ const FRAGMENTS = [
   'sizes?histogram=lifetimes', 'sizes?rank=bytes', 'sizes?histogram=size_lifetime', 'leaks', 'leaks?leaks_by=call_site', 'leaks?growth=growing', 'leaks?growth=late',
   ...COSTS.flatMap((cost) => [`bottom-up?cost=${cost}`, `functions?cost=${cost}`, `functions?by_self=1&cost=${cost}`, `flame?cost=${cost}`]),
   ...['', '1'].flatMap((collapse) => ['0', '0.01'].map((share) => `flame?direction=bottom_up&collapse=${collapse}&min_share=${share}`)),
-  'flame?search=a', 'flame?search=nothing-has-this', 'flame?search=workload&collapse=&cost=allocations',
+  'flame?search=a', 'flame?search=void', 'flame?search=void*', 'flame?search=%3Cvoid', 'flame?search=nothing-has-this', 'flame?search=workload&collapse=&cost=allocations',
   'charts', 'charts?top=0', 'charts?chart=allocations&by=stack&top=50', 'charts?chart=rate&top=5', 'charts?chart=temporary&by=stack&top=5', 'charts?chart=allocated_bytes',
 ];
 

@@ -134,10 +134,13 @@ function pickNodes(tree: TreeTable, wish: Wish): { readonly rows: readonly numbe
   return { rows, isCut };
 }
 
+/** As the server compares (src/profile/pattern.c): with the name as it is shown, or whole if the text has brackets. */
 function findMatches(tree: TreeTable, text: string): readonly boolean[] {
   const wanted = text.toLowerCase();
+  const isPlain = !/[ <>()]/.test(text);
   const { functions, modules } = tree.code;
-  const verdicts = functions.name.map((name, place) => {
+  const verdicts = functions.name.map((whole, place) => {
+    const name = isPlain ? (functions.short[place] ?? whole) : whole;
     const module = functions.module[place] ?? null;
     const path = module === null ? '' : (modules.path[module] ?? '');
     return name.toLowerCase().includes(wanted) || path.toLowerCase().includes(wanted);
