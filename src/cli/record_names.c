@@ -56,6 +56,9 @@ static MUST_USE enum err add_frames(struct recording *recording,
 {
     for (size_t i = 0; i < recording->frame_count; i++) {
         struct rec_frame *frame = &recording->frames[i];
+        if (frame->symbol_count > 0) {
+            continue; // of a JIT compiler: jit_names
+        }
         struct symbol_chain chain = found->chains.items[i];
         const struct symbol_frame *first = found->frames.items + chain.first;
         frame->symbol_first = (uint32_t)symbols->len;

@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "cli/command.h"
+#include "cli/jit_names.h"
 #include "cli/names_ahead.h"
 #include "cli/output_name.h"
 #include "cli/record_names.h"
@@ -62,6 +63,7 @@ struct run {
     struct name_cache cache;  // owned
     struct name_sources sources;
     struct names_ahead ahead;
+    struct jit_names jit;
     struct recorder_result result;
 };
 
@@ -70,6 +72,7 @@ static void run_release(struct run *run)
     recorder_result_release(&run->result);
     strbuf_release(&run->pattern);
     names_ahead_release(&run->ahead);
+    jit_names_release(&run->jit);
     name_cache_release(&run->cache);
 }
 
@@ -95,6 +98,7 @@ static void say(void *context, const char *sentence)
 static void see_code(void *context, const struct stack_table *stacks)
 {
     struct run *run = context;
+    jit_names_see(&run->jit, stacks);
     if (!run->without_symbols) {
         names_ahead_see(&run->ahead, stacks);
     }
@@ -109,8 +113,14 @@ static enum err name_frames(void *context,
     if (!run->is_quiet) {
         progress_init(&run->progress, stderr); // from here on, nobody else writes to the terminal
     }
-    enum err problem =
-        record_names_add(recording, &run->sources, &run->ahead, strings, symbols, &run->progress);
+    enum err problem = jit_names_add(&run->jit, recording, strings, symbols);
+    if (problem == ERR_OK) {
+        problem = record_names_add(recording, &run->sources, &run->ahead, strings, symbols,
+                                   &run->progress);
+    }
+    if (problem == ERR_OK) {
+        problem = jit_names_merge(recording, strings);
+    }
     progress_clear(&run->progress);
     return problem;
 }
@@ -199,6 +209,7 @@ static void record(const struct record_settings *settings,
         run->sources.cache = &run->cache;
     }
     names_ahead_init(&run->ahead, &run->sources);
+    jit_names_init(&run->jit);
     fill_pattern(settings, argv[0], &run->pattern);
     if (find_library(&library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set

@@ -160,6 +160,10 @@ const struct book_process *book_process_origin(const struct book *book,
 // What a forked process is, as far as it has not said it itself: what its parent is.
 void book_process_inherit(const struct book *book, struct book_process *process);
 
+// The module of the process's code that belongs to no file. Each process has its own: what lies at
+// an address in one is something else in another.
+enum err book_jit_module(struct book *book, struct book_process *process, uint32_t *out) MUST_USE;
+
 // What is known of a process's end.
 struct book_process_ending {
     uint64_t end_ms; // its last sign of life

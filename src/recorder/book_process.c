@@ -2,6 +2,8 @@
 // book_process: how processes and threads enter the book and leave it. See book.h too.
 #include "recorder/book_process.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -261,4 +263,18 @@ void command_line_quote(struct strbuf *line, struct bytes arguments)
         quote_word(line, (struct bytes){.data = arguments.data + at, .len = len});
         at += len + 1;
     }
+}
+
+enum err book_jit_module(struct book *book, struct book_process *process, uint32_t *out)
+{
+    char path[32];
+    if (process->jit_module == 0) {
+        const int len = snprintf(path, sizeof(path), "[jit %" PRIu32 "]", process->record.pid);
+        const struct bytes text = {(const uint8_t *)path, (size_t)len};
+        uint32_t id;
+        TRY(stack_table_module(&book->stacks, text, (struct bytes){0}, &id));
+        process->jit_module = id + 1;
+    }
+    *out = process->jit_module - 1;
+    return ERR_OK;
 }

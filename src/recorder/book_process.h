@@ -37,6 +37,7 @@ struct book_process {
     uint64_t mapped_bytes;               // sum over `mapped`
     struct map_u64 adhoc_rows;           // node -> row of book.adhoc
     struct rec_rss_sample latest_sample; // of proc_sampler
+    uint32_t jit_module; // of its code that belongs to no file; 0: there is none yet
 };
 _Static_assert(sizeof(struct book_process) <= 1024, "one for each process that there ever was");
 

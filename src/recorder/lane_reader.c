@@ -122,7 +122,7 @@ static enum err define_slot(struct lane_reader *reader, uint32_t slot, uint32_t 
 // The steps of a STACK record. With many stacks each look at a name and at a node waits for memory;
 // none needs the one before, so that they wait together.
 static enum err read_steps(const struct lane_reader *reader,
-                           const struct book *book,
+                           struct book *book,
                            const uint64_t *words,
                            struct wire_step steps[static WIRE_STACK_FRAMES_MAX])
 {
@@ -130,7 +130,11 @@ static enum err read_steps(const struct lane_reader *reader,
     const uint32_t count = wire_stack_count(words);
     uint64_t name = words[1];
     for (uint32_t i = 0; i < count; i++) {
-        TRY(frame_of(reader, words[2 + i], &steps[i].frame));
+        struct wire_frame *frame = &steps[i].frame;
+        TRY(frame_of(reader, words[2 + i], frame));
+        if (UNLIKELY(frame->module == REC_NONE && (frame->flags & REC_FRAME_CUT) == 0)) {
+            TRY(book_jit_module(book, reader->thread.process, &frame->module));
+        }
         name = stack_name(name, steps[i].frame.pc);
         steps[i].name = name;
         map_u64_prefetch(names, name);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/perf_map.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "host/file.h"
 
 static void parse(struct perf_map *map, const char *text, size_t len)
 {
@@ -117,6 +121,39 @@ static void only_files_of_the_right_owner_are_read(void **state)
     assert_int_equal(perf_map_read(&map, "/tmp", &info), ERR_UNSUPPORTED);
 }
 
+static enum err add(const char *path, uint32_t owner, int64_t since_s)
+{
+    CLEANUP(perf_map_release) struct perf_map map = {0};
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return perf_map_add_file(&map, fd, path, owner, since_s, NULL);
+}
+
+static void files_of_others_of_before_and_behind_links_are_not_read(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/cairn-perf-map-test-XXXXXX";
+    char link[sizeof(path) + 2];
+    const uint32_t stranger = 12345;
+    int fd = mkstemp(path);
+    struct perf_map map = {0};
+    struct stat status;
+    assert_true(fd >= 0);
+    if (geteuid() == 0) { // whose own files are believed in any case
+        assert_int_equal(fchown(fd, stranger, stranger), 0);
+    }
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(add(path, status.st_uid, status.st_mtime), ERR_OK);
+    assert_int_equal(add(path, status.st_uid + 1, INT64_MIN), ERR_PERMISSION);
+    assert_int_equal(add(path, status.st_uid, status.st_mtime + 1), ERR_NOT_FOUND);
+    (void)snprintf(link, sizeof(link), "%s-l", path);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_not_equal(perf_map_read(&map, link, NULL), ERR_OK);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +161,7 @@ int main(void)
         cmocka_unit_test(crooked_lines_are_left_out_and_counted),
         cmocka_unit_test(every_cut_of_a_file_parses),
         cmocka_unit_test(only_files_of_the_right_owner_are_read),
+        cmocka_unit_test(files_of_others_of_before_and_behind_links_are_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

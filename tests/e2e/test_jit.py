@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Code that a program makes while it runs has the names that JIT compilers write down for perf: node's in
+both forms, and .NET's and python 3.12's, which are written here."""
+import glob
+import os
+
+import pytest
+
+from cairn_run import PROGRAMS
+from test_namespaces import WAYS, is_allowed
+
+GENERATED = PROGRAMS / "generated"
+NAMES = ["int32 [app] App.Program::Work(int32)[Tier0]", "py::work:/srv/app.py"]
+SCRIPT = """
+const {Worker, isMainThread} = require('worker_threads');
+function makeBuffers(n) {
+  let sum = 0;
+  for (let i = 0; i < n; i++) sum += Buffer.allocUnsafeSlow(70000 + i % 7).length;
+  return sum;
+}
+function hot() { let sum = 0; for (let i = 0; i < 100; i++) sum += makeBuffers(20); return sum; }
+if (isMainThread) { new Worker(__filename); new Worker(__filename); }
+hot();
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_maps_stay():
+    before = set(glob.glob("/tmp/perf-*.map*"))
+    yield
+    for path in set(glob.glob("/tmp/perf-*.map*")) - before:
+        os.unlink(path)
+
+
+def jit_functions(recording):
+    """{name: allocations within} of all code in the module of JIT code; each name once."""
+    functions = [entry for entry in recording.report_json("--functions")["functions"]
+                 if entry["module"] == "[jit]"]
+    assert len({entry["function"] for entry in functions}) == len(functions)
+    return {entry["function"]: entry["inclusive"]["allocations"] for entry in functions}
+
+
+def bare_addresses(recording):
+    return [entry["function"] for entry in recording.report_json("--functions")["functions"]
+            if entry["module"] == "" and entry["function"].startswith("0x")]
+
+
+@pytest.mark.parametrize("way", ["", "late"])
+@pytest.mark.parametrize("name", NAMES)
+def test_generated_code_is_called_as_its_map_says(record, name, way):
+    recording = record(GENERATED, name, "5", *([way] if way else []), is_compared=False)
+    assert jit_functions(recording) == {name: 5}
+    assert bare_addresses(recording) == []
+
+
+def test_code_of_one_name_is_one_function_in_all_processes(record):
+    recording = record("/bin/sh", "-c", f"{GENERATED} both 5; {GENERATED} both 7 late; {GENERATED} other 1",
+                       is_compared=False)
+    assert jit_functions(recording) == {"both": 12, "other": 1}
+
+
+@pytest.mark.parametrize("way", ["link", "old"])
+def test_maps_that_may_be_others_are_not_believed(record, way):
+    recording = record(GENERATED, "hostile", "5", way, is_compared=False)
+    assert jit_functions(recording) == {}
+    assert len(bare_addresses(recording)) == 1
+
+
+@pytest.mark.parametrize("option", ["--perf-basic-prof", "--perf-prof"])
+def test_functions_of_node_have_their_names(record, scratch, monkeypatch, option):
+    monkeypatch.chdir(scratch)
+    script = scratch / "buffers.js"
+    script.write_text(SCRIPT)
+    recording = record("/usr/bin/node", option, script, is_compared=False)
+    functions = jit_functions(recording)
+    assert any("hot" in name for name in functions), functions
+    made = sum(count for name, count in functions.items() if "makeBuffers" in name)
+    assert made > 1000, functions
+
+
+# Alone with a /tmp and numbers of its own, as in a container.
+INSIDE = ["/bin/sh", "-c", 'mount -t tmpfs none /tmp && "$@"', "sh"]
+
+
+@pytest.mark.parametrize("way", [next(filter(is_allowed, WAYS))])
+def test_maps_are_found_below_the_root_of_a_container(record, way):
+    command = [*WAYS[way][:1], "--mount", *WAYS[way][1:], *INSIDE] if way != "same" else []
+    # So many that it must wait for the recorder, which looks at it meanwhile.
+    recording = record(*command, GENERATED, "inside", "600000", "keep", is_compared=False)
+    assert jit_functions(recording) == {"inside": 600000}
