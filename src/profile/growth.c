@@ -90,6 +90,32 @@ static void settle_levels(struct part *part)
     }
 }
 
+// Whether the process said itself when it ended: who waits for a last look at its memory has.
+static bool has_noted_exit(const struct recording *recording, uint32_t process)
+{
+    for (size_t i = 0; i < recording->look_count; i++) {
+        const struct rec_look *look = &recording->looks[i];
+        if (look->process == process && (look->flags & REC_LOOK_AT_EXIT) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The slice behind the last one of a process. A recording may go on for some time after its last
+// process has ended, on a busy machine; but one that did nothing at the end did that, too.
+static size_t end_of_process(const struct recording *recording, uint32_t process, uint32_t left)
+{
+    if (left != REC_NONE) {
+        return (size_t)left + 1;
+    }
+    const uint64_t end_ms = recording->processes[process].end_ms; // 0: not known
+    const uint64_t last = end_ms / recording->slice_ms;
+    return end_ms > 0 && has_noted_exit(recording, process) && last < recording->slice_count
+               ? (size_t)last + 1
+               : recording->slice_count;
+}
+
 static MUST_USE enum err fill_part(struct part *part)
 {
     const struct growth *growth = part->growth;
@@ -98,7 +124,7 @@ static MUST_USE enum err fill_part(struct part *part)
     const struct process_lives *lives = &groups->profile->lives;
     const uint64_t start = recording->processes[part->process].start_ms / recording->slice_ms;
     const uint32_t left = process_lives_left(lives, part->process);
-    part->end = left == REC_NONE ? recording->slice_count : (size_t)left + 1;
+    part->end = end_of_process(recording, part->process, left);
     part->begin = start < part->end ? (size_t)start - (size_t)start % lives->cohort_step : 0;
     TRY(u64_vec_resize(&part->live_bytes, part->end - part->begin));
     TRY(u64_vec_resize(&part->birth_bytes, part->end - part->begin));

@@ -202,6 +202,26 @@ static void a_peak_that_no_sample_saw_is_its_own_processes(void **state)
     }
 }
 
+// A file of another tool may know nothing but RSS: what it does not tell is unknown, not 0. And a
+// look below 95 % of the highest RSS is not one at the peak.
+static void what_nobody_said_is_unknown(void **state)
+{
+    (void)state;
+    struct ledger_sample samples[2] = {{.rss_bytes = 100}, {.rss_bytes = 200}};
+    const struct ledger ledger = {.samples = {.items = samples, .len = 2}, .peak_rss_bytes = 200};
+    struct ledger_knows knows = ledger_knows(&ledger);
+    assert_false(knows.kinds || knows.faults || knows.areas);
+    samples[1].file_bytes = 1;
+    knows = ledger_knows(&ledger);
+    assert_true(knows.kinds && !knows.faults && !knows.areas);
+    samples[0].major_faults = 1;
+    samples[1].data_bytes = 1;
+    knows = ledger_knows(&ledger);
+    assert_true(knows.kinds && knows.faults && knows.areas);
+    assert_true(ledger_is_of_peak(&ledger, &(struct ledger_split){.rss_bytes = 190}));
+    assert_false(ledger_is_of_peak(&ledger, &(struct ledger_split){.rss_bytes = 189}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +230,7 @@ int main(void)
         cmocka_unit_test(a_peak_that_no_sample_saw_is_its_own_processes),
         cmocka_unit_test(looks_of_one_moment_are_one_split),
         cmocka_unit_test(a_split_of_one_process_is_its_own),
+        cmocka_unit_test(what_nobody_said_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

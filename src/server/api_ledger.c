@@ -9,37 +9,69 @@
 #include "server/columns.h"
 #include "server/told_stacks.h"
 
+// What must be known for a column not to be null.
+enum need {
+    NEEDS_NOTHING,
+    NEEDS_KINDS,
+    NEEDS_FAULTS,
+    NEEDS_AREAS,
+    NEEDS_LIVE,       // the heap's size
+    NEEDS_LIVE_KINDS, // and what is anonymous
+};
+
 struct sample_column {
     const char *key;
-    size_t offset;   // in struct ledger_sample
-    bool needs_live; // null unless the heap's size is known
+    size_t offset; // in struct ledger_sample
+    enum need need;
 };
 
 static const struct sample_column sample_columns[] = {
-    {"time_ms", offsetof(struct ledger_sample, time_ms), false},
-    {"rss_bytes", offsetof(struct ledger_sample, rss_bytes), false},
-    {"anonymous_bytes", offsetof(struct ledger_sample, anonymous_bytes), false},
-    {"file_bytes", offsetof(struct ledger_sample, file_bytes), false},
-    {"shmem_bytes", offsetof(struct ledger_sample, shmem_bytes), false},
-    {"swap_bytes", offsetof(struct ledger_sample, swap_bytes), false},
-    {"minor_faults", offsetof(struct ledger_sample, minor_faults), false},
-    {"major_faults", offsetof(struct ledger_sample, major_faults), false},
-    {"break_bytes", offsetof(struct ledger_sample, break_bytes), false},
-    {"data_bytes", offsetof(struct ledger_sample, data_bytes), false},
-    {"mapped_bytes", offsetof(struct ledger_sample, mapped_bytes), false},
-    {"live_bytes", offsetof(struct ledger_sample, live_bytes), true},
-    {"other_anonymous_bytes", offsetof(struct ledger_sample, other_anonymous_bytes), true},
+    {"time_ms", offsetof(struct ledger_sample, time_ms), NEEDS_NOTHING},
+    {"rss_bytes", offsetof(struct ledger_sample, rss_bytes), NEEDS_NOTHING},
+    {"anonymous_bytes", offsetof(struct ledger_sample, anonymous_bytes), NEEDS_KINDS},
+    {"file_bytes", offsetof(struct ledger_sample, file_bytes), NEEDS_KINDS},
+    {"shmem_bytes", offsetof(struct ledger_sample, shmem_bytes), NEEDS_KINDS},
+    {"swap_bytes", offsetof(struct ledger_sample, swap_bytes), NEEDS_KINDS},
+    {"minor_faults", offsetof(struct ledger_sample, minor_faults), NEEDS_FAULTS},
+    {"major_faults", offsetof(struct ledger_sample, major_faults), NEEDS_FAULTS},
+    {"break_bytes", offsetof(struct ledger_sample, break_bytes), NEEDS_AREAS},
+    {"data_bytes", offsetof(struct ledger_sample, data_bytes), NEEDS_AREAS},
+    {"mapped_bytes", offsetof(struct ledger_sample, mapped_bytes), NEEDS_AREAS},
+    {"live_bytes", offsetof(struct ledger_sample, live_bytes), NEEDS_LIVE},
+    {"other_anonymous_bytes", offsetof(struct ledger_sample, other_anonymous_bytes),
+     NEEDS_LIVE_KINDS},
 };
+
+static bool
+is_known(const struct ledger_knows *knows, const struct ledger_sample *sample, enum need need)
+{
+    switch (need) {
+    case NEEDS_NOTHING:
+        return true;
+    case NEEDS_KINDS:
+        return knows->kinds;
+    case NEEDS_FAULTS:
+        return knows->faults;
+    case NEEDS_AREAS:
+        return knows->areas;
+    case NEEDS_LIVE:
+        return sample->has_live;
+    case NEEDS_LIVE_KINDS:
+        return sample->has_live && knows->kinds;
+    }
+    return false;
+}
 
 static void write_samples(const struct ledger *ledger, struct json_writer *w)
 {
+    const struct ledger_knows knows = ledger_knows(ledger);
     table_begin(w, "samples", ledger->samples.len);
     for (size_t c = 0; c < ARRAY_LEN(sample_columns); c++) {
         column_begin(w, sample_columns[c].key);
         for (size_t i = 0; i < ledger->samples.len; i++) {
             const struct ledger_sample *sample = &ledger->samples.items[i];
             const char *field = (const char *)sample + sample_columns[c].offset;
-            if (sample_columns[c].needs_live && !sample->has_live) {
+            if (!is_known(&knows, sample, sample_columns[c].need)) {
                 json_null(w);
             } else {
                 json_u64(w, *(const uint64_t *)(const void *)field);

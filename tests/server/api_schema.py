@@ -158,9 +158,11 @@ ROUTES = {
         "code": CODE},
     "ledger": {
         "peak_rss_bytes": int, "peak_rss_ms": int,
-        "samples": Table(time_ms=int, rss_bytes=int, anonymous_bytes=int, file_bytes=int,
-                         shmem_bytes=int, swap_bytes=int, minor_faults=int, major_faults=int,
-                         break_bytes=int, data_bytes=int, mapped_bytes=int,
+        "samples": Table(time_ms=int, rss_bytes=int,
+                         **{name: Nullable(int) for name in (
+                             "anonymous_bytes", "file_bytes", "shmem_bytes", "swap_bytes",
+                             "minor_faults", "major_faults", "break_bytes", "data_bytes",
+                             "mapped_bytes")},
                          live_bytes=Nullable(int), other_anonymous_bytes=Nullable(int)),
         "kinds": Table(key=str, phrase=str),
         "splits": Table(time_ms=int, rss_bytes=int, swap_bytes=int, requested_bytes=int,

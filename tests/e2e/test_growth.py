@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Growth verdicts on programs that run: tests/programs/leaks/behaviour.c says how each behaves.
+
+All shapes and lengths by a clock of the test's own: unit.profile.growth.
+"""
+import json
+import subprocess
+
+from cairn_run import CAIRN, PROGRAMS, environment
+
+WANTED = {"leak": "growing", "late": "growing", "warm_up": "stopped", "cache": "bounded",
+          "teeth": "sawtooth"}
+
+
+def test_programs_are_called_what_they_are(tmp_path):
+    running = {word: subprocess.Popen([CAIRN, "record", "-q", "-o", tmp_path / f"{word}.cairn", "--",
+                                       PROGRAMS / "behaviour", word], env=environment())
+               for word in WANTED}
+    found = {}
+    for word, process in running.items():
+        assert process.wait(timeout=120) == 0
+        run = subprocess.run([CAIRN, "report", "--json", "--sort", "leaked",
+                              tmp_path / f"{word}.cairn"], check=True, capture_output=True,
+                             env=environment(), timeout=60)
+        (site,) = [site for site in json.loads(run.stdout)["top"]["leaked"]
+                   if site["function"] == "keep"]
+        found[word] = site["growth"]
+        assert (site["slope_bytes_per_s"] is not None) == (site["growth"] == "growing")
+        if word == "leak":
+            assert 700_000 < site["slope_bytes_per_s"] < 1_300_000
+    assert found == WANTED
