@@ -49,7 +49,9 @@ describe('values over time', () => {
     assert.ok(rows.every((row) => row.highest >= row.total));
     const legend = readSvg((await viewer.download(button('SVG'))).bytes).words;
     assert.ok(legend.includes('all together, highest within each slice'), legend.join('; '));
+    assert.match(await page.locator('.charts-hint').first().innerText(), /The dashed line is RSS\./);
     await viewer.open('#/charts?function=keep_cache');
+    assert.match(await page.locator('.charts-hint').first().innerText(), /The dashed line is RSS, which is not filtered\./);
     const drawn = readSvg((await viewer.download(button('SVG'))).bytes).words;
     assert.ok(drawn.includes('all together'), drawn.join('; '));
     assert.ok(drawn.includes(`peak of the whole heap ${humanBytes(told.totals.peak_bytes)}`), drawn.join('; '));

@@ -87,6 +87,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
   const hasRss = kind.isState && series.rss.count > 0;
   const withRss = wantsRss ?? !dwarfs(series);
   const isWhole = !isFilteredBeyond(address, [...TIME_FIELDS, ...BLOCK_FIELDS]);
+  const rssObeys = !isFilteredBeyond(address, [...TIME_FIELDS, ...BLOCK_FIELDS, 'process']);
   const model = useMemo(() => chartModel(series, old, kind, { rss: hasRss && withRss, isWhole }), [series, old, kind, hasRss, withRss, isWhole]);
   const spec = useMemo(() => chartSpec(model, marks, address, dark), [model, marks, dark, address.from_ms, address.to_ms]);
   return (
@@ -94,6 +95,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
       <p class="charts-hint soft">
         {`${kind.phrase}. `}
         {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
+        {model.rss === null ? '' : ` The dashed line is RSS${rssObeys ? '' : ', which is not filtered'}.`}
         {model.old === null ? '' : ' The dotted line is the recording compared with.'}
       </p>
       {kind.value === 'live_bytes' ? <SuppressedNote series={series} /> : null}
