@@ -122,6 +122,24 @@ static void a_futex_wakes_its_sleeper_in_another_process(void **state)
     munmap(word, PAGE_BYTES);
 }
 
+// While they are forbidden nothing is readable, and nothing happens.
+static void forbidden_calls_are_refused_without_the_kernel(void **state)
+{
+    (void)state;
+    uint64_t word = 0;
+    assert_true(sys_is_readable((uint64_t)&word & ~(uint64_t)7));
+    sys_forbid(true);
+    assert_true(sys_is_forbidden());
+    assert_false(sys_is_readable((uint64_t)&word & ~(uint64_t)7));
+    assert_int_equal(sys_getpid(), -EPERM);
+    assert_int_equal(sys_open("/dev/null", O_RDONLY, 0), -EPERM);
+    assert_int_equal(sys_mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                     -EPERM);
+    assert_int_equal(sys_futex_wait((const uint32_t *)(const void *)&word, 0, NULL), -EPERM);
+    sys_forbid(false);
+    assert_int_equal(sys_getpid(), getpid());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +149,7 @@ int main(void)
         cmocka_unit_test(readable_means_mapped_and_permitted),
         cmocka_unit_test(pages_are_zero_and_impossible_sizes_are_refused),
         cmocka_unit_test(a_futex_wakes_its_sleeper_in_another_process),
+        cmocka_unit_test(forbidden_calls_are_refused_without_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

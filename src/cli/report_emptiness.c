@@ -76,7 +76,7 @@ bool report_print_emptiness(const struct report *report, FILE *out)
         {is_running, "No allocation has been recorded so far."},
         {has_nobody, "No allocation was recorded: cairn's library was not loaded. It is not by a "
                      "program that is linked statically or gets other rights when it starts "
-                     "(setuid), nor with an emptied environment."},
+                     "(setuid), nor where LD_PRELOAD was taken out of its environment."},
         {is_any, "No allocation was recorded: the program did not call malloc or its kin."},
     };
     const struct profile *profile = report->profile;
