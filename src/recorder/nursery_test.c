@@ -624,7 +624,7 @@ static void check_small(struct fixture *f, const struct small_run *run, uint64_t
 static bool run_small(const struct small *small, uint32_t order, uint32_t looks)
 {
     static struct fixture f;
-    const uint64_t settled_bytes = 2u << 20; // so that something may be held
+    const uint64_t settled_bytes = (uint64_t)2 << 20; // so that something may be held
     struct small_run run = {0};
     const char *next[2] = {small->threads[0], small->threads[1]};
     open_fixture(&f, 2, SESSION_FOLLOW_CHILDREN, true);
@@ -672,7 +672,7 @@ static void small_histories_are_right_in_all_orders(void **state)
         const size_t steps =
             (strlen(histories[i].threads[0]) + strlen(histories[i].threads[1])) / 2;
         for (uint32_t order = 0; order < 1u << steps; order++) {
-            if ((uint32_t)__builtin_popcount(order) * 2 != strlen(histories[i].threads[1])) {
+            if ((size_t)__builtin_popcount(order) * 2 != strlen(histories[i].threads[1])) {
                 continue;
             }
             for (uint32_t looks = 0; looks < 1u << steps; looks++) {
