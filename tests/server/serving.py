@@ -68,8 +68,11 @@ class Server:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", **(env or {})})
         self.url = read_line(self.process.stdout)
-        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", self.url)
-        assert match, (self.url, self.process.stderr.read())
+        fragment = "#/summary?diff=1" if "--diff" in options else ""
+        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})(.*)", self.url)
+        if not match or match[3] != fragment:
+            self.process.kill()
+            raise AssertionError((self.url, self.process.stderr.read()))
         self.port = int(match[1])
         self.token = match[2]
 
