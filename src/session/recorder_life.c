@@ -133,7 +133,14 @@ bool patience_is_over(struct patience *p,
                       struct session_header *session,
                       const struct lane_header *lane)
 {
-    const uint64_t now_ns = now_ns_after(p->now_ns);
+    return patience_is_over_at(p, session, lane, now_ns_after(p->now_ns));
+}
+
+bool patience_is_over_at(struct patience *p,
+                         struct session_header *session,
+                         const struct lane_header *lane,
+                         uint64_t now_ns)
+{
     const uint64_t passed_ms = (now_ns - p->now_ns) / 1000000u;
     if (passed_ms == 0) {
         return false; // let the fraction add up

@@ -30,3 +30,9 @@ void session_abandon(struct session_header *session);
 bool patience_is_over(struct patience *p,
                       struct session_header *session,
                       const struct lane_header *lane);
+
+// The same at a given moment, not before p->now_ns.
+bool patience_is_over_at(struct patience *p,
+                         struct session_header *session,
+                         const struct lane_header *lane,
+                         uint64_t now_ns);
