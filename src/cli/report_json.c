@@ -49,7 +49,7 @@ static void write_stack(struct json_writer *w, const struct report *report, uint
 {
     const struct call_tree *tree = &report->sites.tree;
     json_begin_object(w);
-    report_write_costs(w, "costs", &tree->self.items[stack]);
+    report_write_costs(w, "costs", call_sites_costs(&report->sites, stack));
     json_key(w, "frames");
     json_begin_array(w);
     for (uint32_t at = stack; at != 0; at = tree->nodes.items[at].parent) {

@@ -71,7 +71,7 @@ print_stacks(const struct report *report, FILE *out, const struct call_site *sit
     uint32_t limit = report->options->stack_limit;
     uint64_t rest = 0;
     for (size_t i = 0; i < stacks.len; i++) {
-        const struct costs *costs = &report->sites.tree.self.items[stacks.items[i]];
+        const struct costs *costs = call_sites_costs(&report->sites, stacks.items[i]);
         if (limit != 0 && i >= limit) {
             rest += costs_get(costs, cost);
             continue;

@@ -42,22 +42,26 @@ assign(struct call_sites *sites, struct assignment *assignment, const struct sel
 {
     const struct recording *recording = &selection->profile->recording;
     TRY(u32_vec_resize(&assignment->site_of, sites->tree.nodes.len));
+    TRY(u32_vec_resize(&sites->costs_of, sites->tree.nodes.len));
     for (size_t i = 0; i < assignment->site_of.len; i++) {
         assignment->site_of.items[i] = REC_NONE;
+        sites->costs_of.items[i] = REC_NONE;
     }
     cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
-        uint32_t stack = sites->tree.row_nodes.items[i];
-        if (assignment->site_of.items[stack] != REC_NONE) {
-            continue;
+        const uint32_t stack = sites->tree.row_nodes.items[i];
+        const struct costs costs = selection_costs(selection, i);
+        uint32_t *site = &assignment->site_of.items[stack];
+        if (*site == REC_NONE) {
+            const uint32_t node = recording->rows[selection->rows.items[i]].node;
+            TRY(find_site(sites, assignment, profile_call_site(selection->profile, node), site));
+            sites->sites.items[*site].stack_count++;
+            sites->costs_of.items[stack] = (uint32_t)sites->costs.len;
+            TRY(costs_vec_push(&sites->costs, (struct costs){0}));
         }
-        uint32_t node = recording->rows[selection->rows.items[i]].node;
-        uint32_t site;
-        TRY(find_site(sites, assignment, profile_call_site(selection->profile, node), &site));
-        assignment->site_of.items[stack] = site;
-        sites->sites.items[site].stack_count++;
-        costs_add(&sites->sites.items[site].costs, &sites->tree.self.items[stack]);
+        costs_add(&sites->costs.items[sites->costs_of.items[stack]], &costs);
+        costs_add(&sites->sites.items[*site].costs, &costs);
     }
     return ERR_OK;
 }
@@ -87,7 +91,7 @@ enum err call_sites_build(const struct selection *selection, struct call_sites *
 {
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(assignment_release) struct assignment assignment = {0};
-    TRY(call_tree_build(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &sites.tree));
+    TRY(call_tree_build_shape(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &sites.tree));
     TRY(assign(&sites, &assignment, selection));
     TRY(group_stacks(&sites, &assignment));
     *out = sites;
@@ -119,6 +123,8 @@ void call_sites_release(struct call_sites *sites)
     call_tree_release(&sites->tree);
     call_site_vec_release(&sites->sites);
     u32_vec_release(&sites->stacks);
+    costs_vec_release(&sites->costs);
+    u32_vec_release(&sites->costs_of);
 }
 
 struct ranking {
@@ -149,9 +155,9 @@ static int compare_stacks(const void *left, const void *right, void *context)
     const struct ranking *ranking = context;
     uint32_t left_id = *(const uint32_t *)left;
     uint32_t right_id = *(const uint32_t *)right;
-    const struct costs *self = ranking->sites->tree.self.items;
-    return compare(costs_get(&self[left_id], ranking->cost),
-                   costs_get(&self[right_id], ranking->cost), left_id, right_id);
+    return compare(costs_get(call_sites_costs(ranking->sites, left_id), ranking->cost),
+                   costs_get(call_sites_costs(ranking->sites, right_id), ranking->cost), left_id,
+                   right_id);
 }
 
 static void sort(struct u32_vec *ids,
@@ -185,7 +191,7 @@ enum err call_sites_ranked_stacks(const struct call_sites *sites,
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     for (uint32_t i = 0; i < site->stack_count; i++) {
         uint32_t stack = sites->stacks.items[site->stack_first + i];
-        if (costs_get(&sites->tree.self.items[stack], cost) > 0) {
+        if (costs_get(call_sites_costs(sites, stack), cost) > 0) {
             TRY(u32_vec_push(&ids, stack));
         }
     }

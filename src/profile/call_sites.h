@@ -31,10 +31,19 @@ struct call_site {
 DEFINE_VEC(call_site_vec, struct call_site);
 
 struct call_sites {
-    struct call_tree tree;      // owned; top-down, by location, not added up
+    struct call_tree tree;      // owned; top-down, by location, without costs
     struct call_site_vec sites; // owned
     struct u32_vec stacks;      // owned; nodes of `tree` with costs of their own, grouped by site
+    // Most nodes have none, and costs are large.
+    struct costs_vec costs;  // owned; of those that have
+    struct u32_vec costs_of; // owned; by node: where in `costs`, REC_NONE where no stack ends
 };
+
+// What was allocated by a stack, which is a node where one ends.
+static inline const struct costs *call_sites_costs(const struct call_sites *sites, uint32_t stack)
+{
+    return sites->costs.items + sites->costs_of.items[stack];
+}
 
 enum err call_sites_build(const struct selection *selection, struct call_sites *out) MUST_USE;
 

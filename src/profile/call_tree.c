@@ -200,10 +200,10 @@ static MUST_USE enum err sum_self(struct call_tree *tree, const struct selection
     return ERR_OK;
 }
 
-enum err call_tree_build(const struct selection *selection,
-                         enum call_tree_direction direction,
-                         enum call_tree_key key,
-                         struct call_tree *out)
+enum err call_tree_build_shape(const struct selection *selection,
+                               enum call_tree_direction direction,
+                               enum call_tree_key key,
+                               struct call_tree *out)
 {
     CLEANUP(builder_release) struct builder builder = {.profile = selection->profile, .key = key};
     TRY(begin(&builder));
@@ -213,9 +213,21 @@ enum err call_tree_build(const struct selection *selection,
     } else {
         TRY(place_bottom_up(&builder, selection));
     }
-    TRY(sum_self(&builder.tree, selection));
     *out = builder.tree;
     builder.tree = (struct call_tree){0};
+    return ERR_OK;
+}
+
+enum err call_tree_build(const struct selection *selection,
+                         enum call_tree_direction direction,
+                         enum call_tree_key key,
+                         struct call_tree *out)
+{
+    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    TRY(call_tree_build_shape(selection, direction, key, &tree));
+    TRY(sum_self(&tree, selection));
+    *out = tree;
+    tree = (struct call_tree){0};
     return ERR_OK;
 }
 

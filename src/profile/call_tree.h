@@ -50,6 +50,10 @@ struct call_tree {
 
 // Takes time and memory in proportion to the recording's nodes top-down, to the sum of all stacks'
 // lengths bottom-up. ERR_NO_MEMORY, ERR_LIMIT.
+enum err call_tree_build_shape(const struct selection *selection,
+                               enum call_tree_direction direction,
+                               enum call_tree_key key,
+                               struct call_tree *out) MUST_USE; // without costs: `self` is empty
 enum err call_tree_build(const struct selection *selection,
                          enum call_tree_direction direction,
                          enum call_tree_key key,

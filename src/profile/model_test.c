@@ -326,7 +326,15 @@ static void answers_agree_with_counting_by_hand(void **state)
             expect_ok(profile_select(profile, &filters[i], &selection, NULL));
             CLEANUP(call_sites_release) struct call_sites sites = {0};
             expect_ok(call_sites_build(&selection, &sites));
+            call_tree_release(&sites.tree); // the same again, with costs
+            expect_ok(call_tree_build(&selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION,
+                                      &sites.tree));
             expect_ok(call_tree_add_up(&sites.tree));
+            for (size_t s = 0; s < sites.stacks.len; s++) {
+                const uint32_t stack = sites.stacks.items[s];
+                assert_memory_equal(call_sites_costs(&sites, stack), &sites.tree.self.items[stack],
+                                    sizeof(struct costs));
+            }
             check_tree(&model, &filters[i], profile, &sites.tree);
             check_sites(&model, &filters[i], profile, &sites);
             check_bottom_up(&selection, &sites);

@@ -159,8 +159,8 @@ static void what_costs_nothing_is_not_ranked(void **state)
                                               COST_LEAKED_BYTES, &stacks),
                      ERR_OK);
     assert_int_equal(stacks.len, 2);
-    assert_int_equal(costs_get(&sites.tree.self.items[stacks.items[0]], COST_LEAKED_BYTES), 60);
-    assert_int_equal(costs_get(&sites.tree.self.items[stacks.items[1]], COST_LEAKED_BYTES), 20);
+    assert_int_equal(costs_get(call_sites_costs(&sites, stacks.items[0]), COST_LEAKED_BYTES), 60);
+    assert_int_equal(costs_get(call_sites_costs(&sites, stacks.items[1]), COST_LEAKED_BYTES), 20);
 }
 
 static void filters_compose(void **state)

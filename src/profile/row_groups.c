@@ -23,7 +23,7 @@ number_groups(struct row_groups *groups, enum row_group_by by, struct u32_vec *g
             }
             struct row_group *last = &groups->groups.items[groups->groups.len - 1];
             last->stack_count++;
-            costs_add(&last->costs, &sites->tree.self.items[stack]);
+            costs_add(&last->costs, call_sites_costs(sites, stack));
             group_of->items[stack] = (uint32_t)groups->groups.len - 1;
         }
     }

@@ -151,7 +151,7 @@ static MUST_USE enum err tell_stacks(struct question *q,
         const struct call_site *site = &sites->sites.items[shown->items[i].site];
         TRY(call_sites_ranked_stacks(sites, site, q->sort, &ids));
         for (size_t s = 0; s < ids.len && s < most; s++) {
-            TRY(costs_vec_push(&out->costs, sites->tree.self.items[ids.items[s]]));
+            TRY(costs_vec_push(&out->costs, *call_sites_costs(sites, ids.items[s])));
             TRY(told_stacks_add(&out->told, &sites->tree, ids.items[s], tables));
         }
     }
