@@ -7,18 +7,35 @@
 #include <string.h>
 
 #include "cli/screen_text.h"
+#include "host/visible_text.h"
 
 enum {
     PROGRAM_MAX_BYTES = 128
 }; // leaves room below NAME_MAX for the rest of the name
 
+// The length of the character at `text` if it stays as it is, 0 if not.
+static size_t len_of_kept(const char *text)
+{
+    uint32_t code;
+    if ((unsigned char)text[0] < 0x80) {
+        return isalnum((unsigned char)text[0]) || strchr("._+-", text[0]) != NULL;
+    }
+    const size_t len = utf8_decode(text, &code);
+    return len > 0 && !visible_is_hidden(code) ? len : 0;
+}
+
 void output_name_append_default(struct strbuf *out, const char *program)
 {
     const char *name = screen_basename(program);
     strbuf_append_text(out, "cairn.");
-    for (size_t i = 0; name[i] != '\0' && i < PROGRAM_MAX_BYTES; i++) {
-        bool is_safe = isalnum((unsigned char)name[i]) || strchr("._+-", name[i]) != NULL;
-        strbuf_append_char(out, (char)(is_safe ? name[i] : '_'));
+    for (size_t at = 0, len; name[at] != '\0'; at += len) {
+        len = len_of_kept(name + at);
+        const bool is_kept = len > 0;
+        len = is_kept ? len : 1;
+        if (at + len > PROGRAM_MAX_BYTES) {
+            break;
+        }
+        strbuf_append(out, is_kept ? name + at : "_", len);
     }
     strbuf_append_text(out, ".%p.cairn");
 }

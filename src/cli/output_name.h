@@ -3,8 +3,9 @@
 //
 // In the word after -o, %p stands for the program's pid, %h for the host's name, %% for %; any
 // other use of % is a mistake. Without -o it is "cairn.<program>.%p.cairn" in the current
-// directory, the program being the last part of its path, with every character that is not a
-// letter, a digit or one of ._+- turned into _, and not longer than file names may be. Context: H;
+// directory, the program being the last part of its path, and not longer than file names may be. Of
+// ASCII only letters, digits and ._+- stay as they are; other characters do if they can be seen.
+// Everything else becomes _. Context: H;
 // pure.
 #pragma once
 

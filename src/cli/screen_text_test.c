@@ -107,7 +107,12 @@ static void default_names_are_safe_file_names(void **state)
         {"/x/new\nline", "cairn.new_line.%p.cairn"},
         {"100%p", "cairn.100_p.%p.cairn"},
         {"g++-12", "cairn.g++-12.%p.cairn"},
-        {"\xc3\xa9t\xc3\xa9", "cairn.__t__.%p.cairn"},
+        {"\xc3\xa9t\xc3\xa9", "cairn.\xc3\xa9t\xc3\xa9.%p.cairn"},
+        {"a\xc3", "cairn.a_.%p.cairn"}, // cut
+        {"a\xe2\x80\xae"
+         "b",
+         "cairn.a___b.%p.cairn"}, // turns around what follows
+        {"\xff", "cairn._.%p.cairn"},
         {"..", "cairn....%p.cairn"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
