@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "syscall_arch.h"
 
@@ -81,6 +82,14 @@ long sys_process_vm_readv(int pid,
 {
     return sys_call6(SYS_process_vm_readv, pid, (long)local, (long)local_count, (long)remote,
                      (long)remote_count, 0);
+}
+
+size_t sys_copy_own(void *to, uint64_t from, size_t len_bytes)
+{
+    const struct iovec local = {.iov_base = to, .iov_len = len_bytes};
+    const struct iovec remote = {.iov_base = (void *)from, .iov_len = len_bytes};
+    const long copied = sys_process_vm_readv(sys_getpid(), &local, 1, &remote, 1);
+    return sys_failed(copied) ? 0 : (size_t)copied;
 }
 
 int sys_getpid(void)

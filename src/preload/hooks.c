@@ -155,6 +155,7 @@ EXPORT size_t malloc_usable_size(void *block)
 // return address for the loader to see (deep_bind.h). The file is compiled with -O2 in any build.
 EXPORT void *dlopen(const char *file, int mode)
 {
+    unwind_modules_stay();
     if ((mode & RTLD_DEEPBIND) != 0 && deep_bind_may_call(file, __builtin_return_address(0))) {
         return deep_bind_open(file, mode);
     }

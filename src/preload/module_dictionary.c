@@ -72,18 +72,22 @@ send(struct module_dictionary *d, struct lane_producer *p, const struct unwind_m
     return ERR_OK;
 }
 
-enum err
-module_dictionary_introduce(struct module_dictionary *d, struct lane_producer *p, uint64_t pc)
+enum err module_dictionary_introduce(struct module_dictionary *d,
+                                     struct lane_producer *p,
+                                     uint64_t pc,
+                                     bool is_guess)
 {
-    struct unwind_module module;
-    if (pc == WIRE_FRAME_CUT || find(d, pc) != NULL ||
-        (!unwind_find_module(pc - 1, &module) && !name_frame_module(pc, &module))) {
+    if (pc == WIRE_FRAME_CUT || find(d, pc) != NULL) {
         return ERR_OK;
     }
-    if (d->count == MODULE_DICTIONARY_MAX) {
-        return ERR_LIMIT;
+    struct unwind_module module;
+    if (!(is_guess ? unwind_find_guessed_module : unwind_find_module)(pc - 1, &module) &&
+        !name_frame_module(pc, &module)) {
+        return ERR_OK;
     }
-    TRY(send(d, p, &module));
+    const enum err result = d->count < MODULE_DICTIONARY_MAX ? send(d, p, &module) : ERR_LIMIT;
+    unwind_module_release(&module);
+    TRY(result);
     if (d->count == MODULE_DICTIONARY_MIN && d->entries != d->grown) {
         __builtin_memcpy(d->grown, d->entries, d->count * sizeof(d->entries[0]));
         d->entries = d->grown;

@@ -39,10 +39,13 @@ struct module_dictionary {
 // Empties the dictionary; what the recorder knows of it becomes void with the next MODULE.
 void module_dictionary_reset(struct module_dictionary *d);
 
-// Makes sure that the recorder knows the module of `pc`. ERR_LIMIT: the slots have run out; reset
+// Makes sure that the recorder knows the module of `pc`; `is_guess`: of a stack with
+// UNWIND_USED_FRAME_POINTER. ERR_LIMIT: the slots have run out; reset
 // and begin again. ERR_DEAD: recording is over.
-MUST_USE enum err
-module_dictionary_introduce(struct module_dictionary *d, struct lane_producer *p, uint64_t pc);
+MUST_USE enum err module_dictionary_introduce(struct module_dictionary *d,
+                                              struct lane_producer *p,
+                                              uint64_t pc,
+                                              bool is_guess);
 
 // `pc` as a frame of wire.h: slot and offset. Its module must have been introduced.
 uint64_t module_dictionary_frame(struct module_dictionary *d, uint64_t pc);

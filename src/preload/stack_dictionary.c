@@ -88,8 +88,10 @@ static enum err introduce_modules(struct stack_dictionary *d,
                                   uint32_t *first)
 {
     bool was_reset = false;
+    const bool is_guess = (stack->flags & UNWIND_USED_FRAME_POINTER) != 0;
     for (uint32_t i = *first; i < stack->count; i++) {
-        enum err result = module_dictionary_introduce(&d->modules, p, stack->frames[i].pc);
+        enum err result =
+            module_dictionary_introduce(&d->modules, p, stack->frames[i].pc, is_guess);
         if (result == ERR_DEAD) {
             return ERR_DEAD;
         }
@@ -197,7 +199,7 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
 enum err stack_dictionary_define_leaf(
     struct stack_dictionary *d, struct lane_producer *p, uint64_t base, uint64_t pc, uint32_t *slot)
 {
-    const enum err result = module_dictionary_introduce(&d->modules, p, pc);
+    const enum err result = module_dictionary_introduce(&d->modules, p, pc, false);
     if (result == ERR_LIMIT && nursery_flush(p)) {
         stack_dictionary_reset(d);
         return ERR_LIMIT;

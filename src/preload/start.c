@@ -39,6 +39,9 @@ __attribute__((constructor(101))) static void start(void)
     const int saved_errno = errno;
     (void)dl_iterate_phdr(resolve, NULL); // nothing but its lock; returns what `resolve` does
     thread_state_prepare();
+    if (real_functions_are_hooked()) { // else this may be a late dlopen of the library itself
+        unwind_modules_stay();
+    }
     unwind_modules_refresh();
     if (process_session() != NULL || process_join()) {
         process_texts_send();

@@ -25,6 +25,10 @@ enum pointer_encoding {
     PE_OMIT = 0xff,
 };
 
+// What is read of an entry before its length is known, and of the header before the index.
+#define ENTRY_START_BYTES  12u
+#define HEADER_START_BYTES 20u
+
 #define PE_SORTED_INDEX (PE_DATAREL | PE_SDATA4) // what every linker writes
 
 static uint64_t cursor_addr(const struct cursor *c, const struct eh_image *image)
@@ -96,6 +100,13 @@ uint64_t eh_read_pointer(struct cursor *c,
     }
 }
 
+static void fetch(const struct eh_table *table, uint64_t addr, uint64_t len)
+{
+    if (table->fetch != NULL) {
+        table->fetch(table, addr, len);
+    }
+}
+
 // One entry of .eh_frame, before it is known to be a CIE or an FDE.
 struct entry {
     struct cursor body; // after the id
@@ -105,14 +116,17 @@ struct entry {
     uint64_t next_addr; // of the following entry
 };
 
-static enum err read_entry(const struct eh_image *image, uint64_t addr, struct entry *out)
+static enum err read_entry(const struct eh_table *table, uint64_t addr, struct entry *out)
 {
+    const struct eh_image *image = &table->image;
+    fetch(table, addr, ENTRY_START_BYTES);
     struct cursor c = cursor_at(image, addr);
     uint64_t len = cursor_u32(&c);
     if (len == UINT32_MAX) {
         len = cursor_u64(&c);
     }
     struct entry entry = {.terminator = len == 0, .id_addr = cursor_addr(&c, image)};
+    fetch(table, entry.id_addr, len);
     entry.body = sub_cursor(&c, len);
     entry.id = entry.terminator ? 0 : cursor_u32(&entry.body);
     if (c.failed || entry.body.failed) {
@@ -160,7 +174,7 @@ static enum err read_cie(const struct eh_table *table,
                          bool *has_augmentation)
 {
     struct entry entry;
-    TRY(read_entry(&table->image, addr, &entry));
+    TRY(read_entry(table, addr, &entry));
     if (entry.terminator || entry.id != 0) {
         return ERR_CORRUPT;
     }
@@ -195,7 +209,7 @@ static enum err read_cie(const struct eh_table *table,
 enum err eh_read_fde(const struct eh_table *table, uint64_t fde_addr, struct eh_function *out)
 {
     struct entry entry;
-    TRY(read_entry(&table->image, fde_addr, &entry));
+    TRY(read_entry(table, fde_addr, &entry));
     if (entry.terminator || entry.id == 0) {
         return ERR_NOT_FOUND;
     }
@@ -226,6 +240,7 @@ struct header {
 
 static enum err read_header(const struct eh_table *table, struct header *out)
 {
+    fetch(table, table->hdr_addr, HEADER_START_BYTES);
     struct cursor c = cursor_at(&table->image, table->hdr_addr);
     uint8_t version = cursor_u8(&c);
     uint8_t frame_encoding = cursor_u8(&c);
@@ -256,7 +271,7 @@ uint64_t eh_first(const struct eh_table *table)
 bool eh_next(const struct eh_table *table, uint64_t *entry_addr)
 {
     struct entry entry;
-    if (read_entry(&table->image, *entry_addr, &entry) != ERR_OK || entry.terminator) {
+    if (read_entry(table, *entry_addr, &entry) != ERR_OK || entry.terminator) {
         return false;
     }
     *entry_addr = entry.next_addr;
@@ -269,6 +284,11 @@ static uint64_t index_field(struct bytes index, size_t row, size_t field, uint64
     return hdr_addr + (uint64_t)(int64_t)relative;
 }
 
+static uint64_t row_addr(const struct eh_table *table, struct bytes index, size_t row)
+{
+    return table->image.addr + (uint64_t)(index.data - table->image.bytes.data) + row * 8;
+}
+
 // The last row whose function starts at or before `pc`.
 static enum err find_in_index(const struct eh_table *table,
                               struct bytes index,
@@ -279,6 +299,7 @@ static enum err find_in_index(const struct eh_table *table,
     size_t high = index.len / 8;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
+        fetch(table, row_addr(table, index, middle), 8);
         if (index_field(index, middle, 0, table->hdr_addr) <= pc) {
             low = middle + 1;
         } else {
@@ -288,6 +309,7 @@ static enum err find_in_index(const struct eh_table *table,
     if (low == 0) {
         return ERR_NOT_FOUND;
     }
+    fetch(table, row_addr(table, index, low - 1), 8);
     return eh_read_fde(table, index_field(index, low - 1, 1, table->hdr_addr), out);
 }
 
@@ -309,6 +331,9 @@ enum err eh_find(const struct eh_table *table, uint64_t pc, struct eh_function *
 {
     struct header header;
     TRY(read_header(table, &header));
+    if (header.index.len == 0 && table->fetch != NULL) {
+        return ERR_UNSUPPORTED; // each would take system calls
+    }
     if (header.index.len == 0) {
         return find_one_by_one(table, header.eh_frame_addr, pc, out);
     }

@@ -4,8 +4,8 @@
 // The tables are those of the Linux Standard Base (core, 10.6): .eh_frame_hdr with its sorted
 // index, .eh_frame with CIEs and FDEs. They are read where they lie, in a mapped module or in a
 // copy of one, through a cursor that never leaves the image. Without a usable index the FDEs are
-// searched one by one. Addresses are those of the program, pointers are ours. Trust: none in the
-// bytes. Context: T and H; allocates nothing.
+// searched one by one, unless they have to be fetched. Addresses are those of the program, pointers
+// are ours. Trust: none in the bytes. Context: T and H; allocates nothing.
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +24,10 @@ struct eh_image {
 struct eh_table {
     struct eh_image image;
     uint64_t hdr_addr; // of .eh_frame_hdr
+    // Brings the bytes [addr, addr + len) into the image, as far as they are in it and exist. NULL:
+    // all are there.
+    void (*fetch)(const struct eh_table *self, uint64_t addr, uint64_t len);
+    char *fetched; // the image's bytes, to be written by fetch
 };
 
 // One function's entry: an FDE together with its CIE. Everything points into the image.

@@ -52,6 +52,7 @@ full_walk_run(struct full_walk *walk, const struct unwind_regs *start, struct fr
         if (result == STEP_COMPLEX) {
             return WALK_COMPLEX;
         }
+        rules.is_guess = rules.is_guess || rule_leads_to_guesses(rule);
         bool stands_still = regs.sp == old_sp && regs.pc == old_pc;
         if (result != STEP_OK || stands_still) {
             return WALK_UNFINISHED;

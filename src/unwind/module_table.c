@@ -28,10 +28,7 @@ static struct {
 
 extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
 
-// The program headers of a module whose first mapped page is at `start`: that page is whole in
-// memory though the module may be shorter. Empty if it does not begin with an ELF header of our
-// kind.
-static struct bytes headers_in_image(uint64_t start)
+struct bytes module_table_headers(uint64_t start)
 {
     const Elf64_Ehdr *elf = (const Elf64_Ehdr *)start;
     const uint8_t *ident = elf->e_ident;
@@ -74,25 +71,44 @@ bool module_table_needs_refresh(void)
     return _dl_find_object == NULL;
 }
 
+bool module_table_is_listed(void)
+{
+    return atomic_load_explicit(&g_modules.current, memory_order_relaxed) != NULL;
+}
+
 bool module_table_find(uint64_t pc, struct module_span *out)
 {
     if (module_table_needs_refresh()) {
         return module_table_find_listed(pc, out);
     }
-    struct dl_find_object found;
-    if (_dl_find_object((void *)pc, &found) != 0) {
+    if (!module_table_find_unread(pc, out)) {
         return false;
     }
-    const struct link_map *map = found.dlfo_link_map;
-    const uint64_t start = (uint64_t)found.dlfo_map_start;
-    const char *path = map != NULL && map->l_name != NULL ? map->l_name : "";
-    *out = (struct module_span){.start = start,
-                                .end = (uint64_t)found.dlfo_map_end,
-                                .bias = map != NULL ? map->l_addr : 0,
-                                .headers = *path == 0 ? headers_of_main() : headers_in_image(start),
-                                .hdr_addr = (uint64_t)found.dlfo_eh_frame,
-                                .path = path};
+    const struct link_map *map = (const struct link_map *)out->link_map;
+    out->path = map != NULL && map->l_name != NULL ? map->l_name : "";
+    out->bias = map != NULL ? map->l_addr : 0;
+    out->headers = *out->path == 0 ? headers_of_main() : module_table_headers(out->start);
     return true;
+}
+
+bool module_table_find_unread(uint64_t pc, struct module_span *out)
+{
+    struct dl_find_object found;
+    if (_dl_find_object == NULL || _dl_find_object((void *)pc, &found) != 0) {
+        return false;
+    }
+    *out = (struct module_span){.start = (uint64_t)found.dlfo_map_start,
+                                .end = (uint64_t)found.dlfo_map_end,
+                                .hdr_addr = (uint64_t)found.dlfo_eh_frame,
+                                .path = "",
+                                .link_map = (uint64_t)found.dlfo_link_map};
+    return true;
+}
+
+bool module_table_stays(uint64_t pc)
+{
+    struct module_span unused;
+    return module_table_find_listed(pc, &unused);
 }
 
 bool module_table_find_listed(uint64_t pc, struct module_span *out)

@@ -46,8 +46,10 @@ static bool read_other(struct memory_reader *self, uint64_t addr, uint64_t *word
 }
 
 // The child is a fork: its modules lie where ours do.
-static bool find_table(const struct unwind_source *self, uint64_t pc, struct eh_table *out)
+static bool
+find_table(const struct unwind_source *self, uint64_t pc, bool is_guess, struct eh_table *out)
 {
+    (void)is_guess; // a stopped process closes nothing
     (void)self;
     struct module_span span;
     return module_table_find(pc, &span) && module_table_unwind(&span, out);

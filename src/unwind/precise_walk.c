@@ -4,6 +4,7 @@
 
 #include "capture_arch.h"
 #include "unwind/cfi.h"
+#include "unwind/module_copy.h"
 #include "unwind/module_table.h"
 #include "unwind/self_memory.h"
 #include "unwind/signal_frame.h"
@@ -45,13 +46,15 @@ struct code {
     bool is_stub;
 };
 
-static void find_code(const struct unwind_source *source, uint64_t ret_addr, struct code *code)
+static void
+find_code(const struct unwind_source *source, uint64_t ret_addr, bool is_guess, struct code *code)
 {
+    code->table = (struct eh_table){.fetched = NULL};
     code->err = ERR_NOT_FOUND;
     code->is_entry = false;
     code->is_signal_frame = false;
     code->is_stub = false;
-    if (source->find_table(source, ret_addr - 1, &code->table)) {
+    if (source->find_table(source, ret_addr - 1, is_guess, &code->table)) {
         code->err = eh_find(&code->table, ret_addr - 1, &code->function);
         code->is_entry = code->err == ERR_NOT_FOUND && eh_begins_function(&code->table, ret_addr);
     }
@@ -96,16 +99,22 @@ enum walk_end precise_walk_run(const struct unwind_source *source,
                                bool *used_frame_pointer)
 {
     struct cpu at = *cpu;
+    bool is_guess = false;
     while (at.pc != 0 && sink->count < UNWIND_FRAMES_MAX) {
         struct code code;
-        find_code(source, at.pc, &code);
+        find_code(source, at.pc, is_guess, &code);
         frame_sink_push(sink, at.pc + (code.is_entry ? 1 : 0));
         uint64_t old_sp = at.value[ARCH_REG_SP];
         uint64_t old_pc = at.pc;
-        enum step_result result = step(source, &code, &at, used_frame_pointer);
+        bool is_followed = false;
+        enum step_result result = step(source, &code, &at, &is_followed);
+        module_copy_close(&code.table);
+        *used_frame_pointer = *used_frame_pointer || is_followed;
         if (result == STEP_LAST) {
             return WALK_FINISHED;
         }
+        is_guess = is_guess || is_followed || code.is_signal_frame ||
+                   (code.err == ERR_OK && code.function.signal_frame);
         bool stands_still = at.value[ARCH_REG_SP] == old_sp && at.pc == old_pc;
         if (result != STEP_OK || stands_still) {
             return WALK_UNFINISHED;
@@ -114,11 +123,21 @@ enum walk_end precise_walk_run(const struct unwind_source *source,
     return WALK_UNFINISHED;
 }
 
-static bool find_own_table(const struct unwind_source *self, uint64_t pc, struct eh_table *out)
+static bool
+find_own_table(const struct unwind_source *self, uint64_t pc, bool is_guess, struct eh_table *out)
 {
     (void)self;
     struct module_span span;
-    return module_table_find(pc, &span) && module_table_unwind(&span, out);
+    if (!is_guess || module_table_stays(pc)) {
+        return module_table_find(pc, &span) && module_table_unwind(&span, out);
+    }
+    struct module_copy copy;
+    if (!module_table_find_unread(pc, &span) || span.hdr_addr == 0 ||
+        !module_copy_open(&span, &copy)) {
+        return false;
+    }
+    *out = copy.table;
+    return true;
 }
 
 NOINLINE enum walk_end precise_walk_self(const struct stack_bounds *own,
@@ -137,7 +156,7 @@ NOINLINE enum walk_end precise_walk_self(const struct stack_bounds *own,
         }
         struct code code;
         bool unused = false;
-        find_code(&source, cpu.pc, &code);
+        find_code(&source, cpu.pc, false, &code);
         if (step(&source, &code, &cpu, &unused) != STEP_OK) {
             break;
         }

@@ -20,8 +20,12 @@
 // Where a walk takes the world from.
 struct unwind_source {
     struct memory_reader *memory;
-    // The unwind tables that cover `pc`; false if there are none.
-    bool (*find_table)(const struct unwind_source *self, uint64_t pc, struct eh_table *out);
+    // The unwind tables that cover `pc`; false if there are none. Of a guess they may be a copy
+    // (module_copy.h), which is closed after use.
+    bool (*find_table)(const struct unwind_source *self,
+                       uint64_t pc,
+                       bool is_guess,
+                       struct eh_table *out);
     struct stack_bounds own; // as in full_walk
 };
 

@@ -89,6 +89,13 @@ static inline uint64_t rule_of(uint32_t flags, int64_t cfa, int64_t fp_slot, int
     return rule != 0 ? rule : rule_stopping(RULE_COMPLEX);
 }
 
+// True if what the step leads to may be no return address of a call: the frame pointer was
+// followed, or a handler interrupted code whose tables need not be right at that instruction.
+ALWAYS_INLINE bool rule_leads_to_guesses(uint64_t rule)
+{
+    return (rule & (RULE_GUESSED | RULE_SIGNAL)) != 0 || rule == rule_stopping(RULE_NO_TABLE);
+}
+
 // True if the step, as far as it goes, depends on fp.
 ALWAYS_INLINE bool rule_uses_fp(uint64_t rule)
 {

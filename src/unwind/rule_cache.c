@@ -5,9 +5,11 @@
 #include <stddef.h>
 
 #include "base/page_alloc.h"
+#include "unwind/module_copy.h"
 #include "unwind/module_table.h"
 #include "unwind/rule.h"
 #include "unwind/rule_compile.h"
+#include "unwind/self_memory.h"
 #include "unwind/signal_frame.h"
 
 #define FIRST_LOG2 14u // 16 KiB
@@ -87,10 +89,33 @@ static void grow(struct rule_table *old)
     atomic_flag_clear_explicit(&g_growing, memory_order_release);
 }
 
-static uint64_t rule_by_tables(uint64_t ret_addr)
+// 0 if it cannot be learned.
+static uint64_t rule_by_copy(uint64_t ret_addr)
+{
+    struct module_span span;
+    if (!module_table_find_unread(ret_addr - 1, &span)) {
+        atomic_store_explicit(&g_rule_cache.unknown_code, true, memory_order_relaxed);
+        return rule_stopping(RULE_NO_TABLE);
+    }
+    if (span.hdr_addr == 0) {
+        return rule_stopping(RULE_NO_TABLE);
+    }
+    struct module_copy copy;
+    if (!module_copy_open(&span, &copy)) {
+        return 0;
+    }
+    const uint64_t rule = rule_from_table(&copy.table, ret_addr);
+    module_copy_close(&copy.table);
+    return rule;
+}
+
+static uint64_t rule_by_tables(uint64_t ret_addr, bool is_guess)
 {
     struct module_span span;
     struct eh_table table;
+    if (is_guess && !module_table_stays(ret_addr - 1)) {
+        return rule_by_copy(ret_addr);
+    }
     if (!module_table_find(ret_addr - 1, &span)) {
         atomic_store_explicit(&g_rule_cache.unknown_code, true, memory_order_relaxed);
         return rule_stopping(RULE_NO_TABLE);
@@ -101,14 +126,18 @@ static uint64_t rule_by_tables(uint64_t ret_addr)
     return rule_from_table(&table, ret_addr);
 }
 
-static uint64_t compile(uint64_t ret_addr)
+static uint64_t compile(uint64_t ret_addr, bool is_guess)
 {
-    const uint64_t rule = rule_by_tables(ret_addr);
+    const uint64_t rule = rule_by_tables(ret_addr, is_guess);
+    const struct stack_bounds nothing_known = {0};
+    struct self_memory self = self_memory_over(&nothing_known);
+    struct memory_reader copying = module_copy_reader();
+    struct memory_reader *memory = is_guess ? &copying : &self.reader;
     // Tables are silent, or wrong, about some ways back from a signal handler.
-    if ((rule & (RULE_STOP | RULE_SIGNAL)) != 0 && signal_frame_begins_here(ret_addr)) {
+    if ((rule & (RULE_STOP | RULE_SIGNAL)) != 0 && signal_frame_begins(memory, ret_addr)) {
         return signal_frame_rule();
     }
-    if (rule == rule_stopping(RULE_NO_TABLE) && signal_frame_is_in_stub_here(ret_addr - 1)) {
+    if (rule == rule_stopping(RULE_NO_TABLE) && signal_frame_is_in_stub(memory, ret_addr - 1)) {
         return rule_stopping(RULE_COMPLEX);
     }
     return rule;
@@ -116,7 +145,10 @@ static uint64_t compile(uint64_t ret_addr)
 
 NOINLINE uint64_t rule_cache_fill(struct rule_view view, uint64_t pc)
 {
-    uint64_t rule = compile(pc);
+    uint64_t rule = compile(pc, view.is_guess);
+    if (UNLIKELY(rule == 0)) {
+        return rule_stopping(RULE_NO_TABLE);
+    }
     insert(view.table, pc ^ view.salt, rule);
     size_t count = table_bytes(view.table) / sizeof(struct rule_entry);
     size_t used = atomic_load_explicit(&view.table->used, memory_order_relaxed);

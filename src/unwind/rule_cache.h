@@ -43,6 +43,7 @@ extern struct rule_cache g_rule_cache;
 struct rule_view {
     struct rule_table *table;
     uint64_t salt;
+    bool is_guess; // the pcs are not known to be return addresses; see module_copy.h
 };
 
 ALWAYS_INLINE uint64_t rule_cache_generation(void)
@@ -90,7 +91,8 @@ ALWAYS_INLINE uint64_t rule_cache_find(struct rule_view view, uint64_t pc)
     return 0;
 }
 
-// Compiles the rule of `pc` by the tables of its module, and caches it. Never 0.
+// Compiles the rule of `pc` by the tables of its module, and caches it. Never 0. A guess of which
+// nothing can be learned has no table, and that is not cached.
 uint64_t rule_cache_fill(struct rule_view view, uint64_t pc);
 
 ALWAYS_INLINE uint64_t rule_cache_get(struct rule_view view, uint64_t pc)

@@ -6,19 +6,11 @@
 #include "strip_arch.h"
 #include "stub_arch.h"
 #include "unwind/rule.h"
-#include "unwind/self_memory.h"
 
 bool signal_frame_begins(struct memory_reader *memory, uint64_t pc)
 {
     uint64_t code = 0;
     return memory->read(memory, pc, &code) && code == ARCH_SIGRETURN_CODE;
-}
-
-bool signal_frame_begins_here(uint64_t pc)
-{
-    const struct stack_bounds nothing_known = {0};
-    struct self_memory memory = self_memory_over(&nothing_known);
-    return signal_frame_begins(&memory.reader, pc);
 }
 
 bool signal_frame_is_in_stub(struct memory_reader *memory, uint64_t pc)
@@ -36,13 +28,6 @@ bool signal_frame_is_in_stub(struct memory_reader *memory, uint64_t pc)
         }
     }
     return false;
-}
-
-bool signal_frame_is_in_stub_here(uint64_t pc)
-{
-    const struct stack_bounds nothing_known = {0};
-    struct self_memory memory = self_memory_over(&nothing_known);
-    return signal_frame_is_in_stub(&memory.reader, pc);
 }
 
 enum err signal_frame_step_from_stub(struct cpu *cpu)

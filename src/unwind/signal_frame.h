@@ -16,16 +16,12 @@
 // True if the instructions at `pc`, itself no return address of a call, are those.
 bool signal_frame_begins(struct memory_reader *memory, uint64_t pc);
 
-// The same of the running process's code.
-bool signal_frame_begins_here(uint64_t pc);
-
 // The step as a compact rule.
 uint64_t signal_frame_rule(void);
 
 // True if `pc`, itself no return address, is in a stub that jumps on to another function, of which
 // no table says anything. Only a handler that interrupted it can lead there.
 bool signal_frame_is_in_stub(struct memory_reader *memory, uint64_t pc);
-bool signal_frame_is_in_stub_here(uint64_t pc);
 
 // The step from such a stub. ERR_UNSUPPORTED: the register with the return address is not known.
 MUST_USE enum err signal_frame_step_from_stub(struct cpu *cpu);

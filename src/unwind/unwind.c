@@ -2,6 +2,7 @@
 // unwind: the process-wide part of unwind.h; the walks are in walk.c.
 #include "unwind/unwind.h"
 
+#include "unwind/module_copy.h"
 #include "unwind/module_table.h"
 #include "unwind/rule_cache.h"
 #include "unwind/stack_bounds.h"
@@ -22,6 +23,13 @@ void unwind_modules_refresh(void)
     }
 }
 
+void unwind_modules_stay(void)
+{
+    if (!module_table_is_listed()) {
+        module_table_refresh();
+    }
+}
+
 bool unwind_find_module(uint64_t pc, struct unwind_module *out)
 {
     struct module_span span;
@@ -34,4 +42,33 @@ bool unwind_find_module(uint64_t pc, struct unwind_module *out)
                                   .path = span.path,
                                   .build_id = module_table_build_id(&span)};
     return true;
+}
+
+bool unwind_find_guessed_module(uint64_t pc, struct unwind_module *out)
+{
+    if (module_table_stays(pc)) {
+        return unwind_find_module(pc, out);
+    }
+    struct module_span span;
+    struct module_copy copy;
+    if (!module_table_find_unread(pc, &span) || !module_copy_open(&span, &copy)) {
+        return false;
+    }
+    struct bytes build_id;
+    if (!module_copy_describe(&copy, &build_id)) {
+        module_copy_close(&copy.table);
+        return false;
+    }
+    *out = (struct unwind_module){.start = copy.span.start,
+                                  .end = copy.span.end,
+                                  .bias = copy.span.bias,
+                                  .path = copy.span.path,
+                                  .build_id = build_id,
+                                  .copy = copy.table};
+    return true;
+}
+
+void unwind_module_release(const struct unwind_module *module)
+{
+    module_copy_close(&module->copy);
 }

@@ -30,6 +30,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "caller_arch.h"
+#include "unwind/eh_frame.h"
 
 #define UNWIND_FRAMES_MAX (1u << 20) // a walk that is longer ends as unfinished
 #define UNWIND_SAME       UINT32_MAX
@@ -113,6 +114,12 @@ void unwind_flush(void);
 // new may lie there.
 void unwind_modules_refresh(void);
 
+// Tells the unwinder that all modules that are loaded now stay loaded: to be called before the
+// first dlopen, by the loader's rules for locks as unwind_modules_refresh(). Further calls change
+// nothing. Pcs in other modules that are but guesses cost system calls, and tell nothing under a
+// filter.
+void unwind_modules_stay(void);
+
 // The module that holds a pc.
 struct unwind_module {
     uint64_t start;        // of its mapping
@@ -120,8 +127,14 @@ struct unwind_module {
     uint64_t bias;         // runtime address - address in the file
     const char *path;      // as the loader knows it; "" for the main program. Owned by the loader.
     struct bytes build_id; // in the mapped image; empty if it has none
+    struct eh_table copy;  // path and build-id point into its memory if pc was a guess
 };
 
 // Finds the module of `pc` without locks. False if the pc is in no module (JIT code, for one).
 // What `out` points to lives as long as the module stays loaded.
 bool unwind_find_module(uint64_t pc, struct unwind_module *out);
+
+// As unwind_find_module, for any pc of a walk with UNWIND_USED_FRAME_POINTER: the module may be
+// closed while it is looked at. What `out` points to lives until unwind_module_release().
+bool unwind_find_guessed_module(uint64_t pc, struct unwind_module *out);
+void unwind_module_release(const struct unwind_module *module);

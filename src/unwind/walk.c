@@ -197,7 +197,7 @@ static uint32_t evidence_needed(const struct unwind_thread *t)
 ALWAYS_INLINE enum step_result
 walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct progress *progress)
 {
-    const struct rule_view rules = rule_cache_view();
+    struct rule_view rules = rule_cache_view();
     const struct remembered copy = t->remembered; // so that stores need not be thought to change it
     const struct remembered *r = &copy;
     const uint64_t top = t->bounds.top;
@@ -238,6 +238,7 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
             struct frame_regs caller = regs; // a copy, so that regs can stay in registers
             result = step_rare(frame, &caller, top);
             regs = caller;
+            rules.is_guess = rules.is_guess || rule_leads_to_guesses(frame->rule);
         }
         if (UNLIKELY(result != STEP_OK)) {
             known = 0;

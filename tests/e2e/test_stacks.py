@@ -115,6 +115,16 @@ def test_a_plugin_at_the_address_of_another_keeps_its_names(record, scratch):
     assert own_part(frames[1:], names) == own_part(expected[7402], names)
 
 
+def test_guessed_frames_in_a_library_that_is_being_closed_do_no_harm(record):
+    recording = record(PROGRAMS / "guesses", PROGRAMS / "libplugin_first.so", "plugin_entry",
+                       is_compared=False)
+    assert recording.finished.returncode == 0
+    blocks = int(recording.finished.stdout)
+    costs = recording.costs_within("call_untold")
+    assert blocks > 0
+    assert (costs["allocations"], costs["allocated_bytes"]) == (blocks, 512 * blocks)
+
+
 @pytest.mark.parametrize("depth, max_frames", [(200, None), (10_000, None), (100_000, None), (10_000, 256),
                                                (10_000, 1536), (1000, 16)])
 def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
