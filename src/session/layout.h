@@ -121,9 +121,11 @@ enum session_stamps {
     STAMPS_OF_COUNTER = 1,
 };
 
-// What session_header.order is beside the number of a lane + 1, the only one that has recorded.
-#define SESSION_ORDER_NOBODY  0u
-#define SESSION_ORDER_SEVERAL UINT32_MAX
+// What session_header.order is beside the only lane that has recorded: its number + 1, and, shifted
+// by SESSION_ORDER_SLOT_SHIFT, its process's slot.
+#define SESSION_ORDER_SLOT_SHIFT 16
+#define SESSION_ORDER_NOBODY     0u
+#define SESSION_ORDER_SEVERAL    UINT32_MAX
 
 struct session_header {
     uint64_t magic;         // R, before any process joins

@@ -214,10 +214,27 @@ static void adapt_size(struct lane_producer *p)
     n->passed_count = 0;
 }
 
+// As session_header.order has it.
 static uint32_t number_of(const struct lane_producer *p)
 {
     const uintptr_t first = (uintptr_t)p->session + SESSION_LANES_OFFSET;
-    return (uint32_t)(((uintptr_t)p->lane - first) / LANE_STRIDE) + 1;
+    const uint32_t lane = (uint32_t)(((uintptr_t)p->lane - first) / LANE_STRIDE) + 1;
+    return p->lane->process_index << SESSION_ORDER_SLOT_SHIFT | lane;
+}
+
+// Whether `order` is a lane of the image that this process executed ours from: it has recorded all
+// that it ever will, and the recorder ends it before it begins ours.
+static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t order)
+{
+    const uint32_t slot = order >> SESSION_ORDER_SLOT_SHIFT;
+    if (order == SESSION_ORDER_SEVERAL || slot >= SESSION_MAX_PROCESSES ||
+        slot == p->lane->process_index) {
+        return false;
+    }
+    const struct process_slot *own = session_process(p->session, p->lane->process_index);
+    const struct process_slot *other = session_process(p->session, slot);
+    return other->pid == own->pid && other->pid_namespace == own->pid_namespace &&
+           own->pid_namespace != 0;
 }
 
 // Several threads record, and nothing is held: how much may be.
@@ -244,7 +261,9 @@ static void look_at_order(struct lane_producer *p)
     const uint32_t own = number_of(p);
     uint32_t order = SESSION_ORDER_NOBODY;
     // Sequentially consistent: of two that come first at once, one sees the other.
-    if (atomic_compare_exchange_strong(&p->session->order, &order, own)) {
+    if (atomic_compare_exchange_strong(&p->session->order, &order, own) ||
+        (is_of_our_earlier_image(p, order) &&
+         atomic_compare_exchange_strong(&p->session->order, &order, own))) {
         order = own;
     } else if (order != own) {
         order = SESSION_ORDER_SEVERAL;
