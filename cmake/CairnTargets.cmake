@@ -21,7 +21,9 @@ if(CAIRN_WERROR)
 endif()
 
 function(cairn_compile_options target)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${CAIRN_WARNINGS}> -fno-common)
+    # Where the sources lie is no part of what is built: the same sources give the same bytes.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${CAIRN_WARNINGS}> -fno-common
+        "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
     target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}/src")
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
 endfunction()
@@ -34,12 +36,27 @@ function(cairn_sanitize target)
     endif()
 endfunction()
 
+# What makes a mistake in our own processes, which read what strangers wrote, harder to use. Sanitizers
+# have checks of their own; T code has no library to report to.
+function(cairn_harden target)
+    if(CAIRN_SANITIZE)
+        return()
+    endif()
+    target_compile_options(${target} PRIVATE
+        -fstack-protector-strong -fstack-clash-protection $<$<CONFIG:RelWithDebInfo,Release>:-D_FORTIFY_SOURCE=2>
+        $<$<STREQUAL:${CAIRN_ARCH},x86_64>:-fcf-protection=full>)
+    target_link_options(${target} PRIVATE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endfunction()
+
 # cairn_host_library(name SOURCES a.c ... LIBS other ...): a folder of H code.
 function(cairn_host_library name)
-    cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+    cmake_parse_arguments(ARG "IS_TARGET_CODE" "" "SOURCES;LIBS" ${ARGN})
     add_library(${name} STATIC ${ARG_SOURCES})
     cairn_compile_options(${name})
     cairn_sanitize(${name})
+    if(NOT ARG_IS_TARGET_CODE)
+        cairn_harden(${name})
+    endif()
     target_link_libraries(${name} PUBLIC ${ARG_LIBS})
 endfunction()
 
@@ -48,7 +65,7 @@ endfunction()
 # <name> is the same code for our own processes and tests.
 function(cairn_target_library name)
     cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
-    cairn_host_library(${name} SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS})
+    cairn_host_library(${name} IS_TARGET_CODE SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS})
     add_library(${name}_pic STATIC ${ARG_SOURCES})
     cairn_compile_options(${name}_pic)
     set_target_properties(${name}_pic PROPERTIES

@@ -44,6 +44,19 @@ def test_install_below_any_prefix(scratch):
     assert_works(moved, scratch)
 
 
+def test_mistakes_are_hard_to_use_and_the_folder_of_the_sources_is_no_part_of_it():
+    """What reads strangers' files is built with what the compiler has against mistakes; and the same sources
+    give the same bytes wherever they lie."""
+    program = BUILD / "bin/cairn"
+    assert "BIND_NOW" in run("readelf", "-d", program) and "GNU_RELRO" in run("readelf", "-lW", program)
+    assert "GNU_STACK" in run("readelf", "-lW", program) and " RWE " not in run("readelf", "-lW", program)
+    symbols = run("nm", "-D", program)
+    assert "__stack_chk_fail" in symbols and symbols.count("_chk@") > 5
+    for name in ("bin/cairn", "lib/cairn/libcairn_preload.so"):
+        texts = run("strings", "-a", BUILD / name)
+        assert str(ROOT) not in texts, [line for line in texts.splitlines() if str(ROOT) in line][:5]
+
+
 def test_the_debian_package(scratch):
     run("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", scratch)
     packages = list(scratch.glob("cairn_*.deb"))
