@@ -157,9 +157,9 @@ static enum process_verdict decide(void)
     if (!is_forked || g_image.pid == 1) { // another is of its parent's namespace
         g_image.pid_namespace = process_pid_namespace();
     }
-    const bool is_hooked = is_forked || real_functions_are_hooked();
+    const bool is_bypassed = !is_forked && real_functions_are_bypassed();
     enter(index, parent_pid,
-          (is_forked ? PROCESS_FORKED : 0) | (is_hooked ? 0 : PROCESS_OWN_ALLOCATOR) |
+          (is_forked ? PROCESS_FORKED : 0) | (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) |
               (g_image.is_go ? PROCESS_GO : 0));
     return VERDICT_JOINED;
 }

@@ -10,6 +10,7 @@
 
 static atomic_bool g_is_resolved;
 static bool g_is_hooked;
+static bool g_is_bypassed;
 
 static void *refuse(void)
 {
@@ -90,7 +91,10 @@ void real_functions_resolve(void)
     (void)definition_next_into("dlclose", &next.dlclose);
     look_up_operators(&next, definition_next("malloc").module);
     // Who replaces malloc replaces the others.
-    g_is_hooked = definition_is_ours(definition_first("malloc"));
+    const struct definition in_use = definition_first("malloc");
+    g_is_hooked = definition_is_ours(in_use);
+    g_is_bypassed =
+        !g_is_hooked && in_use.module != definition_first("gnu_get_libc_version").module;
     g_real = next;
     atomic_store_explicit(&g_is_resolved, true, memory_order_release);
 }
@@ -98,4 +102,9 @@ void real_functions_resolve(void)
 bool real_functions_are_hooked(void)
 {
     return g_is_hooked;
+}
+
+bool real_functions_are_bypassed(void)
+{
+    return g_is_bypassed;
 }

@@ -49,5 +49,9 @@ extern struct real_functions g_real;
 // Looks everything up if that was not done yet.
 void real_functions_resolve(void);
 
-// True if the program's malloc is ours: no executable or earlier preload defines its own.
+// True if the program's malloc is ours.
 bool real_functions_are_hooked(void);
+
+// True if it is one that the executable or an earlier preload defines. If it is libc's, we came
+// late, by a dlopen.
+bool real_functions_are_bypassed(void);

@@ -106,5 +106,6 @@ def test_cairn_comes_late(record):
     and of its library."""
     recording = record(PROGRAMS / "api_late", is_compared=False)
     assert recording.finished.returncode == 7
+    assert recording.report["unseen"] == []
     assert sum_within(recording, r"^part_work$")["allocated_bytes"] == 77 + 33
     assert sum_within(recording, r"^main$")["allocated_bytes"] == 55
