@@ -84,12 +84,11 @@ long sys_process_vm_readv(int pid,
                      (long)remote_count, 0);
 }
 
-size_t sys_copy_own(void *to, uint64_t from, size_t len_bytes)
+long sys_copy_own(void *to, uint64_t from, size_t len_bytes)
 {
     const struct iovec local = {.iov_base = to, .iov_len = len_bytes};
     const struct iovec remote = {.iov_base = (void *)from, .iov_len = len_bytes};
-    const long copied = sys_process_vm_readv(sys_getpid(), &local, 1, &remote, 1);
-    return sys_failed(copied) ? 0 : (size_t)copied;
+    return sys_process_vm_readv(sys_getpid(), &local, 1, &remote, 1);
 }
 
 int sys_getpid(void)

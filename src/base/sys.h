@@ -43,8 +43,8 @@ long sys_mprotect(void *addr, size_t len_bytes, int prot);
 bool sys_is_readable(uint64_t addr);
 
 // Copies from this process's own memory, some of which may be gone: the bytes that were there up to
-// the first that was not. 0 too if the kernel does not do this here.
-size_t sys_copy_own(void *to, uint64_t from, size_t len_bytes);
+// the first that was not, -EFAULT for none. Other errors: the kernel does not do this here.
+long sys_copy_own(void *to, uint64_t from, size_t len_bytes);
 
 // As process_vm_readv(2). A seccomp filter may forbid it: not for hooks, but for sys_copy_own().
 long sys_process_vm_readv(int pid,

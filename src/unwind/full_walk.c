@@ -22,6 +22,7 @@ static enum step_result step(struct full_walk *walk, uint64_t rule, struct frame
         return STEP_LAST;
     case RULE_NO_TABLE:
         walk->used_frame_pointer = true;
+        walk->memory->is_guess = true;
         return step_frame_pointer(regs, frame_record_limit(&walk->own, regs->sp), load_word,
                                   walk->memory);
     case RULE_COMPLEX:

@@ -20,4 +20,5 @@ ALWAYS_INLINE uint64_t memory_word(uint64_t addr)
 struct memory_reader {
     // Reads 8 bytes at `addr`, in the machine's byte order. False if they cannot be read.
     bool (*read)(struct memory_reader *self, uint64_t addr, uint64_t *word);
+    bool is_guess; // set by a walk: what it asks for from now on may be unmapped at any moment
 };

@@ -26,7 +26,7 @@ bool module_copy_open(const struct module_span *span, struct module_copy *out)
 {
     const uint64_t image_bytes = span->end - span->start;
     uint8_t first;
-    if (sys_copy_own(&first, span->start, sizeof(first)) == 0) {
+    if (sys_copy_own(&first, span->start, sizeof(first)) != sizeof(first)) {
         return false;
     }
     char *memory = page_alloc(NAME_BYTES + image_bytes);
@@ -88,7 +88,7 @@ bool module_copy_describe(struct module_copy *copy, struct bytes *build_id)
     uint64_t name[2]; // l_addr, l_name
     _Static_assert(offsetof(struct link_map, l_name) == sizeof(name[0]), "the second word");
     if (sys_copy_own(name, copy->span.link_map, sizeof(name)) != sizeof(name) ||
-        sys_copy_own(path, name[1], NAME_BYTES - 1) == 0) {
+        sys_failed(sys_copy_own(path, name[1], NAME_BYTES - 1))) {
         return false;
     }
     fetch(&copy->table, start, PAGE_BYTES);
@@ -111,15 +111,4 @@ bool module_copy_describe(struct module_copy *copy, struct bytes *build_id)
     of_copy.bias = image - first_vaddr;
     *build_id = module_table_build_id(&of_copy);
     return true;
-}
-
-static bool read_copying(struct memory_reader *unused, uint64_t addr, uint64_t *word)
-{
-    (void)unused;
-    return sys_copy_own(word, addr, sizeof(*word)) == sizeof(*word);
-}
-
-struct memory_reader module_copy_reader(void)
-{
-    return (struct memory_reader){.read = read_copying};
 }

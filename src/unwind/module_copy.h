@@ -16,7 +16,6 @@
 
 #include "base/bytes.h"
 #include "unwind/eh_frame.h"
-#include "unwind/memory_reader.h"
 #include "unwind/module_table.h"
 
 struct module_copy {
@@ -34,6 +33,3 @@ bool module_copy_describe(struct module_copy *copy, struct bytes *build_id);
 
 // Gives back the memory of a copy, by its table. One that fetches nothing has none.
 void module_copy_close(const struct eh_table *table);
-
-// A reader of this process's memory that has the kernel copy each word.
-struct memory_reader module_copy_reader(void);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What is learned from a copy of a module is what the module itself says, and a module that cannot
-// be read any more, as while it is being closed, does no harm.
+// be read any more, as while it is being closed, does no harm; nor does a stack that was guessed.
 #include "unwind/module_copy.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,9 +15,11 @@
 
 #include <cmocka.h>
 
+#include "base/page_alloc.h"
 #include "base/sys.h"
 #include "unwind/rule.h"
 #include "unwind/rule_cache.h"
+#include "unwind/self_memory.h"
 #include "unwind/unwind.h"
 
 #define SAMPLES 1000u
@@ -125,6 +129,45 @@ static void without_system_calls_a_guess_tells_nothing(void **state)
     assert_int_equal(dlclose(module), 0);
 }
 
+struct flicker {
+    char *page;
+    atomic_bool is_over;
+};
+
+static void *come_and_go(void *context)
+{
+    struct flicker *flicker = context;
+    while (!flicker->is_over) {
+        (void)mprotect(flicker->page, PAGE_BYTES, PROT_NONE);
+        (void)mprotect(flicker->page, PAGE_BYTES, PROT_READ);
+    }
+    return NULL;
+}
+
+// Between the question and the read another thread may take the page away.
+static void a_guess_is_read_where_memory_comes_and_goes(void **state)
+{
+    (void)state;
+    const struct stack_bounds unknown = {0};
+    pthread_t thread;
+    struct flicker flicker = {
+        .page = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
+    assert_true(flicker.page != MAP_FAILED);
+    assert_int_equal(pthread_create(&thread, NULL, come_and_go, &flicker), 0);
+    unsigned seen[2] = {0};
+    while (seen[false] < 5000 || seen[true] < 5000) {
+        struct self_memory memory = self_memory_over(&unknown);
+        memory.reader.is_guess = true;
+        uint64_t word = 1;
+        const bool got = memory.reader.read(&memory.reader, (uint64_t)flicker.page, &word);
+        assert_true(!got || word == 0);
+        seen[got]++;
+    }
+    flicker.is_over = true;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(munmap(flicker.page, PAGE_BYTES), 0);
+}
+
 // The last one: it cannot be taken back.
 static void what_stays_is_read_in_place(void **state)
 {
@@ -153,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_copy_tells_the_same_of_the_module),
         cmocka_unit_test(what_cannot_be_read_tells_nothing),
         cmocka_unit_test(without_system_calls_a_guess_tells_nothing),
+        cmocka_unit_test(a_guess_is_read_where_memory_comes_and_goes),
         cmocka_unit_test(what_stays_is_read_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

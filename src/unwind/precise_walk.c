@@ -82,6 +82,7 @@ static enum step_result step(const struct unwind_source *source,
     }
     if (code->err == ERR_NOT_FOUND) {
         *used_frame_pointer = true;
+        source->memory->is_guess = true;
         return step_without_table(source, cpu);
     }
     struct cfi_row row;

@@ -131,8 +131,8 @@ static uint64_t compile(uint64_t ret_addr, bool is_guess)
     const uint64_t rule = rule_by_tables(ret_addr, is_guess);
     const struct stack_bounds nothing_known = {0};
     struct self_memory self = self_memory_over(&nothing_known);
-    struct memory_reader copying = module_copy_reader();
-    struct memory_reader *memory = is_guess ? &copying : &self.reader;
+    struct memory_reader *memory = &self.reader;
+    memory->is_guess = is_guess;
     // Tables are silent, or wrong, about some ways back from a signal handler.
     if ((rule & (RULE_STOP | RULE_SIGNAL)) != 0 && signal_frame_begins(memory, ret_addr)) {
         return signal_frame_rule();

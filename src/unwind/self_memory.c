@@ -2,6 +2,8 @@
 // self_memory: see self_memory.h.
 #include "unwind/self_memory.h"
 
+#include <errno.h>
+
 #include "base/sys.h"
 
 #define CHECK_STEP_BYTES 4096u
@@ -33,6 +35,12 @@ static bool self_memory_read(struct memory_reader *reader, uint64_t addr, uint64
         return false;
     }
     bool is_own = addr >= self->bounds.low && last < self->bounds.top;
+    if (!is_own && reader->is_guess) {
+        const long copied = sys_copy_own(word, addr, sizeof(*word));
+        if (!sys_failed(copied) || copied == -EFAULT) {
+            return copied == sizeof(*word);
+        }
+    }
     if (!is_own && (!cover(self, addr) || !cover(self, last))) {
         return false;
     }

@@ -3,7 +3,8 @@
 //
 // Inside the thread's known stack it just reads. Elsewhere it asks the kernel once for each page
 // that a walk comes to. A page that another thread unmaps between the question and the read would
-// still fault; a walk only gets there by the stack that its own thread is running on.
+// still fault: a walk gets there by the stack that its own thread is running on. Once it has
+// followed a frame pointer it may get anywhere, and the kernel copies each word, unless it refuses.
 // Context: T; async-signal-safe.
 #pragma once
 
