@@ -17,7 +17,7 @@
 enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
     SETTLE_NS = 1000000,
-    HOLD_SHIFT = 7,
+    HOLD_SHIFT = 8,
     HOLD_SMALL = 1024,      // bytes
     THREAD_CHECK_MS = 1000, // how often lanes are asked whether their thread still lives
 };
@@ -280,7 +280,7 @@ static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bo
                    taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0);
 }
 
-// What threads may hold together: a 128th of the peak, by which its bound gets wider. A small heap
+// What threads may hold together: a 256th of the peak, by which its bound gets wider. A small heap
 // needs a little more, if anything is to be held at all.
 static uint64_t held_at_most(uint64_t peak_bytes)
 {

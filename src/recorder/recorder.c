@@ -74,7 +74,8 @@ static enum err prepare(struct recorder_state *s,
     }
     *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
     const struct session_options session = {.flags = session_flags_of(options),
-                                            .max_frames = options->max_frames};
+                                            .max_frames = options->max_frames,
+                                            .counts_stamps = options->counts_stamps};
     TRY(session_create(&session, &s->session, info));
     uint64_t seed = 0;
     (void)!getrandom(&seed, sizeof(seed), 0); // without it only hash attacks become thinkable

@@ -74,6 +74,7 @@ struct recorder_options {
     bool allow_own_malloc;  // record a program that has an allocator of its own, as far as possible
     bool check_unwind;      // SESSION_CHECK_UNWIND
     bool no_nursery;        // SESSION_NO_NURSERY
+    bool counts_stamps;     // session_options
     bool is_always_pressed; // threads are told so (pressure.h), whether it is true or not
     bool may_sample;        // SESSION_OVERFLOW_SAMPLE; not with logs_events
     struct recorder_callbacks callbacks;

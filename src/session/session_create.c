@@ -124,9 +124,10 @@ static bool clock_is_of_processor(void)
            memcmp(name, STAMP_ARCH_CLOCK_SOURCE, wanted) == 0;
 }
 
-static void choose_stamps(struct session *s)
+static void choose_stamps(struct session *s, bool counts_stamps)
 {
-    const bool is_of_processor = stamp_arch_has_clock() && clock_is_of_processor();
+    const bool is_of_processor =
+        !counts_stamps && stamp_arch_has_clock() && clock_is_of_processor();
     s->stamp_source = is_of_processor ? STAMPS_OF_PROCESSOR : STAMPS_OF_COUNTER;
     s->stamp_base = is_of_processor ? stamp_arch_read() - 1 : 0; // no stamp is 0
     s->header->stamp_source = s->stamp_source;
@@ -138,8 +139,9 @@ uint64_t session_stamp(const struct session *session)
     const uint64_t now =
         session->stamp_source == STAMPS_OF_PROCESSOR
             ? stamp_arch_read() - session->stamp_base
-            // Acquire: pairs with stamp_now; what was done before such a number was taken is seen.
-            : atomic_load_explicit(&session->header->stamp_count, memory_order_acquire);
+            // A number of our own, as in stamp_now: what was stamped is earlier, also where nothing
+            // is stamped any more. The clock goes on by itself, and the counter does not.
+            : atomic_fetch_add_explicit(&session->header->stamp_count, 1, memory_order_acq_rel) + 1;
     atomic_thread_fence(memory_order_seq_cst); // no later load is early
     return now & STAMP_MAX;
 }
@@ -158,7 +160,7 @@ session_create(const struct session_options *options, struct session *out, struc
     s.pid_namespace = own_pid_namespace();
     s.header->recorder_pid = (uint32_t)getpid();
     s.header->recorder_namespace = s.pid_namespace;
-    choose_stamps(&s);
+    choose_stamps(&s, options->counts_stamps);
     s.header->magic = SESSION_MAGIC;
     *out = s;
     s = (struct session){.memfd = -1, .socket = -1};

@@ -16,6 +16,7 @@
 struct session_options {
     uint32_t flags; // enum session_flags
     uint32_t max_frames;
+    bool counts_stamps; // of the session's counter, whatever clock there is: for tests
 };
 
 // Zeroed is valid and means: none.

@@ -3,7 +3,8 @@
 state, and their stacks, named from AArch64's files, are those of the same programs here.
 
 cairn records a shell; the shell becomes the emulator, which is linked statically and so leaves
-LD_PRELOAD to the program inside. That joins the session as any executed image does.
+LD_PRELOAD to the program inside. That joins the session as any executed image does. The two have no
+clock in common: stamps are numbers of the session's counter.
 """
 import os
 import pathlib
@@ -28,7 +29,7 @@ def record_foreign(record):
     def run(name, *arguments, env=None):
         program = FOREIGN / "programs" / name
         recording = record("/bin/sh", "-c", BECOME, LIBRARY, SYSROOT, program, *arguments,
-                           env={"LD_LIBRARY_PATH": f"{SYSROOT}/lib", **(env or {})})
+                           env={"LD_LIBRARY_PATH": f"{SYSROOT}/lib", "CAIRN_STAMPS": "counter", **(env or {})})
         (image,) = [process for process in recording.report["processes"]
                     if process["executable"] == str(program)]
         return recording, image

@@ -18,6 +18,7 @@ KINDS = 9  # heap_tracer.h; 0 is what the program did not mark
 TRACER_FORMAT = f"<{KINDS * len(COSTS) + 3}Q"
 HOW = ["c", "cr", "crl", "crs", "crsl", "crf", "r", "crsfl"]
 NURSERY = [{}, {}, {"CAIRN_NURSERY": "always"}, {"CAIRN_NURSERY": "0"}]
+COUNTED = {"CAIRN_STAMPS": "counter"}  # as where the kernel's clock is not the processor's
 
 
 class Traced:
@@ -92,3 +93,14 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
     print(f"bound: median {statistics.median(widths):.2%}, widest {widths[-1]:.2%}")
     assert statistics.median(widths) <= 0.02
     assert widths[len(widths) * 99 // 100] <= 0.2
+
+
+def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
+    """Nothing goes on by itself there: what is stamped last must be taken all the same."""
+    for number in range(max(RUNS // 6, 4)):
+        command, env = draw(number)
+        print(*command[1:], env)
+        recording, truth = record_traced(record, tmp_path, command, {**env, **COUNTED})
+        assert_counts(recording, truth)
+        assert_peak(recording.totals, truth)
+        assert recording.report["notes"]["order_timeouts"] == 0

@@ -21,7 +21,13 @@ ALWAYS_INLINE uint64_t stamp_arch_read(void)
     return now;
 }
 
+// Before Armv8.6 the counter may tick 25 million times a second. Within one tick an address can be
+// freed by one thread and be had by another, and the two stamps would be equal.
+#define STAMP_ARCH_HZ_MIN UINT64_C(1000000000)
+
 static inline bool stamp_arch_has_clock(void)
 {
-    return true;
+    uint64_t hz;
+    __asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+    return hz >= STAMP_ARCH_HZ_MIN;
 }
