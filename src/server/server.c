@@ -29,6 +29,9 @@
 
 enum {
     SILENCE_MAX_S = 30,
+    // Of the daemon. One that was hung up on counts until its thread has ended, and beyond this
+    // number the daemon refuses whoever comes, with a token or not.
+    CONNECTIONS_MAX = 8 * VISITORS_MAX,
     HEADER_MAX_BYTES = 32 * 1024, // and what else a connection needs
     ANSWERS_MIN = 2,
     LOOK_EVERY_MS = 2000,
@@ -140,7 +143,7 @@ static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct 
     server->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
         NULL, http_handle, &server->http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)VISITORS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
+        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
         1, MHD_OPTION_URI_LOG_CALLBACK, http_begin, &server->http, MHD_OPTION_NOTIFY_COMPLETED,
         http_end, &server->http, MHD_OPTION_NOTIFY_CONNECTION, http_visit, &server->http,
