@@ -50,7 +50,7 @@ enum err process_lives_init(struct process_lives *lives, const struct recording 
         const struct rec_process *process = &recording->processes[i];
         const bool has_left =
             is_told ? process->left_ms != 0 : process->end_ms != 0 && process->end_ms < latest_ms;
-        const uint64_t left_ms = is_told ? process->left_ms : process->end_ms;
+        const uint64_t left_ms = is_told ? process->left_ms - 1 : process->end_ms;
         const uint64_t slice = recording->slice_ms > 0 ? left_ms / recording->slice_ms : REC_NONE;
         lives->left_slices.items[i] =
             has_left && slice < recording->slice_count ? (uint32_t)slice : REC_NONE;

@@ -39,10 +39,10 @@ void book_release(struct book *book)
     string_table_release(&book->strings);
 }
 
-// When blocks that leave the heap now do so: never 0.
+// As rec_process.left_ms has it, for blocks that leave the heap now: never 0.
 static uint64_t leaving_ms(const struct book *book)
 {
-    return book->now_ms > 0 ? book->now_ms : 1;
+    return book->now_ms + 1;
 }
 
 // Another process begins: what the last one held is no longer what the recording ends with.

@@ -264,10 +264,24 @@ fill_blocks(struct book_snapshot *s, struct book *book, const struct book_snapsh
                         REC_COUNTER_NOTE, block_list_left_out(facts->blocks));
 }
 
+// What was live when a slice ended may hold blocks that were freed before, by events that came
+// later. No part of the run is higher than the whole.
+static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_bytes)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct rec_slice *slice = &slices[i];
+        slice->live_max_bytes =
+            slice->live_max_bytes < peak_bytes ? slice->live_max_bytes : peak_bytes;
+        slice->live_bytes =
+            slice->live_bytes < slice->live_max_bytes ? slice->live_bytes : slice->live_max_bytes;
+    }
+}
+
 static enum err fill_slices(struct book_snapshot *s, const struct book *book)
 {
     TRY(rec_slice_vec_resize(&s->slices, SERIES_SLICES_MAX));
     s->slices.len = series_collect(&book->series, &book->sums, s->slices.items);
+    clip_slices(s->slices.items, s->slices.len, book->peak_bytes);
     return ERR_OK;
 }
 

@@ -206,7 +206,7 @@ static enum err draw_left(struct drawing *d, const char *line)
     if (d->process == REC_NONE || !take_numbers(line, 1, 1, &left_ms)) {
         return ERR_INVALID;
     }
-    d->b->processes.items[d->process].left_ms = left_ms;
+    d->b->processes.items[d->process].left_ms = left_ms + 1;
     return ERR_OK;
 }
 
@@ -315,7 +315,7 @@ static uint64_t left_bytes(const struct recording_builder *b, size_t slice)
         const struct rec_row *row = &b->rows.items[i];
         const uint32_t process = b->threads.items[row->thread].process;
         const uint64_t left_ms = b->processes.items[process].left_ms;
-        if (left_ms != 0 && left_ms / SLICE_MS == slice) {
+        if (left_ms != 0 && (left_ms - 1) / SLICE_MS == slice) {
             bytes += row->allocated_bytes - row->freed_bytes;
         }
     }

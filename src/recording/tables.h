@@ -134,7 +134,7 @@ struct rec_process {
     rec_string executable;
     rec_string command_line;
     rec_string allocator; // path of the object that served malloc
-    uint64_t left_ms;     // when its blocks left the heap, for it had ended or executed another
+    uint64_t left_ms;     // 1 + when its blocks left the heap, for it had ended or executed another
                           // program; 0: they are in it to the end of the recording
 };
 

@@ -92,7 +92,8 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
     widths.sort()
     print(f"bound: median {statistics.median(widths):.2%}, widest {widths[-1]:.2%}")
     assert statistics.median(widths) <= 0.02
-    assert widths[len(widths) * 99 // 100] <= 0.2
+    # Of few runs the 99th percentile is the widest, which says little.
+    assert widths[len(widths) * (99 if RUNS >= 300 else 90) // 100] <= 0.2 and widths[-1] <= 1
 
 
 def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
