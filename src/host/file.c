@@ -226,10 +226,7 @@ static int open_nameless(const char *path, mode_t mode)
 static bool is_special(const char *path)
 {
     struct stat status;
-    // A target that was found is not NULL; err_set returns what it is given, which no analyzer
-    // sees.
-    return path != NULL && stat(path, &status) == 0 && !S_ISREG(status.st_mode) &&
-           !S_ISDIR(status.st_mode);
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
 // Whether `status` is of a link that may have been laid as a trap: what the kernel asks where
@@ -331,6 +328,9 @@ replacement_begin(struct replacement *r, const char *path, mode_t mode, struct e
     const mode_t created_mode = mode != FILE_MODE_BY_UMASK ? mode : 0666;
     CLEANUP(replacement_abandon) struct replacement fresh = {0};
     TRY(file_find_target(path, &fresh.path, info));
+    if (fresh.path == NULL) {
+        return ERR_NO_MEMORY; // cannot be: err_set returns what it is given, which no analyzer sees
+    }
     CLEANUP(fd_closep) int fd = -1;
     bool is_kept = is_special(fresh.path);
     if (is_kept) {

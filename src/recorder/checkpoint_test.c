@@ -138,10 +138,10 @@ static void what_writing_costs_makes_checkpoints_rarer(void **state)
 
 static void the_first_comes_early_and_the_others_more_rarely(void **state)
 {
-    struct fixture *f = *state;
+    (void)state;
     static const uint64_t wanted_ms[] = {1000, 2000, 4000, 8000, 10000, 10000};
     struct checkpoint checkpoint = {0};
-    assert_int_equal(checkpoint_init(&checkpoint, f->path, 10000), ERR_OK);
+    assert_int_equal(checkpoint_init(&checkpoint, "never written", 10000), ERR_OK);
     assert_false(checkpoint_is_due(&checkpoint, wanted_ms[0] - 1));
     assert_true(checkpoint_is_due(&checkpoint, wanted_ms[0]));
     for (size_t i = 1; i < ARRAY_LEN(wanted_ms); i++) {

@@ -172,6 +172,7 @@ int main(int argc, char **argv)
     symbol_frame_vec_release(&frames);
     query_vec_release(&queries);
     symbolizer_free(symbolizer);
+    debuginfod_release(&a.servers);
     string_table_release(&strings);
     return 0;
 }
