@@ -62,17 +62,6 @@ def test_what_the_program_leaks_is_told(leaks_of, program, words, function, size
     assert (held_to(path, size - 1), held_to(path, size)) == (1, 0)
 
 
-@pytest.mark.parametrize("allocator", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"])
-def test_leaks_are_the_same_with_another_allocator(record, allocator):
-    """What run-times keep is suppressed, and what the program leaks is told, whoever serves malloc."""
-    for words, leaked in (([], 0), (["block"], 777)):
-        recording = record(PROGRAMS / "greeting_cpp", *words, is_compared=False,
-                           env={"LD_PRELOAD": allocator})
-        told = report(recording.path)
-        assert any(allocator.split(".")[0] in process["allocator"] for process in told["processes"]), told
-        assert (told["totals"]["leaked_bytes"], told["totals"]["leaked_allocations"]) == (leaked, leaked // 777)
-
-
 def test_a_file_that_is_leaked_is_told_by_its_own_block(leaks_of, scratch):
     path, told = leaks_of("greeting", "file", str(scratch / "short.txt"))
     assert told["totals"]["leaked_allocations"] == 1
