@@ -5,10 +5,8 @@
 //   unchanged   the same call again: only verified
 //   leaf        another innermost function each time
 //   root        another outermost function each time: all frames keep their place and return
-//   address,
-//               but every one has a new name
-//   full        by a thread that has just begun: nothing remembered, its stack unknown; rules
-//   cached
+//               address, but every one has a new name
+//   full        by a new thread: nothing remembered, its stack unknown, only the rules cached
 //
 // The time of a descent without a walk is measured too and subtracted. Each figure is the median of
 // ROUNDS, with the smallest and largest in parentheses. Links the code that the preload library is
@@ -65,14 +63,14 @@ static __attribute__((noinline)) void hook(struct walker *w)
     }
 }
 
-#define FRAME(name, bytes, call)                                              \
- static __attribute__((noinline)) void name(struct walker *w, uint32_t level) \
- {                                                                            \
-  char local[bytes];                                                          \
-  workload_keep(local);                                                       \
-  call;                                                                       \
-  workload_keep(local);                                                       \
- }
+#define FRAME(name, bytes, call)                                                 \
+    static __attribute__((noinline)) void name(struct walker *w, uint32_t level) \
+    {                                                                            \
+        char local[bytes];                                                       \
+        workload_keep(local);                                                    \
+        call;                                                                    \
+        workload_keep(local);                                                    \
+    }
 FRAME(leaf_even, 24, (void)level; hook(w))
 FRAME(leaf_odd, 56, (void)level; hook(w))
 

@@ -5,8 +5,7 @@
 //   session_cache::visit   an unbounded cache: every visitor is kept, none is ever dropped. Its
 //                          growth is the peak.
 //   spam::mentions         a hot spot of temporary strings: it takes its text by value, so that
-//   each
-//                          call copies what it only reads.
+//                          each call copies what it only reads.
 //   page::render           most allocations: a string for each +, a dozen for every line.
 //   payments::charge       a real leak: the receipt of a declined payment is forgotten.
 //   nightly_report         library calls that need much memory for a moment: a sort, a regex.

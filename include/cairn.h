@@ -35,7 +35,7 @@
 
 /* Whatever warnings a program asks for are about the program. */
 #ifndef CAIRN_SHOW_WARNINGS
-# pragma GCC system_header
+#    pragma GCC system_header
 #endif
 
 #include <stddef.h>
@@ -126,11 +126,11 @@ __attribute__((constructor(102), used)) static void cairn_api_look_up(void)
 }
 
 /* Inlined in debug builds too: a recorded stack begins with the allocator's own frame. */
-# define CAIRN_INLINE static inline __attribute__((always_inline))
+#    define CAIRN_INLINE static inline __attribute__((always_inline))
 
 /* The table if it is there and has `member`: an older cairn may record a newer program. */
-# define CAIRN_API(member) \
-  cairn_api_with(offsetof(struct cairn_api, member) + sizeof(void (*)(void)))
+#    define CAIRN_API(member) \
+        cairn_api_with(offsetof(struct cairn_api, member) + sizeof(void (*)(void)))
 
 CAIRN_INLINE const struct cairn_api *cairn_api_with(size_t bytes)
 {
@@ -305,15 +305,15 @@ CAIRN_INLINE int cairn_peak_end(struct cairn_peak *peak, uint64_t *bytes)
  *
  *   CAIRN_ASSERT_PEAK_AT_MOST(1 << 20, parse(file));
  */
-# ifdef CAIRN_ASSERTS
-#  ifdef __cplusplus
+#    ifdef CAIRN_ASSERTS
+#        ifdef __cplusplus
 } // extern "C"
-#  endif
-#  include <stdio.h>
-#  include <stdlib.h>
-#  ifdef __cplusplus
+#        endif
+#        include <stdio.h>
+#        include <stdlib.h>
+#        ifdef __cplusplus
 extern "C" {
-#  endif
+#        endif
 
 /* `value` points to 8 bytes, so that no cast stands in the macros below. */
 static inline void cairn_assert_at_most(
@@ -328,28 +328,29 @@ static inline void cairn_assert_at_most(
     }
 }
 
-#  define CAIRN_ASSERT_AT_MOST(field, most, ...)                                    \
-   do {                                                                             \
-    struct cairn_scope cairn_scope_;                                                \
-    struct cairn_stats cairn_spent_;                                                \
-    (void)cairn_scope_begin(&cairn_scope_, CAIRN_THREAD);                           \
-    __VA_ARGS__;                                                                    \
-    if (cairn_scope_end(&cairn_scope_, &cairn_spent_)) {                            \
-     cairn_assert_at_most(__FILE__, __LINE__, #field, &cairn_spent_.field, (most)); \
-    }                                                                               \
-   } while (0)
+#        define CAIRN_ASSERT_AT_MOST(field, most, ...)                                             \
+            do {                                                                                   \
+                struct cairn_scope cairn_scope_;                                                   \
+                struct cairn_stats cairn_spent_;                                                   \
+                (void)cairn_scope_begin(&cairn_scope_, CAIRN_THREAD);                              \
+                __VA_ARGS__;                                                                       \
+                if (cairn_scope_end(&cairn_scope_, &cairn_spent_)) {                               \
+                    cairn_assert_at_most(__FILE__, __LINE__, #field, &cairn_spent_.field, (most)); \
+                }                                                                                  \
+            } while (0)
 
-#  define CAIRN_ASSERT_PEAK_AT_MOST(most, ...)                                              \
-   do {                                                                                     \
-    struct cairn_peak cairn_peak_;                                                          \
-    uint64_t cairn_bytes_;                                                                  \
-    (void)cairn_peak_begin(&cairn_peak_);                                                   \
-    __VA_ARGS__;                                                                            \
-    if (cairn_peak_end(&cairn_peak_, &cairn_bytes_)) {                                      \
-     cairn_assert_at_most(__FILE__, __LINE__, "bytes held at once", &cairn_bytes_, (most)); \
-    }                                                                                       \
-   } while (0)
-# endif /* CAIRN_ASSERTS */
+#        define CAIRN_ASSERT_PEAK_AT_MOST(most, ...)                                              \
+            do {                                                                                  \
+                struct cairn_peak cairn_peak_;                                                    \
+                uint64_t cairn_bytes_;                                                            \
+                (void)cairn_peak_begin(&cairn_peak_);                                             \
+                __VA_ARGS__;                                                                      \
+                if (cairn_peak_end(&cairn_peak_, &cairn_bytes_)) {                                \
+                    cairn_assert_at_most(__FILE__, __LINE__, "bytes held at once", &cairn_bytes_, \
+                                         (most));                                                 \
+                }                                                                                 \
+            } while (0)
+#    endif /* CAIRN_ASSERTS */
 
 #endif /* CAIRN_RECORDER_SIDE */
 
@@ -359,10 +360,10 @@ static inline void cairn_assert_at_most(
 
 /* Define CAIRN_HEAPTRACK_NAMES to keep code that was written for heaptrack_api.h. */
 #ifdef CAIRN_HEAPTRACK_NAMES
-# define heaptrack_report_alloc(block, size) cairn_report_alloc(block, size)
-# define heaptrack_report_realloc(old_block, size, block) \
-  cairn_report_realloc(old_block, block, size)
-# define heaptrack_report_free(block) cairn_report_free(block)
+#    define heaptrack_report_alloc(block, size) cairn_report_alloc(block, size)
+#    define heaptrack_report_realloc(old_block, size, block) \
+        cairn_report_realloc(old_block, block, size)
+#    define heaptrack_report_free(block) cairn_report_free(block)
 #endif
 
 #endif

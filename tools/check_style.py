@@ -43,6 +43,7 @@ BANNED_FUNCTIONS = {
 }
 BANNED_CALL = re.compile(r"(?<![\w.>\"])(" + "|".join(BANNED_FUNCTIONS) + r")\s*\(")
 GOTO = re.compile(r"^\s*goto\s+\w+;")
+COLUMNS = 100  # clang-format leaves comments alone, so that drawings in them stay whole
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
 VAGUE_NAME = re.compile(r"(^|_)(util|utils|misc|common|helper|helpers|manager)(_|$)")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -78,6 +79,8 @@ def code_findings(root, path, lines):
     for number, line in enumerate(lines, 1):
         if path.name not in ("check_style.py", "test_checks.py") and OPEN_POINT.search(line):
             yield f"{where}:{number}: an open point without the number of its issue"
+        if path.suffix in C_SUFFIXES and len(line) > COLUMNS:
+            yield f"{where}:{number}: longer than {COLUMNS} columns"
         if path.suffix not in (".c", ".h") or where.parts[0] != "src":
             continue
         bare = COMMENT.sub("", STRING.sub('""', line))

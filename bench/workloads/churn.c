@@ -107,14 +107,14 @@ static inline void exchange(struct churner *c)
     }
 }
 
-#define LEAF(n, bytes)                                             \
- static __attribute__((noinline)) void leaf_##n(struct churner *c) \
- {                                                                 \
-  char local[bytes];                                               \
-  workload_keep(local);                                            \
-  exchange(c);                                                     \
-  workload_keep(local);                                            \
- }
+#define LEAF(n, bytes)                                                \
+    static __attribute__((noinline)) void leaf_##n(struct churner *c) \
+    {                                                                 \
+        char local[bytes];                                            \
+        workload_keep(local);                                         \
+        exchange(c);                                                  \
+        workload_keep(local);                                         \
+    }
 LEAF(0, 8)
 LEAF(1, 40)
 LEAF(2, 88)
@@ -131,14 +131,14 @@ static __attribute__((noinline)) void bottom(struct churner *c)
     }
 }
 
-#define FRAME(n, align, bytes)                                                      \
- static __attribute__((noinline)) void frame_##n(struct churner *c, uint32_t level) \
- {                                                                                  \
-  _Alignas(align) char local[bytes];                                                \
-  workload_keep(local);                                                             \
-  descend(c, level);                                                                \
-  workload_keep(local);                                                             \
- }
+#define FRAME(n, align, bytes)                                                         \
+    static __attribute__((noinline)) void frame_##n(struct churner *c, uint32_t level) \
+    {                                                                                  \
+        _Alignas(align) char local[bytes];                                             \
+        workload_keep(local);                                                          \
+        descend(c, level);                                                             \
+        workload_keep(local);                                                          \
+    }
 FRAME(0, 8, 8)
 FRAME(1, 8, 24)
 FRAME(2, 8, 40)

@@ -21,14 +21,14 @@ struct visit {
 
 static inline void descend(struct visit visit);
 
-#define FRAME(n, bytes)                                              \
- static __attribute__((noinline)) void frame_##n(struct visit visit) \
- {                                                                   \
-  char local[bytes];                                                 \
-  workload_keep(local);                                              \
-  descend(visit);                                                    \
-  workload_keep(local);                                              \
- }
+#define FRAME(n, bytes)                                                 \
+    static __attribute__((noinline)) void frame_##n(struct visit visit) \
+    {                                                                   \
+        char local[bytes];                                              \
+        workload_keep(local);                                           \
+        descend(visit);                                                 \
+        workload_keep(local);                                           \
+    }
 FRAME(0, 8)
 FRAME(1, 24)
 FRAME(2, 56)

@@ -12,7 +12,7 @@
 #define NOINLINE      __attribute__((noinline))
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define PRINTF_LIKE(format_index, first_argument) \
- __attribute__((format(printf, format_index, first_argument)))
+    __attribute__((format(printf, format_index, first_argument)))
 
 #define LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -20,10 +20,10 @@
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 // Returns the error of `expression` to our caller unless it is ERR_OK.
-#define TRY(expression)                \
- do {                                  \
-  enum err try_result_ = (expression); \
-  if (UNLIKELY(try_result_ != 0)) {    \
-   return try_result_;                 \
-  }                                    \
- } while (0)
+#define TRY(expression)                      \
+    do {                                     \
+        enum err try_result_ = (expression); \
+        if (UNLIKELY(try_result_ != 0)) {    \
+            return try_result_;              \
+        }                                    \
+    } while (0)

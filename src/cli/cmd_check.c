@@ -41,11 +41,11 @@ struct check_fields {
 
 #define GROWTH_UNSET UINT64_MAX
 #define FIELD(field) offsetof(struct check_fields, field)
-#define BUDGET_OPTION(option, unit, sentence)                                 \
- {                                                                            \
-  .name = (option), .kind = OPTION_EACH, .value = (unit), .help = (sentence), \
-  .offset = FIELD(words)                                                      \
- }
+#define BUDGET_OPTION(option, unit, sentence)                                       \
+    {                                                                               \
+        .name = (option), .kind = OPTION_EACH, .value = (unit), .help = (sentence), \
+        .offset = FIELD(words)                                                      \
+    }
 
 static const struct option_spec specs[] = {
     BUDGET_OPTION("max-peak", "SIZE", "most memory that the heap may hold: 64MiB"),

@@ -48,11 +48,11 @@ enum {
 extern const struct option_spec filter_option_specs[FILTER_OPTION_COUNT];
 
 // `field` of `struct fields` as the shared options of a table.
-#define FILTER_OPTIONS(fields, field)                                      \
- (struct option_group)                                                     \
- {                                                                         \
-  filter_option_specs, FILTER_OPTION_COUNT, offsetof(struct fields, field) \
- }
+#define FILTER_OPTIONS(fields, field)                                            \
+    (struct option_group)                                                        \
+    {                                                                            \
+        filter_option_specs, FILTER_OPTION_COUNT, offsetof(struct fields, field) \
+    }
 
 // What can be said without a recording: ERR_INVALID with a sentence.
 enum err filter_words_check(const struct filter_words *words, struct err_info *info) MUST_USE;

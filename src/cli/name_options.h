@@ -27,11 +27,11 @@ enum {
 extern const struct option_spec name_option_specs[NAME_OPTION_COUNT];
 
 // `field` of `struct fields` as the shared options of a table.
-#define NAME_OPTIONS(fields, field)                                    \
- (struct option_group)                                                 \
- {                                                                     \
-  name_option_specs, NAME_OPTION_COUNT, offsetof(struct fields, field) \
- }
+#define NAME_OPTIONS(fields, field)                                          \
+    (struct option_group)                                                    \
+    {                                                                        \
+        name_option_specs, NAME_OPTION_COUNT, offsetof(struct fields, field) \
+    }
 
 void name_words_release(struct name_words *words);
 

@@ -27,10 +27,10 @@ enum {
     OUTPUT_STACKS_IN_JSON = 100, // a site may have a million, and each is long
 };
 
-#define OUTPUT_DEFAULTS                                                      \
- {                                                                           \
-  .site_limit = OUTPUT_UNSET, .stack_limit = OUTPUT_UNSET, .depth_limit = 24 \
- }
+#define OUTPUT_DEFAULTS                                                            \
+    {                                                                              \
+        .site_limit = OUTPUT_UNSET, .stack_limit = OUTPUT_UNSET, .depth_limit = 24 \
+    }
 
 // Stacks of each call site, where text has `in_text` if nobody said.
 static inline uint32_t output_stack_limit(const struct output_words *words, uint32_t in_text)
@@ -41,38 +41,39 @@ static inline uint32_t output_stack_limit(const struct output_words *words, uint
 }
 
 #define OUTPUT_FIELD(fields, field) \
- (offsetof(struct fields, output) + offsetof(struct output_words, field))
+    (offsetof(struct fields, output) + offsetof(struct output_words, field))
 
-#define OUTPUT_OPTION_LIMIT(fields, words)                                             \
- {                                                                                     \
-  .letter = 'n', .name = "limit", .kind = OPTION_COUNT, .value = "N", .help = (words), \
-  .offset = OUTPUT_FIELD(fields, site_limit)                                           \
- }
-#define OUTPUT_OPTION_STACKS(fields, words)                                             \
- {                                                                                      \
-  .letter = 's', .name = "stacks", .kind = OPTION_COUNT, .value = "N", .help = (words), \
-  .offset = OUTPUT_FIELD(fields, stack_limit)                                           \
- }
-#define OUTPUT_OPTION_MAX_DEPTH(fields)                       \
- {                                                            \
-  .name = "max-depth", .kind = OPTION_COUNT, .value = "N",    \
-  .help = "frames of each stack in the text, 0 for all (24)", \
-  .offset = OUTPUT_FIELD(fields, depth_limit)                 \
- }
-#define OUTPUT_OPTION_JSON(fields, document)                                                   \
- {                                                                                             \
-  .name = "json", .kind = OPTION_FLAG, .help = "write JSON, as docs/format/" document " says", \
-  .offset = OUTPUT_FIELD(fields, use_json)                                                     \
- }
-#define OUTPUT_OPTION_FULL_NAMES(fields, more)                                    \
- {                                                                                \
-  .name = "full-names", .kind = OPTION_FLAG,                                      \
-  .help = "shorten neither functions nor paths, however long the lines get" more, \
-  .offset = OUTPUT_FIELD(fields, use_full_names)                                  \
- }
-#define OUTPUT_OPTION_NO_COLOR(fields)                                      \
- {                                                                          \
-  .name = "no-color", .kind = OPTION_FLAG,                                  \
-  .help = "no colours on a terminal either; so does the variable NO_COLOR", \
-  .offset = OUTPUT_FIELD(fields, no_color)                                  \
- }
+#define OUTPUT_OPTION_LIMIT(fields, words)                                                   \
+    {                                                                                        \
+        .letter = 'n', .name = "limit", .kind = OPTION_COUNT, .value = "N", .help = (words), \
+        .offset = OUTPUT_FIELD(fields, site_limit)                                           \
+    }
+#define OUTPUT_OPTION_STACKS(fields, words)                                                   \
+    {                                                                                         \
+        .letter = 's', .name = "stacks", .kind = OPTION_COUNT, .value = "N", .help = (words), \
+        .offset = OUTPUT_FIELD(fields, stack_limit)                                           \
+    }
+#define OUTPUT_OPTION_MAX_DEPTH(fields)                             \
+    {                                                               \
+        .name = "max-depth", .kind = OPTION_COUNT, .value = "N",    \
+        .help = "frames of each stack in the text, 0 for all (24)", \
+        .offset = OUTPUT_FIELD(fields, depth_limit)                 \
+    }
+#define OUTPUT_OPTION_JSON(fields, document)                    \
+    {                                                           \
+        .name = "json", .kind = OPTION_FLAG,                    \
+        .help = "write JSON, as docs/format/" document " says", \
+        .offset = OUTPUT_FIELD(fields, use_json)                \
+    }
+#define OUTPUT_OPTION_FULL_NAMES(fields, more)                                          \
+    {                                                                                   \
+        .name = "full-names", .kind = OPTION_FLAG,                                      \
+        .help = "shorten neither functions nor paths, however long the lines get" more, \
+        .offset = OUTPUT_FIELD(fields, use_full_names)                                  \
+    }
+#define OUTPUT_OPTION_NO_COLOR(fields)                                            \
+    {                                                                             \
+        .name = "no-color", .kind = OPTION_FLAG,                                  \
+        .help = "no colours on a terminal either; so does the variable NO_COLOR", \
+        .offset = OUTPUT_FIELD(fields, no_color)                                  \
+    }

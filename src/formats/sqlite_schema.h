@@ -53,14 +53,14 @@ static const char sqlite_tables[] =
     " frame_id INT REFERENCES frames, is_inlined INT, PRIMARY KEY(adhoc_id, level)) WITHOUT ROWID;";
 
 // Sums of all costs, for views.
-#define SQLITE_COST_SUMS                                                      \
- " sum(peak_bytes) AS peak_bytes, sum(peak_blocks) AS peak_blocks,"           \
- " sum(allocations) AS allocations, sum(allocated_bytes) AS allocated_bytes," \
- " sum(frees) AS frees, sum(freed_bytes) AS freed_bytes,"                     \
- " sum(temporary) AS temporary, sum(temporary_bytes) AS temporary_bytes,"     \
- " sum(leaked_bytes) AS leaked_bytes,"                                        \
- " sum(leaked_allocations) AS leaked_allocations,"                            \
- " sum(own_peak_bytes) AS own_peak_bytes"
+#define SQLITE_COST_SUMS                                                         \
+    " sum(peak_bytes) AS peak_bytes, sum(peak_blocks) AS peak_blocks,"           \
+    " sum(allocations) AS allocations, sum(allocated_bytes) AS allocated_bytes," \
+    " sum(frees) AS frees, sum(freed_bytes) AS freed_bytes,"                     \
+    " sum(temporary) AS temporary, sum(temporary_bytes) AS temporary_bytes,"     \
+    " sum(leaked_bytes) AS leaked_bytes,"                                        \
+    " sum(leaked_allocations) AS leaked_allocations,"                            \
+    " sum(own_peak_bytes) AS own_peak_bytes"
 
 static const char sqlite_views[] =
     "CREATE INDEX stacks_parent ON stacks(parent_id);"

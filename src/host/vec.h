@@ -3,10 +3,11 @@
 //
 // DEFINE_VEC(span_vec, struct span) makes `struct span_vec` and these functions:
 //   span_vec_push(&v, item)      appends one item
-//   span_vec_reserve(&v, extra)  makes room for `extra` more items, so that pushing them cannot
-//   fail span_vec_resize(&v, len)     sets the length; new items are zero span_vec_clear(&v)
-//   forgets the items, keeps the memory span_vec_release(&v)         gives the memory back; accepts
-//   a zeroed vector; leaves one
+//   span_vec_reserve(&v, extra)  makes room for `extra` more items; pushing them then cannot fail
+//   span_vec_resize(&v, len)     sets the length; new items are zero
+//   span_vec_clear(&v)           removes the items, keeps the memory
+//   span_vec_release(&v)         frees the memory; accepts a zeroed vector and leaves one
+//
 // A zeroed vector is empty and valid. `items` is owned by the vector and moves when it grows, so
 // keep indices, not pointers. Invariant: len <= cap. On failure (ERR_NO_MEMORY, which includes
 // sizes that overflow) the vector is unchanged. Context: H; one thread at a time.
@@ -28,49 +29,49 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
 
 // A type cannot stand in parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define DEFINE_VEC(name, type)                                                       \
- struct name {                                                                       \
-  type *items;                                                                       \
-  size_t len;                                                                        \
-  size_t cap;                                                                        \
- };                                                                                  \
- UNUSED static inline void name##_release(struct name *v)                            \
- {                                                                                   \
-  free(v->items);                                                                    \
-  *v = (struct name){0};                                                             \
- }                                                                                   \
- UNUSED static inline void name##_clear(struct name *v)                              \
- {                                                                                   \
-  v->len = 0;                                                                        \
- }                                                                                   \
- UNUSED MUST_USE static inline enum err name##_reserve(struct name *v, size_t extra) \
- {                                                                                   \
-  if (v->cap - v->len >= extra) {                                                    \
-   return ERR_OK;                                                                    \
-  }                                                                                  \
-  type *grown = (type *)vec_grown(v->items, &v->cap, v->len, extra, sizeof(type));   \
-  if (grown == NULL) {                                                               \
-   return ERR_NO_MEMORY;                                                             \
-  }                                                                                  \
-  v->items = grown;                                                                  \
-  return ERR_OK;                                                                     \
- }                                                                                   \
- UNUSED MUST_USE static inline enum err name##_push(struct name *v, type item)       \
- {                                                                                   \
-  TRY(name##_reserve(v, 1));                                                         \
-  v->items[v->len++] = item;                                                         \
-  return ERR_OK;                                                                     \
- }                                                                                   \
- UNUSED MUST_USE static inline enum err name##_resize(struct name *v, size_t len)    \
- {                                                                                   \
-  if (len > v->len) {                                                                \
-   TRY(name##_reserve(v, len - v->len));                                             \
-   memset((void *)(v->items + v->len), 0, (len - v->len) * sizeof(type));            \
-  }                                                                                  \
-  v->len = len;                                                                      \
-  return ERR_OK;                                                                     \
- }                                                                                   \
- struct name /* swallows the semicolon */
+#define DEFINE_VEC(name, type)                                                           \
+    struct name {                                                                        \
+        type *items;                                                                     \
+        size_t len;                                                                      \
+        size_t cap;                                                                      \
+    };                                                                                   \
+    UNUSED static inline void name##_release(struct name *v)                             \
+    {                                                                                    \
+        free(v->items);                                                                  \
+        *v = (struct name){0};                                                           \
+    }                                                                                    \
+    UNUSED static inline void name##_clear(struct name *v)                               \
+    {                                                                                    \
+        v->len = 0;                                                                      \
+    }                                                                                    \
+    UNUSED MUST_USE static inline enum err name##_reserve(struct name *v, size_t extra)  \
+    {                                                                                    \
+        if (v->cap - v->len >= extra) {                                                  \
+            return ERR_OK;                                                               \
+        }                                                                                \
+        type *grown = (type *)vec_grown(v->items, &v->cap, v->len, extra, sizeof(type)); \
+        if (grown == NULL) {                                                             \
+            return ERR_NO_MEMORY;                                                        \
+        }                                                                                \
+        v->items = grown;                                                                \
+        return ERR_OK;                                                                   \
+    }                                                                                    \
+    UNUSED MUST_USE static inline enum err name##_push(struct name *v, type item)        \
+    {                                                                                    \
+        TRY(name##_reserve(v, 1));                                                       \
+        v->items[v->len++] = item;                                                       \
+        return ERR_OK;                                                                   \
+    }                                                                                    \
+    UNUSED MUST_USE static inline enum err name##_resize(struct name *v, size_t len)     \
+    {                                                                                    \
+        if (len > v->len) {                                                              \
+            TRY(name##_reserve(v, len - v->len));                                        \
+            memset((void *)(v->items + v->len), 0, (len - v->len) * sizeof(type));       \
+        }                                                                                \
+        v->len = len;                                                                    \
+        return ERR_OK;                                                                   \
+    }                                                                                    \
+    struct name /* swallows the semicolon */
 // NOLINTEND(bugprone-macro-parentheses)
 
 DEFINE_VEC(u32_vec, uint32_t);

@@ -47,7 +47,7 @@ static size_t list_hooks(struct hooked_function list[static HOOKED_COUNT_MAX])
 {
     size_t count = 0;
 #define PUT(function) \
- list[count++] = (struct hooked_function){.name = #function, .hook = (uint64_t)(function)}
+    list[count++] = (struct hooked_function){.name = #function, .hook = (uint64_t)(function)}
 #define X(name, result, parameters, arguments, answer) PUT(name);
     ALLOCATOR_FUNCTIONS(X)
 #undef X

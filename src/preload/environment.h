@@ -40,7 +40,7 @@ struct environment_look environment_look(char *const *variables);
 #define ENVIRONMENT_SLOTS 200u
 #define ENVIRONMENT_BYTES 512u
 #define ENVIRONMENT_SESSION_BYTES \
- (sizeof(SESSION_ENV_NAME "=") + SESSION_ENV_BYTES_MAX + SESSION_SOCKET_NAME_BYTES_MAX)
+    (sizeof(SESSION_ENV_NAME "=") + SESSION_ENV_BYTES_MAX + SESSION_SOCKET_NAME_BYTES_MAX)
 
 // An environment to execute a program with. `variables` borrows from the one that it was made from.
 struct made_environment {

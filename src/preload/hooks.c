@@ -22,13 +22,13 @@
 
 // Records a block that a hook is about to return, for the hook's caller. A macro, because the
 // caller's registers are found from the hook's own frame.
-#define RECORD_BLOCK(block, size_bytes)                     \
- do {                                                       \
-  if (LIKELY((block) != NULL)) {                            \
-   const struct unwind_regs caller_ = unwind_caller_regs(); \
-   record_alloc(&caller_, block, size_bytes);               \
-  }                                                         \
- } while (0)
+#define RECORD_BLOCK(block, size_bytes)                              \
+    do {                                                             \
+        if (LIKELY((block) != NULL)) {                               \
+            const struct unwind_regs caller_ = unwind_caller_regs(); \
+            record_alloc(&caller_, block, size_bytes);               \
+        }                                                            \
+    } while (0)
 
 EXPORT void *malloc(size_t size)
 {

@@ -28,12 +28,12 @@ MAPPING_FUNCTIONS(X)
 
 // Records for the hook's caller. A macro, because the caller's registers are found from the hook's
 // own frame.
-#define RECORD_MAPPING(...)                                \
- do {                                                      \
-  const struct mapping_change change_ = {__VA_ARGS__};     \
-  const struct unwind_regs caller_ = unwind_caller_regs(); \
-  record_mapping(&caller_, &change_);                      \
- } while (0)
+#define RECORD_MAPPING(...)                                      \
+    do {                                                         \
+        const struct mapping_change change_ = {__VA_ARGS__};     \
+        const struct unwind_regs caller_ = unwind_caller_regs(); \
+        record_mapping(&caller_, &change_);                      \
+    } while (0)
 
 static uint32_t kind_of(int flags)
 {

@@ -55,45 +55,45 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
 // Each operator is three functions of the same type, so that the first may jump, and leave no frame
 // in the stacks that the next definition's malloc records; the others have the same caller. Where
 // it jumps to is decided, and as long as that is not known, asked each time, by the second.
-#define X(name, parameters, arguments, align, throws)                        \
- static NOINLINE void *new_##name parameters                                 \
- {                                                                           \
-  const struct unwind_regs caller = unwind_caller_regs();                    \
-  if (g_real.name != NULL) {                                                 \
-   record_forget_last();                                                     \
-   return record_unless_recorded(&caller, g_real.name arguments, size);      \
-  }                                                                          \
-  void *block = replace_new(&caller, size, align);                           \
-  if (block == NULL) {                                                       \
-   const uint64_t found = definition_for(caller.pc - 1, #name).address;      \
-   if (found != 0) {                                                         \
-    void *(*next)parameters;                                                 \
-    memcpy(&next, &found, sizeof(found));                                    \
-    return next arguments;                                                   \
-   }                                                                         \
-   if (throws) {                                                             \
-    abort(); /* as after an exception that nobody catches */                 \
-   }                                                                         \
-  }                                                                          \
-  return block;                                                              \
- }                                                                           \
-                                                                             \
- static void *choose_##name parameters;                                      \
- static void *(*_Atomic jump_##name)parameters = choose_##name;              \
-                                                                             \
- static NOINLINE void *choose_##name parameters                              \
- {                                                                           \
-  if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {        \
-   atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);   \
-   return g_real.name arguments;                                             \
-  }                                                                          \
-  return new_##name arguments;                                               \
- }                                                                           \
-                                                                             \
- EXPORT void *name parameters                                                \
- {                                                                           \
-  return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments; \
- }
+#define X(name, parameters, arguments, align, throws)                               \
+    static NOINLINE void *new_##name parameters                                     \
+    {                                                                               \
+        const struct unwind_regs caller = unwind_caller_regs();                     \
+        if (g_real.name != NULL) {                                                  \
+            record_forget_last();                                                   \
+            return record_unless_recorded(&caller, g_real.name arguments, size);    \
+        }                                                                           \
+        void *block = replace_new(&caller, size, align);                            \
+        if (block == NULL) {                                                        \
+            const uint64_t found = definition_for(caller.pc - 1, #name).address;    \
+            if (found != 0) {                                                       \
+                void *(*next)parameters;                                            \
+                memcpy(&next, &found, sizeof(found));                               \
+                return next arguments;                                              \
+            }                                                                       \
+            if (throws) {                                                           \
+                abort(); /* as after an exception that nobody catches */            \
+            }                                                                       \
+        }                                                                           \
+        return block;                                                               \
+    }                                                                               \
+                                                                                    \
+    static void *choose_##name parameters;                                          \
+    static void *(*_Atomic jump_##name)parameters = choose_##name;                  \
+                                                                                    \
+    static NOINLINE void *choose_##name parameters                                  \
+    {                                                                               \
+        if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {         \
+            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed); \
+            return g_real.name arguments;                                           \
+        }                                                                           \
+        return new_##name arguments;                                                \
+    }                                                                               \
+                                                                                    \
+    EXPORT void *name parameters                                                    \
+    {                                                                               \
+        return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;  \
+    }
 NEW_OPERATORS(X)
 #undef X
 
@@ -115,41 +115,41 @@ static void learn_route(_Atomic enum delete_route *route, void *block)
     }
 }
 
-#define X(name, parameters, arguments)                                                      \
- static NOINLINE void delete_##name parameters                                              \
- {                                                                                          \
-  static _Atomic enum delete_route route_known;                                             \
-  const enum delete_route route = atomic_load_explicit(&route_known, memory_order_relaxed); \
-  if (g_real.name == NULL) {                                                                \
-   release_block(block);                                                                    \
-  } else if (block == NULL || route == ROUTE_FREE) {                                        \
-   g_real.name arguments;                                                                   \
-  } else if (route == ROUTE_OWN) {                                                          \
-   record_free(block);                                                                      \
-   g_real.name arguments;                                                                   \
-  } else {                                                                                  \
-   record_forget_last();                                                                    \
-   g_real.name arguments;                                                                   \
-   learn_route(&route_known, block);                                                        \
-  }                                                                                         \
- }                                                                                          \
-                                                                                            \
- static void choose_##name parameters;                                                      \
- static void(*_Atomic jump_##name) parameters = choose_##name;                              \
-                                                                                            \
- static NOINLINE void choose_##name parameters                                              \
- {                                                                                          \
-  if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {                       \
-   atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);                  \
-   g_real.name arguments;                                                                   \
-  } else {                                                                                  \
-   delete_##name arguments;                                                                 \
-  }                                                                                         \
- }                                                                                          \
-                                                                                            \
- EXPORT void name parameters                                                                \
- {                                                                                          \
-  atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;                       \
- }
+#define X(name, parameters, arguments)                                                            \
+    static NOINLINE void delete_##name parameters                                                 \
+    {                                                                                             \
+        static _Atomic enum delete_route route_known;                                             \
+        const enum delete_route route = atomic_load_explicit(&route_known, memory_order_relaxed); \
+        if (g_real.name == NULL) {                                                                \
+            release_block(block);                                                                 \
+        } else if (block == NULL || route == ROUTE_FREE) {                                        \
+            g_real.name arguments;                                                                \
+        } else if (route == ROUTE_OWN) {                                                          \
+            record_free(block);                                                                   \
+            g_real.name arguments;                                                                \
+        } else {                                                                                  \
+            record_forget_last();                                                                 \
+            g_real.name arguments;                                                                \
+            learn_route(&route_known, block);                                                     \
+        }                                                                                         \
+    }                                                                                             \
+                                                                                                  \
+    static void choose_##name parameters;                                                         \
+    static void(*_Atomic jump_##name) parameters = choose_##name;                                 \
+                                                                                                  \
+    static NOINLINE void choose_##name parameters                                                 \
+    {                                                                                             \
+        if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {                       \
+            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);               \
+            g_real.name arguments;                                                                \
+        } else {                                                                                  \
+            delete_##name arguments;                                                              \
+        }                                                                                         \
+    }                                                                                             \
+                                                                                                  \
+    EXPORT void name parameters                                                                   \
+    {                                                                                             \
+        atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;                       \
+    }
 DELETE_OPERATORS(X)
 #undef X

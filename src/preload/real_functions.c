@@ -19,12 +19,12 @@ static void *refuse(void)
 }
 
 // The stubs. Each looks everything up and goes on to the real function, unless there is none.
-#define X(name, result, parameters, arguments, answer)                   \
- static result first_##name parameters                                   \
- {                                                                       \
-  real_functions_resolve();                                              \
-  return g_real.name != first_##name ? g_real.name arguments : (answer); \
- }
+#define X(name, result, parameters, arguments, answer)                         \
+    static result first_##name parameters                                      \
+    {                                                                          \
+        real_functions_resolve();                                              \
+        return g_real.name != first_##name ? g_real.name arguments : (answer); \
+    }
 ALLOCATOR_FUNCTIONS(X)
 #undef X
 
@@ -66,7 +66,7 @@ static void look_up_operators(struct real_functions *next, const struct link_map
         return;
     }
 #define X(name, parameters, arguments, alignment, throws) \
- (void)definition_next_into(#name, &next->name);
+    (void)definition_next_into(#name, &next->name);
     NEW_OPERATORS(X)
 #undef X
 #define X(name, parameters, arguments) (void)definition_next_into(#name, &next->name);
@@ -83,7 +83,7 @@ void real_functions_resolve(void)
     }
     struct real_functions next = g_real;
 #define X(name, result, parameters, arguments, answer) \
- (void)definition_next_into(#name, &next.name);
+    (void)definition_next_into(#name, &next.name);
     ALLOCATOR_FUNCTIONS(X)
 #undef X
     (void)definition_next_into("free", &next.free);

@@ -28,12 +28,13 @@ static void *kernel_mremap(void *old, size_t old_size, size_t size, int flags, v
         sys_call6(SYS_mremap, (long)old, (long)old_size, (long)size, flags, (long)address, 0));
 }
 
-#define X(name, result, parameters, arguments, answer)                                             \
- static result first_##name parameters                                                             \
- {                                                                                                 \
-  real_mappings_resolve();                                                                         \
-  return g_real_mappings.name != first_##name ? g_real_mappings.name arguments : (result)(answer); \
- }
+#define X(name, result, parameters, arguments, answer)                               \
+    static result first_##name parameters                                            \
+    {                                                                                \
+        real_mappings_resolve();                                                     \
+        return g_real_mappings.name != first_##name ? g_real_mappings.name arguments \
+                                                    : (result)(answer);              \
+    }
 MAPPING_FUNCTIONS(X)
 #undef X
 
@@ -51,7 +52,7 @@ void real_mappings_resolve(void)
     }
     struct real_mappings next = g_real_mappings;
 #define X(name, result, parameters, arguments, answer) \
- (void)definition_next_into(#name, &next.name);
+    (void)definition_next_into(#name, &next.name);
     MAPPING_FUNCTIONS(X)
 #undef X
     g_real_mappings = next;

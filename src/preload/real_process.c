@@ -16,12 +16,12 @@ static int no_such_function(void)
     return -1;
 }
 
-#define X(name, result, parameters, arguments, answer)                                   \
- static result first_##name parameters                                                   \
- {                                                                                       \
-  real_process_resolve();                                                                \
-  return g_real_process.name != first_##name ? g_real_process.name arguments : (answer); \
- }
+#define X(name, result, parameters, arguments, answer)                                         \
+    static result first_##name parameters                                                      \
+    {                                                                                          \
+        real_process_resolve();                                                                \
+        return g_real_process.name != first_##name ? g_real_process.name arguments : (answer); \
+    }
 PROCESS_FUNCTIONS(X)
 #undef X
 
@@ -39,7 +39,7 @@ void real_process_resolve(void)
     }
     struct real_process next = g_real_process;
 #define X(name, result, parameters, arguments, answer) \
- (void)definition_next_into(#name, &next.name);
+    (void)definition_next_into(#name, &next.name);
     PROCESS_FUNCTIONS(X)
 #undef X
     g_real_process = next;

@@ -12,36 +12,39 @@
 struct rlimit; // as the kernel has it; libc's prototypes differ in the names of its types
 
 // X(name, result type, parameters, arguments, the answer where there is none)
-#define PROCESS_FUNCTIONS(X)                                                                       \
- X(execve, int, (const char *path, char *const *argv, char *const *environment),                   \
-   (path, argv, environment), no_such_function())                                                  \
- X(execvpe, int, (const char *name, char *const *argv, char *const *environment),                  \
-   (name, argv, environment), no_such_function())                                                  \
- X(fexecve, int, (int fd, char *const *argv, char *const *environment), (fd, argv, environment),   \
-   no_such_function())                                                                             \
- X(execveat, int,                                                                                  \
-   (int folder, const char *path, char *const *argv, char *const *environment, int flags),         \
-   (folder, path, argv, environment, flags), no_such_function())                                   \
- X(posix_spawn, int,                                                                               \
-   (pid_t * pid, const char *path, const void *actions, const void *attributes, char *const *argv, \
-    char *const *environment),                                                                     \
-   (pid, path, actions, attributes, argv, environment), ENOSYS)                                    \
- X(posix_spawnp, int,                                                                              \
-   (pid_t * pid, const char *name, const void *actions, const void *attributes, char *const *argv, \
-    char *const *environment),                                                                     \
-   (pid, name, actions, attributes, argv, environment), ENOSYS)                                    \
- X(prctl, int, (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),   \
-   (option, a, b, c, d), no_such_function())                                                       \
- X(syscall, long, (long number, long a, long b, long c, long d, long e, long f),                   \
-   (number, a, b, c, d, e, f), no_such_function())                                                 \
- X(setrlimit, int, (unsigned resource, const struct rlimit *limit), (resource, limit),             \
-   no_such_function())                                                                             \
- X(setrlimit64, int, (unsigned resource, const struct rlimit *limit), (resource, limit),           \
-   no_such_function())                                                                             \
- X(prlimit, int, (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old),   \
-   (pid, resource, limit, old), no_such_function())                                                \
- X(prlimit64, int, (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old), \
-   (pid, resource, limit, old), no_such_function())
+#define PROCESS_FUNCTIONS(X)                                                                  \
+    X(execve, int, (const char *path, char *const *argv, char *const *environment),           \
+      (path, argv, environment), no_such_function())                                          \
+    X(execvpe, int, (const char *name, char *const *argv, char *const *environment),          \
+      (name, argv, environment), no_such_function())                                          \
+    X(fexecve, int, (int fd, char *const *argv, char *const *environment),                    \
+      (fd, argv, environment), no_such_function())                                            \
+    X(execveat, int,                                                                          \
+      (int folder, const char *path, char *const *argv, char *const *environment, int flags), \
+      (folder, path, argv, environment, flags), no_such_function())                           \
+    X(posix_spawn, int,                                                                       \
+      (pid_t * pid, const char *path, const void *actions, const void *attributes,            \
+       char *const *argv, char *const *environment),                                          \
+      (pid, path, actions, attributes, argv, environment), ENOSYS)                            \
+    X(posix_spawnp, int,                                                                      \
+      (pid_t * pid, const char *name, const void *actions, const void *attributes,            \
+       char *const *argv, char *const *environment),                                          \
+      (pid, name, actions, attributes, argv, environment), ENOSYS)                            \
+    X(prctl, int,                                                                             \
+      (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),       \
+      (option, a, b, c, d), no_such_function())                                               \
+    X(syscall, long, (long number, long a, long b, long c, long d, long e, long f),           \
+      (number, a, b, c, d, e, f), no_such_function())                                         \
+    X(setrlimit, int, (unsigned resource, const struct rlimit *limit), (resource, limit),     \
+      no_such_function())                                                                     \
+    X(setrlimit64, int, (unsigned resource, const struct rlimit *limit), (resource, limit),   \
+      no_such_function())                                                                     \
+    X(prlimit, int,                                                                           \
+      (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old),         \
+      (pid, resource, limit, old), no_such_function())                                        \
+    X(prlimit64, int,                                                                         \
+      (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old),         \
+      (pid, resource, limit, old), no_such_function())
 
 struct real_process {
 #define X(name, result, parameters, arguments, answer) result(*name) parameters;

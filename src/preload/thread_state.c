@@ -20,7 +20,7 @@
 #define NAMES_MAX         16384u // of one table
 #define FRAMES_REMEMBERED 1024u  // of a walk, at least
 #define UNWIND_BYTES_BUDGET \
- (LANE_STATE_BYTES - PAGE - MODULES_BYTES - DEFERRED_BYTES - (128u << 10))
+    (LANE_STATE_BYTES - PAGE - MODULES_BYTES - DEFERRED_BYTES - (128u << 10))
 
 __thread struct thread_state *t_thread_state;
 

@@ -50,9 +50,9 @@ DEFINE_VEC(costs_vec, struct costs);
 const struct cost_info *cost_get_info(enum cost cost);
 
 // The names of all costs as typed, for a sentence. A test holds it against the table.
-#define COST_OPTION_NAMES                                                        \
- "peak, allocations, temporary, leaked, allocated, peak-blocks, leaked-blocks, " \
- "temporary-bytes, own-peak, frees or freed"
+#define COST_OPTION_NAMES                                                           \
+    "peak, allocations, temporary, leaked, allocated, peak-blocks, leaked-blocks, " \
+    "temporary-bytes, own-peak, frees or freed"
 
 // The cost called `name` (its key or its option), or COST_COUNT if there is none.
 enum cost cost_find(const char *name);

@@ -58,10 +58,10 @@ static const struct {
      "<app::Cache as core::clone::Clone>::clone", "<app::Cache as core::clone::Clone>::clone"},
     {"app::run::{{closure}}", "app::run::{{closure}}", "app::run::{{closure}}",
      "app::run::{{closure}}"},
-#define SAME(name)       \
- {                       \
-  name, name, name, name \
- }
+#define SAME(name)             \
+    {                          \
+        name, name, name, name \
+    }
     // No signatures: nothing is cut.
     SAME("<script>alert(1)</script>"),
     SAME(".*regex[special](+)?^$|{2}"),

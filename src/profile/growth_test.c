@@ -375,9 +375,9 @@ static const struct pattern {
     unsigned classes; // that are right
 } patterns[] = {
 #define PATTERN(name, classes) \
- {                             \
-#  name, name, classes         \
- }
+    {                          \
+#        name, name, classes   \
+    }
     PATTERN(leak, IS(GROWING)),
     PATTERN(leak_from_the_middle, IS(GROWING)),
     PATTERN(leak_in_the_last_quarter, IS(GROWING)),

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // profile: one recording, ready for questions. The only place that computes; every face asks here.
 //
-//   recording --profile_take_recording--> struct profile --profile_select(filter)--> struct
-//   selection
-//                                                                                      |
-//      totals  call_sites  call_tree  groups  timeline  <-------------------------------+
+//   recording
+//       | profile_take_recording()
+//       v
+//   struct profile
+//       | profile_select(filter)
+//       v
+//   struct selection --> totals, call_sites, call_tree, groups, timeline
 //
 // Making one gives names to frames that have none yet (a checkpoint's have not) and indexes code
 // (code_index.h). Files are opened by formats/input_file.h, which knows what they can be.

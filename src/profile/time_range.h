@@ -12,11 +12,14 @@
 //
 // Blocks allocated after the range are of none, nor are those of processes that had left the heap
 // before it (process_lives.h). What a process takes with it when it leaves inside is not freed.
-// Cells count all births and deaths of a row by
-// slice; cohorts tell of each block that outlived its slice when it was born and when it died. So
-//   in_out = cohorts born inside and freed later,  in_in = births inside - in_out,
-// and so forth: exact, in steps of a slice. What the costs mean under a range: docs/format/
-// http-api.md. Context: H; pure.
+// Cells count all births and deaths of a row by slice. Cohorts count the blocks that outlived their
+// slice by the slices of their birth and their death. So, exact in steps of a slice:
+//
+//   in_out = cohorts born inside and freed later
+//   in_in  = births inside - in_out
+//
+// and so forth. docs/format/http-api.md says what the costs mean under a range.
+// Context: H; pure.
 #pragma once
 
 #include <stdbool.h>

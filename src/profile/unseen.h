@@ -6,9 +6,8 @@
 //
 //   UNSEEN_MALLOC   a malloc of its own is built in, past which no library comes
 //   UNSEEN_GO       a Go program that uses C: Go's heap is its run-time's
-//   UNSEEN_MAPPED   nearly all anonymous memory was mapped by calls of the program's own, many
-//   times
-//                   what its heap has: the mark of an allocator that nobody can see
+//   UNSEEN_MAPPED   the program mapped nearly all anonymous memory itself, many times the size of
+//                   its heap: it has an allocator that cairn cannot see
 //
 // The last is a guess by sizes, made only where they leave little doubt: MAPPED_BYTES_MIN and
 // MAPPED_TIMES_HEAP in unseen.c. Of the whole run, whatever the filters. Context: H.

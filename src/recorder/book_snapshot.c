@@ -10,16 +10,16 @@
 #include "host/strbuf.h"
 
 // Our own counters, beside those of the session.
-#define RECORDER_NOTE_COUNTERS(X)                                                           \
- X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")    \
- X(unrecorded_frees, "frees of blocks allocated while recording was stopped")               \
- X(merged_stacks, "times a new call stack was merged with others, to keep to --max-memory") \
- X(unkept_blocks, "blocks that others stand for, to keep to --max-memory")                  \
- X(merged_threads, "threads that share an entry with others of their name")                 \
- X(refused_marks, "marks of the program beyond the number that a recording takes")          \
- X(coarse_cells, "time slices to a step in the history of a stack, where one would do")     \
- X(coarse_cohorts, "time slices to a step in the ages of blocks, where one would do")       \
- X(unplaced_mappings, "changes of mappings beyond the number that cairn follows at once")
+#define RECORDER_NOTE_COUNTERS(X)                                                              \
+    X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")    \
+    X(unrecorded_frees, "frees of blocks allocated while recording was stopped")               \
+    X(merged_stacks, "times a new call stack was merged with others, to keep to --max-memory") \
+    X(unkept_blocks, "blocks that others stand for, to keep to --max-memory")                  \
+    X(merged_threads, "threads that share an entry with others of their name")                 \
+    X(refused_marks, "marks of the program beyond the number that a recording takes")          \
+    X(coarse_cells, "time slices to a step in the history of a stack, where one would do")     \
+    X(coarse_cohorts, "time slices to a step in the ages of blocks, where one would do")       \
+    X(unplaced_mappings, "changes of mappings beyond the number that cairn follows at once")
 
 static enum err intern(struct book *book, const char *text, rec_string *out)
 {
@@ -212,11 +212,11 @@ static enum err
 fill_counters(struct book_snapshot *s, struct book *book, const struct book_snapshot_facts *facts)
 {
 #define X(name, text) \
- TRY(push_counter(s, book, #name, text, REC_COUNTER_LOSS, facts->counters[LOST_##name]));
+    TRY(push_counter(s, book, #name, text, REC_COUNTER_LOSS, facts->counters[LOST_##name]));
     SESSION_LOSS_COUNTERS(X)
 #undef X
 #define X(name, text) \
- TRY(push_counter(s, book, #name, text, REC_COUNTER_NOTE, facts->counters[NOTE_##name]));
+    TRY(push_counter(s, book, #name, text, REC_COUNTER_NOTE, facts->counters[NOTE_##name]));
     SESSION_NOTE_COUNTERS(X)
 #undef X
     const uint64_t unknown_frees = book->unknown_frees;

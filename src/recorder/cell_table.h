@@ -8,9 +8,9 @@
 // or to the row. When slices merge, cells of one slice are left over but for the earliest, and are
 // the next to be used.
 //
-//   row, sums 90 --latest--> slice 7, from 60 --older--> slice 4, from 20 --older--> slice 1, from
-//   0
-//                                  (did 30)                   (did 40)                   (did 20)
+//   row (sum 90) --latest--> slice 7 --older--> slice 4 --older--> slice 1
+//                            from 60            from 20            from 0
+//                            (did 30)           (did 40)           (did 20)
 //
 // Merging looks at slices alone, so they lie apart from the sums.
 // Memory: 48 bytes a cell, for rows of more than one slice. Invariant: a row's oldest cell is from

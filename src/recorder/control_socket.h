@@ -38,9 +38,9 @@ struct control_socket {
 };
 
 #define CONTROL_SOCKET_INIT \
- {                          \
-  .listener = -1            \
- }
+    {                       \
+        .listener = -1      \
+    }
 
 // Opens it. Without one, recording goes on as it began.
 enum err control_socket_open(struct control_socket *control, struct err_info *info) MUST_USE;

@@ -3,15 +3,13 @@
 // end.
 //
 // One pass:
-//   1. which processes have died            (before the time is read, so that all they did is in
-//   the
-//      past, and before 3, so that their last records are seen)
-//   2. which lanes and processes are new
-//   3. what threads hold that stand still or are gone (nursery_reader)
-//   4. how far each lane has been written   (one snapshot)
-//   5. up to a moment that lies before all that: event by event, in the order of their stamps,
-//      whatever lane they are in
-//   6. lanes that are closed and empty are recycled; so are those of dead threads and processes
+//   1. Find the processes that have died: before the time is read, so that all they did is in the
+//      past, and before 3, so that their last records are seen.
+//   2. Find new lanes and processes.
+//   3. Take what stopped and dead threads hold (nursery_reader).
+//   4. Read how far each lane has been written, all lanes in one snapshot.
+//   5. Take the events up to a moment before 1, in the order of their stamps, across all lanes.
+//   6. Recycle lanes that are closed and empty, and those of dead threads and processes.
 //
 // That moment is read before 1, so whatever led to an event before it has been published by 4. It
 // lies before any event that others can have seen the effect of while it is not published

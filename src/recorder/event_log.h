@@ -37,9 +37,9 @@ struct event_log {
 };
 
 #define EVENT_LOG_INIT \
- {                     \
-  .fd = -1             \
- }
+    {                  \
+        .fd = -1       \
+    }
 
 // Whether a log may be written under `name`, the recording's and ".events": nothing is there, or
 // the log that a killed recording left. ERR_INVALID, ERR_PERMISSION, ERR_IO.

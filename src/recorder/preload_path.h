@@ -15,9 +15,9 @@ struct preload_path {
 };
 
 #define PRELOAD_PATH_INIT \
- {                        \
-  .fd = -1                \
- }
+    {                     \
+        .fd = -1          \
+    }
 
 // Fills `out`, which is PRELOAD_PATH_INIT. Errors: those of opening the library; ERR_NO_MEMORY.
 enum err preload_path_find(const char *library, struct preload_path *out, struct err_info *info)

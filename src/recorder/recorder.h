@@ -2,8 +2,8 @@
 // recorder: runs a program and records its heap, from the question whether that can be done to the
 // finished file.
 //
-//     preflight -> output probe -> session -> launch -> [drain, sample, checkpoint]* -> names ->
-//     file
+//   preflight -> output probe -> session -> launch -> [drain, sample, checkpoint]*
+//             -> names -> file
 //
 // The program's input, output, signals and exit status are its own. Ctrl-C goes to it, not to us:
 // we finish when it has ended and everything that it started has. If descendants run on after it,

@@ -320,7 +320,7 @@ static bool segment_fill(const struct settled_map *map,
     return true;
 }
 
-// Makes *out a copy of (a half of) `from` with room for growth, and for `extra` if not NULL.
+// Makes *out a copy of (a half of) `from` with room for growth.
 static enum err segment_copy(struct settled_map *map,
                              const struct live_segment *from,
                              uint32_t page_count,

@@ -40,7 +40,7 @@ enum chunk_flags {
 };
 
 #define CHUNK_TYPE(a, b, c, d) \
- ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
 #define CHUNK_SNAPSHOT_BEGIN   CHUNK_TYPE('S', 'B', 'E', 'G')
 #define CHUNK_SNAPSHOT_END     CHUNK_TYPE('S', 'E', 'N', 'D')

@@ -2,8 +2,7 @@
 // chunk_packer: encodes and compresses chunks, on other threads if there are some, and hands them
 // back in order.
 //
-//   writer: begin, fill, submit, ... ---> workers: encode, compress ---> writer: oldest, write,
-//   done
+//   writer: begin, fill, submit --> workers: encode, compress --> writer: oldest, write, done
 //
 // A chunk is given as its payload, or as a group of entries, which is encoded first. One whose
 // payload is known only when others have been submitted can be held back (hold, release_held). At

@@ -2,8 +2,8 @@
 // event_reader: the events of a recording that holds a log of them (--events), in their order.
 //
 //   CLEANUP(event_reader_close) struct event_reader reader = EVENT_READER_INIT;
-//   event_reader_open(...); while (event_reader_next(&reader, &events, &info) == ERR_OK &&
-//   events.len > 0) ...
+//   event_reader_open(...);
+//   while (event_reader_next(&reader, &events, &info) == ERR_OK && events.len > 0) ...
 //
 // A chunk at a time, so any length of log takes the same memory. The file need not be finished, nor
 // hold a snapshot: the log of a run that was killed is read up to its last whole chunk.
@@ -33,9 +33,9 @@ struct event_reader {
 };
 
 #define EVENT_READER_INIT \
- {                        \
-  .fd = -1                \
- }
+    {                     \
+        .fd = -1          \
+    }
 
 // Errors: those of opening a recording.
 enum err event_reader_open(const char *path, struct event_reader *out, struct err_info *info)

@@ -266,11 +266,11 @@ enum err recording_builder_finish(struct recording_builder *b, struct recording 
     sort(b->lifetime_buckets.items, b->lifetime_buckets.len, sizeof(struct rec_bucket),
          compare_buckets);
     sort(b->cohorts.items, b->cohorts.len, sizeof(struct rec_cohort), compare_cohorts);
-#define X(type, name, count)  \
- made.name = b->name.items;   \
- made.count = b->name.len;    \
- owner->name = b->name.items; \
- b->name = (struct name##_vec){0};
+#define X(type, name, count)     \
+    made.name = b->name.items;   \
+    made.count = b->name.len;    \
+    owner->name = b->name.items; \
+    b->name = (struct name##_vec){0};
     REC_TABLES(X)
 #undef X
     recording_builder_release(b);

@@ -13,8 +13,8 @@
 //                                         frees freed_bytes temporary; its cells in slice order
 //   size 9 4 40                         its blocks in size bucket 9: count and bytes
 //   life 2 4 40                         the same for its lifetimes
-//   cohort 0 5 3 96                     born in slice 0, freed in slice 5 ("-": never): blocks
-//   bytes
+//   cohort 0 5 3 96                     born in slice 0, freed in slice 5 ("-": never): its blocks
+//                                         and bytes
 //   event main;send;[event sent] 3 512  no stack of the heap: events of this name, and their weight
 //
 // A frame is [MODULE!]FUNCTION[(FILE:LINE)]; `outer=>inner` is one frame in which inner was inlined

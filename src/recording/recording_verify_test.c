@@ -82,11 +82,11 @@ static void break_row_pair(struct recording *r)
     r->rows[1].node = r->rows[0].node;
 }
 
-#define BREAK(name, statement)                 \
- static void break_##name(struct recording *r) \
- {                                             \
-  statement;                                   \
- }
+#define BREAK(name, statement)                    \
+    static void break_##name(struct recording *r) \
+    {                                             \
+        statement;                                \
+    }
 BREAK(process_parent, r->processes[1].parent = 7)
 BREAK(thread_process, r->threads[0].process = 2)
 BREAK(module_string, r->modules[0].path = 1000000)

@@ -9,11 +9,11 @@
 #include "recording/history_rules.h"
 #include "recording/recording_owner.h"
 
-#define COLUMN(type, number, field, ...)                                  \
- {                                                                        \
-  .id = (number), .name = #field, .offset = offsetof(struct type, field), \
-  .width_bytes = sizeof(((struct type *)NULL)->field), __VA_ARGS__        \
- }
+#define COLUMN(type, number, field, ...)                                        \
+    {                                                                           \
+        .id = (number), .name = #field, .offset = offsetof(struct type, field), \
+        .width_bytes = sizeof(((struct type *)NULL)->field), __VA_ARGS__        \
+    }
 #define STRING(type, number, field) COLUMN(type, number, field, .kind = REC_COLUMN_STRING)
 #define INDEX(type, number, field)  COLUMN(type, number, field, .missing = REC_NONE)
 // A cost that tends to equal an earlier one: frees equal allocations in most stacks.
@@ -290,28 +290,30 @@ static const struct rec_column unrecorded_columns[] = {
 // clang-format on
 
 // The fields of a table whose entries are an array of struct recording.
-#define ARRAY_FIELDS(type, table, count, chunk, table_columns)                                \
- .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns), .columns = (table_columns), \
- .entry_bytes = sizeof(struct type), .items_offset = offsetof(struct recording, table),       \
- .count_offset = offsetof(struct recording, count),                                           \
- .owner_offset = offsetof(struct recording_owner, table), .name = #table
-#define ARRAY(type, table, count, chunk, table_columns)  \
- {                                                       \
-  ARRAY_FIELDS(type, table, count, chunk, table_columns) \
- }
-#define HISTORY(type, table, count, chunk, table_columns, mean_size, folded, flowing)          \
- {                                                                                             \
-  ARRAY_FIELDS(type, table, count, chunk, table_columns), .mean = (mean_size), .form_types = { \
-      0,                                                                                       \
-      (folded),                                                                                \
-      (flowing)                                                                                \
-  }                                                                                            \
- }
-#define SINGLE(label, chunk, table_columns)                                                    \
- {                                                                                             \
-  .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns), .columns = (table_columns), \
-  .entry_bytes = sizeof(struct recording), .is_single = true, .name = (label)                  \
- }
+#define ARRAY_FIELDS(type, table, count, chunk, table_columns)                                   \
+    .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns), .columns = (table_columns), \
+    .entry_bytes = sizeof(struct type), .items_offset = offsetof(struct recording, table),       \
+    .count_offset = offsetof(struct recording, count),                                           \
+    .owner_offset = offsetof(struct recording_owner, table), .name = #table
+#define ARRAY(type, table, count, chunk, table_columns)        \
+    {                                                          \
+        ARRAY_FIELDS(type, table, count, chunk, table_columns) \
+    }
+#define HISTORY(type, table, count, chunk, table_columns, mean_size, folded, flowing) \
+    {                                                                                 \
+        ARRAY_FIELDS(type, table, count, chunk, table_columns), .mean = (mean_size),  \
+                                                                .form_types = {       \
+                                                                    0,                \
+                                                                    (folded),         \
+                                                                    (flowing)         \
+                                                                }                     \
+    }
+#define SINGLE(label, chunk, table_columns)                                                     \
+    {                                                                                           \
+        .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns),                        \
+        .columns = (table_columns), .entry_bytes = sizeof(struct recording), .is_single = true, \
+        .name = (label)                                                                         \
+    }
 
 const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_META] = SINGLE("meta", CHUNK_META, meta_columns),

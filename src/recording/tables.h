@@ -424,28 +424,28 @@ struct rec_unrecorded {
     uint64_t descendants; // processes that these started, as far as they were seen: a lower bound
 };
 
-#define REC_TABLES(X)                                   \
- X(rec_process, processes, process_count)               \
- X(rec_thread, threads, thread_count)                   \
- X(rec_module, modules, module_count)                   \
- X(rec_frame, frames, frame_count)                      \
- X(rec_symbol, symbols, symbol_count)                   \
- X(rec_node, nodes, node_count)                         \
- X(rec_row, rows, row_count)                            \
- X(rec_cell, cells, cell_count)                         \
- X(rec_bucket, size_buckets, size_bucket_count)         \
- X(rec_bucket, lifetime_buckets, lifetime_bucket_count) \
- X(rec_cohort, cohorts, cohort_count)                   \
- X(rec_slice, slices, slice_count)                      \
- X(rec_rss_sample, rss_samples, rss_sample_count)       \
- X(rec_mapping, mappings, mapping_count)                \
- X(rec_adhoc, adhoc, adhoc_count)                       \
- X(rec_look, looks, look_count)                         \
- X(rec_part, parts, part_count)                         \
- X(rec_counter, counters, counter_count)                \
- X(rec_mark, marks, mark_count)                         \
- X(rec_unrecorded, unrecorded, unrecorded_count)        \
- X(rec_block, blocks, block_count)
+#define REC_TABLES(X)                                      \
+    X(rec_process, processes, process_count)               \
+    X(rec_thread, threads, thread_count)                   \
+    X(rec_module, modules, module_count)                   \
+    X(rec_frame, frames, frame_count)                      \
+    X(rec_symbol, symbols, symbol_count)                   \
+    X(rec_node, nodes, node_count)                         \
+    X(rec_row, rows, row_count)                            \
+    X(rec_cell, cells, cell_count)                         \
+    X(rec_bucket, size_buckets, size_bucket_count)         \
+    X(rec_bucket, lifetime_buckets, lifetime_bucket_count) \
+    X(rec_cohort, cohorts, cohort_count)                   \
+    X(rec_slice, slices, slice_count)                      \
+    X(rec_rss_sample, rss_samples, rss_sample_count)       \
+    X(rec_mapping, mappings, mapping_count)                \
+    X(rec_adhoc, adhoc, adhoc_count)                       \
+    X(rec_look, looks, look_count)                         \
+    X(rec_part, parts, part_count)                         \
+    X(rec_counter, counters, counter_count)                \
+    X(rec_mark, marks, mark_count)                         \
+    X(rec_unrecorded, unrecorded, unrecorded_count)        \
+    X(rec_block, blocks, block_count)
 
 struct recording {
     struct rec_meta meta;
@@ -453,8 +453,8 @@ struct recording {
     struct rec_strings strings;
     uint64_t slice_ms; // width of a time slice, 0 if there are none
 #define X(type, name, count) \
- struct type *name;          \
- size_t count;
+    struct type *name;       \
+    size_t count;
     REC_TABLES(X)
 #undef X
     struct recording_owner *owner; // of the arrays; NULL if they are borrowed

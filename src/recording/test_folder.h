@@ -65,4 +65,4 @@ static inline int test_folder_remove(void **state)
 }
 
 #define TEST_IN_FOLDER(test) \
- cmocka_unit_test_setup_teardown(test, test_folder_make, test_folder_remove)
+    cmocka_unit_test_setup_teardown(test, test_folder_make, test_folder_remove)

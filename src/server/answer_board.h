@@ -44,10 +44,10 @@ struct answer_board {
     uint64_t abandoned; // begun, and given up since nobody waited any more
 };
 
-#define ANSWER_BOARD_INIT            \
- {                                   \
-  .mutex = PTHREAD_MUTEX_INITIALIZER \
- }
+#define ANSWER_BOARD_INIT                  \
+    {                                      \
+        .mutex = PTHREAD_MUTEX_INITIALIZER \
+    }
 
 // Somebody asks for `target`. NULL if the board is full: the answer is then made unseen.
 struct answer_slot *answer_board_enter(struct answer_board *board, const char *target);

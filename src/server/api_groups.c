@@ -14,23 +14,23 @@ struct group_column {
 };
 
 // A column that is one number of a struct, or one text.
-#define NUMBER_COLUMN(noun, table, field)                                                 \
- static void write_##noun##_##field(struct json_writer *w, const struct profile *profile, \
-                                    uint32_t id)                                          \
- {                                                                                        \
-  json_u64(w, profile->recording.table[id].field);                                        \
- }
-#define TEXT_COLUMN(noun, table, field)                                                   \
- static void write_##noun##_##field(struct json_writer *w, const struct profile *profile, \
-                                    uint32_t id)                                          \
- {                                                                                        \
-  json_string(w, profile_string(profile, profile->recording.table[id].field));            \
- }
-#define FLAG_COLUMN(name, flag)                                                              \
- static void write_##name(struct json_writer *w, const struct profile *profile, uint32_t id) \
- {                                                                                           \
-  json_bool(w, (profile->recording.processes[id].flags & (flag)) != 0);                      \
- }
+#define NUMBER_COLUMN(noun, table, field)                                                    \
+    static void write_##noun##_##field(struct json_writer *w, const struct profile *profile, \
+                                       uint32_t id)                                          \
+    {                                                                                        \
+        json_u64(w, profile->recording.table[id].field);                                     \
+    }
+#define TEXT_COLUMN(noun, table, field)                                                      \
+    static void write_##noun##_##field(struct json_writer *w, const struct profile *profile, \
+                                       uint32_t id)                                          \
+    {                                                                                        \
+        json_string(w, profile_string(profile, profile->recording.table[id].field));         \
+    }
+#define FLAG_COLUMN(name, flag)                                                                 \
+    static void write_##name(struct json_writer *w, const struct profile *profile, uint32_t id) \
+    {                                                                                           \
+        json_bool(w, (profile->recording.processes[id].flags & (flag)) != 0);                   \
+    }
 
 NUMBER_COLUMN(process, processes, pid)
 NUMBER_COLUMN(process, processes, parent_pid)

@@ -6,15 +6,15 @@
 #include "server/api.h"
 
 #define SIDE (PARAM_BIT(PARAM_TOKEN) | PARAM_BIT(PARAM_RECORDING))
-#define STACKED                                                                                \
- (SIDE | PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_FUNCTION_REGEX) | PARAM_BIT(PARAM_FILE) | \
-  PARAM_BIT(PARAM_FILE_REGEX) | PARAM_BIT(PARAM_MODULE) | PARAM_BIT(PARAM_MODULE_REGEX) |      \
-  PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_THREAD))
+#define STACKED                                                                                   \
+    (SIDE | PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_FUNCTION_REGEX) | PARAM_BIT(PARAM_FILE) | \
+     PARAM_BIT(PARAM_FILE_REGEX) | PARAM_BIT(PARAM_MODULE) | PARAM_BIT(PARAM_MODULE_REGEX) |      \
+     PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_THREAD))
 #define RANGE (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES))
 // Of each stack the blocks of some sizes or lifetimes; not over time, which is not recorded.
-#define BLOCKS                                                      \
- (STACKED | PARAM_BIT(PARAM_SIZE_MIN) | PARAM_BIT(PARAM_SIZE_MAX) | \
-  PARAM_BIT(PARAM_LIFETIME_MIN) | PARAM_BIT(PARAM_LIFETIME_MAX))
+#define BLOCKS                                                         \
+    (STACKED | PARAM_BIT(PARAM_SIZE_MIN) | PARAM_BIT(PARAM_SIZE_MAX) | \
+     PARAM_BIT(PARAM_LIFETIME_MIN) | PARAM_BIT(PARAM_LIFETIME_MAX))
 #define FILTER (BLOCKS | RANGE)
 #define DIFF   (PARAM_BIT(PARAM_DIFF) | PARAM_BIT(PARAM_SORT_BY))
 #define COSTS  PARAM_BIT(PARAM_COSTS)

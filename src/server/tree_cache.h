@@ -35,10 +35,10 @@ struct tree_cache {
     uint64_t clock;
 };
 
-#define TREE_CACHE_INIT              \
- {                                   \
-  .mutex = PTHREAD_MUTEX_INITIALIZER \
- }
+#define TREE_CACHE_INIT                    \
+    {                                      \
+        .mutex = PTHREAD_MUTEX_INITIALIZER \
+    }
 
 // The tree under `key`, with a reference for the caller; NULL if there is none.
 struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key);

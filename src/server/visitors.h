@@ -31,10 +31,10 @@ struct visitors {
     size_t count; // oldest first
 };
 
-#define VISITORS_INIT               \
- {                                  \
-  .lock = PTHREAD_MUTEX_INITIALIZER \
- }
+#define VISITORS_INIT                     \
+    {                                     \
+        .lock = PTHREAD_MUTEX_INITIALIZER \
+    }
 
 // May hang up on somebody else, whose connection then ends by itself.
 void visitors_enter(struct visitors *visitors, int fd);

@@ -12,11 +12,11 @@
 #include "base/sys.h"
 
 #if defined(__x86_64__)
-# define OUR_MACHINE EM_X86_64
-# define OUR_LOADER  "ld-linux-x86-64.so.2"
+#    define OUR_MACHINE EM_X86_64
+#    define OUR_LOADER  "ld-linux-x86-64.so.2"
 #else
-# define OUR_MACHINE EM_AARCH64
-# define OUR_LOADER  "ld-linux-aarch64.so.1"
+#    define OUR_MACHINE EM_AARCH64
+#    define OUR_LOADER  "ld-linux-aarch64.so.1"
 #endif
 
 enum {

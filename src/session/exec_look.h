@@ -21,18 +21,18 @@
 
 // X(name, key as in JSON, phrase for people). Why an exec goes unrecorded: by the file itself, by
 // its environment, or by where it is executed.
-#define EXEC_OBSTACLES(X)                                                               \
- X(NONE, "", "")                                                                        \
- X(STATIC, "static", "static executable")                                               \
- X(BITS32, "bits32", "32-bit program")                                                  \
- X(MACHINE, "machine", "built for another kind of processor")                           \
- X(LIBC, "libc", "built for another libc than glibc (musl)")                            \
- X(SANITIZER, "sanitizer", "built with a sanitizer")                                    \
- X(IDENTITY, "identity", "changes its identity (setuid, setgid, capabilities)")         \
- X(ENVIRONMENT, "environment", "started without LD_PRELOAD")                            \
- X(LIBRARY, "library", "in a file system without cairn's library")                      \
- X(UNREACHABLE, "unreachable", "in namespaces from which the recorder is out of reach") \
- X(SECCOMP, "seccomp", "under a seccomp filter")
+#define EXEC_OBSTACLES(X)                                                                  \
+    X(NONE, "", "")                                                                        \
+    X(STATIC, "static", "static executable")                                               \
+    X(BITS32, "bits32", "32-bit program")                                                  \
+    X(MACHINE, "machine", "built for another kind of processor")                           \
+    X(LIBC, "libc", "built for another libc than glibc (musl)")                            \
+    X(SANITIZER, "sanitizer", "built with a sanitizer")                                    \
+    X(IDENTITY, "identity", "changes its identity (setuid, setgid, capabilities)")         \
+    X(ENVIRONMENT, "environment", "started without LD_PRELOAD")                            \
+    X(LIBRARY, "library", "in a file system without cairn's library")                      \
+    X(UNREACHABLE, "unreachable", "in namespaces from which the recorder is out of reach") \
+    X(SECCOMP, "seccomp", "under a seccomp filter")
 
 enum exec_obstacle {
 #define X(name, key, phrase) EXEC_##name,

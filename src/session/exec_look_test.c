@@ -17,15 +17,15 @@
 #include <cmocka.h>
 
 #if defined(__x86_64__)
-# define OUR_MACHINE   EM_X86_64
-# define GLIBC_LOADER  "/lib64/ld-linux-x86-64.so.2"
-# define MUSL_LOADER   "/lib/ld-musl-x86_64.so.1"
-# define OTHER_MACHINE EM_AARCH64
+#    define OUR_MACHINE   EM_X86_64
+#    define GLIBC_LOADER  "/lib64/ld-linux-x86-64.so.2"
+#    define MUSL_LOADER   "/lib/ld-musl-x86_64.so.1"
+#    define OTHER_MACHINE EM_AARCH64
 #else
-# define OUR_MACHINE   EM_AARCH64
-# define GLIBC_LOADER  "/lib/ld-linux-aarch64.so.1"
-# define MUSL_LOADER   "/lib/ld-musl-aarch64.so.1"
-# define OTHER_MACHINE EM_X86_64
+#    define OUR_MACHINE   EM_AARCH64
+#    define GLIBC_LOADER  "/lib/ld-linux-aarch64.so.1"
+#    define MUSL_LOADER   "/lib/ld-musl-aarch64.so.1"
+#    define OTHER_MACHINE EM_X86_64
 #endif
 
 #define BASE 0x400000u

@@ -52,27 +52,27 @@
 #define SESSION_FRAMES_DEFAULT 512u
 
 // Events that are missing from the profile. All are zero in a healthy run.
-#define SESSION_LOSS_COUNTERS(X)                                                       \
- X(no_process_slot, "events of processes beyond the 1024th at one time")               \
- X(no_lane, "events of threads beyond the 4096th at one time")                         \
- X(reentrant, "events in signal handlers that interrupted or left cairn")              \
- X(seccomp, "events of threads and processes begun under a seccomp filter")            \
- X(missed_allocations, "allocations after the recorder had stood still")               \
- X(missed_frees, "frees after the recorder had stood still, whose blocks seem leaked") \
- X(corrupt_lane, "lanes closed because the program overwrote them")                    \
- X(corrupt_counter, "counters that the program overwrote")
+#define SESSION_LOSS_COUNTERS(X)                                                          \
+    X(no_process_slot, "events of processes beyond the 1024th at one time")               \
+    X(no_lane, "events of threads beyond the 4096th at one time")                         \
+    X(reentrant, "events in signal handlers that interrupted or left cairn")              \
+    X(seccomp, "events of threads and processes begun under a seccomp filter")            \
+    X(missed_allocations, "allocations after the recorder had stood still")               \
+    X(missed_frees, "frees after the recorder had stood still, whose blocks seem leaked") \
+    X(corrupt_lane, "lanes closed because the program overwrote them")                    \
+    X(corrupt_counter, "counters that the program overwrote")
 
 // Things that are less good than they could be, without any event being lost.
-#define SESSION_NOTE_COUNTERS(X)                                              \
- X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")  \
- X(unfinished_stacks, "stacks that end before the thread's entry")            \
- X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")          \
- X(producer_waits, "times a thread waited for the recorder")                  \
- X(order_timeouts, "times the order of threads was guessed")                  \
- X(lane_timeout, "threads that waited for the recorder in vain")              \
- X(unnamed_execs, "programs executed unrecorded beyond those that are named") \
- X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")      \
- X(unwind_differences, "stacks that CAIRN_CHECK_UNWIND found to be wrong")
+#define SESSION_NOTE_COUNTERS(X)                                                 \
+    X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")  \
+    X(unfinished_stacks, "stacks that end before the thread's entry")            \
+    X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")          \
+    X(producer_waits, "times a thread waited for the recorder")                  \
+    X(order_timeouts, "times the order of threads was guessed")                  \
+    X(lane_timeout, "threads that waited for the recorder in vain")              \
+    X(unnamed_execs, "programs executed unrecorded beyond those that are named") \
+    X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")      \
+    X(unwind_differences, "stacks that CAIRN_CHECK_UNWIND found to be wrong")
 
 enum session_counter {
 #define X(name, text) LOST_##name,
@@ -224,7 +224,7 @@ struct process_notes {
     _Atomic uint64_t ranges[PAGE_NOTES_MAX]; // as page_alloc.h says
 };
 #define SESSION_NOTES_OFFSET \
- (SESSION_PROCESS_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_slot))
+    (SESSION_PROCESS_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_slot))
 
 enum exec_note_state {
     EXEC_NOTE_FREE = 0,
@@ -247,7 +247,7 @@ struct exec_note {
 };
 _Static_assert(sizeof(struct exec_note) == 256, "whole cache lines");
 #define SESSION_EXEC_NOTES_OFFSET \
- (SESSION_NOTES_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_notes))
+    (SESSION_NOTES_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_notes))
 _Static_assert(SESSION_EXEC_NOTES_OFFSET + SESSION_EXEC_NOTES * sizeof(struct exec_note) <=
                    SESSION_LANES_OFFSET,
                "slots and notes end before the lanes");

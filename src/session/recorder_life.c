@@ -17,7 +17,7 @@ enum {
 };
 
 #define STEP_MS_MAX \
- ((uint64_t)2 * LANE_WAIT_MS) // a longer step means that we were stopped ourselves
+    ((uint64_t)2 * LANE_WAIT_MS) // a longer step means that we were stopped ourselves
 
 static uint64_t monotonic_ns(void)
 {

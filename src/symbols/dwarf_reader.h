@@ -2,10 +2,10 @@
 // dwarf_reader: from an address to its chain of functions, out of one file's DWARF.
 //
 //   address -> unit (dwarf_units) -> function (dwarf_functions, kept for one unit at a time)
-//           -> down through the blocks that hold the address: each DW_TAG_inlined_subroutine on the
-//           way
-//              is one more frame; the line table gives the place in the innermost, and each inlined
-//              frame's call_file and call_line the place in the next one out.
+//           -> down through the blocks that hold the address
+//
+// Each DW_TAG_inlined_subroutine on the way is one more frame. The line table gives the place in
+// the innermost frame, and each inlined frame's call_file and call_line the place in its caller.
 // Ask in ascending order of address, so that each unit is read once. Owns the Dwarf handle, borrows
 // the file. Context: H; one thread.
 #pragma once

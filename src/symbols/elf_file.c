@@ -27,7 +27,7 @@ enum {
 }; // of files that are not mapped
 
 #ifndef ELFCOMPRESS_ZSTD
-# define ELFCOMPRESS_ZSTD 2
+#    define ELFCOMPRESS_ZSTD 2
 #endif
 
 // What one section was inflated to; libelf only borrows it.

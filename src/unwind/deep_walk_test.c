@@ -34,7 +34,7 @@ struct descent {
 };
 
 #define EXPECT(d, holds) \
- ((d)->failed_line = (d)->failed_line == 0 && !(holds) ? __LINE__ : (d)->failed_line)
+    ((d)->failed_line = (d)->failed_line == 0 && !(holds) ? __LINE__ : (d)->failed_line)
 
 static uint32_t draw(struct descent *d, uint32_t below)
 {

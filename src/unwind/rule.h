@@ -36,7 +36,7 @@ enum rule_flags {
 
 // Rules with any of these are stepped outside of the inner loop.
 #define RULE_RARE \
- (RULE_CFA_DEREF | RULE_FP_FROM_BASE | RULE_RET_FROM_BASE | RULE_SIGNAL | RULE_STOP)
+    (RULE_CFA_DEREF | RULE_FP_FROM_BASE | RULE_RET_FROM_BASE | RULE_SIGNAL | RULE_STOP)
 
 enum rule_stop {
     RULE_LAST = 1,     // the return address is undefined: the thread's entry

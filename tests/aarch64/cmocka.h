@@ -20,38 +20,38 @@ struct CMUnitTest {
 
 static jmp_buf cmocka_failed;
 
-#define fail_msg(...)                                          \
- do {                                                          \
-  (void)fprintf(stderr, "%s:%d: error: ", __FILE__, __LINE__); \
-  (void)fprintf(stderr, __VA_ARGS__);                          \
-  (void)fputc('\n', stderr);                                   \
-  longjmp(cmocka_failed, 1);                                   \
- } while (0)
+#define fail_msg(...)                                                \
+    do {                                                             \
+        (void)fprintf(stderr, "%s:%d: error: ", __FILE__, __LINE__); \
+        (void)fprintf(stderr, __VA_ARGS__);                          \
+        (void)fputc('\n', stderr);                                   \
+        longjmp(cmocka_failed, 1);                                   \
+    } while (0)
 
 #define fail()             fail_msg("failed")
 #define print_message(...) ((void)printf(__VA_ARGS__))
 #define print_error(...)   ((void)fprintf(stderr, __VA_ARGS__))
-#define cmocka_unit_test(test) \
- {                             \
-#  test, test, NULL, NULL      \
- }
+#define cmocka_unit_test(test)  \
+    {                           \
+#        test, test, NULL, NULL \
+    }
 #define cmocka_unit_test_setup(test, setup) \
- {                                          \
-#  test, test, setup, NULL                  \
- }
+    {                                       \
+#        test, test, setup, NULL            \
+    }
 #define cmocka_unit_test_setup_teardown(test, setup, teardown) \
- {                                                             \
-#  test, test, setup, teardown                                 \
- }
+    {                                                          \
+#        test, test, setup, teardown                           \
+    }
 #define cmocka_run_group_tests(tests, setup, teardown) \
- cmocka_run(tests, sizeof(tests) / sizeof((tests)[0]), setup)
+    cmocka_run(tests, sizeof(tests) / sizeof((tests)[0]), setup)
 
-#define assert_true(condition)     \
- do {                              \
-  if (!(condition)) {              \
-   fail_msg("not %s", #condition); \
-  }                                \
- } while (0)
+#define assert_true(condition)              \
+    do {                                    \
+        if (!(condition)) {                 \
+            fail_msg("not %s", #condition); \
+        }                                   \
+    } while (0)
 #define assert_false(condition)        assert_true(!(condition))
 #define assert_null(pointer)           assert_true((pointer) == NULL)
 #define assert_non_null(pointer)       assert_true((pointer) != NULL)
@@ -61,15 +61,15 @@ static jmp_buf cmocka_failed;
 #define assert_memory_equal(a, b, len) assert_true(memcmp(a, b, len) == 0)
 #define assert_int_not_equal(a, b)     assert_true((uintmax_t)(a) != (uintmax_t)(b))
 #define assert_in_range(value, low, high) \
- assert_true((uintmax_t)(value) >= (uintmax_t)(low) && (uintmax_t)(value) <= (uintmax_t)(high))
-#define assert_int_equal(a, b)                                     \
- do {                                                              \
-  const uintmax_t cmocka_a = (uintmax_t)(a);                       \
-  const uintmax_t cmocka_b = (uintmax_t)(b);                       \
-  if (cmocka_a != cmocka_b) {                                      \
-   fail_msg("%s is %#jx, %s is %#jx", #a, cmocka_a, #b, cmocka_b); \
-  }                                                                \
- } while (0)
+    assert_true((uintmax_t)(value) >= (uintmax_t)(low) && (uintmax_t)(value) <= (uintmax_t)(high))
+#define assert_int_equal(a, b)                                              \
+    do {                                                                    \
+        const uintmax_t cmocka_a = (uintmax_t)(a);                          \
+        const uintmax_t cmocka_b = (uintmax_t)(b);                          \
+        if (cmocka_a != cmocka_b) {                                         \
+            fail_msg("%s is %#jx, %s is %#jx", #a, cmocka_a, #b, cmocka_b); \
+        }                                                                   \
+    } while (0)
 
 static inline int cmocka_run_one(const struct CMUnitTest *test, void **state)
 {

@@ -87,6 +87,7 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "void x(char *a)\n{\n    strcpy(a, a);\n}\n", "strcpy is banned"),
     ("src/host/a.c", MODULE + "void x(void)\n{\n    goto end;\nend:;\n}\n", "goto is banned"),
     ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),
+    ("src/host/a.c", MODULE + "// long " + "x" * 93 + "\n", "longer than 100 columns"),
     ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),
 ])
 def test_style_finds(tree, name, text, finding):
@@ -98,6 +99,13 @@ def test_style_finds_two_files_of_one_name(tree):
     root = tree({"src/host/a.c": MODULE, "src/profile/a.c": MODULE})
     status, said = run("check_style.py", root)
     assert (status, "the same file name" in said) == (1, True), said
+
+
+def test_the_formatter_keeps_drawings_in_comments(tmp_path):
+    text = "// a:\n//   low        " + "wide " * 30 + "high\n// b\n"
+    run_format = ["clang-format", f"--style=file:{ROOT / '.clang-format'}"]
+    formatted = subprocess.run(run_format, input=text, capture_output=True, text=True, check=True)
+    assert formatted.stdout == text
 
 
 def test_style_accepts_what_the_rules_allow(tree):

@@ -10,12 +10,12 @@ void *hostile_place(void *unused);
 
 void *volatile sink;
 
-#define ATTACK(n)                                 \
- __attribute__((noinline)) void hostile_##n(void) \
- {                                                \
-  sink = malloc(1024 * (n + 1));                  \
-  __asm__ volatile("" ::: "memory");              \
- }
+#define ATTACK(n)                                    \
+    __attribute__((noinline)) void hostile_##n(void) \
+    {                                                \
+        sink = malloc(1024 * (n + 1));               \
+        __asm__ volatile("" ::: "memory");           \
+    }
 
 ATTACK(0)
 ATTACK(1)

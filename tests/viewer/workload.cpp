@@ -2,8 +2,7 @@
 // workload: what the viewer's tests record. Known amounts, by functions of their own:
 //   keep_cache    1000 blocks of 4000 bytes, alive until the peak and freed after it
 //   leak_receipt  50 blocks of 1000 bytes, never freed, one after the other over the whole run;
-//   each
-//                 is an event "receipts" of weight 1000, too
+//                 each is an event "receipts" of weight 1000, too
 //   churn         20000 temporary blocks of 64 bytes
 //   helper        on a thread called "helper", 100 blocks of 2000 bytes, freed at once together
 //   fibonacci     calls itself; 1 block of 333 bytes in each of 8 levels, freed with the cache

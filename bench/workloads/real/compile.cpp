@@ -32,7 +32,7 @@
 #include <vector>
 
 #ifndef COPIES
-# define COPIES 2
+#    define COPIES 2
 #endif
 
 namespace

@@ -47,7 +47,7 @@ static inline uint64_t tree_random(struct stack_tree *tree)
 
 // To be expanded in the node's own frame.
 #define TREE_ENTER(tree) \
- ((tree)->shadow[(tree)->shadow_depth++] = (uint64_t)__builtin_return_address(0))
+    ((tree)->shadow[(tree)->shadow_depth++] = (uint64_t)__builtin_return_address(0))
 #define TREE_LEAVE(tree) ((void)(tree)->shadow_depth--)
 
 static inline tree_node tree_pick(struct stack_tree *tree)

@@ -228,7 +228,7 @@ static struct cpu random_cpu(uint64_t seed)
 }
 
 #define FAIL_ROW(format, ...) \
- fail_msg("%s pc %#llx: " format, name, (unsigned long long)pc, __VA_ARGS__)
+    fail_msg("%s pc %#llx: " format, name, (unsigned long long)pc, __VA_ARGS__)
 
 static void compare_rule(
     const char *name, uint64_t pc, uint64_t rule, const struct cpu *before, const struct cpu *after)

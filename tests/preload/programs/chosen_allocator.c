@@ -10,12 +10,12 @@
 #undef realloc
 #undef free
 
-#define CHOSEN(name)                                 \
- static __typeof__(&safe_##name) choose_##name(void) \
- {                                                   \
-  return safe_##name;                                \
- }                                                   \
- __typeof__(safe_##name) name __attribute__((ifunc("choose_" #name)))
+#define CHOSEN(name)                                    \
+    static __typeof__(&safe_##name) choose_##name(void) \
+    {                                                   \
+        return safe_##name;                             \
+    }                                                   \
+    __typeof__(safe_##name) name __attribute__((ifunc("choose_" #name)))
 
 CHOSEN(malloc);
 CHOSEN(calloc);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// statistics: counts what it does with cairn_stats and says so: one line for each scope, which the
-// test compares with what is done here.
+// statistics: counts what it does with cairn_stats and prints one line for each scope, which the
+// test compares with what is done here:
 //
 //   label is_recorded allocations allocated_bytes frees freed_bytes temporary live_blocks
-//   live_bytes
+//       live_bytes
 #include <cairn.h>
 #include <inttypes.h>
 #include <pthread.h>

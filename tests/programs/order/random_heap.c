@@ -44,16 +44,16 @@ static void set_kind(int kind)
     }
 }
 
-#define KIND(n)                                                     \
- __attribute__((noinline)) void *make_##n(void *block, size_t size) \
- {                                                                  \
-  set_kind(n);                                                      \
-  void *made = block != NULL  ? realloc(block, size)                \
-               : (n) % 2 != 0 ? malloc(size)                        \
-                              : calloc(1, size);                    \
-  set_kind(0);                                                      \
-  return made;                                                      \
- }
+#define KIND(n)                                                        \
+    __attribute__((noinline)) void *make_##n(void *block, size_t size) \
+    {                                                                  \
+        set_kind(n);                                                   \
+        void *made = block != NULL  ? realloc(block, size)             \
+                     : (n) % 2 != 0 ? malloc(size)                     \
+                                    : calloc(1, size);                 \
+        set_kind(0);                                                   \
+        return made;                                                   \
+    }
 KIND(1)
 KIND(2)
 KIND(3)

@@ -2,9 +2,8 @@
 // memory_kinds HOW [FILE]: makes memory resident in one way, says what mallinfo2(3) says, waits for
 // a line on stdin, so that a test can look at its memory map, and ends at once.
 //
-//   cache       a table of blocks of many sizes, of which old ones make room for new ones; a
-//   mapping
-//               of its own, half of it touched
+//   cache       a table of blocks of many sizes, in which new blocks replace old ones; a mapping,
+//               half of it touched
 //   fragmented  many small blocks, of which two of three are freed
 //   file        FILE mapped twice, read and written to privately; shared memory
 //   threads     threads with heap areas and deep stacks of their own, all there
