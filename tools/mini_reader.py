@@ -119,6 +119,8 @@ TABLES = {
         (4, "cohort_slice", 32, NONE)]),
 }
 
+HISTORY = ("COHO", "CELL", "SIZB", "LIFB")
+
 # A folded history: chunk type: that of the table.
 FOLDED = {"COHM": "COHO", "CELM": "CELL", "CELF": "CELL", "SIZM": "SIZB", "LIFM": "LIFB"}
 
@@ -394,26 +396,16 @@ def take_flow(cells, cohorts):
                 cell["freed_bytes"] = cell["freed_bytes"] + sign * cohort["bytes"] & MASK
 
 
-def unfold(tables, forms, lacks):
-    """Completes the tables of a folded history as far as nothing is missing: `lacks` says of what
-    chunk types there should be more."""
+def unfold(tables, forms, is_whole_history):
+    """Completes the tables of a folded history, or empties them if a chunk of it is missing."""
     lones = list(enumerate(zip(tables["rows"], tables["lones"])))
-    lones_end = len(tables["lones"]) if "LONE" in lacks else NONE
-    cohorts_end = NONE
-    for kind in ("COHO", "CELL", "SIZB", "LIFB"):
+    for kind in HISTORY:
         name = TABLES[kind][0]
-        stored, end = tables[name], lones_end
-        if kind in lacks:
-            end = min(end, stored[-1]["row"] + 1 if stored else 0)
-            if kind == "COHO":
-                cohorts_end = stored[-1]["row"] if stored else 0
         if forms.get(kind) == "CELF":
-            take_flow(stored, tables["cohorts"])
-            end = min(end, cohorts_end)
+            take_flow(tables[name], tables["cohorts"])
         added = [lone_entry(kind, number, row, lone) for number, (row, lone) in lones]
-        entries = stored + [entry for entry in added if entry is not None]
-        tables[name] = sorted((entry for entry in entries if entry["row"] < end),
-                              key=lambda entry: entry["row"])
+        entries = tables[name] + [entry for entry in added if entry is not None]
+        tables[name] = sorted(entries, key=lambda entry: entry["row"]) if is_whole_history else []
 
 
 def read(data):
@@ -442,8 +434,9 @@ def read(data):
     if is_whole(snapshot):
         require(announced == stored, "not as announced")
     if "LONE" in announced:
-        unfold(tables, forms, {FOLDED.get(kind, kind) for kind in announced
-                               if stored.get(kind, 0) < announced[kind]})
+        unfold(tables, forms, all(
+            stored.get(kind, 0) == count for kind, count in announced.items()
+            if kind in ("ROWS", "LONE") or FOLDED.get(kind, kind) in HISTORY))
     del tables["lones"]
     return {"generation": generation, "complete": is_finished and is_whole(snapshot),
             **({"events": events} if events else {}), **tables}

@@ -198,24 +198,6 @@ struct packed_chunk *chunk_packer_begin(struct chunk_packer *packer)
     return chunk;
 }
 
-struct packed_chunk *chunk_packer_hold(struct chunk_packer *packer)
-{
-    struct packed_chunk *chunk = chunk_packer_begin(packer);
-    (void)pthread_mutex_lock(&packer->lock);
-    chunk->state = PACKER_HELD;
-    packer->count++;
-    (void)pthread_mutex_unlock(&packer->lock);
-    return chunk;
-}
-
-void chunk_packer_release_held(struct chunk_packer *packer, struct packed_chunk *chunk)
-{
-    pack(packer, &packer->bench, chunk);
-    (void)pthread_mutex_lock(&packer->lock);
-    chunk->state = PACKER_PACKED;
-    (void)pthread_mutex_unlock(&packer->lock);
-}
-
 static size_t given_bytes(const struct packed_chunk *chunk)
 {
     return chunk->group.table != NULL ? chunk->group.count * chunk->group.table->column_count

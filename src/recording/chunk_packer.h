@@ -4,8 +4,7 @@
 //
 //   writer: begin, fill, submit --> workers: encode, compress --> writer: oldest, write, done
 //
-// A chunk is given as its payload, or as a group of entries, which is encoded first. One whose
-// payload is known only when others have been submitted can be held back (hold, release_held). At
+// A chunk is given as its payload, or as a group of entries, which is encoded first. At
 // most PACKER_JOBS chunks are under way, so its user takes the oldest one back before it begins
 // another. Without workers, and if it is short, a chunk is packed where it is submitted. If no
 // thread can be had, it goes on with those that there are, or none.
@@ -31,7 +30,6 @@ struct ZSTD_CCtx_s;
 
 enum packer_state {
     PACKER_FREE = 0,
-    PACKER_HELD, // by its user
     PACKER_SUBMITTED,
     PACKER_TAKEN, // by a worker
     PACKER_PACKED,
@@ -88,15 +86,10 @@ static inline bool chunk_packer_is_full(const struct chunk_packer *packer)
 // How many of the chunks under way own their entries.
 unsigned chunk_packer_owning_count(const struct chunk_packer *packer);
 
-// The next chunk, empty, to be filled; the packer must not be full. Then submit or hold it. What
+// The next chunk, empty, to be filled; the packer must not be full. Then submit it. What
 // its group borrows must last until it comes back.
 struct packed_chunk *chunk_packer_begin(struct chunk_packer *packer);
 void chunk_packer_submit(struct chunk_packer *packer);
-
-// Takes its place in the order, to be filled later. It must be released before it is the oldest
-// that is asked for. At most one is held at a time.
-struct packed_chunk *chunk_packer_hold(struct chunk_packer *packer);
-void chunk_packer_release_held(struct chunk_packer *packer, struct packed_chunk *chunk);
 
 // The oldest chunk under way, packed; waits for it. NULL if there is none. Valid until _done.
 const struct packed_chunk *chunk_packer_oldest(struct chunk_packer *packer);

@@ -12,8 +12,7 @@
 #include "host/format.h"
 #include "host/memory_limit.h"
 #include "recording/chunk_index.h"
-#include "recording/history_rules.h"
-#include "recording/history_unfold.h"
+#include "recording/folded_history.h"
 #include "recording/recording_file.h"
 #include "recording/recording_repair.h"
 #include "recording/shortfall.h"
@@ -176,7 +175,7 @@ static bool is_beyond_its_share(const struct opening *o,
 {
     enum rec_form form = REC_FORM_PLAIN;
     const struct rec_table *table = rec_table_find(place->head.type, &form);
-    return table != NULL && is_history_table((enum rec_table_index)(table - rec_tables)) &&
+    return table != NULL && rec_table_is_history((enum rec_table_index)(table - rec_tables)) &&
            tables->budget_bytes < table_budget(o) / 2;
 }
 
@@ -210,13 +209,13 @@ static enum err load_snapshot(struct opening *o,
             l.shortfall.is_limited = l.shortfall.is_limited || err == ERR_LIMIT;
         }
     }
-    enum err unfolded = ERR_OK;
+    enum err restored = ERR_OK;
     if (l.shortfall.is_pruned) {
-        history_forget(&tables); // a part of it would be taken for all
+        history_drop(&tables); // a part of it would be taken for all
     } else {
-        unfolded = history_unfold(&tables);
+        restored = folded_history_restore(&tables);
     }
-    l.shortfall.is_pruned = l.shortfall.is_pruned || unfolded == ERR_LIMIT;
+    l.shortfall.is_pruned = l.shortfall.is_pruned || restored == ERR_LIMIT;
     l.shortfall.most_bytes = table_budget(o);
     count_entries(&tables, &l);
     // Of a recording that is too large for us, a part is worse than nothing: names or callers lack.
@@ -224,7 +223,7 @@ static enum err load_snapshot(struct opening *o,
     l.is_shown = l.is_shown && !is_too_large;
     struct repair_tally tally = {0};
     bool has_totals = tables.tables[REC_TABLE_TOTALS].is_there;
-    if (unfolded == ERR_NO_MEMORY || table_reader_finish(&tables, &l.recording) != ERR_OK ||
+    if (restored == ERR_NO_MEMORY || table_reader_finish(&tables, &l.recording) != ERR_OK ||
         recording_repair(&l.recording, has_totals, &tally) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recording '%s'", o->source.path);
     }

@@ -249,8 +249,8 @@ static void the_dump_shows_every_chunk_and_its_damage(void **state)
         ERR_OK);
     assert_int_equal(recording_dump(path, see, &seen, &summary, &info), ERR_OK);
     assert_string_equal(seen.types, "SBEG META TOTL STRS STRS STRS STRS STRS PROC THRD THRD MODS "
-                                    "SLIC SLIC FRAM FRAM NODE NODE ROWS ROWS LONE LONE SYMB SYMB "
-                                    "COHM CELF SIZM SIZM SEND ");
+                                    "SLIC SLIC FRAM FRAM NODE NODE ROWS ROWS SYMB SYMB COHO "
+                                    "CELL CELL SIZB SIZB LIFB SEND ");
     assert_true(summary.has_contents);
     assert_true(summary.has_footer);
     assert_int_equal(summary.damaged_chunks, 0);

@@ -2,9 +2,7 @@
 // recording_writer: see recording_writer.h.
 //
 // A chunk is given to the packer as a group of a table's entries, or put together in memory (raw);
-// it is written with one pwrite loop at `end`, and counted only when it is whole. A snapshot's
-// first chunk says how much there will be of the history of rows, which takes a while to find out:
-// the tables before that are being packed meanwhile (settle).
+// it is written with one pwrite loop at `end`, and counted only when it is whole.
 #include "recording/recording_writer.h"
 
 #include <errno.h>
@@ -40,12 +38,9 @@ write_at(struct recording_writer *w, const uint8_t *data, size_t len, struct err
     return ERR_OK;
 }
 
-static enum err settle(struct recording_writer *w, struct err_info *info);
-
 // Writes the oldest chunk that is being packed.
 static enum err write_oldest(struct recording_writer *w, struct err_info *info)
 {
-    TRY(settle(w, info));
     const struct packed_chunk *chunk = chunk_packer_oldest(&w->packer);
     enum err err = chunk->info.code;
     if (err != ERR_OK) {
@@ -75,10 +70,6 @@ static enum err write_packed(struct recording_writer *w, struct err_info *info)
 
 static void drop_packed(struct recording_writer *w)
 {
-    if (w->begin != NULL) {
-        chunk_packer_release_held(&w->packer, w->begin);
-        w->begin = NULL;
-    }
     while (chunk_packer_oldest(&w->packer) != NULL) {
         chunk_packer_done(&w->packer);
     }
@@ -128,18 +119,18 @@ put_chunk(struct recording_writer *w, const struct chunk_head *head, struct err_
     return submit(w, info);
 }
 
-// Takes the group for the next chunk. Its entries are the group's own if they lie in w->folded.
+// Takes the group for the next chunk. Its entries are the group's own if they lie in w->supplied.
 static enum err put_group(struct recording_writer *w,
                           const struct chunk_head *head,
                           const struct entry_group *group,
                           struct err_info *info)
 {
     struct packed_chunk *chunk = NULL;
-    const bool owns_entries = group->entries == w->folded.data;
+    const bool owns_entries = group->entries == w->supplied.data;
     TRY(begin_chunk(w, head, owns_entries, &chunk, info));
     chunk->group = *group;
     if (owns_entries) {
-        hand_over(&w->folded, &chunk->entries);
+        hand_over(&w->supplied, &chunk->entries);
     }
     return submit(w, info);
 }
@@ -157,11 +148,10 @@ static enum err put_part(struct recording_writer *w, uint32_t type, struct err_i
     return put_chunk(w, &head, info);
 }
 
-// Until the snapshot is settled, nobody knows how much there will be.
 static enum err report_progress(struct recording_writer *w, uint64_t entries, struct err_info *info)
 {
     w->entries_done += entries;
-    if (w->options.progress != NULL && w->begin == NULL &&
+    if (w->options.progress != NULL &&
         !w->options.progress(w->options.progress_context, w->entries_done, w->entries_total)) {
         return err_set(info, ERR_CANCELLED, "writing '%s' was cancelled", w->path);
     }
@@ -195,6 +185,13 @@ put_strings(struct recording_writer *w, const struct rec_strings *strings, struc
     return ERR_OK;
 }
 
+// How many entries of the table the supply makes.
+static size_t supplied_count(const struct recording_writer *w, enum rec_table_index index)
+{
+    const struct table_supply *supply = w->options.supply;
+    return supply != NULL ? supply->count(supply->context, index) : 0;
+}
+
 static uint64_t entries_of(const struct recording_writer *w,
                            enum rec_table_index index,
                            const struct recording *recording)
@@ -202,11 +199,8 @@ static uint64_t entries_of(const struct recording_writer *w,
     if (index == REC_TABLE_STRINGS) {
         return recording->strings.count;
     }
-    if (index == REC_TABLE_LONES) {
-        return w->fold.lones.len;
-    }
-    return is_history_table(index) ? w->fold.counts[index]
-                                   : rec_table_count(&rec_tables[index], recording);
+    const size_t supplied = supplied_count(w, index);
+    return supplied > 0 ? supplied : rec_table_count(&rec_tables[index], recording);
 }
 
 // The next `count` entries of a table, from number `first`; NULL if there is no memory for them.
@@ -217,16 +211,18 @@ static const char *entries_from(struct recording_writer *w,
                                 size_t count)
 {
     const struct rec_table *table = &rec_tables[index];
-    if (is_history_table(index)) {
-        strbuf_clear(&w->folded);
-        return strbuf_reserve(&w->folded, count * table->entry_bytes) &&
-                       history_fold_next(&w->fold, w->folded.data, count) == ERR_OK
-                   ? w->folded.data
-                   : NULL;
+    const struct table_supply *supply = w->options.supply;
+    if (supplied_count(w, index) == 0) {
+        return (const char *)rec_table_items(table, recording) + first * table->entry_bytes;
     }
-    const char *items = index == REC_TABLE_LONES ? (const char *)w->fold.lones.items
-                                                 : rec_table_items(table, recording);
-    return items + first * table->entry_bytes;
+    if (first == 0) {
+        supply->begin(supply->context, index);
+    }
+    strbuf_clear(&w->supplied);
+    return strbuf_reserve(&w->supplied, count * table->entry_bytes) &&
+                   supply->next(supply->context, index, w->supplied.data, count) == ERR_OK
+               ? w->supplied.data
+               : NULL;
 }
 
 static enum err put_table(struct recording_writer *w,
@@ -237,16 +233,10 @@ static enum err put_table(struct recording_writer *w,
     if (index == REC_TABLE_STRINGS) {
         return put_strings(w, &recording->strings, info);
     }
-    if (index == REC_TABLE_LONES || is_history_table(index)) {
-        TRY(settle(w, info));
-    }
     const struct rec_table *table = &rec_tables[index];
     const uint64_t total = entries_of(w, index, recording);
     if (total > UINT32_MAX) {
         return err_set(info, ERR_LIMIT, "too many %s: %" PRIu64, table->name, total);
-    }
-    if (is_history_table(index) && history_fold_open(&w->fold, index) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for %" PRIu64 " %s", total, table->name);
     }
     for (size_t first = 0; first < total;) {
         size_t left = total - first;
@@ -260,8 +250,7 @@ static enum err put_table(struct recording_writer *w,
         if (group.entries == NULL) {
             return err_set(info, ERR_NO_MEMORY, "no memory for %zu %s", count, table->name);
         }
-        const struct chunk_head head =
-            next_part(w, rec_table_type(table, history_fold_form(&w->fold, index)));
+        const struct chunk_head head = next_part(w, table->chunk_type);
         TRY(put_group(w, &head, &group, info));
         TRY(report_progress(w, count, info));
         first += count;
@@ -279,37 +268,19 @@ static void announce(struct strbuf *out, uint32_t chunk_type, uint64_t entries)
 }
 
 // The first chunk of a snapshot says how many entries each table is going to have.
-static enum err announce_tables(struct recording_writer *w, struct strbuf *out)
+static enum err
+put_begin(struct recording_writer *w, const struct recording *recording, struct err_info *info)
 {
-    const struct recording *recording = w->recording;
     w->entries_total = 0;
-    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
-        const enum rec_table_index index = (enum rec_table_index)i;
-        const uint64_t entries = entries_of(w, index, recording);
+    strbuf_clear(&w->raw);
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
+        const uint64_t entries = entries_of(w, (enum rec_table_index)i, recording);
         w->entries_total += entries;
         if (entries > 0) {
-            announce(out, rec_table_type(&rec_tables[i], history_fold_form(&w->fold, index)),
-                     entries);
+            announce(&w->raw, rec_tables[i].chunk_type, entries);
         }
     }
-    return strbuf_result(out);
-}
-
-// Finds out how much there will be of the history of rows, and says it in the snapshot's first
-// chunk, which has been held back for that.
-static enum err settle(struct recording_writer *w, struct err_info *info)
-{
-    struct packed_chunk *begin = w->begin;
-    if (begin == NULL) {
-        return ERR_OK;
-    }
-    enum err err = history_fold_begin(&w->fold, w->recording, w->options.supply);
-    err = err == ERR_OK ? announce_tables(w, &begin->raw) : err;
-    w->begin = NULL;
-    chunk_packer_release_held(&w->packer, begin);
-    return err == ERR_OK ? ERR_OK
-                         : err_set(info, err, "no memory for the history of %zu rows",
-                                   w->recording->row_count);
+    return put_part(w, CHUNK_SNAPSHOT_BEGIN, info);
 }
 
 // The last one: it counts the parts before it, and says where the first of them lies.
@@ -329,13 +300,9 @@ static enum err
 put_snapshot(struct recording_writer *w, const struct recording *recording, struct err_info *info)
 {
     uint64_t begin_offset = w->end;
-    w->begin = chunk_packer_hold(&w->packer);
-    w->begin->head = next_part(w, CHUNK_SNAPSHOT_BEGIN);
+    TRY(put_begin(w, recording, info));
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         TRY(put_table(w, (enum rec_table_index)i, recording, info));
-        if (i == REC_TABLE_ROWS) {
-            TRY(put_table(w, REC_TABLE_LONES, recording, info));
-        }
     }
     return put_end(w, begin_offset, info);
 }
@@ -349,11 +316,8 @@ enum err recording_writer_snapshot(struct recording_writer *w,
     w->generation++;
     w->part = 0;
     w->entries_done = 0;
-    w->recording = recording;
     const enum err err = put_snapshot(w, recording, info);
     drop_packed(w); // of a snapshot that failed
-    history_fold_release(&w->fold);
-    w->fold = (struct history_fold){0};
     if (err != ERR_OK && ftruncate(w->fd, (off_t)end_before) == 0) {
         w->end = end_before;
         w->contents.len = contents_before;
@@ -453,8 +417,7 @@ void recording_writer_release(struct recording_writer *w)
     chunk_vec_release(&w->contents);
     strbuf_release(&w->raw);
     group_encoder_release(&w->encoder);
-    strbuf_release(&w->folded);
-    history_fold_release(&w->fold);
+    strbuf_release(&w->supplied);
     chunk_packer_release(&w->packer);
     *w = (struct recording_writer){0};
 }

@@ -23,7 +23,6 @@
 #include "recording/chunk_packer.h"
 #include "recording/chunk_source.h"
 #include "recording/group_encoder.h"
-#include "recording/history_fold.h"
 #include "recording/table_supply.h"
 #include "recording/tables.h"
 
@@ -54,11 +53,8 @@ struct recording_writer {
     struct chunk_vec contents;
     struct strbuf raw; // the payload under way
     struct chunk_packer packer;
-    struct group_encoder encoder;      // of strings
-    const struct recording *recording; // borrowed; of the snapshot under way
-    struct history_fold fold;          // of that, once `begin` is NULL
-    struct packed_chunk *begin;        // its first chunk, as long as that is held back
-    struct strbuf folded;              // entries of the group under way, if made just for it
+    struct group_encoder encoder; // of strings
+    struct strbuf supplied;       // entries of the group under way, if the supply made them
 };
 
 // Writes `recording` to `path`. What was there stays until the new file is whole; nothing

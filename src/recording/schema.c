@@ -6,7 +6,6 @@
 
 #include "base/compiler.h"
 #include "recording/chunk.h"
-#include "recording/history_rules.h"
 #include "recording/recording_owner.h"
 
 #define COLUMN(type, number, field, ...)                                        \
@@ -299,14 +298,9 @@ static const struct rec_column unrecorded_columns[] = {
     {                                                          \
         ARRAY_FIELDS(type, table, count, chunk, table_columns) \
     }
-#define HISTORY(type, table, count, chunk, table_columns, mean_size, folded, flowing) \
-    {                                                                                 \
-        ARRAY_FIELDS(type, table, count, chunk, table_columns), .mean = (mean_size),  \
-                                                                .form_types = {       \
-                                                                    0,                \
-                                                                    (folded),         \
-                                                                    (flowing)         \
-                                                                }                     \
+#define HISTORY(type, table, count, chunk, table_columns, mean_size)                \
+    {                                                                               \
+        ARRAY_FIELDS(type, table, count, chunk, table_columns), .mean = (mean_size) \
     }
 #define SINGLE(label, chunk, table_columns)                                                     \
     {                                                                                           \
@@ -332,38 +326,22 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_NODES] = ARRAY(rec_node, nodes, node_count, CHUNK_NODES, node_columns),
     [REC_TABLE_ROWS] = ARRAY(rec_row, rows, row_count, CHUNK_ROWS, row_columns),
     [REC_TABLE_SYMBOLS] = ARRAY(rec_symbol, symbols, symbol_count, CHUNK_SYMBOLS, symbol_columns),
-    [REC_TABLE_COHORTS] = HISTORY(rec_cohort,
-                                  cohorts,
-                                  cohort_count,
-                                  CHUNK_COHORTS,
-                                  cohort_columns,
-                                  REC_MEAN_OF_ROW,
-                                  CHUNK_COHORTS_FOLDED,
-                                  0),
-    [REC_TABLE_CELLS] = HISTORY(rec_cell,
-                                cells,
-                                cell_count,
-                                CHUNK_CELLS,
-                                cell_columns,
-                                REC_MEAN_OF_ROW,
-                                CHUNK_CELLS_FOLDED,
-                                CHUNK_CELLS_FLOWING),
+    [REC_TABLE_COHORTS] =
+        HISTORY(rec_cohort, cohorts, cohort_count, CHUNK_COHORTS, cohort_columns, REC_MEAN_OF_ROW),
+    [REC_TABLE_CELLS] =
+        HISTORY(rec_cell, cells, cell_count, CHUNK_CELLS, cell_columns, REC_MEAN_OF_ROW),
     [REC_TABLE_SIZE_BUCKETS] = HISTORY(rec_bucket,
                                        size_buckets,
                                        size_bucket_count,
                                        CHUNK_SIZE_BUCKETS,
                                        bucket_columns,
-                                       REC_MEAN_OF_BUCKET,
-                                       CHUNK_SIZES_FOLDED,
-                                       0),
+                                       REC_MEAN_OF_BUCKET),
     [REC_TABLE_LIFETIME_BUCKETS] = HISTORY(rec_bucket,
                                            lifetime_buckets,
                                            lifetime_bucket_count,
                                            CHUNK_LIFETIME_BUCKETS,
                                            bucket_columns,
-                                           REC_MEAN_OF_ROW,
-                                           CHUNK_LIFETIMES_FOLDED,
-                                           0),
+                                           REC_MEAN_OF_ROW),
     [REC_TABLE_MAPPINGS] =
         ARRAY(rec_mapping, mappings, mapping_count, CHUNK_MAPPINGS, mapping_columns),
     [REC_TABLE_ADHOC] = ARRAY(rec_adhoc, adhoc, adhoc_count, CHUNK_ADHOC, adhoc_columns),
@@ -386,20 +364,32 @@ const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
                                           .entry_bytes = sizeof(struct rec_event),
                                           .name = "events"};
 
-uint32_t rec_table_type(const struct rec_table *table, enum rec_form form)
-{
-    return form == REC_FORM_PLAIN ? table->chunk_type : table->form_types[form];
-}
+static const struct folded_type {
+    uint32_t chunk_type;
+    enum rec_table_index index;
+    enum rec_form form;
+} folded_types[] = {
+    {CHUNK_COHORTS_FOLDED, REC_TABLE_COHORTS, REC_FORM_FOLDED},
+    {CHUNK_CELLS_FOLDED, REC_TABLE_CELLS, REC_FORM_FOLDED},
+    {CHUNK_CELLS_FLOWING, REC_TABLE_CELLS, REC_FORM_FLOWING},
+    {CHUNK_SIZES_FOLDED, REC_TABLE_SIZE_BUCKETS, REC_FORM_FOLDED},
+    {CHUNK_LIFETIMES_FOLDED, REC_TABLE_LIFETIME_BUCKETS, REC_FORM_FOLDED},
+};
 
 const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form)
 {
     enum rec_form unasked;
     form = form != NULL ? form : &unasked;
+    *form = REC_FORM_PLAIN;
     for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
-        for (*form = REC_FORM_PLAIN; *form < REC_FORM_COUNT; (*form)++) {
-            if (chunk_type != 0 && rec_table_type(&rec_tables[i], *form) == chunk_type) {
-                return &rec_tables[i];
-            }
+        if (rec_tables[i].chunk_type == chunk_type) {
+            return &rec_tables[i];
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(folded_types); i++) {
+        if (folded_types[i].chunk_type == chunk_type) {
+            *form = folded_types[i].form;
+            return &rec_tables[folded_types[i].index];
         }
     }
     return NULL;

@@ -31,12 +31,19 @@ struct rec_column {
     const char *name;
 };
 
-// How a table may be stored: as it is, or without what follows from other tables (history_rules).
+// How a table is stored. Only recordings of 2026 have folded tables (folded_history).
 enum rec_form {
     REC_FORM_PLAIN,
-    REC_FORM_FOLDED,  // without what lones say
-    REC_FORM_FLOWING, // cells, as well without the frees that the cohorts say
-    REC_FORM_COUNT,
+    REC_FORM_FOLDED,  // without the entries that follow from their row
+    REC_FORM_FLOWING, // folded cells, whose frees lack what the cohorts say
+};
+
+// A row's only entry in each table of its history, in a folded history. Numbered as rows are.
+struct rec_lone {
+    uint32_t slice;           // of its cell, or REC_NONE
+    uint32_t has_one_size;    // 1: all blocks are in the size bucket of their mean
+    uint32_t lifetime_bucket; // of all that was freed, or REC_NONE
+    uint32_t cohort_slice;    // birth of all blocks that are live at the end
 };
 
 // What size its blocks are taken to have, where bytes are predicted from their number.
@@ -48,9 +55,8 @@ enum rec_mean {
 
 struct rec_table {
     uint32_t chunk_type;
-    uint32_t form_types[REC_FORM_COUNT]; // of its other forms, 0 where it has none
-    uint32_t mean;                       // enum rec_mean
-    bool is_single;                      // one entry, part of struct recording itself
+    uint32_t mean;  // enum rec_mean
+    bool is_single; // one entry, part of struct recording itself
     uint16_t column_count;
     size_t entry_bytes;
     size_t items_offset; // in struct recording: of the array's pointer, or of the single entry
@@ -88,7 +94,7 @@ enum rec_table_index {
     REC_TABLE_UNRECORDED,
     REC_TABLE_BLOCKS,
     REC_TABLE_COUNT,
-    // Only in files, behind the rows: what is left of other tables (history_rules).
+    // Only in folded files, behind the rows.
     REC_TABLE_LONES = REC_TABLE_COUNT,
     REC_TABLE_STORED_COUNT,
 };
@@ -104,8 +110,11 @@ extern const struct rec_table rec_tables[REC_TABLE_STORED_COUNT];
 // The log of events, whose chunks belong to no snapshot; not one of the above.
 extern const struct rec_table rec_event_table;
 
-// The chunk type of a table in that form, which it has.
-uint32_t rec_table_type(const struct rec_table *table, enum rec_form form);
+// Whether the table is part of the history of rows.
+static inline bool rec_table_is_history(enum rec_table_index index)
+{
+    return index >= REC_TABLE_COHORTS && index <= REC_TABLE_LIFETIME_BUCKETS;
+}
 
 // The table that is stored under that chunk type, NULL if there is none; `form` may be NULL.
 const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form);

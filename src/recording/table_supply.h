@@ -16,7 +16,7 @@ struct table_supply {
     void *context;
     // How many entries of `table` it makes; 0 for those that it knows nothing of.
     size_t (*count)(void *context, enum rec_table_index table);
-    // Begins a table that it makes, perhaps not for the first time.
+    // Begins a table that it makes.
     void (*begin)(void *context, enum rec_table_index table);
     // Makes the next `count` entries, which there are. ERR_NO_MEMORY.
     enum err (*next)(void *context, enum rec_table_index table, void *entries, size_t count);

@@ -42,7 +42,7 @@ static const char small_text[] =
     "  @2 1 8\n"
     "  size 8 1 8\n";
 
-// Rows that a lone says all of, part of, and nothing of, in turn.
+// Rows that were active in one slice and in several, with blocks that outlived their slice.
 static const char history_text[] = "process server\n"
                                    "thread main\n"
                                    "main;a 10 100 10 100\n"

@@ -33,8 +33,8 @@ def chunk_types(text):
 def test_dump_lists_the_chunks_in_the_order_of_the_file(made):
     run = cairn("dump", made("small"))
     assert run.returncode == 0 and run.stderr == ""
-    assert chunk_types(run.stdout) == ("SBEG META TOTL STRS PROC THRD MODS SLIC FRAM NODE ROWS LONE "
-                                       "SYMB COHM CELF SIZM SEND").split()
+    assert chunk_types(run.stdout) == ("SBEG META TOTL STRS PROC THRD MODS SLIC FRAM NODE ROWS SYMB "
+                                       "COHO CELL SIZB LIFB SEND").split()
     assert re.search(r"ROWS +1 +10 +\d+ +\d+  rows 0\.\.2$", run.stdout, re.M)
     assert "finished" in run.stdout.splitlines()[-1]
 
