@@ -70,7 +70,9 @@ long sys_close(int fd);
 long sys_readlink(const char *path, char *into, size_t len_bytes);
 long sys_fstat_size(int fd); // the file's size in bytes
 
-long sys_clock_gettime(int clock, struct timespec *into);
+// The monotonic clock; 0 once system calls are forbidden.
+uint64_t sys_monotonic_ns(void);
+
 long sys_kill(int pid, int signal);
 long sys_tgkill(int pid, int tid, int signal);
 _Noreturn void sys_exit_group(int status);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/check_results.h"
 #include "cli/paint.h"
 #include "cli/screen_text.h"
@@ -40,7 +41,7 @@ static size_t name_columns(const struct check_results *results)
     size_t most = NAME_COLUMNS_MIN;
     for (size_t i = 0; i < results->items.len; i++) {
         const size_t columns = screen_columns(strbuf_text(&results->items.items[i].name));
-        most = columns > most ? columns : most;
+        most = max_u64(most, columns);
     }
     return most < NAME_COLUMNS_MAX ? most : NAME_COLUMNS_MAX;
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/quiet_thread.h"
 
@@ -19,7 +20,6 @@ enum {
 };
 
 #define KEEP_BYTES ((uint64_t)64 << 20)
-#define NS_PER_S   1000000000u
 #define LATER_NS   NS_PER_S // of work
 
 static void code_list_release(struct code_list *list)
@@ -31,16 +31,13 @@ static void code_list_release(struct code_list *list)
 void names_ahead_init(struct names_ahead *ahead, const struct name_sources *sources)
 {
     *ahead = (struct names_ahead){.sources = *sources};
-    (void)pthread_mutex_init(&ahead->lock, NULL); // these cannot fail with default attributes
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic); // none of these can fail
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&ahead->lock, NULL);
     (void)pthread_cond_init(&ahead->news, NULL);
-    (void)pthread_cond_init(&ahead->end, NULL);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now); // what pthread_cond_timedwait goes by
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    (void)pthread_cond_init(&ahead->end, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
 }
 
 static bool is_going_on(void *context)
@@ -80,10 +77,10 @@ static enum err step(struct names_ahead *ahead)
 // Waits for `ns` or the end. The lock is held.
 static void rest(struct names_ahead *ahead, uint64_t ns)
 {
-    const uint64_t until_ns = now_ns() + ns;
+    const uint64_t until_ns = clock_monotonic_ns() + ns;
     const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
                                    .tv_nsec = (long)(until_ns % NS_PER_S)};
-    while (is_going_on(ahead) && now_ns() < until_ns) {
+    while (is_going_on(ahead) && clock_monotonic_ns() < until_ns) {
         (void)pthread_cond_timedwait(&ahead->end, &ahead->lock, &until); // the clock says it
     }
 }
@@ -103,9 +100,9 @@ static void *run(void *context)
         }
         err = take_inbox(ahead);
         (void)pthread_mutex_unlock(&ahead->lock);
-        const uint64_t begin_ns = now_ns();
+        const uint64_t begin_ns = clock_monotonic_ns();
         err = err == ERR_OK ? step(ahead) : err;
-        const uint64_t spent_ns = now_ns() - begin_ns;
+        const uint64_t spent_ns = clock_monotonic_ns() - begin_ns;
         ahead->spent_ns += spent_ns;
         const uint64_t factor = ahead->spent_ns < LATER_NS ? REST_FACTOR : REST_FACTOR_LATER;
         (void)pthread_mutex_lock(&ahead->lock);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/screen_text.h"
+#include "host/utf8.h"
 #include "host/visible_text.h"
 
 enum {

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/file.h"
 #include "host/strbuf.h"
@@ -22,8 +22,6 @@ enum {
     PATIENCE_MS = 2000,
     OUTPUT_BYTES_MAX = 64 * 1024,
     READ_BYTES = 4096,
-    NS_PER_MS = 1000000,
-    MS_PER_S = 1000,
 };
 
 DEFINE_VEC(argument_vec, char *);
@@ -47,13 +45,6 @@ static MUST_USE enum err add_argument(struct argument_vec *arguments, const char
         free(copy);
     }
     return problem;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail
-    return (int64_t)now.tv_sec * MS_PER_S + now.tv_nsec / NS_PER_MS;
 }
 
 static void destroy_actions(posix_spawn_file_actions_t *actions)
@@ -81,7 +72,7 @@ static pid_t start(char *const *arguments, int out_fd)
 static void read_until(int fd, int64_t deadline_ms, struct strbuf *out)
 {
     while (out->len < OUTPUT_BYTES_MAX && strbuf_reserve(out, READ_BYTES)) {
-        const int64_t left_ms = deadline_ms - now_ms();
+        const int64_t left_ms = deadline_ms - (int64_t)clock_monotonic_ms();
         struct pollfd wait = {.fd = fd, .events = POLLIN};
         if (left_ms <= 0 || poll(&wait, 1, (int)left_ms) == 0) {
             return;
@@ -106,7 +97,7 @@ static void run_tool(char *const *arguments, struct strbuf *out)
     const pid_t pid = start(arguments, ends[1]);
     (void)close(ends[1]);
     if (pid > 0) {
-        read_until(ends[0], now_ms() + PATIENCE_MS, out);
+        read_until(ends[0], (int64_t)clock_monotonic_ms() + PATIENCE_MS, out);
         (void)kill(pid, SIGKILL); // it has said what it had to, or taken too long
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/report_lines.h"
 #include "cli/report_views.h"
 #include "profile/histogram.h"
@@ -62,7 +63,7 @@ static void print_line(const struct report *report,
 {
     static const char bar[] = "########################################";
     size_t width = report_width(report) > LINE_COLUMNS ? report_width(report) - LINE_COLUMNS : 1;
-    width = width < BAR_COLUMNS_MAX ? width : BAR_COLUMNS_MAX;
+    width = min_u64(width, BAR_COLUMNS_MAX);
     int len = most > 0 ? (int)((unsigned __int128)line->amount.count * width / most) : 0;
     const struct human low = format_value(of, line->low);
     const struct human end = format_value(of, line->end);
@@ -89,7 +90,7 @@ print_histogram(const struct report *report, FILE *out, enum histogram_of of, co
     uint64_t most = 0;
     for (size_t i = 0; i < lines.len; i++) {
         all += lines.items[i].amount.count;
-        most = lines.items[i].amount.count > most ? lines.items[i].amount.count : most;
+        most = max_u64(most, lines.items[i].amount.count);
     }
     report_view_title(report, out, title);
     for (size_t i = 0; i < lines.len; i++) {

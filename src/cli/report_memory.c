@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/report_lines.h"
 #include "cli/report_views.h"
 #include "cli/screen_text.h"
@@ -74,7 +75,7 @@ static void print_bar(const struct report *report,
         return;
     }
     size_t columns = report_width(report) - BAR_INDENT;
-    columns = columns < BAR_COLUMNS_MAX ? columns : BAR_COLUMNS_MAX;
+    columns = min_u64(columns, BAR_COLUMNS_MAX);
     (void)fprintf(out, "  %-*s", BAR_INDENT - 2, name);
     uint64_t sum = 0;
     size_t drawn = 0;

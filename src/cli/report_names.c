@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/package_owner.h"
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
@@ -180,7 +181,7 @@ enum err report_print_coverage(const struct report *report, FILE *out)
     if (gaps.len == 0) {
         return ERR_OK;
     }
-    const size_t count = gaps.len < ADVICE_LINES ? gaps.len : ADVICE_LINES;
+    const size_t count = min_u64(gaps.len, ADVICE_LINES);
     TRY(find_owners(report->profile, gaps.items, count, owners));
     (void)fprintf(out, "\n%sNAMES: where they are missing, and how to get them%s\n",
                   report_paint(report, PAINT_TITLE), report_unpaint(report));

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/filter_options.h"
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
@@ -255,7 +256,7 @@ static MUST_USE enum err find_processes(const struct report *report, struct proc
         struct process_line *line = &out->items[*number - 1];
         const uint64_t peak_bytes = recording->processes[group->id].peak_bytes;
         line->image = group->id;
-        line->peak_bytes = peak_bytes > line->peak_bytes ? peak_bytes : line->peak_bytes;
+        line->peak_bytes = max_u64(line->peak_bytes, peak_bytes);
         line->allocations += costs_get(&group->costs, COST_ALLOCATIONS);
     }
     return ERR_OK;
@@ -270,7 +271,7 @@ enum err report_print_processes(const struct report *report, FILE *out)
     }
     qsort(lines.items, lines.len, sizeof(lines.items[0]), compare_lines);
     report_print_title(report, out, "PROCESSES");
-    size_t shown = lines.len < PROCESS_LINES ? lines.len : PROCESS_LINES;
+    size_t shown = min_u64(lines.len, PROCESS_LINES);
     for (size_t i = 0; i < shown; i++) {
         print_process(report, out, &lines.items[i]);
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/report_lines.h"
 #include "cli/screen_text.h"
 
@@ -115,16 +116,16 @@ static size_t function_columns(const struct report *report, const struct stack_l
         strbuf_clear(&text);
         append_place(report, &text, lines->items[i]);
         size_t place = screen_columns(strbuf_text(&text));
-        widest_place = place > widest_place ? place : widest_place;
+        widest_place = max_u64(widest_place, place);
         strbuf_clear(&text);
         report_append_function(report, &text, lines->items[i].node->location,
                                lines->items[i].node->is_inlined, REPORT_WIDTH_UNLIMITED);
         size_t function = screen_columns(strbuf_text(&text));
-        widest_function = function > widest_function ? function : widest_function;
+        widest_function = max_u64(widest_function, function);
     }
     size_t taken = FRAME_INDENT + 2 + widest_place;
     size_t room = report_width(report) > taken ? report_width(report) - taken : 0;
-    room = room < FUNCTION_COLUMNS_MIN ? FUNCTION_COLUMNS_MIN : room;
+    room = max_u64(room, FUNCTION_COLUMNS_MIN);
     return widest_function < room ? widest_function : room;
 }
 

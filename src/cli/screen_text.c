@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/utf8.h"
 #include "host/visible_text.h"
 #include "profile/function_name.h"
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "host/utf8.h"
 #include "host/visible_text.h"
 #include "profile/code_union.h"
 

@@ -2,6 +2,8 @@
 // event_tally: see event_tally.h.
 #include "formats/event_tally.h"
 
+#include "base/minmax.h"
+
 enum {
     BORN_BITS = 10,  // of a slice number in a cohort's key
     FREED_BITS = 11, // the same, and all bits set for never
@@ -158,16 +160,11 @@ static MUST_USE enum err merge_cohorts(struct event_tally *t)
     return ERR_OK;
 }
 
-static uint64_t larger(uint64_t one, uint64_t other)
-{
-    return one > other ? one : other;
-}
-
 // Halves a series of highest values.
 static void merge_highest(uint64_t values[TALLY_SLICES_MAX])
 {
     for (size_t i = 0; i < TALLY_SLICES_MAX; i++) {
-        values[i] = i < TALLY_SLICES_MAX / 2 ? larger(values[2 * i], values[2 * i + 1]) : 0;
+        values[i] = i < TALLY_SLICES_MAX / 2 ? max_u64(values[2 * i], values[2 * i + 1]) : 0;
     }
 }
 
@@ -201,7 +198,7 @@ enum err tally_time(struct event_tally *t, uint64_t now_ms)
 
 void tally_rss(struct event_tally *t, uint64_t rss_bytes)
 {
-    t->slice_rss_bytes[t->slice] = larger(t->slice_rss_bytes[t->slice], rss_bytes);
+    t->slice_rss_bytes[t->slice] = max_u64(t->slice_rss_bytes[t->slice], rss_bytes);
 }
 
 enum err tally_cohort(struct event_tally *t, uint32_t row, uint64_t born_ms, uint64_t size_bytes)
@@ -330,7 +327,7 @@ static MUST_USE enum err finish_slices(const struct event_tally *t, struct recor
         if (rss_bytes > 0) {
             TRY(rss_samples_vec_push(&b->rss_samples, sample));
             uint64_t *highest = &b->processes.items[0].peak_rss_bytes;
-            *highest = larger(*highest, rss_bytes);
+            *highest = max_u64(*highest, rss_bytes);
         }
     }
     return ERR_OK;

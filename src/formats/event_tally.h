@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/minmax.h"
 #include "host/map_u64.h"
 #include "host/vec.h"
 #include "recording/recording_builder.h"
@@ -138,8 +139,7 @@ static inline MUST_USE enum err tally_allocate(struct event_tally *t, uint32_t k
     row->cell.allocated_bytes += bytes;
     row->live_blocks++;
     row->live_bytes += bytes;
-    row->own_peak_bytes =
-        row->live_bytes > row->own_peak_bytes ? row->live_bytes : row->own_peak_bytes;
+    row->own_peak_bytes = max_u64(row->own_peak_bytes, row->live_bytes);
     t->allocated_bytes += bytes;
     t->live_bytes += bytes;
     if (t->live_bytes > t->slice_max_bytes[t->slice]) {

@@ -13,6 +13,7 @@
 // Everything else is exact. Accesses are not known: bkacc is false. Times are microseconds, so that
 // the viewer's "million units" is a second. Context: H.
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "formats/dhat_frames.h"
 #include "formats/export_formats.h"
 #include "host/json_writer.h"
@@ -65,11 +66,6 @@ static MUST_USE enum err sum_lifetimes(struct dhat *d)
     return ERR_OK;
 }
 
-static uint64_t larger(uint64_t one, uint64_t other)
-{
-    return one > other ? one : other;
-}
-
 static bool knows_lives(const struct selection *selection)
 {
     static const enum cost costs[] = {COST_PEAK_BYTES, COST_PEAK_BLOCKS, COST_LEAKED_BYTES,
@@ -90,10 +86,10 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
     json_key_u64(d->w, "tb", costs[COST_ALLOCATED_BYTES]);
     json_key_u64(d->w, "tbk", costs[COST_ALLOCATIONS]);
     if (d->has_lives) {
-        uint64_t held_bytes = larger(costs[COST_PEAK_BYTES], costs[COST_LEAKED_BYTES]);
+        uint64_t held_bytes = max_u64(costs[COST_PEAK_BYTES], costs[COST_LEAKED_BYTES]);
         json_key_u64(d->w, "tl", d->lifetimes_us.items[node]);
-        json_key_u64(d->w, "mb", larger(costs[COST_OWN_PEAK_BYTES], held_bytes));
-        json_key_u64(d->w, "mbk", larger(costs[COST_PEAK_BLOCKS], costs[COST_LEAKED_ALLOCATIONS]));
+        json_key_u64(d->w, "mb", max_u64(costs[COST_OWN_PEAK_BYTES], held_bytes));
+        json_key_u64(d->w, "mbk", max_u64(costs[COST_PEAK_BLOCKS], costs[COST_LEAKED_ALLOCATIONS]));
         json_key_u64(d->w, "gb", costs[COST_PEAK_BYTES]);
         json_key_u64(d->w, "gbk", costs[COST_PEAK_BLOCKS]);
         json_key_u64(d->w, "eb", costs[COST_LEAKED_BYTES]);
@@ -139,7 +135,7 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     d.has_lives = knows_lives(&view->selection);
     TRY(dhat_frames_init(&d.frames, view->profile));
     TRY(sum_lifetimes(&d));
-    uint64_t end_ms = larger(recording->meta.runtime_ms, recording->totals.peak_time_ms);
+    uint64_t end_ms = max_u64(recording->meta.runtime_ms, recording->totals.peak_time_ms);
     json_begin_object(&w);
     json_key_u64(&w, "dhatFileVersion", DHAT_FILE_VERSION);
     json_key_string(&w, "mode", "heap");

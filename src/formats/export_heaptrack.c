@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
 #include "formats/packed_stream.h"
@@ -162,11 +163,6 @@ static MUST_USE enum err write_traces(struct heaptrack_writer *w)
     return flush(w, BUFFER_BYTES);
 }
 
-static uint64_t smaller(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
 static uint64_t without(uint64_t whole, uint64_t part)
 {
     return whole > part ? whole - part : 0;
@@ -180,10 +176,10 @@ static struct fate decide_fate(const struct costs *costs)
     uint64_t end = costs_get(costs, COST_LEAKED_ALLOCATIONS);
     uint64_t peak_bytes = costs_get(costs, COST_PEAK_BYTES);
     uint64_t end_bytes = costs_get(costs, COST_LEAKED_BYTES);
-    uint64_t temporary = smaller(costs_get(costs, COST_TEMPORARY), without(allocations, peak));
+    uint64_t temporary = min_u64(costs_get(costs, COST_TEMPORARY), without(allocations, peak));
     uint64_t others =
         without(allocations, temporary + peak); // begin after the peak, or are neither
-    uint64_t both = smaller(without(end, others), peak);
+    uint64_t both = min_u64(without(end, others), peak);
     // What the groups would have too much between them is in two of them.
     uint64_t allocated_bytes = costs_get(costs, COST_ALLOCATED_BYTES);
     uint64_t temporary_bytes = temporary > 0 ? costs_get(costs, COST_TEMPORARY_BYTES) : 0;
@@ -191,7 +187,7 @@ static struct fate decide_fate(const struct costs *costs)
     uint64_t both_bytes = both == 0      ? 0
                           : both == end  ? end_bytes
                           : both == peak ? peak_bytes
-                                         : smaller(twice_bytes, smaller(peak_bytes, end_bytes));
+                                         : min_u64(twice_bytes, min_u64(peak_bytes, end_bytes));
     struct fate fate = {
         .temporary = {.blocks = temporary, .bytes = temporary_bytes},
         .peak_and_end = {.blocks = both, .bytes = both_bytes},

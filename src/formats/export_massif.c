@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
 #include "profile/cut_timeline.h"
@@ -177,7 +178,7 @@ static struct moments moments_of(const struct export_view *view)
 {
     const struct recording *recording = &view->profile->recording;
     uint64_t peak_ms = recording->totals.peak_time_ms;
-    uint64_t end_ms = recording->meta.runtime_ms > peak_ms ? recording->meta.runtime_ms : peak_ms;
+    uint64_t end_ms = max_u64(recording->meta.runtime_ms, peak_ms);
     if (!view->filter->has_range) {
         return (struct moments){.peak_ms = peak_ms, .end_ms = end_ms};
     }

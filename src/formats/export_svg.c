@@ -13,9 +13,11 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "formats/clean_text.h"
 #include "formats/export_formats.h"
 #include "host/format.h"
+#include "host/utf8.h"
 
 // svg/parts.S
 extern const char svg_script[];
@@ -111,7 +113,7 @@ static MUST_USE enum err place_children(struct drawing *drawing, struct frame pa
             continue;
         }
         TRY(frame_vec_push(&drawing->frames, (struct frame){.node = node, .x = x}));
-        drawing->depth = nodes[node].depth > drawing->depth ? nodes[node].depth : drawing->depth;
+        drawing->depth = max_u64(drawing->depth, nodes[node].depth);
         x += width;
     }
     return ERR_OK;
@@ -131,20 +133,20 @@ static MUST_USE enum err lay_out(struct drawing *drawing)
 
 // --- drawing -----------------------------------------------------------------------------------
 
-// The length of the UTF-8 sequence that begins at `text`, which clean_append made valid.
-static size_t letter_bytes(const char *text)
+// Reads the character at `text`, which clean_append made valid. Returns its length.
+static size_t letter_bytes(const char *text, uint32_t *code)
 {
-    unsigned char first = (unsigned char)text[0];
-    return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    const size_t len = utf8_decode(text, code);
+    return len > 0 ? len : 1;
 }
 
 // Cleaned text as XML character data. U+FFFE and U+FFFF are UTF-8 but no XML.
 static void write_escaped(FILE *out, const char *text, size_t letters)
 {
     for (; *text != '\0' && letters > 0; letters--) {
-        size_t len = letter_bytes(text);
-        bool is_no_character = (unsigned char)text[0] == 0xef && (unsigned char)text[1] == 0xbf &&
-                               (unsigned char)text[2] >= 0xbe;
+        uint32_t code = 0;
+        const size_t len = letter_bytes(text, &code);
+        const bool is_no_character = code == 0xfffe || code == 0xffff;
         switch (*text) {
         case '&':
             (void)fputs("&amp;", out);
@@ -166,7 +168,7 @@ static void write_escaped(FILE *out, const char *text, size_t letters)
 static size_t count_letters(const char *text)
 {
     size_t count = 0;
-    for (; *text != '\0'; text += letter_bytes(text)) {
+    for (uint32_t code; *text != '\0'; text += letter_bytes(text, &code)) {
         count++;
     }
     return count;

@@ -23,6 +23,7 @@
 
 #include "base/compiler.h"
 #include "base/hex.h"
+#include "base/minmax.h"
 #include "formats/import_formats.h"
 #include "formats/mapped_files.h"
 
@@ -357,10 +358,8 @@ static MUST_USE enum err finish_entry(struct heap_text *h, const struct entry *e
     }
     TRY(recording_builder_row(h->import->b, entry->thread, node, &row));
     const struct counted *counted = &entry->counted;
-    uint64_t blocks =
-        counted->all_blocks > counted->live_blocks ? counted->all_blocks : counted->live_blocks;
-    uint64_t bytes =
-        counted->all_bytes > counted->live_bytes ? counted->all_bytes : counted->live_bytes;
+    uint64_t blocks = max_u64(counted->all_blocks, counted->live_blocks);
+    uint64_t bytes = max_u64(counted->all_bytes, counted->live_bytes);
     struct rec_row *to = &h->import->b->rows.items[row];
     bool is_too_much = __builtin_add_overflow(to->allocated_bytes, bytes, &to->allocated_bytes) ||
                        __builtin_add_overflow(to->allocations, blocks, &to->allocations);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "formats/import_formats.h"
 #include "formats/valgrind_place.h"
 
@@ -248,7 +249,7 @@ add_change(struct recording_builder *b, struct rec_cell *cell, uint64_t from, ui
     cell->frees += to < from;
     cell->freed_bytes += to < from ? from - to : 0;
     slice->live_bytes = to;
-    slice->live_max_bytes = to > slice->live_max_bytes ? to : slice->live_max_bytes;
+    slice->live_max_bytes = max_u64(slice->live_max_bytes, to);
 }
 
 // Books what a cell did in its slice.
@@ -277,7 +278,7 @@ static MUST_USE enum err add_series(struct massif *m, uint32_t row)
     TRY(slices_vec_resize(&b->slices, (size_t)(end_ms >> shift) + 1));
     for (size_t i = 0; i < m->snapshots.len; i++) {
         const struct snapshot *at = &m->snapshots.items[i];
-        uint64_t time = at->time < end_ms ? at->time : end_ms;
+        uint64_t time = min_u64(at->time, end_ms);
         while (cell.slice < time >> shift) { // times that go back stay where they are
             TRY(end_cell(b, &cell));
             cell = (struct rec_cell){.row = row, .slice = cell.slice + 1};

@@ -15,6 +15,7 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "formats/import_formats.h"
 #include "formats/mapped_files.h"
 #include "formats/pprof_fields.h"
@@ -330,9 +331,8 @@ static MUST_USE enum err add_sample(struct pprof *p, const struct sample *sample
     const uint64_t *values = sample->values;
     uint64_t live_blocks = values[ROLE_INUSE_OBJECTS];
     uint64_t live_bytes = values[ROLE_INUSE_SPACE];
-    uint64_t blocks =
-        values[ROLE_ALLOC_OBJECTS] > live_blocks ? values[ROLE_ALLOC_OBJECTS] : live_blocks;
-    uint64_t bytes = values[ROLE_ALLOC_SPACE] > live_bytes ? values[ROLE_ALLOC_SPACE] : live_bytes;
+    uint64_t blocks = max_u64(values[ROLE_ALLOC_OBJECTS], live_blocks);
+    uint64_t bytes = max_u64(values[ROLE_ALLOC_SPACE], live_bytes);
     bool is_too_much =
         __builtin_add_overflow(b->totals.allocated_bytes, bytes, &b->totals.allocated_bytes) ||
         __builtin_add_overflow(b->totals.allocations, blocks, &b->totals.allocations);

@@ -2,6 +2,8 @@
 // packed_stream: zlib or zstd in front of a stream. See packed_stream.h.
 #include "formats/packed_stream.h"
 
+#include "base/minmax.h"
+
 enum {
     WINDOW_BITS_GZIP = 15 + 16,
     MEMORY_LEVEL = 8,
@@ -41,7 +43,7 @@ static void deflate_part(struct packed_stream *stream, int flush)
 static void deflate_all(struct packed_stream *stream, struct bytes data)
 {
     while (data.len > 0) {
-        size_t part = data.len < INPUT_MAX_BYTES ? data.len : INPUT_MAX_BYTES;
+        size_t part = min_u64(data.len, INPUT_MAX_BYTES);
         stream->z.next_in = data.data;
         stream->z.avail_in = (uInt)part;
         deflate_part(stream, Z_NO_FLUSH);

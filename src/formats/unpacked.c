@@ -11,6 +11,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/minmax.h"
+
 enum {
     INPUT_BYTES = 64 << 10,
     WINDOW_BYTES = 256 << 10,
@@ -141,7 +143,7 @@ static MUST_USE enum err fill_plain(struct unpacked *u)
 {
     struct unpacker *p = u->unpacker;
     size_t room = u->cap - u->end;
-    size_t part = p->rest.len < room ? p->rest.len : room;
+    size_t part = min_u64(p->rest.len, room);
     memcpy(u->data + u->end, p->rest.data, part);
     u->end += part;
     p->rest.data += part;
@@ -156,7 +158,7 @@ static MUST_USE enum err fill_gzip(struct unpacked *u, struct err_info *info)
         (void)inflateReset(&p->z); // its state is valid
         p->is_within = true;
     }
-    size_t given = p->rest.len < INPUT_BYTES ? p->rest.len : INPUT_BYTES; // zlib counts in 32 bits
+    size_t given = min_u64(p->rest.len, INPUT_BYTES); // zlib counts in 32 bits
     p->z.next_in = p->rest.data;
     p->z.avail_in = (uInt)given;
     p->z.next_out = (Bytef *)u->data + u->end;

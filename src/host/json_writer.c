@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/utf8.h"
+
 static bool sink_stream(void *context, const char *data, size_t len)
 {
     return fwrite(data, 1, len, context) == len;
@@ -133,33 +135,6 @@ void json_end_array(struct json_writer *w)
     end_container(w, "]");
 }
 
-// The length of the well-formed UTF-8 sequence at `at` (Unicode table 3-7), or 0.
-static size_t utf8_len(const uint8_t *at, size_t left)
-{
-    static const struct {
-        uint8_t first_low, first_high, second_low, second_high, len;
-    } forms[] = {
-        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        if (at[0] < forms[i].first_low || at[0] > forms[i].first_high) {
-            continue;
-        }
-        if (left < forms[i].len || at[1] < forms[i].second_low || at[1] > forms[i].second_high) {
-            return 0;
-        }
-        for (size_t k = 2; k < forms[i].len; k++) {
-            if ((at[k] & 0xc0) != 0x80) {
-                return 0;
-            }
-        }
-        return forms[i].len;
-    }
-    return 0;
-}
-
 // Writes one character that cannot stand for itself; returns how many input bytes it was.
 static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
 {
@@ -176,7 +151,8 @@ static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
         put(w, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x", *at));
         return 1;
     }
-    size_t len = utf8_len(at, left);
+    uint32_t code;
+    size_t len = utf8_decode_bytes((const char *)at, left, &code);
     if (len == 0) {
         put(w, "\xef\xbf\xbd", 3);
         return 1;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/file.h"
 #include "host/strbuf.h"
 
@@ -44,7 +45,7 @@ least_around(const char *root, const char *hierarchy, const char *path, const ch
             strbuf_printf(&name, "%s%s%.*s/%s", root, hierarchy, (int)len, path, file);
             const uint64_t number =
                 strbuf_result(&name) == ERR_OK ? number_in(strbuf_text(&name)) : UINT64_MAX;
-            least = number < least ? number : least;
+            least = min_u64(least, number);
         }
         if (len == 0) {
             return least;
@@ -94,7 +95,7 @@ uint64_t memory_limit_of(const char *proc_cgroup, const char *cgroup_root, uint6
     char line[LINE_MAX_BYTES];
     while (fgets(line, sizeof(line), file) != NULL) {
         const uint64_t here = limit_of_line(cgroup_root, line);
-        limit = here < limit ? here : limit;
+        limit = min_u64(limit, here);
     }
     (void)fclose(file); // read only
     return limit;

@@ -4,9 +4,9 @@
 
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "host/format.h"
 
 enum {
@@ -19,14 +19,10 @@ enum {
     DEFAULT_WIDTH_COLUMNS = 80
 };
 
-static uint64_t monotonic_ns(void *context)
+static uint64_t progress_clock_ns(void *context)
 {
     (void)context;
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
-        return 0; // cannot fail with this clock; time standing still only means no progress line
-    }
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    return clock_monotonic_ns();
 }
 
 static unsigned terminal_width(int fd)
@@ -42,7 +38,7 @@ void progress_init(struct progress *p, FILE *stream)
 {
     bool is_terminal = stream != NULL && isatty(fileno(stream)) == 1;
     unsigned width = is_terminal ? terminal_width(fileno(stream)) : DEFAULT_WIDTH_COLUMNS;
-    progress_init_with_clock(p, is_terminal ? stream : NULL, width, monotonic_ns, NULL);
+    progress_init_with_clock(p, is_terminal ? stream : NULL, width, progress_clock_ns, NULL);
 }
 
 void progress_init_with_clock(struct progress *p,

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/hex.h"
+#include "host/utf8.h"
 
 // Where the parser is. `at` never passes `end`, where a zero byte may be read.
 struct reader {
@@ -84,20 +85,10 @@ static MUST_USE enum err take_code_point(struct reader *r, size_t digits)
         code = code << 4 | (uint32_t)digit;
         r->at++;
     }
-    if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+    if (code == 0 || !utf8_is_character(code)) {
         return refuse(r, ERR_INVALID, "this is no character that a text may hold");
     }
-    struct strbuf *out = &r->out->texts;
-    if (code < 0x80) {
-        strbuf_append_char(out, (char)code);
-        return ERR_OK;
-    }
-    unsigned more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const uint8_t marks[] = {0, 0xc0, 0xe0, 0xf0};
-    strbuf_append_char(out, (char)(marks[more] | code >> (6 * more)));
-    while (more-- > 0) {
-        strbuf_append_char(out, (char)(0x80 | (code >> (6 * more) & 0x3f)));
-    }
+    utf8_append(&r->out->texts, code);
     return ERR_OK;
 }
 

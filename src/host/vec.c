@@ -2,6 +2,8 @@
 // vec: see vec.h.
 #include "host/vec.h"
 
+#include "base/minmax.h"
+
 enum {
     FIRST_CAPACITY = 8
 };
@@ -15,8 +17,8 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
     }
     // Half as much again keeps appending linear; the sum cannot overflow for an array that exists.
     size_t wanted = *cap + *cap / 2;
-    wanted = wanted < FIRST_CAPACITY ? FIRST_CAPACITY : wanted;
-    wanted = wanted < needed ? needed : wanted;
+    wanted = max_u64(wanted, FIRST_CAPACITY);
+    wanted = max_u64(wanted, needed);
     // No object can be larger than PTRDIFF_MAX, so there is no need to ask.
     if (__builtin_mul_overflow(wanted, item_bytes, &bytes) || bytes > PTRDIFF_MAX) {
         return NULL;

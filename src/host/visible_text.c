@@ -3,6 +3,7 @@
 #include "host/visible_text.h"
 
 #include "base/compiler.h"
+#include "host/utf8.h"
 
 struct code_range {
     uint32_t first;
@@ -15,35 +16,6 @@ static const struct code_range hidden_ranges[] = {
     {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0xfe00, 0xfe0f},
     {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
 };
-
-size_t utf8_decode(const char *text, uint32_t *code)
-{
-    static const struct {
-        uint8_t mask;
-        uint8_t lead;
-        uint32_t lowest; // below this a shorter form exists
-    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-    uint8_t lead = (uint8_t)text[0];
-    for (size_t len = 1; len <= ARRAY_LEN(forms); len++) {
-        if ((lead & forms[len - 1].mask) != forms[len - 1].lead) {
-            continue;
-        }
-        uint32_t value = lead & (uint8_t)~forms[len - 1].mask;
-        for (size_t i = 1; i < len; i++) {
-            if (((uint8_t)text[i] & 0xc0) != 0x80) {
-                return 0; // also where the string ends
-            }
-            value = value << 6 | ((uint8_t)text[i] & 0x3f);
-        }
-        if (value < forms[len - 1].lowest || value > 0x10ffff ||
-            (value >= 0xd800 && value <= 0xdfff)) {
-            return 0;
-        }
-        *code = value;
-        return len;
-    }
-    return 0;
-}
 
 bool visible_is_hidden(uint32_t code)
 {

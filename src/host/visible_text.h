@@ -8,13 +8,9 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "host/strbuf.h"
-
-// Decodes one UTF-8 character (RFC 3629). Returns its length, 0 if the bytes are none.
-size_t utf8_decode(const char *text, uint32_t *code);
 
 // Whether the character is obeyed, invisible, or turns text around.
 bool visible_is_hidden(uint32_t code);

@@ -41,32 +41,10 @@ static void hidden_characters_are_spelled_out(void **state)
     }
 }
 
-static void characters_have_their_lengths(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        size_t len;
-        uint32_t code;
-    } cases[] = {{"a", 1, 'a'},
-                 {"\xc3\xa4", 2, 0xe4},
-                 {"\xe2\x80\xae", 3, 0x202e},
-                 {"\xf4\x8f\xbf\xbf", 4, 0x10ffff},
-                 {"\xf4\x90\x80\x80", 0, 0},
-                 {"\x80", 0, 0},
-                 {"\xc3", 0, 0}};
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        uint32_t code = 0;
-        assert_int_equal(utf8_decode(cases[i].text, &code), cases[i].len);
-        assert_int_equal(code, cases[i].code);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hidden_characters_are_spelled_out),
-        cmocka_unit_test(characters_have_their_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "profile/bucket_range.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "profile/row_groups.h"
 
 const uint32_t bucket_lifetime_unknown = 1U << COST_PEAK_BYTES | 1U << COST_PEAK_BLOCKS |
@@ -48,7 +49,7 @@ static uint64_t scaled(uint64_t value, uint64_t part, uint64_t whole)
     if (whole == 0) {
         return 0;
     }
-    part = part < whole ? part : whole;
+    part = min_u64(part, whole);
     return (uint64_t)(((unsigned __int128)value * part + whole / 2) / whole);
 }
 

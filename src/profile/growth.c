@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 bool growth_is_known(const struct recording *recording)
 {
@@ -212,8 +213,7 @@ enum err growth_build(const struct selection *selection,
         qsort_r(growth.entries.items, growth.entries.len, sizeof(growth.entries.items[0]),
                 compare_entries, groups->items);
     }
-    cancel_stage(selection->cancel,
-                 growth.entries.len < described_max ? growth.entries.len : described_max);
+    cancel_stage(selection->cancel, min_u64(growth.entries.len, described_max));
     for (size_t i = 0; i < growth.entries.len && i < described_max; i++) {
         TRY(cancel_step(selection->cancel));
         TRY(describe(&growth, &points, &growth.entries.items[i]));

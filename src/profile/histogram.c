@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 // One of the recording's two tables of buckets.
 struct bucket_table {
@@ -163,7 +164,7 @@ enum err histogram_build(const struct selection *selection,
     CLEANUP(ranked_group_vec_release) struct ranked_group_vec ranked = {0};
     TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE, &histogram.groups));
     TRY(rank(&histogram.groups, table, by_bytes, selection->cancel, &ranked));
-    ranked.len = ranked.len < top_count ? ranked.len : top_count;
+    ranked.len = min_u64(ranked.len, top_count);
     TRY(fill(&histogram, table, &ranked));
     *out = histogram;
     histogram = (struct histogram){0};

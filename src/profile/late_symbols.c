@@ -4,9 +4,8 @@
 
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
-
-#define NS_PER_S 1000000000u
 
 void late_symbols_release(struct late_symbols *symbols)
 {
@@ -39,7 +38,7 @@ static bool has_changed(const struct recording *recording, const struct late_cod
     return (recording->meta.unknown & REC_UNKNOWN_NAMES) != 0 && start_ns != 0 &&
            module->build_id[0] == '\0' && module->path[0] == '/' &&
            stat(module->path, &status) == 0 && status.st_mtim.tv_sec >= 0 &&
-           (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec > start_ns;
+           clock_to_ns(status.st_mtim) > start_ns;
 }
 
 // The modules of the recording as the lookup wants them, and whether there is anything to do.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 // How many slices a step of the history has that `note` speaks of.
 static uint32_t step_of(const struct recording *recording, const char *note)
@@ -34,7 +35,7 @@ static uint64_t latest_end_ms(const struct recording *recording)
     uint64_t latest_ms = 0;
     for (size_t i = 0; i < recording->process_count; i++) {
         const uint64_t end_ms = recording->processes[i].end_ms;
-        latest_ms = end_ms > latest_ms ? end_ms : latest_ms;
+        latest_ms = max_u64(latest_ms, end_ms);
     }
     return latest_ms;
 }

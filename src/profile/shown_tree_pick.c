@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "profile/shown_tree.h"
 
 struct scored {
@@ -69,7 +70,7 @@ static uint64_t share_of(const struct picker *picker, uint32_t node)
         uint64_t root = total->items[0].values[cost];
         unsigned __int128 own = total->items[node].values[cost];
         uint64_t share = root > 0 ? (uint64_t)(own * whole / root) : 0;
-        largest = share > largest ? share : largest;
+        largest = max_u64(largest, share);
     }
     return largest;
 }

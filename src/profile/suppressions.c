@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "profile/function_name.h"
 
 // What the C library and libraries that nearly every program has allocate once, or once a thread,
@@ -290,12 +291,12 @@ static uint32_t rule_of_location(struct matcher *matcher, const struct code_loca
                                      &matcher->names.items[function->name]);
     uint32_t by_file = rule_of_name(matcher->list, string_table_get(names, location->file),
                                     &matcher->names.items[location->file]);
-    rule = by_file < rule ? by_file : rule;
+    rule = min_u64(rule, by_file);
     if (function->module != REC_NONE) {
         rec_string path = profile->recording.modules[function->module].path;
         uint32_t by_module = rule_of_name(matcher->list, profile_string(profile, path),
                                           &matcher->modules.items[function->module]);
-        rule = by_module < rule ? by_module : rule;
+        rule = min_u64(rule, by_module);
     }
     return rule;
 }

@@ -3,6 +3,7 @@
 #include "profile/time_range.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 struct amount {
     uint64_t blocks;
@@ -36,7 +37,7 @@ struct time_range time_range_covering(const struct recording *recording,
     uint64_t first = from_ms / recording->slice_ms;
     uint64_t end = to_ms / recording->slice_ms + (to_ms % recording->slice_ms != 0);
     first = first < count ? first : count - 1;
-    end = end < count ? end : count;
+    end = min_u64(end, count);
     end = end > first ? end : first + 1;
     return (struct time_range){.first = (uint32_t)first, .end = (uint32_t)end, .classes = classes};
 }
@@ -164,7 +165,7 @@ static struct costs costs_of_part(const struct row_part *part, uint32_t classes)
     freed = (classes & BLOCKS_OUT_IN) != 0 ? sum(freed, part->out_in) : freed;
     live = (classes & BLOCKS_IN_OUT) != 0 ? sum(live, part->in_out) : live;
     live = (classes & BLOCKS_OUT_OUT) != 0 ? sum(live, part->out_out) : live;
-    uint64_t temporary = part->temporary < in_in.blocks ? part->temporary : in_in.blocks;
+    uint64_t temporary = min_u64(part->temporary, in_in.blocks);
     return (struct costs){.values = {
                               [COST_PEAK_BYTES] = part->at_moment.bytes,
                               [COST_PEAK_BLOCKS] = part->at_moment.blocks,

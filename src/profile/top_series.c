@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 uint64_t series_value_of(const struct timeline_point *point, enum series_value value)
 {
@@ -30,7 +31,7 @@ static uint64_t score_of(const struct timeline_point *points, size_t count, enum
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t here = series_value_of(&points[i], value);
-        highest = here > highest ? here : highest;
+        highest = max_u64(highest, here);
         sum += here;
     }
     return value == SERIES_LIVE_BYTES ? highest : sum;
@@ -109,7 +110,7 @@ static MUST_USE enum err rank(struct top_series *series,
         if (entry.score > 0) {
             TRY(top_series_vec_push(top, entry));
             sort(top);
-            top->len = top->len < top_count ? top->len : top_count;
+            top->len = min_u64(top->len, top_count);
         }
     }
     return ERR_OK;

@@ -2,6 +2,8 @@
 // book: see the header. Here: the events. Processes and threads: book_process.c.
 #include "recorder/book.h"
 
+#include "base/minmax.h"
+
 enum err book_init(struct book *book, uint64_t seed)
 {
     *book = (struct book){.seed = seed,
@@ -288,10 +290,9 @@ void book_clear_holds(struct book *book)
 
 void book_add_hold(struct book *book, const struct nursery_hold *hold)
 {
-    book->held_since_ms =
-        hold->since_ms < book->held_since_ms ? hold->since_ms : book->held_since_ms;
+    book->held_since_ms = min_u64(book->held_since_ms, hold->since_ms);
     // A block of more is a lie.
-    book->held_bytes += hold->held_bytes < BOOK_HELD_MAX ? hold->held_bytes : BOOK_HELD_MAX;
+    book->held_bytes += min_u64(hold->held_bytes, BOOK_HELD_MAX);
 }
 
 void book_end_holds(struct book *book, uint64_t budget_bytes, bool is_alone)
@@ -321,8 +322,7 @@ open_stand_ins(struct book *book, struct book_process *process, const struct liv
     sampling->sampled_allocations++;
     sampling->stand_in_allocations += weight - 1;
     sampling->stand_in_bytes += (weight - 1) * block->size_bytes;
-    sampling->coarsest_weight =
-        weight > sampling->coarsest_weight ? weight : sampling->coarsest_weight;
+    sampling->coarsest_weight = max_u64(sampling->coarsest_weight, weight);
     return row_table_allocated_more(&book->rows, block->row, block->size_bytes, weight - 1);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "recorder/book.h"
 
 static void process_empty(struct book_process *process)
@@ -169,8 +170,7 @@ enum err book_process_end(struct book *book,
     }
     process->is_ended = true;
     process->end_peak_number = book->rows.peak_number;
-    process->record.end_ms =
-        ending->end_ms > process->record.start_ms ? ending->end_ms : process->record.start_ms;
+    process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
     if (ending->is_exec) {
         process->record.flags |= REC_PROCESS_EXECED;
     }

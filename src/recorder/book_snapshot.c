@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
 #include "host/strbuf.h"
 
 // Our own counters, beside those of the session.
@@ -270,10 +271,8 @@ static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_by
 {
     for (size_t i = 0; i < count; i++) {
         struct rec_slice *slice = &slices[i];
-        slice->live_max_bytes =
-            slice->live_max_bytes < peak_bytes ? slice->live_max_bytes : peak_bytes;
-        slice->live_bytes =
-            slice->live_bytes < slice->live_max_bytes ? slice->live_bytes : slice->live_max_bytes;
+        slice->live_max_bytes = min_u64(slice->live_max_bytes, peak_bytes);
+        slice->live_bytes = min_u64(slice->live_bytes, slice->live_max_bytes);
     }
 }
 

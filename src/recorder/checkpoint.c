@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
+
 enum {
     FIRST_MS = 1000,     // so that a recorder that is killed early leaves a file
     GROWTH = 2,          // each interval is so many times the one before, up to what was asked for
@@ -20,19 +22,9 @@ enum {
     US_PER_MS = 1000,
 };
 
-static uint64_t larger(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
-}
-
-static uint64_t smaller(uint64_t left, uint64_t right)
-{
-    return left < right ? left : right;
-}
-
 static uint64_t first_interval(uint64_t asked_ms)
 {
-    return smaller(asked_ms, FIRST_MS);
+    return min_u64(asked_ms, FIRST_MS);
 }
 
 enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64_t interval_ms)
@@ -108,9 +100,9 @@ void checkpoint_start(struct checkpoint *checkpoint,
 uint64_t
 checkpoint_interval(uint64_t asked_ms, uint64_t last_ms, uint64_t processor_ms, uint64_t took_ms)
 {
-    const uint64_t grown_ms = smaller(asked_ms, last_ms * GROWTH);
-    const uint64_t slow_ms = smaller(took_ms * TIME_DIVISOR, larger(asked_ms, SLOW_MAX_MS));
-    return larger(grown_ms, larger(processor_ms * COST_DIVISOR, slow_ms));
+    const uint64_t grown_ms = min_u64(asked_ms, last_ms * GROWTH);
+    const uint64_t slow_ms = min_u64(took_ms * TIME_DIVISOR, max_u64(asked_ms, SLOW_MAX_MS));
+    return max_u64(grown_ms, max_u64(processor_ms * COST_DIVISOR, slow_ms));
 }
 
 static uint64_t milliseconds(struct timeval time)

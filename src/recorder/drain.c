@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
 #include "recorder/drain_names.h"
 #include "recorder/drain_process.h"
 #include "recorder/lane_counters.h"
@@ -38,16 +39,6 @@ enum err drain_init(struct drain *drain,
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     return ERR_OK;
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 static void lane_free(struct drain *drain, uint32_t lane)
@@ -91,7 +82,7 @@ struct lane_load drain_take_load(struct drain *drain)
         const uint64_t events = lane->reader.events - lane->weighed_events;
         lane->weighed_events = lane->reader.events;
         load.events += events;
-        load.busiest_events = events > load.busiest_events ? events : load.busiest_events;
+        load.busiest_events = max_u64(load.busiest_events, events);
     }
     return load;
 }
@@ -479,7 +470,7 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
     uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);
     for (uint32_t i = 0; i < drain->active_count && drain->active_count > 1; i++) {
         const struct nursery_hold *hold = &drain->lanes[drain->active[i]]->hold;
-        beyond_ms = hold->since_ms < beyond_ms ? hold->since_ms : beyond_ms;
+        beyond_ms = min_u64(beyond_ms, hold->since_ms);
     }
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "session/inquiry.h"
 
 enum {
@@ -625,7 +626,7 @@ static enum err book_time(struct lane_reader *reader,
                           uint64_t pos)
 {
     uint64_t tick = time_ms < latest_ms ? time_ms : latest_ms;
-    tick = tick > reader->thread.tick_ms ? tick : reader->thread.tick_ms;
+    tick = max_u64(tick, reader->thread.tick_ms);
     TRY(book_tick(book, tick));
     book_thread_tick(book, &reader->thread, tick);
     tell_margin(reader, book, pos);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum {
     TIDY_MIN = 1024
 };
@@ -53,7 +55,7 @@ static void tidy(struct mapping_map *map, uint64_t now_ms)
         if (is_old && last != NULL && last->end == range.start && last->row == range.row &&
             last->since_ms + MAPPING_SETTLED_MS < now_ms) {
             last->end = range.end;
-            last->number = range.number > last->number ? range.number : last->number;
+            last->number = max_u64(last->number, range.number);
         } else {
             ranges->items[kept++] = range;
         }
@@ -100,16 +102,6 @@ static enum err splice(struct mapping_map *map, size_t from, size_t to)
     return ERR_OK;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 // What lies where `old` and `what` overlap belongs to whoever has the higher number.
 static const struct mapped_range *winner(const struct mapped_range *old,
                                          const struct mapped_range *what)
@@ -125,8 +117,8 @@ cut(struct mapping_map *map, size_t from, size_t to, const struct mapped_range *
     uint64_t at = what->start;
     for (size_t i = from; i < to; i++) {
         const struct mapped_range *old = map->ranges.items + i;
-        const uint64_t start = larger(old->start, what->start);
-        const uint64_t end = smaller(old->end, what->end);
+        const uint64_t start = max_u64(old->start, what->start);
+        const uint64_t end = min_u64(old->end, what->end);
         TRY(add_piece(map, old, old->start, start));
         TRY(add_piece(map, what, at, start));
         TRY(add_piece(map, winner(old, what), start, end));
@@ -148,7 +140,7 @@ static void tell(const struct mapping_map *map,
         const struct mapped_range *loser = winner(old, what) == old ? what : old;
         if (loser->row != REC_NONE) {
             sink->left(sink->context, loser->row,
-                       smaller(old->end, what->end) - larger(old->start, what->start));
+                       min_u64(old->end, what->end) - max_u64(old->start, what->start));
         }
     }
 }
@@ -157,7 +149,7 @@ enum err mapping_map_set(struct mapping_map *map,
                          const struct mapped_range *what,
                          const struct mapping_sink *sink)
 {
-    if (map->ranges.len >= larger(map->tidy_at, TIDY_MIN)) {
+    if (map->ranges.len >= max_u64(map->tidy_at, TIDY_MIN)) {
         tidy(map, what->since_ms);
     }
     const size_t most = what->row != REC_NONE ? MAPPING_RANGES_MAX : 2 * MAPPING_RANGES_MAX;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 void mark_list_release(struct mark_list *list)
 {
@@ -22,7 +23,7 @@ enum err mark_list_add(struct mark_list *list,
         return ERR_LIMIT;
     }
     if (text.len > 0) {
-        size_t len = text.len < MARK_TEXT_BYTES_MAX ? text.len : MARK_TEXT_BYTES_MAX;
+        size_t len = min_u64(text.len, MARK_TEXT_BYTES_MAX);
         len = strnlen((const char *)text.data, len);
         TRY(string_table_intern(strings, (const char *)text.data, len, &mark.text));
     }

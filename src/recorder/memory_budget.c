@@ -3,6 +3,7 @@
 #include "recorder/memory_budget.h"
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "session/sampler.h"
 #include "session/wire.h"
 
@@ -43,7 +44,7 @@ void memory_budget_look(struct memory_budget *budget, uint64_t own_bytes, uint64
     const uint64_t block_bytes = block_count * MEMORY_BUDGET_BLOCK_BYTES;
     const uint64_t other_bytes = own_bytes > block_bytes ? own_bytes - block_bytes : 0;
     const enum memory_merging merging = merging_of(budget->max_bytes, other_bytes);
-    budget->merging = merging > budget->merging ? merging : budget->merging;
+    budget->merging = max_u64(budget->merging, merging);
     budget->level = level_of(budget->max_bytes, block_bytes);
 }
 

@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
+#include "base/minmax.h"
 
 // All that may be there beside what is live.
 static uint64_t besides(const struct peak_bound *bound)
@@ -71,7 +68,7 @@ static void note_height(struct peak_bound *bound, uint64_t live_bytes)
 
 static void advance(struct peak_bound *bound, uint64_t stamp)
 {
-    bound->latest_stamp = max_u64(bound->latest_stamp, stamp);
+    bound->latest_stamp = max_u64(stamp, bound->latest_stamp);
     if (bound->ghost_count > 0) {
         forget_ghosts(bound);
     }
@@ -185,7 +182,7 @@ void peak_bound_leave(struct peak_bound *bound,
     if (bound->ghost_count == PEAK_GHOSTS_MAX) {
         struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
         last->bytes += bytes;
-        last->until_stamp = max_u64(last->until_stamp, until_stamp);
+        last->until_stamp = max_u64(until_stamp, last->until_stamp);
     } else {
         bound->ghosts[bound->ghost_count++] =
             (struct peak_ghost){.bytes = bytes, .until_stamp = until_stamp};

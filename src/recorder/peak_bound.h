@@ -24,6 +24,8 @@
 
 #include <stdint.h>
 
+#include "base/minmax.h"
+
 enum {
     PEAK_FLIGHT_MS = 200,
     PEAK_GHOSTS_MAX = 8,  // beyond which the latest two become one
@@ -115,5 +117,5 @@ static inline uint64_t peak_bound_above(const struct peak_bound *bound, uint64_t
 }
 static inline uint64_t peak_bound_below(const struct peak_bound *bound, uint64_t peak_bytes)
 {
-    return bound->below_bytes < peak_bytes ? bound->below_bytes : peak_bytes;
+    return min_u64(bound->below_bytes, peak_bytes);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
 #include "host/file.h"
 #include "recorder/proc_text.h"
 
@@ -83,7 +84,7 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
     sample.process = process->index;
     sample.rss_bytes = rss_bytes;
     sample.anonymous_bytes = rss_bytes - shared;
-    sample.shmem_bytes = sample.shmem_bytes < shared ? sample.shmem_bytes : shared;
+    sample.shmem_bytes = min_u64(sample.shmem_bytes, shared);
     sample.file_bytes = shared - sample.shmem_bytes;
     sample.mapped_bytes = process->mapped_bytes;
     sampler->now.rss_bytes += rss_bytes;
@@ -132,8 +133,7 @@ static bool read_status(pid_t pid,
     facts->is_confined = proc_text_kib(text, "Seccomp") != 0;
     const uint64_t highest_bytes =
         proc_text_kib(text, "VmHWM"); // of this image: an execve resets it
-    record->peak_rss_bytes =
-        highest_bytes > record->peak_rss_bytes ? highest_bytes : record->peak_rss_bytes;
+    record->peak_rss_bytes = max_u64(record->peak_rss_bytes, highest_bytes);
     return sample->rss_bytes > 0; // a zombie has none
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "host/file.h"
 #include "recorder/output_file.h"
@@ -40,13 +41,6 @@ static uint32_t session_flags_of(const struct recorder_options *options)
            (options->no_nursery || options->logs_events || options->lists_blocks
                 ? SESSION_NO_NURSERY // what is counted in pairs has no address
                 : 0);
-}
-
-static uint64_t unix_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now); // cannot fail for this clock
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 // Everything that must be known or there before the program may run.
@@ -101,7 +95,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     TRY(preload_path_find(s->options->preload_library, &s->library, info));
     TRY(launch_take_signals(&s->signals, &s->signal_fd, info));
     s->has_signals = true;
-    s->start_unix_ns = unix_now_ns();
+    s->start_unix_ns = clock_real_ns();
     // Relaxed: the program is not there yet.
     atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
     struct err_info trouble = {0};

@@ -6,11 +6,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/futex.h>
 
+#include "base/clock.h"
 #include "host/file.h"
 
 enum {
@@ -20,37 +20,24 @@ enum {
     WAITING_DIVISOR = 25,    // waiting costs this part of what working does
 };
 
-uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 // The beginning of something whose cost is to be bounded.
 struct expense {
     uint64_t began_ns;
     uint64_t processor_ns; // of this thread
 };
 
-static uint64_t processor_ns(void)
-{
-    struct timespec used;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); // cannot fail for this clock
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 static struct expense expense_begin(void)
 {
-    return (struct expense){.began_ns = monotonic_ns(), .processor_ns = processor_ns()};
+    return (struct expense){.began_ns = clock_monotonic_ns(),
+                            .processor_ns = clock_thread_cpu_ns()};
 }
 
 // Processor time. That we have to wait for it on a busy machine, or for the kernel's lock of a
 // program's memory, costs little; but it should not be all that we do.
 static uint64_t expense_ns(const struct expense *expense)
 {
-    const uint64_t used_ns = processor_ns() - expense->processor_ns;
-    const uint64_t waited_ns = (monotonic_ns() - expense->began_ns) / WAITING_DIVISOR;
+    const uint64_t used_ns = clock_thread_cpu_ns() - expense->processor_ns;
+    const uint64_t waited_ns = (clock_monotonic_ns() - expense->began_ns) / WAITING_DIVISOR;
     return used_ns > waited_ns ? used_ns : waited_ns;
 }
 

@@ -11,9 +11,6 @@
 #include "base/err.h"
 #include "recorder/recorder_state.h"
 
-// The clock by which costs are measured.
-uint64_t monotonic_ns(void);
-
 // To be called in each round of the loop, after the lanes were drained.
 void recorder_look_round(struct recorder_state *s, uint64_t now_ms);
 

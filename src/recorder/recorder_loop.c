@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/minmax.h"
 #include "host/file.h"
 #include "recorder/late_joiners.h"
 #include "recorder/own_memory.h"
@@ -129,11 +131,11 @@ static void weigh_load(struct recorder_state *s, uint64_t now_ns)
 // Sleeps until a lane is half full (then recorder_wake differs from `seen`) or for `sleep_ms`.
 static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t sleep_ms)
 {
-    const uint64_t began_ns = monotonic_ns();
+    const uint64_t began_ns = clock_monotonic_ns();
     const struct timespec timeout = {.tv_nsec = (long)(sleep_ms * 1000000u)};
     (void)syscall(SYS_futex, &s->session.header->recorder_wake, FUTEX_WAIT, seen, &timeout, NULL,
                   0); // why it ended does not matter
-    const uint64_t slept_ns = monotonic_ns() - began_ns;
+    const uint64_t slept_ns = clock_monotonic_ns() - began_ns;
     const uint64_t wanted_ns = sleep_ms * 1000000u;
     // Beyond that we were waiting for a processor.
     pressure_note_sleep(&s->pressure, slept_ns < wanted_ns ? slept_ns : wanted_ns);
@@ -187,7 +189,7 @@ drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_in
 {
     drain_find_dead(&s->drain);
     const uint64_t clock_ms = session_clock_now(&s->clock);
-    drain_note_time(&s->drain, clock_ms, monotonic_ns());
+    drain_note_time(&s->drain, clock_ms, clock_monotonic_ns());
     enum err err = drain_pass(&s->drain, clock_ms, is_last, was_busy);
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "the recorder has no more room (%s)", err_name(err));
@@ -275,8 +277,9 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_follow_log(s, now_ms);
         see_abandonment(s);
         TRY(recorder_hear_of_unrecorded(s, now_ms));
-        TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->book, monotonic_ns()));
-        weigh_load(s, monotonic_ns());
+        TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->book,
+                                  clock_monotonic_ns()));
+        weigh_load(s, clock_monotonic_ns());
         see_code(s);
         recorder_look_round(s, now_ms);
         follow_checkpoint(s, now_ms);
@@ -287,7 +290,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         const bool is_awaited = wake != last_wake || s->has_ended;
         last_wake = wake;
         sleep_ms = was_busy || is_awaited ? 1 : sleep_ms * 2;
-        sleep_ms = sleep_ms < SLEEP_MS_MAX ? sleep_ms : SLEEP_MS_MAX;
+        sleep_ms = min_u64(sleep_ms, SLEEP_MS_MAX);
         sleep_until_woken(s, wake, sleep_ms);
     }
     see_abandonment(s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 enum {
     ROWS_TOGETHER = 32, // whose cells are fetched
@@ -34,7 +35,7 @@ static void add_survivors(struct survivors *alive, uint32_t step, int64_t blocks
 {
     alive->blocks[step] += blocks;
     alive->bytes[step] += bytes;
-    alive->first = step < alive->first ? step : alive->first;
+    alive->first = min_u64(alive->first, step);
     alive->end = step < alive->end ? alive->end : step + 1;
 }
 
@@ -319,7 +320,7 @@ static enum err supply_next(void *context, enum rec_table_index table, void *ent
     while (count > 0) {
         const struct row_entries made = made_tables[table].made(h);
         size_t now = made.count - h->taken;
-        now = now < count ? now : count;
+        now = min_u64(now, count);
         if (now == 0) {
             TRY(made_tables[table].collect(h, h->next_row++));
             h->taken = 0;

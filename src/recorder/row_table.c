@@ -3,6 +3,7 @@
 #include "recorder/row_table.h"
 
 #include "base/hash.h"
+#include "base/minmax.h"
 
 void row_table_release(struct row_table *table)
 {
@@ -168,7 +169,7 @@ static inline enum err count_pairs(struct row_table *table, const struct row_not
     r->freed_bytes += bytes;
     r->temporary += is_temporary ? count : 0;
     r->temporary_bytes += is_temporary ? bytes : 0;
-    r->own_peak_bytes = r->own_peak_bytes > note->mean_bytes ? r->own_peak_bytes : note->mean_bytes;
+    r->own_peak_bytes = max_u64(r->own_peak_bytes, note->mean_bytes);
     return ERR_OK;
 }
 
@@ -188,8 +189,7 @@ static void count_at_peak(struct row_table *table, const struct row_note *note)
     fold(row, table->extras.items + note->row, note->peak_number);
     row->peak_bytes += note->size_bytes;
     row->peak_blocks++;
-    row->own_peak_bytes =
-        row->peak_bytes > row->own_peak_bytes ? row->peak_bytes : row->own_peak_bytes;
+    row->own_peak_bytes = max_u64(row->own_peak_bytes, row->peak_bytes);
 }
 
 // Its bucket is that of the note before it.
@@ -204,7 +204,7 @@ static NOINLINE enum err count_more(struct row_table *table, const struct row_no
     *(is_free ? &row->frees : &row->allocations) += note->count;
     *(is_free ? &row->freed_bytes : &row->allocated_bytes) += bytes;
     const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
-    row->own_peak_bytes = live_bytes > row->own_peak_bytes ? live_bytes : row->own_peak_bytes;
+    row->own_peak_bytes = max_u64(row->own_peak_bytes, live_bytes);
     return ERR_OK;
 }
 
@@ -291,8 +291,8 @@ static void merge_cells(struct row_table *table, uint32_t shift)
 // What was coarser than slices needs not merge with them; it only is less so.
 static enum err slices_merged(struct row_table *table, uint32_t shift)
 {
-    const uint32_t of_cells = table->cell_shift < shift ? table->cell_shift : shift;
-    const uint32_t of_cohorts = table->cohort_shift < shift ? table->cohort_shift : shift;
+    const uint32_t of_cells = min_u64(table->cell_shift, shift);
+    const uint32_t of_cohorts = min_u64(table->cohort_shift, shift);
     table->cell_shift -= of_cells;
     table->cohort_shift -= of_cohorts;
     if (of_cohorts < shift) {
@@ -313,7 +313,7 @@ static bool is_too_many(const struct row_table *table, size_t count, size_t max)
 static size_t cells_max(const struct row_table *table)
 {
     const size_t few = table->cells_max * 3 / 16 + table->rows.len * 3;
-    return few < table->cells_max ? few : table->cells_max;
+    return min_u64(few, table->cells_max);
 }
 
 static enum err coarsen_cohorts(struct row_table *table)

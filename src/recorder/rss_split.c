@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 enum {
     PAGE = 4096,
@@ -72,7 +73,7 @@ static struct address_range extent_of(uint64_t address, uint64_t size_bytes)
                                              ~(uint64_t)(PAGE - 1)};
     }
     uint64_t chunk = (size_bytes + CHUNK_HEAD + 15) & ~(uint64_t)15;
-    chunk = chunk < CHUNK_MIN ? CHUNK_MIN : chunk;
+    chunk = max_u64(chunk, CHUNK_MIN);
     return (struct address_range){.start = address - CHUNK_HEAD,
                                   .end = address - CHUNK_HEAD + chunk};
 }
@@ -174,8 +175,8 @@ static const uint64_t *bits_of(const struct splitting *s, const struct rss_piece
 static uint64_t
 resident_in_piece(const struct splitting *s, const struct rss_piece *piece, struct address_range of)
 {
-    const uint64_t start = of.start > piece->start ? of.start : piece->start;
-    const uint64_t end = of.end < piece->end ? of.end : piece->end;
+    const uint64_t start = max_u64(of.start, piece->start);
+    const uint64_t end = min_u64(of.end, piece->end);
     return resident_bytes(bits_of(s, piece), area_of(s, piece)->start, start, end);
 }
 
@@ -217,22 +218,17 @@ static enum err read_pages(struct splitting *s, size_t index)
     return ERR_OK;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 // Gives what rounding left, or what came between reading the map and the pages, to the largest of
 // the pieces [first, end), and what has no room there to the others: none is larger than it is.
 static void give_rest(
     struct splitting *s, size_t first, size_t end, struct rss_piece *largest, uint64_t rest_bytes)
 {
-    uint64_t given = least(rest_bytes, largest->end - largest->start - largest->rss_bytes);
+    uint64_t given = min_u64(rest_bytes, largest->end - largest->start - largest->rss_bytes);
     largest->rss_bytes += given;
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
         const uint64_t room = piece->end - piece->start - piece->rss_bytes;
-        const uint64_t more = least(rest_bytes - given, room);
+        const uint64_t more = min_u64(rest_bytes - given, room);
         piece->rss_bytes += more;
         given += more;
     }
@@ -257,8 +253,8 @@ static void share_out(struct splitting *s, size_t first, size_t end)
     uint64_t given = 0;
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
-        piece->rss_bytes = least(share(area->rss_bytes / PAGE, piece->rss_bytes, total) * PAGE,
-                                 piece->end - piece->start);
+        piece->rss_bytes = min_u64(share(area->rss_bytes / PAGE, piece->rss_bytes, total) * PAGE,
+                                   piece->end - piece->start);
         given += piece->rss_bytes;
     }
     largest->swap_bytes = area->swap_bytes;
@@ -324,9 +320,9 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
         live = piece->requested_bytes;
         occupied = piece->extent_bytes;
     }
-    live = live < piece->rss_bytes ? live : piece->rss_bytes;
-    occupied = occupied < piece->rss_bytes ? occupied : piece->rss_bytes;
-    occupied = occupied > live ? occupied : live;
+    live = min_u64(live, piece->rss_bytes);
+    occupied = min_u64(occupied, piece->rss_bytes);
+    occupied = max_u64(occupied, live);
     const bool is_known = s->what->is_heap_known;
     const uint64_t size_bytes = piece->end - piece->start;
     const uint64_t spare_bytes =

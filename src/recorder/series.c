@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
+
 void series_init(struct series *series)
 {
     *series = (struct series){.slice_ms = 1};
@@ -20,7 +22,7 @@ account(struct rec_slice *slice, const struct running_sums *opened, const struct
     slice->temporary += sums->temporary - opened->temporary;
     slice->live_bytes = sums->live_bytes + sums->lingering_bytes;
     uint64_t max_bytes = sums->slice_max_bytes;
-    max_bytes = slice->live_bytes > max_bytes ? slice->live_bytes : max_bytes;
+    max_bytes = max_u64(max_bytes, slice->live_bytes);
     if (max_bytes > slice->live_max_bytes) {
         slice->live_max_bytes = max_bytes;
     }

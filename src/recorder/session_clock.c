@@ -8,17 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/quiet_thread.h"
-
-#define NS_PER_MS 1000000u
-
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 // As a thread does whose lane is half full.
 static void wake_recorder(struct session_header *session)
@@ -35,7 +27,7 @@ static void *run(void *argument)
                                {.fd = clock->program_fd, .events = POLLIN},
                                {.fd = -1, .events = POLLIN}};
     while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
-        const uint64_t elapsed_ns = monotonic_ns() - clock->start_ns;
+        const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
         const uint64_t now_ms = elapsed_ns / NS_PER_MS;
         // Relaxed: see layout.h; the order of events does not hang on it. But what we say ourselves
         // threads have been able to see before (drain_note_time).
@@ -64,7 +56,7 @@ enum err session_clock_start(struct session_clock *clock,
                              struct err_info *info)
 {
     *clock = (struct session_clock){
-        .session = session, .program_fd = program_fd, .start_ns = monotonic_ns()};
+        .session = session, .program_fd = program_fd, .start_ns = clock_monotonic_ns()};
     const int failure = quiet_thread_start(&clock->thread, run, clock);
     if (failure != 0) {
         return err_set_errno(info, failure, "cannot start the recorder's clock");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "recorder/slot_line.h"
 
 enum {
@@ -440,7 +441,7 @@ static NOINLINE void segment_shrink(struct settled_map *map, struct live_segment
 {
     map->version++;
     uint32_t pages = pages_for(map, segment->used_count, 0);
-    pages = pages > map->kept_pages ? pages : map->kept_pages;
+    pages = max_u64(pages, map->kept_pages);
     // Failing to shrink costs memory that we already have, nothing else.
     (void)segment_resize(map, segment, pages > 0 ? pages : 1);
 }

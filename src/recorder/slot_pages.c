@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 // What is kept for the next to come: of pages a share of what is in use, and the address space of
 // the last chunk until the one before it is short of being full by so many pages.
@@ -88,7 +89,7 @@ static NOINLINE void follow_huge(struct slot_pages *pages)
 // Chunk `index` and what is behind it are not full any more.
 static void forget_huge(struct slot_pages *pages, uint32_t index)
 {
-    pages->huge_count = pages->huge_count < index ? pages->huge_count : index;
+    pages->huge_count = min_u64(pages->huge_count, index);
     if (pages->is_huge_asked && !has_full_chunk(pages)) {
         chunk_maker_cancel(pages->maker);
         pages->is_huge_asked = false;
@@ -152,7 +153,7 @@ void slot_pages_give(struct slot_pages *pages, const uint32_t *owner)
         chunk_unmap(pages->chunks.items[--pages->chunks.len]);
         forget_huge(pages, (uint32_t)pages->chunks.len);
         const uint32_t held = (uint32_t)pages->chunks.len * SLOT_CHUNK_PAGES;
-        pages->touched_count = pages->touched_count < held ? pages->touched_count : held;
+        pages->touched_count = min_u64(pages->touched_count, held);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/file.h"
 #include "host/strbuf.h"
@@ -131,9 +132,9 @@ enum err unrecorded_tree_round(struct unrecorded_tree *tree,
     if (tree->processes.len == 0 || now_ns < tree->next_walk_ns) {
         return ERR_OK;
     }
-    const uint64_t begun_ns = monotonic_ns();
+    const uint64_t begun_ns = clock_monotonic_ns();
     TRY(walk(tree, list, book));
-    const uint64_t rest_ns = (monotonic_ns() - begun_ns) * WALK_SHARE;
+    const uint64_t rest_ns = (clock_monotonic_ns() - begun_ns) * WALK_SHARE;
     tree->next_walk_ns = now_ns + (rest_ns > WALK_NS ? rest_ns : WALK_NS);
     return ERR_OK;
 }

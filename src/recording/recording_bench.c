@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "recording/recording_random.h"
 #include "recording/recording_reader.h"
@@ -21,9 +22,7 @@ enum {
 
 static double now_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+    return (double)clock_monotonic_ns() / NS_PER_MS;
 }
 
 static int compare_times(const void *left, const void *right)

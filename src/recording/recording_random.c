@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "recording/recording_builder.h"
 #include "recording/schema.h"
 
@@ -102,7 +103,7 @@ random_cell(struct random_source *random, uint64_t count, uint64_t live, uint64_
 {
     uint64_t frees = random_below(random, 8) == 0 ? random_below(random, live + 1) : live;
     uint64_t temporary = random_below(random, 3) == 0 ? random_below(random, count + 1) : 0;
-    temporary = temporary < frees ? temporary : frees;
+    temporary = min_u64(temporary, frees);
     return (struct rec_cell){.allocations = count,
                              .allocated_bytes = count * size,
                              .frees = frees,
@@ -219,7 +220,7 @@ static enum err add_slices(struct recording_builder *b)
         slice->live_max_bytes = live;
         live += slice->allocated_bytes - slice->freed_bytes;
         slice->live_bytes = live;
-        slice->live_max_bytes = live > slice->live_max_bytes ? live : slice->live_max_bytes;
+        slice->live_max_bytes = max_u64(slice->live_max_bytes, live);
     }
     b->slice_ms = SLICE_MS;
     return ERR_OK;

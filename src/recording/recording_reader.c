@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "base/minmax.h"
 #include "host/file.h"
 #include "host/format.h"
 #include "host/memory_limit.h"
@@ -165,7 +166,7 @@ static void count_entries(const struct table_reader *tables, struct loaded *l)
 static uint64_t table_budget(const struct opening *o)
 {
     const uint64_t by_size = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
-    return by_size < o->limits.most_bytes ? by_size : o->limits.most_bytes;
+    return min_u64(by_size, o->limits.most_bytes);
 }
 
 // A part of the history that would leave too little for what it is the history of.

@@ -2,6 +2,7 @@
 // answer_board: see answer_board.h.
 #include "server/answer_board.h"
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/json_writer.h"
 #include "server/answer_watch.h"
@@ -18,7 +19,7 @@ struct answer_slot *answer_board_enter(struct answer_board *board, const char *t
         found = board->slots[i].target == NULL ? &board->slots[i] : NULL;
     }
     if (found != NULL) {
-        *found = (struct answer_slot){.target = target, .entered_ms = monotonic_ms()};
+        *found = (struct answer_slot){.target = target, .entered_ms = clock_monotonic_ms()};
     }
     (void)pthread_mutex_unlock(&board->mutex);
     return found;
@@ -84,7 +85,7 @@ enum err answer_board_write(struct answer_board *board, struct strbuf *out)
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
     (void)pthread_mutex_lock(&board->mutex); // as above
-    uint64_t now_ms = monotonic_ms();
+    uint64_t now_ms = clock_monotonic_ms();
     json_begin_object(&w);
     json_key_u64(&w, "version", API_VERSION);
     json_key_u64(&w, "begun", board->begun);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "server/answer.h"
 #include "server/answer_watch.h"
@@ -53,7 +54,7 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
     struct http *http = turn->http;
     struct answer_watch watch = {.client_fd = http_client_socket(turn->connection),
                                  .is_closing = &http->is_closing,
-                                 .deadline_ms = monotonic_ms() + ANSWER_TIME_MS,
+                                 .deadline_ms = clock_monotonic_ms() + ANSWER_TIME_MS,
                                  .slot = turn->slot};
     struct cancel cancel = {.ask = answer_watch_ask, .context = &watch};
     watch.cancel = &cancel;

@@ -3,14 +3,8 @@
 #include "server/answer_watch.h"
 
 #include <poll.h>
-#include <time.h>
 
-uint64_t monotonic_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
+#include "base/clock.h"
 
 enum err answer_watch_ask(void *context)
 {
@@ -23,6 +17,6 @@ enum err answer_watch_ask(void *context)
     if (poll(&fd, 1, 0) > 0 || atomic_load_explicit(watch->is_closing, memory_order_relaxed)) {
         return ERR_CANCELLED;
     }
-    watch->is_late = monotonic_ms() >= watch->deadline_ms;
+    watch->is_late = clock_monotonic_ms() >= watch->deadline_ms;
     return watch->is_late ? ERR_CANCELLED : ERR_OK;
 }

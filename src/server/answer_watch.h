@@ -20,7 +20,5 @@ struct answer_watch {
     struct answer_slot *slot;      // borrowed; where that is told; may be NULL
 };
 
-uint64_t monotonic_ms(void);
-
 // As struct cancel wants it. ERR_CANCELLED: nobody waits, or, with `is_late`, it took too long.
 enum err answer_watch_ask(void *watch) MUST_USE;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "server/answer_watch.h"
 
 static void it_goes_on_until_the_client_leaves(void **state)
@@ -43,7 +44,7 @@ static void it_has_its_time(void **state)
     (void)state;
     atomic_bool is_closing = false;
     struct answer_watch watch = {
-        .client_fd = -1, .is_closing = &is_closing, .deadline_ms = monotonic_ms()};
+        .client_fd = -1, .is_closing = &is_closing, .deadline_ms = clock_monotonic_ms()};
     assert_int_equal(answer_watch_ask(&watch), ERR_CANCELLED);
     assert_true(watch.is_late);
 }

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/file.h"
 
 enum {
@@ -165,7 +166,7 @@ static bool take_event(struct event_listener *listener)
         return true;
     }
     uint64_t oldest = hub->count > EVENT_HUB_KEPT ? hub->count - EVENT_HUB_KEPT : 0;
-    listener->next = listener->next > oldest ? listener->next : oldest;
+    listener->next = max_u64(listener->next, oldest);
     const struct strbuf *event = &hub->events[listener->next % EVENT_HUB_KEPT];
     strbuf_append(&listener->pending, strbuf_text(event), event->len);
     listener->next++;

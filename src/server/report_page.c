@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/base64.h"
 #include "profile/summary.h"
 #include "server/answer.h"
@@ -161,7 +162,7 @@ static MUST_USE enum err add_scopes(struct writer *writer)
 {
     size_t nodes = writer->page->profile->recording.node_count + 1;
     size_t most = SCOPES_NODES_MAX / nodes;
-    most = most < SCOPES_MAX ? most : SCOPES_MAX;
+    most = min_u64(most, SCOPES_MAX);
     writer->scopes_told = 0;
     while (writer->scopes_told < writer->scopes.len && writer->scopes_told < most &&
            mib(writer->blocks.len) < SCOPES_MAX_MIB) {

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/hex.h"
 #include "host/strbuf.h"
+#include "host/utf8.h"
 #include "profile/cost.h"
 
 enum value_kind {
@@ -133,46 +134,6 @@ static bool decode(const char *text, size_t len, struct strbuf *out)
             i += 2;
         }
         strbuf_append_char(out, byte);
-    }
-    return true;
-}
-
-// How many bytes follow the first of a UTF-8 sequence, and the least that it may stand for; -1 for
-// no first byte.
-static int sequence_tail(unsigned char first, uint32_t *least, uint32_t *bits)
-{
-    static const struct {
-        unsigned char mask;
-        unsigned char mark;
-        uint32_t least;
-    } forms[] = {{0x80, 0, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        if ((first & forms[i].mask) == forms[i].mark) {
-            *least = forms[i].least;
-            *bits = first & (unsigned char)~forms[i].mask;
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-static bool is_utf8(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        uint32_t least = 0;
-        uint32_t point = 0;
-        int tail = sequence_tail(*at++, &least, &point);
-        for (int i = 0; i < tail; i++) {
-            if ((*at & 0xc0) != 0x80) {
-                return false;
-            }
-            point = point << 6 | (*at++ & 0x3f);
-        }
-        bool is_surrogate = point >= 0xd800 && point <= 0xdfff;
-        if (tail < 0 || point < least || point > 0x10ffff || is_surrogate) {
-            return false;
-        }
     }
     return true;
 }
@@ -372,7 +333,7 @@ static MUST_USE enum err read_pair(const char *pair,
     if (value->text == NULL) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
-    if (!is_utf8(value->text)) {
+    if (!utf8_is_valid(value->text)) {
         return err_set(info, ERR_INVALID, "%s: the value is not UTF-8", specs[param].name);
     }
     value->is_given = value->text[0] != '\0';

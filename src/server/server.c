@@ -20,7 +20,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/file.h"
 #include "server/answer_watch.h"
 #include "server/assets.h"
@@ -233,7 +235,7 @@ static void drain(int fd)
 static uint64_t pause_after(uint64_t reading_ms)
 {
     uint64_t pause_ms = reading_ms * RELOAD_SHARE;
-    pause_ms = pause_ms > RELOAD_PAUSE_MIN_MS ? pause_ms : RELOAD_PAUSE_MIN_MS;
+    pause_ms = max_u64(pause_ms, RELOAD_PAUSE_MIN_MS);
     return pause_ms < RELOAD_PAUSE_MAX_MS ? pause_ms : RELOAD_PAUSE_MAX_MS;
 }
 
@@ -243,7 +245,7 @@ void server_run(struct server *server, int stop_fd)
                            {.fd = server->watch_fd, .events = POLLIN}};
     uint64_t not_before = 0;
     for (;;) {
-        uint64_t now = monotonic_ms();
+        uint64_t now = clock_monotonic_ms();
         bool may_look = now >= not_before;
         // A watch that reports all the time is not listened to during the pause.
         fds[1].fd = may_look ? server->watch_fd : -1;
@@ -252,13 +254,13 @@ void server_run(struct server *server, int stop_fd)
         if (ready > 0 && fds[0].revents != 0) {
             return;
         }
-        uint64_t begin = monotonic_ms();
+        uint64_t begin = clock_monotonic_ms();
         if (begin < not_before) {
             continue;
         }
         drain(server->watch_fd);
         look_at_file(&server->http);
-        not_before = monotonic_ms() + pause_after(monotonic_ms() - begin);
+        not_before = clock_monotonic_ms() + pause_after(clock_monotonic_ms() - begin);
     }
 }
 

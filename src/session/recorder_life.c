@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <time.h>
 
 #include "base/sys.h"
 #include "session/lane_producer.h"
@@ -19,19 +18,12 @@ enum {
 #define STEP_MS_MAX \
     ((uint64_t)2 * LANE_WAIT_MS) // a longer step means that we were stopped ourselves
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now = {.tv_sec = 0};
-    (void)sys_clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 // Under a seccomp filter there is neither clock nor sleep: turns are counted, each as long as some
 // pauses of the processor take, which may be less than TURN_NS and not much more.
 static uint64_t now_ns_after(uint64_t before_ns)
 {
     if (!sys_is_forbidden()) {
-        return monotonic_ns();
+        return sys_monotonic_ns();
     }
     for (int i = 0; i < TURN_PAUSES; i++) {
         arch_pause();
@@ -119,7 +111,7 @@ void patience_init(struct patience *p,
                    const struct lane_header *lane)
 {
     *p = (struct patience){
-        .now_ns = monotonic_ns(), .clock_ms = clock_of(session), .read_pos = read_pos_of(lane)};
+        .now_ns = sys_monotonic_ns(), .clock_ms = clock_of(session), .read_pos = read_pos_of(lane)};
 }
 
 // Adds to *still_ms if `now` is still `*before`, else begins anew.

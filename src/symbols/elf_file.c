@@ -14,6 +14,7 @@
 #include <zstd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/file.h"
 
 // Real debugging information compresses two- to fivefold.
@@ -137,7 +138,7 @@ bool elf_file_has_dwarf(const struct elf_file *file)
     bool has_info = false;
     uint64_t inflated = 0;
     uint64_t allowed = file->size_bytes * MAX_INFLATION;
-    allowed = allowed < MIN_INFLATED_BYTES ? MIN_INFLATED_BYTES : allowed;
+    allowed = max_u64(allowed, MIN_INFLATED_BYTES);
     GElf_Shdr header;
     const char *name = NULL;
     for (Elf_Scn *section = next_section(file->elf, NULL, &header, &name); section != NULL;

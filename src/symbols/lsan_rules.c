@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 static const char function_name[] = "__lsan_default_suppressions";
 
@@ -191,7 +192,7 @@ enum err lsan_rules_read(const struct elf_file *file, struct strbuf *out)
         !find_bytes(file, addr, &code)) {
         return ERR_OK;
     }
-    code.len = code.len < CODE_BYTES ? code.len : CODE_BYTES;
+    code.len = min_u64(code.len, CODE_BYTES);
     uint64_t text_addr;
     bool is_known = header.e_machine == EM_X86_64    ? answer_of_x86(code, addr, &text_addr)
                     : header.e_machine == EM_AARCH64 ? answer_of_aarch64(code, addr, &text_addr)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/minmax.h"
+
 enum {
     SEARCH_LIMIT = 10000
 };
@@ -50,7 +52,7 @@ enum err range_index_seal(struct range_index *index)
     qsort(index->ranges.items, count, sizeof(*index->ranges.items), compare);
     uint64_t reach = 0;
     for (size_t i = 0; i < count; i++) {
-        reach = index->ranges.items[i].end > reach ? index->ranges.items[i].end : reach;
+        reach = max_u64(reach, index->ranges.items[i].end);
         index->reach.items[i] = reach;
     }
     return ERR_OK;

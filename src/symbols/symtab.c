@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 // All symbols may share one endless name; sorting them must not read it again and again.
 enum {
     MAX_COMPARED_BYTES = 4096
@@ -135,7 +137,7 @@ static uint64_t end_of(const struct symbol *symbol, uint64_t next_begin)
         uint64_t end;
         return __builtin_add_overflow(symbol->begin, symbol->size, &end) ? UINT64_MAX : end;
     }
-    return next_begin < symbol->section_end ? next_begin : symbol->section_end;
+    return min_u64(next_begin, symbol->section_end);
 }
 
 static enum err add_ranges(struct symtab *symtab, const struct symbol_vec *symbols)

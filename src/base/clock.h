@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// clock: the time in nanoseconds.
+//
+// libc reads these clocks without a system call where it can. Code in the target may not call libc
+// for it and uses sys_monotonic_ns() of base/sys.h, which is the same clock. Context: H.
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_S  UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
+
+static inline uint64_t clock_to_ns(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+static inline uint64_t clock_read_ns(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now); // cannot fail for the clocks below
+    return clock_to_ns(now);
+}
+
+static inline uint64_t clock_monotonic_ns(void)
+{
+    return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t clock_monotonic_ms(void)
+{
+    return clock_monotonic_ns() / NS_PER_MS;
+}
+
+// Since 1970. It may jump.
+static inline uint64_t clock_real_ns(void)
+{
+    return clock_read_ns(CLOCK_REALTIME);
+}
+
+// The processor time of the calling thread.
+static inline uint64_t clock_thread_cpu_ns(void)
+{
+    return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
