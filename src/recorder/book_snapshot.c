@@ -117,6 +117,7 @@ static enum err fill_processes(struct book_snapshot *s,
                                const struct proc_sampler *sampler,
                                const struct book_snapshot_facts *facts)
 {
+    size_t last_main = SIZE_MAX; // the last image of the program that was recorded
     for (size_t i = 0; i < book->processes.len; i++) {
         struct book_process *process = book->processes.items[i];
         book_process_inherit(book, process); // what its parent said later
@@ -124,11 +125,11 @@ static enum err fill_processes(struct book_snapshot *s,
         if (!process->is_ended) {
             record.end_ms = facts->runtime_ms;
         }
-        bool is_main = (record.flags & REC_PROCESS_MAIN) != 0;
-        if (is_main && (record.flags & REC_PROCESS_EXECED) == 0) {
-            record.exit_status = facts->exit_status;
-        }
+        last_main = (record.flags & REC_PROCESS_MAIN) != 0 ? i : last_main;
         TRY(rec_process_vec_push(&s->processes, record));
+    }
+    if (last_main < s->processes.len) { // whatever it executed then
+        s->processes.items[last_main].exit_status = facts->exit_status;
     }
     for (size_t i = 0; sampler != NULL && i < sampler->samples.len; i++) {
         const struct rec_rss_sample *sample = sampler->samples.items + i;

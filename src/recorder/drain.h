@@ -133,6 +133,21 @@ void drain_find_dead(struct drain *drain);
 // so, for between two images of a process there is neither. Costs a look at /proc for each process.
 void drain_find_strangers(struct drain *drain);
 
+// What a process says before it executes a program that will not be recorded.
+struct drain_replacement {
+    pid_t pid;        // 0: not known
+    uint64_t joins;   // images that had joined by then
+    uint64_t time_ms; // when it said so
+};
+
+// Ends the image that the process had then, if it has another one now: its blocks left with it.
+// Before the new image is there, the exec may still fail; so the process's mappings are looked at.
+// One that may not be looked at, for it has another identity, ends when its process does. Between
+// two passes; clock_ms is that of the last one.
+enum err drain_end_replaced(struct drain *drain,
+                            const struct drain_replacement *exec,
+                            uint64_t clock_ms) MUST_USE;
+
 // One pass at time clock_ms, which must have been read before. `is_last`: nothing is left for a
 // next one. Returns in *out_was_busy whether there was anything to do.
 // ERR_NO_MEMORY or ERR_LIMIT: the book is full, the recording must end.

@@ -152,6 +152,33 @@ end_earlier_image(struct drain *drain, pid_t pid, uint64_t next_start_ms, uint64
     return ERR_OK;
 }
 
+// The slot holds an image that had joined by then, and the process has mapped other memory since.
+static bool
+is_replaced(const struct drain *drain, uint32_t slot, const struct drain_replacement *exec)
+{
+    const struct drain_process *process = drain->processes + slot;
+    return process->book != NULL && process->pid == exec->pid && !process->is_dead &&
+           process->book->join_number < exec->joins &&
+           !pid_lookup_may_map(process->pid, drain->session->memfd);
+}
+
+enum err
+drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
+{
+    const uint32_t *index =
+        exec->pid > 0 ? map_u64_find(&drain->book->last_of_pid, (uint64_t)exec->pid) : NULL;
+    if (index == NULL || drain->book->processes.items[*index]->is_ended) {
+        return ERR_OK;
+    }
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        if (is_replaced(drain, slot, exec)) {
+            return end_earlier_image(drain, exec->pid, drain_process_time(exec->time_ms, clock_ms),
+                                     clock_ms);
+        }
+    }
+    return ERR_OK;
+}
+
 // What a process is called: by our pid, or, if that could not be learned, by its own.
 static uint32_t name_of(const struct drain_process *process)
 {

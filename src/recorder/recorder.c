@@ -256,6 +256,12 @@ static void take_kernels_peak(struct recorder_state *s)
 enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
 {
     TRY(unrecorded_list_hear(&s->unrecorded, &s->book, &s->session, now_ms));
+    for (size_t i = 0; now_ms != UINT64_MAX && i < s->unrecorded.young.len; i++) {
+        const struct unrecorded_exec *exec = &s->unrecorded.young.items[i];
+        const struct drain_replacement replacement = {
+            .pid = exec->pid, .joins = exec->joins, .time_ms = exec->time_ms};
+        TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
+    }
     return unrecorded_list_settle(&s->unrecorded, &s->book, now_ms);
 }
 

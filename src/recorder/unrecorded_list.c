@@ -118,6 +118,7 @@ static enum err take_note(struct unrecorded_list *list,
     }
     struct unrecorded_exec exec = {.number = note->number,
                                    .joins = note->joins,
+                                   .time_ms = note->time_ms,
                                    .heard_ms = now_ms,
                                    .pid = pid_of(session, note),
                                    .obstacle = note->obstacle};

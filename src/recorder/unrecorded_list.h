@@ -29,8 +29,9 @@ struct session;
 
 // An exec that may yet be taken back.
 struct unrecorded_exec {
-    uint64_t number; // of its note
-    uint64_t joins;  // images that had joined by then
+    uint64_t number;  // of its note
+    uint64_t joins;   // images that had joined by then
+    uint64_t time_ms; // when it was written, as it says
     uint64_t heard_ms;
     pid_t pid; // of ours, 0: not known
     uint32_t obstacle;

@@ -114,7 +114,7 @@ struct rec_totals {
 enum rec_process_flags {
     REC_PROCESS_FORKED = 1 << 0,        // began as a copy of its parent
     REC_PROCESS_OWN_ALLOCATOR = 1 << 1, // its malloc was not recorded, see the report's health
-    REC_PROCESS_EXECED = 1 << 2,        // its image was replaced by exec; a later entry goes on
+    REC_PROCESS_EXECED = 1 << 2,        // replaced by exec; a later entry goes on if it is recorded
     REC_PROCESS_MAIN = 1 << 3,          // the program that was started
     REC_PROCESS_GO = 1 << 4,            // a Go program that uses C: only C's heap is recorded
 };

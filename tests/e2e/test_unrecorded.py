@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, environment, truth_of
+from cairn_run import CAIRN, PROGRAMS, Recording, environment, truth_of
+from conversation import Conversation
+from waiting import wait_until
 
 SMALL = """#include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +139,51 @@ def test_what_descends_from_them_is_counted_as_far_as_it_is_seen(record, scratch
     assert entry["execs"] == 1
     least = 1 if os.path.exists(f"/proc/self/task/{os.getpid()}/children") else 0
     assert least <= entry["descendants_at_least"] <= 3
+
+
+HOLDER = """#include <stdlib.h>
+#include <unistd.h>
+static void *volatile block;
+int main(int argc, char **argv)
+{
+    block = malloc(4000000);
+    return argc > 1 && execv(argv[1], argv + 1) != 0;
+}
+"""
+
+ANSWERING = """#include <stdio.h>
+int main(void)
+{
+    char line[16];
+    while (fgets(line, sizeof(line), stdin) != NULL && line[0] != 'q') {
+        puts("done");
+        fflush(stdout);
+    }
+    return 5;
+}
+"""
+
+
+@pytest.mark.parametrize("command, status", [("exec {}", 5), ("{}; exit 3", 3)])
+def test_a_heap_leaves_when_its_process_executes_what_is_not_recorded(scratch, command, status):
+    """While the new program runs, and not when it ends: the recorder is asked meanwhile."""
+    for name, text, options in (("holder", HOLDER, []), ("answering", ANSWERING, ["-static"])):
+        (scratch / f"{name}.c").write_text(text)
+        subprocess.run(["gcc", *options, "-o", scratch / name, scratch / f"{name}.c"], check=True,
+                       timeout=60)
+    program = command.format(f"{scratch}/holder {scratch}/answering")
+    with Conversation(scratch / "x.cairn", program=["sh", "-c", program]) as c:
+        wait_until(lambda: c.status()["live_bytes"] < 4_000_000, "the block to leave the heap")
+        _, errors = c.process.communicate(b"q\n", timeout=60)
+    assert c.process.returncode == status, errors
+    recording = Recording(c.path, c.process)
+    assert recording.report["totals"]["peak_bytes"] >= 4_000_000
+    assert unrecorded(recording) == {(str(scratch / "answering"), "static"): 1}
+    (process,) = [process for process in recording.report["processes"]
+                  if process["executable"] == str(scratch / "holder")]
+    assert process["execed"]
+    (main,) = [process for process in recording.report["processes"] if process["wait_status"] is not None]
+    assert os.waitstatus_to_exitcode(main["wait_status"]) == status
 
 
 ALLOCATOR = """#include <stdlib.h>
