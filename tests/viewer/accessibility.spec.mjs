@@ -51,14 +51,14 @@ async function assertAccessible() {
 describe('in both themes', () => {
   for (const view of [...VIEWS, ...COMPARED.map((name) => `${name}${name.includes('?') ? '&' : '?'}diff=1`)]) {
     it(`${view} has no violation`, async () => {
-      await viewer.open(`#/${view}`);
+      await viewer.follow(`#/${view}`);
       await assertAccessible();
     });
   }
 
   it('a pressed toggle can be read under the mouse', async () => {
     for (const view of ['sizes', 'leaks', 'charts', 'functions', 'flame']) {
-      await viewer.open(`#/${view}`);
+      await viewer.follow(`#/${view}`);
       const pressed = page.locator('main [aria-pressed=true]');
       assert.ok((await pressed.count()) > 0, view);
       for (let i = 0; i < (await pressed.count()); i++) {
@@ -111,7 +111,7 @@ for (const [name, size, least] of [['on a phone held sideways', PHONE, 180], ['a
     });
     for (const view of VIEWS) {
       it(`${view} is not pushed aside, and leaves room for what is looked at`, async () => {
-        await viewer.open(`#/${view}`);
+        await viewer.follow(`#/${view}`);
         const seen = await page.evaluate(measure);
         assert.equal(seen.aside, 0);
         assert.ok(seen.mainHeight >= least, JSON.stringify(seen));

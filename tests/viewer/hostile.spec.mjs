@@ -46,7 +46,7 @@ describe('hostile names', () => {
   ];
   for (const fragment of [...views, ...views.map((view) => `${view}${view.includes('?') ? '&' : '?'}diff=1`)]) {
     it(`do nothing in ${fragment}`, async () => {
-      await viewer.open(`#/${fragment}`);
+      await viewer.follow(`#/${fragment}`);
       assert.equal(await viewer.page.locator('main .notice-bad').count(), 0);
       await assertHarmless();
     });
@@ -103,10 +103,10 @@ describe('hostile names', () => {
   it('do nothing when they are chosen, searched for and filtered by', async () => {
     for (const name of names) {
       const text = encodeURIComponent(name);
-      await viewer.open(`#/functions?fn=${text}`);
+      await viewer.follow(`#/functions?fn=${text}`);
       assert.ok((await viewer.rows('Callers')).length > 0, `callers of ${name}`);
-      await viewer.open(`#/flame?search=${text}&cost=leaked_bytes`);
-      await viewer.open(`#/summary?function=${text}`);
+      await viewer.follow(`#/flame?search=${text}&cost=leaked_bytes`);
+      await viewer.follow(`#/summary?function=${text}`);
       assert.ok((await viewer.page.locator('.chip').innerText()).includes(shownName(name)));
     }
     await assertHarmless();

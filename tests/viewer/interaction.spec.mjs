@@ -27,18 +27,18 @@ describe('addresses', () => {
     await tab.getByText('hello').waitFor();
     await new Promise((resolve) => { other.close(resolve); other.closeAllConnections(); });
     assert.ok(seen.length > 0 && !seen.some((request) => request.includes(viewer.token)), seen.join());
-    assert.deepEqual(await stage.browser.context.cookies(), []);
+    assert.deepEqual(await stage.session.cookies(), []);
     await tab.goto(new URL('/#/summary', viewer.url).href);
     await tab.getByTestId('figure-allocations').waitFor();
     await tab.close();
   });
 
   it('without a token lead to a page that says so', async () => {
-    const { context, close } = await stage.anotherBrowser();
-    const tab = await context.newPage();
+    const other = await stage.anotherSession();
+    const tab = await other.newPage();
     await tab.goto(new URL('/', viewer.url).href);
     await tab.getByText('open the address that cairn printed').waitFor();
-    await close();
+    await other.close();
   });
 
   for (const view of ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'ledger', 'source']) {
@@ -287,7 +287,7 @@ describe('keys', () => {
 
 describe('rows', () => {
   it('are copied as they are told in full', async () => {
-    await stage.browser.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(server.url).origin });
+    await stage.session.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(server.url).origin });
     await viewer.open('#/functions?cost=allocations&function=churn&by_self=1');
     const table = await viewer.table('Functions');
     await table.press('ArrowDown');
@@ -343,13 +343,18 @@ describe('progress', () => {
     const slow = await stage.look(server);
     await slow.open('#/summary');
     let asked = null;
-    await slow.page.route('**/api/v1/tree?*', (route) => { asked = new URL(route.request().url()); }); // never answered
+    let held = null;
+    await slow.page.route('**/api/v1/tree?*', (route) => { // never answered
+      held = route;
+      asked = new URL(route.request().url());
+    });
     await slow.page.route('**/api/v1/work', (route) => route.fulfill({ json: { answers: [
       { target: '/api/v1/leaks', phase: 'counting', stage: 1, done: 1, total: 100 },
       { target: `${asked?.pathname}${asked?.search}`, phase: 'counting', stage: 2, done: 41, total: 100 },
     ] } }));
     await slow.page.getByTestId('tab-flame').click();
     await slow.page.getByTestId('waiting').getByText('Flame graph: counting, step 2: 41%').waitFor();
+    await held.abort(); // a page that closes lets go what it held back, and the server would count it
     await slow.page.close();
   });
 

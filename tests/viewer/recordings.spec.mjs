@@ -31,7 +31,7 @@ function served(make) {
 function everyViewOpens(own) {
   for (const view of VIEWS) {
     it(`opens ${view} without an error`, async () => {
-      await own.viewer.open(`#/${view}`);
+      await own.viewer.follow(`#/${view}`);
       assert.equal(await own.viewer.page.locator('main .notice-bad').filter({ hasNotText: 'not whole' }).count(), 0);
       assert.ok((await own.viewer.page.locator('main').innerText()).trim().length > 0, 'the view says something');
     });

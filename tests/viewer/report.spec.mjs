@@ -46,20 +46,11 @@ function shownBy(page) {
   });
 }
 
-/** As a link of the page leads to a view: without loading the page again. */
-async function follow(page, fragment) {
-  await page.page.evaluate((hash) => new Promise((resolve) => {
-    window.addEventListener('hashchange', () => resolve(null), { once: true });
-    window.location.hash = hash;
-  }), fragment);
-  await page.idle();
-}
-
 /** What a page shows at each of the addresses. */
 async function shownAt(page, fragments) {
   const shown = [];
   for (const fragment of fragments) {
-    await follow(page, fragment);
+    await page.follow(fragment);
     shown.push(await shownBy(page));
   }
   return shown;
