@@ -91,6 +91,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
     page_alloc_note_into(session_notes(session, index)->ranges);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
     slot->start_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
+    slot->start_stamp = stamp_now(session);
     // Release: the fields above are final for a recorder that acquires PROCESS_ACTIVE.
     atomic_store_explicit(&slot->state, PROCESS_ACTIVE, memory_order_release);
     if ((flags & PROCESS_FORKED) == 0) {
@@ -266,6 +267,14 @@ void process_note_exit(void)
                               atomic_load_explicit(&session->clock_ms, memory_order_relaxed),
                               memory_order_relaxed);
         exit_look_await(session, slot);
+    }
+}
+
+void process_note_own_exit(void)
+{
+    const struct session_header *session = process_session();
+    if (session != NULL && !sys_is_forbidden() && (uint32_t)sys_getpid() == g_image.pid) {
+        process_note_exit();
     }
 }
 

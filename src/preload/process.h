@@ -64,6 +64,10 @@ void process_leave(void);
 // memory map, if it wants one. Events go on to be recorded.
 void process_note_exit(void);
 
+// The caller is about to end its process, which may also be a child of vfork: then nothing is
+// noted, for the process that recorded here lives on.
+void process_note_own_exit(void);
+
 // Code was unloaded: what threads remember of it is void.
 void process_code_unloaded(void);
 

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 
+#include "base/sys.h"
 #include "preload/definitions.h"
 
 static atomic_bool g_is_resolved;

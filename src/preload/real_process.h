@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// real_process: the next definitions of those functions that change what the process is: execute
-// another program, set a seccomp filter, set a limit.
+// real_process: the next definitions of the functions that change what the process is: they execute
+// another program, set a seccomp filter, set a limit, or end the process.
 //
 // As real_mappings.h. The constructor looks them up; who calls one earlier than that looks them up
 // himself. Context: T. Failure: what libc does not have answers ENOSYS, as the kernel would.
@@ -44,7 +44,8 @@ struct rlimit; // as the kernel has it; libc's prototypes differ in the names of
       (pid, resource, limit, old), no_such_function())                                        \
     X(prlimit64, int,                                                                         \
       (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old),         \
-      (pid, resource, limit, old), no_such_function())
+      (pid, resource, limit, old), no_such_function())                                        \
+    X(_exit, void, (int status), (status), (void)sys_call6(SYS_exit_group, status, 0, 0, 0, 0, 0))
 
 struct real_process {
 #define X(name, result, parameters, arguments, answer) result(*name) parameters;

@@ -147,7 +147,7 @@ void book_seal(struct book *book);
 // Recording stops, or has not begun: from here on, there are blocks that were never seen.
 enum err book_note_stop(struct book *book, struct book_stop stop) MUST_USE;
 
-// A process joins, or goes on as a new image: then the earlier one must have been ended before.
+// A process joins, or goes on as a new image: then the earlier one is REC_PROCESS_EXECED already.
 enum err book_process_begin(struct book *book,
                             const struct rec_process *what,
                             struct book_process **out) MUST_USE;
@@ -169,7 +169,6 @@ struct book_process_ending {
     uint64_t end_ms; // its last sign of life
     uint64_t
         gone_stamp; // it was found gone then, so its heap may have lived until then; 0: not later
-    bool is_exec;   // another image of the same process follows
 };
 
 // All its events have been booked, and those of others up to its last sign of life.

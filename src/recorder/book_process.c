@@ -171,9 +171,6 @@ enum err book_process_end(struct book *book,
     process->is_ended = true;
     process->end_peak_number = book->rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
-    if (ending->is_exec) {
-        process->record.flags |= REC_PROCESS_EXECED;
-    }
     leave(book, process);
     peak_spread_look(&book->spread, book->sums.live_bytes + process->live_bytes);
     peak_spread_remove(&book->spread, process->spread);

@@ -446,10 +446,10 @@ static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
     (void)state;
     struct fixture f = {0};
     open_fixture(&f, 1);
-    assert_int_equal(
-        book_process_end(&f.book, f.process,
-                         &(struct book_process_ending){.end_ms = f.book.now_ms, .is_exec = true}),
-        ERR_OK);
+    f.process->record.flags |= REC_PROCESS_EXECED;
+    assert_int_equal(book_process_end(&f.book, f.process,
+                                      &(struct book_process_ending){.end_ms = f.book.now_ms}),
+                     ERR_OK);
     struct book_process *image = NULL;
     const struct rec_process record = {.pid = 1, .exit_status = -1};
     assert_int_equal(book_process_begin(&f.book, &record, &image), ERR_OK);

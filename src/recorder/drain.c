@@ -475,8 +475,14 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
+static bool is_of_earlier_image(const struct drain *drain, uint32_t lane)
+{
+    return drain->processes[drain->lanes[lane]->process].is_replaced;
+}
+
 // The unread lane whose next event comes first: its place in `active`. *out_second: the stamp of
-// the next one of the others. The order of those without stamps is nobody's business.
+// the next one of the others. Events without stamps have no order but this: what a process did
+// before it executed another program comes before what that did.
 static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint64_t *out_second)
 {
     uint32_t place = 0;
@@ -484,7 +490,7 @@ static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint6
     uint64_t second = UINT64_MAX;
     for (uint32_t i = 0; i < drain->unread_count; i++) {
         const uint64_t stamp = drain->lanes[drain->active[i]]->reader.next_stamp;
-        if (stamp < first) {
+        if (stamp < first || (stamp == first && is_of_earlier_image(drain, drain->active[i]))) {
             second = first;
             first = stamp;
             place = i;

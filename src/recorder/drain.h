@@ -21,8 +21,8 @@
 // moment of its exit, if it noted that, or else after its last event; then its heap may have been
 // there until it was found dead.
 //
-// A process that executes another program joins again in a new slot: the slot of its earlier image
-// is drained and ended before the new one begins.
+// A process that executes another program joins again in a new slot: from then on its earlier image
+// is one of the dead.
 // Trust: slots and lanes are shared with the programs. Fields are copied once and checked; a lane
 // that breaks the rules is counted, discarded from then on, and recycled when its process ends.
 // Context: H, the recorder's main thread.
@@ -62,6 +62,7 @@ struct drain_process {
     int pidfd;                 // -1 if there is none: then it is asked by kill(2)
     bool is_found_dead;        // but not yet dated
     bool is_dead;
+    bool is_replaced;      // it is dead, for its process goes on as another image
     bool is_lingering;     // it noted its exit long ago, and lives
     bool is_our_namespace; // its thread ids mean to us what they mean to it
     uint32_t lane_count;

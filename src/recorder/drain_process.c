@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "recorder/drain_names.h"
 #include "recorder/pid_lookup.h"
 
 enum {
@@ -121,32 +122,58 @@ void drain_process_forget(struct drain *drain, uint32_t slot)
 }
 
 // Ends what is in `slot` and gives the slot back.
-static enum err slot_end(struct drain *drain, uint32_t slot, bool is_exec)
+static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
-    const struct book_process_ending ending = {
-        .end_ms = process->end_ms, .gone_stamp = process->gone_stamp, .is_exec = is_exec};
+    const struct book_process_ending ending = {.end_ms = process->end_ms,
+                                               .gone_stamp = process->gone_stamp};
     TRY(book_process_end(drain->book, process->book, &ending));
     drain_process_forget(drain, slot);
     struct process_slot *shared = session_process(drain->session->memory, slot);
-    shared->generation++;
     // Release: pairs with the acquire of whoever claims the slot next.
     atomic_store_explicit(&shared->state, PROCESS_FREE, memory_order_release);
     return ERR_OK;
 }
 
-// The image that goes on began at `next_start_ms`: the heap of the earlier one was gone by then.
+// When the image began that a process goes on as.
+struct next_image {
+    uint64_t start_ms;
+    uint64_t start_stamp; // UINT64_MAX: not known, but before now
+};
+
+// The process of `slot` goes on as another image: its earlier heap was gone when that began. Alone,
+// it is followed by its own next image and by nobody else, and ends at once. Otherwise its events
+// keep their place among those of others, as a dead process's do.
 static enum err
-end_earlier_image(struct drain *drain, pid_t pid, uint64_t next_start_ms, uint64_t clock_ms)
+replace_image(struct drain *drain, uint32_t slot, const struct next_image *next, uint64_t clock_ms)
+{
+    struct drain_process *process = drain->processes + slot;
+    process->book->record.flags |= REC_PROCESS_EXECED;
+    if (drain->process_count == 1) {
+        TRY(drain_image(drain, slot, clock_ms));
+        process->end_ms = next->start_ms;
+        process->gone_stamp = 0;
+        return slot_end(drain, slot);
+    }
+    TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have come and gone since the last pass
+    TRY(drain_names_learn_of(drain, slot, clock_ms));
+    mark_dead(drain, slot, clock_ms);
+    process->is_found_dead = false;
+    process->end_ms = next->start_ms;
+    if (next->start_stamp < process->gone_stamp) { // later is a lie
+        process->gone_stamp = next->start_stamp;
+    }
+    process->is_replaced = true;
+    return ERR_OK;
+}
+
+static enum err
+replace_images(struct drain *drain, pid_t pid, const struct next_image *next, uint64_t clock_ms)
 {
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
-        struct drain_process *process = drain->processes + slot;
-        if (pid > 0 && process->book != NULL && process->pid == pid) {
-            TRY(drain_image(drain, slot, clock_ms));
-            process->end_ms = next_start_ms;
-            // Alone, it is followed by its own next image and by nobody else.
-            process->gone_stamp = drain->process_count > 1 ? session_stamp(drain->session) : 0;
-            TRY(slot_end(drain, slot, true));
+        const struct drain_process *process = drain->processes + slot;
+        if (pid > 0 && process->book != NULL && process->pid == pid && !process->is_replaced) {
+            TRY(replace_image(drain, slot, next, clock_ms));
         }
     }
     return ERR_OK;
@@ -172,8 +199,9 @@ drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, ui
     }
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         if (is_replaced(drain, slot, exec)) {
-            return end_earlier_image(drain, exec->pid, drain_process_time(exec->time_ms, clock_ms),
-                                     clock_ms);
+            const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
+                                            .start_stamp = UINT64_MAX};
+            return replace_images(drain, exec->pid, &next, clock_ms);
         }
     }
     return ERR_OK;
@@ -244,7 +272,9 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     const pid_t pid = process.pid;
     const uint64_t start_ms = shared->start_ms;
     const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
-    TRY(end_earlier_image(drain, pid, drain_process_time(start_ms, clock_ms), clock_ms));
+    const struct next_image image = {.start_ms = drain_process_time(start_ms, clock_ms),
+                                     .start_stamp = shared->start_stamp};
+    TRY(replace_images(drain, pid, &image, clock_ms));
     const struct rec_process record = {
         .pid = name_of(&process),
         .parent_pid = parent_pid,
@@ -349,8 +379,9 @@ enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp)
         if (process->book == NULL || !process->is_dead) {
             continue;
         }
-        if (process->lane_count == 0 && process->end_stamp < before_stamp) {
-            TRY(slot_end(drain, slot, false));
+        const bool is_over = process->end_stamp == 0 || process->end_stamp < before_stamp;
+        if (process->lane_count == 0 && is_over) {
+            TRY(slot_end(drain, slot));
             continue;
         }
         drain->has_dead = true;

@@ -31,7 +31,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        8
+#define SESSION_VERSION        9
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -207,7 +207,7 @@ struct process_slot {
     uint32_t parent_pid;    // P
     uint32_t flags;         // P: enum process_flags
     uint64_t start_ms;      // P: clock_ms when it joined
-    uint64_t generation;    // R: how often this slot was given back
+    uint64_t start_stamp;   // P: its stamp when it joined (stamp.h)
     // P: clock_ms when its image began to exit, 0 if that was not seen. It lived at least so long.
     _Atomic uint64_t exit_ms;
     uint64_t join_number; // P: orders the images of one process

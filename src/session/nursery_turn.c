@@ -223,7 +223,7 @@ static uint32_t number_of(const struct lane_producer *p)
 }
 
 // Whether `order` is a lane of the image that this process executed ours from: it has recorded all
-// that it ever will, and the recorder ends it before it begins ours.
+// that it ever will, and the recorder books that before anything of ours.
 static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t order)
 {
     const uint32_t slot = order >> SESSION_ORDER_SLOT_SHIFT;

@@ -25,10 +25,10 @@ PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 8
+MAGIC, VERSION = 0x6E7269616373, 9
 STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 192 // 4, 256 // 8, None
 COUNTER_NAMES = re.findall(
-    r"^ X\((\w+),",
+    r"^ +X\((\w+),",
     open(os.path.join(os.path.dirname(__file__), "../../src/session/layout.h")).read(), re.M)
 BITMAP = (256 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
 LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
@@ -352,6 +352,11 @@ class Session:
             self.by_slot[index] = Process(pid, parent, flags)
             self.processes.append(self.by_slot[index])
         return self.by_slot[index]
+
+    def stamps_of(self, index):
+        """When a process joined and when it began to exit; 0: that was not noted."""
+        return [struct.unpack_from("<Q", self.bytes, PROCESS_OFFSET + 64 * index + at)[0]
+                for at in (24, 56)]
 
     def drain_lanes(self):
         for index in range(PROCESSES):

@@ -36,12 +36,25 @@ CASES = [
     ("exit", 0, [(0, [555], 0)]),
     ("other", 5, [(0, [111], 0)]),
     ("_exit", 3, [(0, [111], 0)]),
+    ("vfork_exit", -9, [(0, [111], 0)]),
     ("quick_exit", 4, [(0, [111], 0)]),
     ("abort", -6, [(0, [111], 0)]),
     ("kill", -9, [(0, [111], 0)]),
     ("segv", -11, [(0, [111], 0)]),
     ("nothing", 0, [(0, [], 0)]),
 ]
+
+
+@pytest.mark.parametrize("mode, is_noted", [
+    ("exit", True), ("_exit", True), ("other", True), ("kill", False), ("segv", False),
+    ("vfork_exit", False)])
+def test_a_process_that_exits_says_when(mode, is_noted):
+    """And a child of vfork, which exits in its parent's memory, says nothing for its parent."""
+    with Session() as session:
+        session.run(PROGRAM, mode)
+        started, exited = session.stamps_of(0)
+        assert 0 < started
+        assert (started < exited) if is_noted else exited == 0
 
 
 @pytest.mark.parametrize("mode,status,truth", CASES, ids=[case[0] for case in CASES])
