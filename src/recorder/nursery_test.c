@@ -424,6 +424,27 @@ static struct lane_producer *open_one_lane(struct fixture *f)
     return f->lanes;
 }
 
+// Large blocks are sent at once. One that was freed leaves the thread's sum: the maximum is that of
+// one block, however many there were.
+static void a_freed_block_that_was_sent_leaves_the_sum(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct lane_producer *p = open_one_lane(&f);
+    const struct nursery *n = &p->lane->nursery;
+    const uint64_t size_bytes = (uint64_t)64 << 20;
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_true(nursery_allocate(p, address_of(i % 7), size_bytes, 0));
+        assert_int_equal(n->ceiling_bytes - n->room_bytes, size_bytes);
+        assert_true(nursery_free(p, address_of(i % 7)));
+        assert_int_equal(n->ceiling_bytes - n->room_bytes, 0);
+        assert_int_equal(n->ceiling_bytes, size_bytes);
+    }
+    pass(&f, true);
+    assert_int_equal(f.on.book.peak_bytes, size_bytes);
+    close_fixture(&f);
+}
+
 enum {
     SUMMITS = 1030, // two each are more than there are stamps
 };
@@ -694,6 +715,7 @@ int main(void)
         cmocka_unit_test(what_is_displaced_is_no_part_of_the_summit),
         cmocka_unit_test(two_blocks_of_one_address_are_both_sent),
         cmocka_unit_test(a_relieved_thread_stands_on_no_summit),
+        cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
         cmocka_unit_test(there_may_be_more_summits_than_stamps),
         cmocka_unit_test(small_histories_are_right_in_all_orders),
     };

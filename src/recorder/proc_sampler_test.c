@@ -67,6 +67,37 @@ static void no_peak_between_two_samples_is_missed(void **state)
     assert_int_equal(peaks, 1);
 }
 
+// One moment of two processes.
+static void store(struct proc_sampler *s, uint64_t now_ms, uint64_t first_mb, uint64_t second_mb)
+{
+    const uint64_t sizes_mb[] = {first_mb, second_mb};
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct rec_rss_sample one = {
+            .time_ms = now_ms, .process = i, .rss_bytes = sizes_mb[i] * MB};
+        assert_int_equal(rss_sample_vec_push(&s->samples, one), ERR_OK);
+    }
+    proc_sampler_end_round(s, now_ms, 0);
+}
+
+// The highest sample of one process lies in a moment that is low as a whole, and that is dropped
+// each time the samples are thinned out.
+static void the_highest_sample_of_each_process_is_kept(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    proc_sampler_init(&s);
+    for (uint64_t moment = 0; moment < 4 * PROC_SAMPLER_MAX_SAMPLES; moment++) {
+        const bool is_spike = moment == 1001;
+        store(&s, moment * 10, is_spike ? 1 : 50, is_spike ? 40 : 10);
+    }
+    assert_true(s.samples.len <= PROC_SAMPLER_MAX_SAMPLES);
+    size_t spikes = 0;
+    for (size_t i = 0; i < s.samples.len; i++) {
+        spikes += s.samples.items[i].process == 1 && s.samples.items[i].rss_bytes == 40 * MB;
+    }
+    assert_int_equal(spikes, 1);
+}
+
 static void what_costs_more_is_done_less_often(void **state)
 {
     (void)state;
@@ -101,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_peak_between_two_samples_is_missed),
+        cmocka_unit_test(the_highest_sample_of_each_process_is_kept),
         cmocka_unit_test(what_costs_more_is_done_less_often),
         cmocka_unit_test(this_process_is_resident),
     };

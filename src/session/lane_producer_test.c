@@ -344,6 +344,48 @@ static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
 
 // How soon, by the clock of the machine, is the machine's matter: recorder_life_test.c has the
 // exact moments. Here the wait ends, not too early, and what is lost is counted.
+// While sampling, the ring's fill level decides how much is sampled: none while it is less than
+// half full, and one level more with each step from half on.
+static void the_level_rises_in_steps_from_half_full(void **state)
+{
+    (void)state;
+    const uint64_t half = LANE_RING_BYTES_MAX / 2;
+    const uint64_t step = LANE_RING_BYTES_MAX / LANE_LEVEL_STEPS;
+    const struct {
+        uint64_t used_bytes;
+        uint32_t level;
+        uint64_t next_bytes; // where the next level begins, or the ring ends
+    } cases[] = {
+        {0, 0, half},
+        {half - 8, 0, half},
+        {half, 1, half + step},
+        {half + step - 8, 1, half + step},
+        {half + step, 2, half + 2 * step},
+        {half + (LANE_LEVEL_MAX - 1) * step - 8, LANE_LEVEL_MAX - 1,
+         half + (LANE_LEVEL_MAX - 1) * step},
+        {half + (LANE_LEVEL_MAX - 1) * step, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX},
+        {LANE_RING_BYTES_MAX - 8, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f = open_fixture();
+        struct lane_producer *p = &f.producer;
+        f.mapping.header->flags |= SESSION_OVERFLOW_SAMPLE;
+        lane_producer_init(p, f.mapping.header, f.lane);
+        p->pos = cases[i].used_bytes;
+        assert_non_null(lane_producer_make_room(p, 8));
+        assert_int_equal(p->level, cases[i].level);
+        assert_int_equal(p->soft_limit, cases[i].next_bytes);
+        // Later the recorder has read up to here: the level falls, and never rises.
+        p->level = LANE_LEVEL_MAX;
+        lane_producer_relax(p);
+        assert_int_equal(p->level, cases[i].level);
+        p->level = 0;
+        lane_producer_relax(p);
+        assert_int_equal(p->level, 0);
+        close_fixture(&f);
+    }
+}
+
 static void a_dead_recorder_ends_the_session(void **state)
 {
     (void)state;
@@ -442,6 +484,7 @@ int main(void)
         cmocka_unit_test(random_records_arrive_whole_and_in_order),
         cmocka_unit_test(the_recorder_is_woken_once_per_half_ring),
         cmocka_unit_test(a_pressed_ring_doubles_when_empty_up_to_its_bound),
+        cmocka_unit_test(the_level_rises_in_steps_from_half_full),
         cmocka_unit_test(a_dead_recorder_ends_the_session),
         cmocka_unit_test(a_slow_recorder_with_an_unknown_pid_is_waited_for),
     };

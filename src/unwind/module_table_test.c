@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/page_alloc.h"
 #include "unwind/unwind.h"
 
 static void same_build_id(const char *path, struct bytes ours)
@@ -125,6 +127,52 @@ static void what_is_in_no_module_is_not_found(void **state)
     free(heap);
 }
 
+// A module of one page, at whose end lies a note of a build-id of 20 bytes. The note's header says
+// that it has `note_bytes`, and the segment has `file_bytes` from the file.
+static struct bytes build_id_of_page(uint8_t *page, uint64_t note_bytes, uint64_t file_bytes)
+{
+    enum {
+        NOTE_BYTES = 36
+    };
+    const Elf64_Nhdr header = {.n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID};
+    uint8_t *note = page + PAGE_BYTES - NOTE_BYTES;
+    memcpy(note, &header, sizeof(header));
+    memcpy(note + sizeof(header), "GNU", 4);
+    memset(note + sizeof(header) + 4, 0xab, 20);
+    const Elf64_Phdr headers[] = {
+        {.p_type = PT_LOAD, .p_filesz = file_bytes, .p_memsz = PAGE_BYTES},
+        {.p_type = PT_NOTE, .p_vaddr = PAGE_BYTES - NOTE_BYTES, .p_filesz = note_bytes},
+    };
+    const struct module_span span = {.start = (uint64_t)page,
+                                     .end = (uint64_t)page + PAGE_BYTES,
+                                     .bias = (uint64_t)page,
+                                     .headers = {(const uint8_t *)headers, sizeof(headers)},
+                                     .path = "page"};
+    return module_table_build_id(&span);
+}
+
+// What lies behind the page cannot be read.
+static void notes_that_leave_their_segment_are_not_read(void **state)
+{
+    (void)state;
+    uint8_t *page =
+        mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    assert_int_equal(mprotect(page + PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    const struct bytes found = build_id_of_page(page, 36, PAGE_BYTES);
+    assert_int_equal(found.len, 20);
+    assert_ptr_equal(found.data, page + PAGE_BYTES - 20);
+    assert_int_equal(build_id_of_page(page, 35, PAGE_BYTES).len, 0); // its end is missing
+    assert_int_equal(build_id_of_page(page, 0, PAGE_BYTES).len, 0);
+    const uint64_t too_long[] = {37, 40, PAGE_BYTES, UINT64_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(too_long); i++) {
+        assert_int_equal(build_id_of_page(page, too_long[i], PAGE_BYTES).len, 0);
+    }
+    assert_int_equal(build_id_of_page(page, 36, PAGE_BYTES - 1).len, 0); // not all from the file
+    assert_int_equal(build_id_of_page(page, 36, PAGE_BYTES - 36).len, 0);
+    assert_int_equal(munmap(page, 2 * PAGE_BYTES), 0);
+}
+
 static void lists_follow_what_is_loaded(void **state)
 {
     (void)state;
@@ -150,6 +198,7 @@ int main(void)
         cmocka_unit_test(every_loaded_module_is_found_both_ways),
         cmocka_unit_test(every_table_begins_with_an_entry),
         cmocka_unit_test(what_is_in_no_module_is_not_found),
+        cmocka_unit_test(notes_that_leave_their_segment_are_not_read),
         cmocka_unit_test(lists_follow_what_is_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,12 +59,17 @@ def test_blocks_that_are_freed_while_recording_is_stopped_do_not_leak(scratch):
     assert marks_of(recording) == [("stop", ""), ("start", "")]
 
 
-def test_an_allocation_before_a_stop_is_not_temporary_for_a_free_after_it(scratch):
+@pytest.mark.parametrize("between", [["t 1 100", "f 1"], ["a 1 100", "f 1"], ["t 1 100"], ["a 1 100"]],
+                         ids=" ".join)
+def test_an_allocation_before_a_stop_is_not_temporary_for_a_free_after_it(scratch, between):
+    """What the thread allocates while recording is stopped comes between the two, too."""
     with Conversation(scratch / "c.cairn") as c:
         c.do("a 1 100")
         c.ctl("stop")
-        c.do("t 1 100", "f 1")
+        c.do(*between)
         c.ctl("start")
+        if "f 1" not in between:
+            c.do("f 1")
         recording = c.end()
     assert_totals(recording, {"allocations": 1, "frees": 1, "temporary": 0})
 

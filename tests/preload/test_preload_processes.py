@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Processes that fork, execute and end in every way: who allocated what is known, nothing is lost."""
 import os
+import struct
 import time
 
 import pytest
 
-from consumer import FOLLOW, FORKED, LIBRARY, NO_NURSERY, OWN_ALLOCATOR, PROGRAMS, Session
+from consumer import (CLOCK, FOLLOW, FORKED, LIBRARY, NO_NURSERY, OWN_ALLOCATOR, PROCESS_OFFSET, PROGRAMS,
+                      Session)
 
 PROGRAM = os.path.join(PROGRAMS, "processes")
 TELLING = {111, 222, 333, 444, 555}
@@ -72,6 +74,22 @@ def test_every_process_of_the_tree_is_recorded_to_its_end(mode, status, truth):
                 assert process.pid == first.pid
             else:
                 assert process.parent == first.pid, "the nearest recorded ancestor"
+
+
+def test_nothing_is_left_in_a_slot_of_the_process_before_it():
+    """Each field but the state, and the recorder's own, has to be written."""
+    fields = struct.Struct("<IIII QQQQ IIQ")  # struct process_slot
+    with Session() as session:
+        for index in range(16):
+            fields.pack_into(session.bytes, PROCESS_OFFSET + 64 * index, 0, *range(71, 81))
+        assert session.run(PROGRAM, "kill").returncode == -9  # it says nothing of its end
+        (process,) = session.processes
+        state, pid, parent, flags, start_ms, generation, exit_ms, join_number, exit_look, namespace, \
+            exit_stamp = fields.unpack_from(session.bytes, PROCESS_OFFSET)
+        assert (state, pid, parent, flags, generation) == (2, process.pid, os.getpid(), 0, 75)
+        assert start_ms <= session.u64[CLOCK]
+        assert (exit_ms, join_number, exit_look, exit_stamp) == (0, 0, 0, 0)
+        assert namespace == os.stat("/proc/self/ns/pid").st_ino
 
 
 def test_an_image_says_what_it_is():

@@ -20,7 +20,7 @@ def run(session, *mode):
     return result, process
 
 
-@pytest.mark.parametrize("mode", ["same", "alternate"])
+@pytest.mark.parametrize("mode", ["same", "alternate", "above"])
 def test_handlers_that_allocate_lose_nothing(mode):
     with Session() as session:
         result, process = run(session, mode)

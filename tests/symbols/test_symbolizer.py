@@ -355,6 +355,59 @@ def test_code_between_the_lines_of_two_units_has_no_line(tmp_path):
     assert ask_ours(program, [addresses["two"] + 1])[0][addresses["two"] + 1][0][2] == 1
 
 
+TWO_SEQUENCES = """
+    .file 1 "unit.c"
+    .section .text.first, "ax"
+    .type first, @function
+first:
+    .loc 1 10
+    nop
+    .size first, . - first
+    .section .text.gap, "ax"
+    .type gap, @function
+gap:
+    nop
+    nop
+    .size gap, . - gap
+    .section .text.last, "ax"
+    .type last, @function
+last:
+    .loc 1 20
+    nop
+    .size last, . - last
+end:
+    .section .debug_line
+lines:
+    .section .debug_abbrev
+    .uleb128 1, 0x11, 0, 0x10, 0x17, 0x11, 0x01, 0x12, 0x01, 0x03, 0x08, 0, 0, 0
+    .section .debug_info
+    .long 2f - 1f
+1:  .short 4
+    .long 0
+    .byte 8
+    .uleb128 1
+    .long lines
+    .quad first, end
+    .string "unit.c"
+2:
+"""
+
+
+def test_code_between_two_sequences_of_one_unit_has_no_line(tmp_path):
+    """The unit claims all the code from its first function to its last, its line table has two parts."""
+    (tmp_path / "a.s").write_text(TWO_SEQUENCES)
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-c", "-o", tmp_path / "a.o", tmp_path / "a.s"], check=True)
+    subprocess.run(["ld", "-e", "0", "-o", program, tmp_path / "a.o"], check=True)
+    at = where(program)
+    assert at["first"] < at["gap"] < at["last"]
+    inside = [at["first"], at["gap"], at["gap"] + 1, at["last"]]
+    answer, _ = ask_ours(program, inside)
+    assert [(function, line) for address in inside for function, _, line in answer[address]] == \
+        [("first", 10), ("gap", 0), ("gap", 0), ("last", 20)]
+    assert answer[at["gap"]][0][1] == ""
+
+
 @pytest.mark.parametrize("sections, gap", [(1, "none"), (3, "no debug info")])
 def test_what_sections_inflate_to_is_added_up(build, tmp_path, sections, gap):
     """Each alone is within what is allowed for a file of this size, all together are not."""

@@ -16,6 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+enum {
+    ALTERNATE_BYTES = 65536
+};
+
 static volatile sig_atomic_t handler_pairs;
 static sigjmp_buf escape;
 static volatile sig_atomic_t escapes;
@@ -86,14 +90,15 @@ static void handle(void (*handler)(int), int flags)
     sigaction(SIGALRM, &action, NULL);
 }
 
+static void use_alternate_stack(char *stack)
+{
+    const stack_t alternate = {.ss_sp = stack, .ss_size = ALTERNATE_BYTES};
+    sigaltstack(&alternate, NULL);
+}
+
 // Until handlers have allocated `wanted` times.
 static int storm(int flags, int wanted)
 {
-    static char alternate[65536];
-    if ((flags & SA_ONSTACK) != 0) {
-        const stack_t stack = {.ss_sp = alternate, .ss_size = sizeof(alternate)};
-        sigaltstack(&stack, NULL);
-    }
     handle(allocate_in_handler, flags);
     one_shot = make_timer();
     strikes = strikes_max; // as if the last series were over
@@ -152,5 +157,11 @@ int main(int argc, char **argv)
         strikes_max = 1;
         return storm(0, atoi(argv[2]));
     }
-    return storm(strcmp(argv[1], "alternate") == 0 ? SA_ONSTACK : 0, 2000);
+    static char below[ALTERNATE_BYTES];
+    char above[ALTERNATE_BYTES]; // further out than all that is interrupted
+    if (strcmp(argv[1], "same") == 0) {
+        return storm(0, 2000);
+    }
+    use_alternate_stack(strcmp(argv[1], "above") == 0 ? above : below);
+    return storm(SA_ONSTACK, 2000);
 }
