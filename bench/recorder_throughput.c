@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder/drain.h"
-#include "session/lane_producer.h"
-#include "session/session_create.h"
+#include "recorder/ingest/drain.h"
+#include "recorder/session/session_create.h"
+#include "target/producer/lane_producer.h"
 
 enum {
     STACK_DEPTH = 12,

@@ -12,7 +12,7 @@
 // ROUNDS, with the smallest and largest in parentheses. Links the code that the preload library is
 // made of. Prints a Markdown table. Exits with 1 when a walk does not reach as deep as it must.
 
-#include "unwind/unwind.h"
+#include "target/unwind/unwind.h"
 #include "workload.h"
 
 #include <stdio.h>

@@ -48,6 +48,20 @@ function(cairn_harden target)
     target_link_options(${target} PRIVATE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
 endfunction()
 
+# cairn_folder_sources(variable FOLDER ...): sets `variable` to the C files of the product below these
+# folders ("." is the current one), without tests, fuzzers and folders called test_*. A new file is in
+# the next build without being listed.
+function(cairn_folder_sources variable)
+    set(found "")
+    foreach(folder IN LISTS ARGN)
+        file(GLOB_RECURSE files RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${folder}/*.c")
+        list(APPEND found ${files})
+    endforeach()
+    list(FILTER found EXCLUDE REGEX "(_test\\.c$|(^|/)fuzz_[^/]*\\.c$|(^|/)test_[^/]*/)")
+    list(SORT found)
+    set(${variable} "${found}" PARENT_SCOPE)
+endfunction()
+
 # cairn_host_library(name SOURCES a.c ... LIBS other ...): a folder of H code.
 function(cairn_host_library name)
     cmake_parse_arguments(ARG "IS_TARGET_CODE" "" "SOURCES;LIBS" ${ARGN})
@@ -111,7 +125,18 @@ function(cairn_test name)
     endif()
 endfunction()
 
-# cairn_fuzzer(name SOURCES fuzz_x.c ... LIBS cairn_folder ... SEEDS file-or-folder ...): a fuzz target. With
+# cairn_tests(unit.folder LIBS other ... NOUNS x folder/y ...): the tests unit.folder.x from x_test.c,
+# unit.folder.y from folder/y_test.c, and so on.
+function(cairn_tests prefix)
+    cmake_parse_arguments(ARG "" "" "LIBS;NOUNS" ${ARGN})
+    foreach(noun IN LISTS ARG_NOUNS)
+        get_filename_component(name "${noun}" NAME)
+        cairn_test(${prefix}.${name} SOURCES ${noun}_test.c LIBS ${ARG_LIBS})
+    endforeach()
+endfunction()
+
+# cairn_fuzzer(name SOURCES fuzz_x.c ... LIBS cairn_folder ... SEEDS folder ...): a fuzz target, whose seeds
+# are below tests/fuzz/corpus. With
 # CAIRN_FUZZ (make fuzz-smoke) a libFuzzer program; else a test that replays the seeds and their
 # near neighbours (tests/fuzz/replay.c).
 option(CAIRN_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
@@ -122,7 +147,7 @@ function(cairn_fuzzer name)
     cairn_sanitize(fuzz_${name})
     target_link_libraries(fuzz_${name} PRIVATE ${ARG_LIBS})
     set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
-    list(TRANSFORM ARG_SEEDS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    list(TRANSFORM ARG_SEEDS PREPEND "${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/")
     if(CAIRN_FUZZ)
         target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer -Wno-missing-prototypes)
         target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)

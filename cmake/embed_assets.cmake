@@ -4,7 +4,7 @@
 #   cmake -DWEB=web -DOUT=folder -P embed_assets.cmake
 #
 # Writes OUT/asset_table.S, which holds each file of WEB/dist gzipped, and the table of struct asset
-# (src/server/assets.h) that names them. Fails if the bundle was made from other sources than those in
+# (src/server/pages/assets.h) that names them. Fails if the bundle was made from other sources than those in
 # WEB: the program would not show what its sources say.
 include("${CMAKE_CURRENT_LIST_DIR}/viewer_sources.cmake")
 set(dist "${WEB}/dist")

@@ -48,12 +48,13 @@ EQUIVALENT = {
     "statement": re.compile(r"\s*(?:\w+_)?(?:release|free)\("),
 }
 
-# Regular expressions of ctest entries, nearest first, by the first part of the path below src/.
+# Regular expressions of ctest entries, nearest first, by module (tools/check_layers.py).
 NEAREST = {
     "base": ["unit.base", "unit"], "host": ["unit.host", "unit", "cli"],
-    "session": ["unit.session", "unit.recorder", "unit.preload", "e2e.counts|e2e.nursery|e2e.lifecycle"],
-    "unwind": ["unit.unwind", "unit.preload", "e2e.stacks|e2e.check_unwind"],
-    "preload": ["unit.preload", "e2e.counts|e2e.lifecycle|e2e.control", "e2e"],
+    "session": ["unit.session|unit.producer", "unit.recorder", "unit.preload", "e2e.counts|e2e.nursery|e2e.lifecycle"],
+    "target/producer": ["unit.producer", "unit.recorder", "unit.preload", "e2e.counts|e2e.nursery|e2e.lifecycle"],
+    "target/unwind": ["unit.unwind", "unit.preload", "e2e.stacks|e2e.check_unwind"],
+    "target/preload": ["unit.preload", "e2e.counts|e2e.lifecycle|e2e.control", "e2e"],
     "recording": ["unit.recording|recording", "unit.recorder|cli"],
     "recorder": ["unit.recorder", "fuzz.session|fuzz.proc", "e2e.counts|e2e.blocks|e2e.events", "e2e"],
     "symbols": ["unit.symbols|symbols", "e2e.names|cli"],
@@ -133,7 +134,8 @@ class Copy:
         return failed[1] if failed else "a hang"
 
     def who_notices(self, fault, near_only):
-        for entries in NEAREST[pathlib.PurePath(fault.path).parts[1]]:
+        module = next(name for name in NEAREST if fault.path.startswith(f"src/{name}/"))
+        for entries in NEAREST[module]:
             found = self.failing_test("-R", f"^({entries})")
             if found:
                 return found

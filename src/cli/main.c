@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/cmd_help.h"
-#include "cli/command.h"
+#include "cli/commands/cmd_help.h"
+#include "cli/options/command.h"
 
 const struct command *const commands[] = {
     &command_record,    &command_report,

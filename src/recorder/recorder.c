@@ -13,11 +13,11 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "host/file.h"
-#include "recorder/output_file.h"
-#include "recorder/own_memory.h"
+#include "host/os/file.h"
+#include "recorder/memory/own_memory.h"
 #include "recorder/recorder_state.h"
-#include "recording/recording_writer.h"
+#include "recording/write/output_file.h"
+#include "recording/write/recording_writer.h"
 
 void recorder_log(const struct recorder_state *s, const char *format, ...)
 {

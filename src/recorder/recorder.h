@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "host/strbuf.h"
-#include "host/string_table.h"
-#include "host/vec.h"
-#include "recorder/run_control.h"
-#include "recorder/stack_table.h"
-#include "recording/tables.h"
+#include "host/containers/string_table.h"
+#include "host/containers/vec.h"
+#include "host/text/strbuf.h"
+#include "recorder/aggregate/tables/stack_table.h"
+#include "recorder/control/run_control.h"
+#include "recording/format/tables.h"
 
 DEFINE_VEC(rec_symbol_vec, struct rec_symbol);
 

@@ -11,7 +11,7 @@
 #include <linux/futex.h>
 
 #include "base/clock.h"
-#include "host/file.h"
+#include "host/os/file.h"
 
 enum {
     PAGE = 4096,

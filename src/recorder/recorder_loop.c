@@ -16,12 +16,12 @@
 
 #include "base/clock.h"
 #include "base/minmax.h"
-#include "host/file.h"
-#include "recorder/late_joiners.h"
-#include "recorder/own_memory.h"
+#include "host/os/file.h"
+#include "recorder/memory/own_memory.h"
+#include "recorder/processes/late_joiners.h"
 #include "recorder/recorder_look.h"
 #include "recorder/recorder_state.h"
-#include "recording/recording_writer.h"
+#include "recording/write/recording_writer.h"
 
 enum {
     SLEEP_MS_MAX = 16,    // when nothing has happened for a while

@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "server/answer.h"
-#include "server/answer_watch.h"
-#include "server/encoding.h"
-#include "server/reply.h"
+#include "server/api/answer.h"
+#include "server/api/reply.h"
+#include "server/http/encoding.h"
+#include "server/state/answer_watch.h"
 
 enum {
     COMPRESS_FROM_BYTES = 1024,

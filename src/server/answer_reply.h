@@ -4,8 +4,8 @@
 // Context: H; the connection's thread.
 #pragma once
 
+#include "server/api/routes.h"
 #include "server/http.h"
-#include "server/routes.h"
 
 enum MHD_Result answer_reply_send(struct http *http,
                                   struct MHD_Connection *connection,

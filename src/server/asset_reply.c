@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "server/encoding.h"
-#include "server/reply.h"
+#include "server/api/reply.h"
+#include "server/http/encoding.h"
 
 enum MHD_Result asset_send(struct MHD_Connection *connection, const struct asset *asset)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "host/strbuf.h"
+#include "host/text/strbuf.h"
 
 enum {
     STATUS_UNREADABLE = 422,

@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "server/question.h"
-#include "server/served.h"
+#include "server/api/question.h"
+#include "server/state/served.h"
 
 #define BASELINE_UPLOAD_MAX_BYTES ((uint64_t)1 << 30)
 

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
-#include "profile/profile_json.h"
-#include "server/reply.h"
+#include "profile/tables/profile_json.h"
+#include "server/api/reply.h"
 
 enum err event_format_state(const struct snapshot *snapshot, struct strbuf *out)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/reply.h"
+#include "server/api/reply.h"
 
 void gate_find_token(const char *target, struct access_token *out)
 {

@@ -4,7 +4,7 @@
 // Context: H; the connection's thread. Trust: the request is hostile.
 #pragma once
 
-#include "server/access.h"
+#include "server/access/access.h"
 #include "server/http.h"
 
 // The value of the parameter "token", which needs no decoding; "" if there is none of its length.

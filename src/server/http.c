@@ -9,11 +9,11 @@
 
 #include "base/compiler.h"
 #include "server/answer_reply.h"
+#include "server/api/reply.h"
 #include "server/asset_reply.h"
 #include "server/baseline_upload.h"
 #include "server/event_stream.h"
 #include "server/gate.h"
-#include "server/reply.h"
 
 // One request, from its first line to the end of its answer.
 struct exchange {

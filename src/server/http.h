@@ -10,13 +10,13 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "server/access.h"
-#include "server/answer_board.h"
-#include "server/event_hub.h"
-#include "server/question.h"
-#include "server/served.h"
-#include "server/tree_cache.h"
-#include "server/visitors.h"
+#include "server/access/access.h"
+#include "server/access/visitors.h"
+#include "server/api/question.h"
+#include "server/http/event_hub.h"
+#include "server/state/answer_board.h"
+#include "server/state/served.h"
+#include "server/state/tree_cache.h"
 
 // What all connections share.
 struct http {

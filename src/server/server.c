@@ -23,11 +23,11 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "host/file.h"
-#include "server/answer_watch.h"
-#include "server/assets.h"
+#include "host/os/file.h"
 #include "server/event_stream.h"
 #include "server/http.h"
+#include "server/pages/assets.h"
+#include "server/state/answer_watch.h"
 
 enum {
     SILENCE_MAX_S = 30,

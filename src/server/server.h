@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "profile/profile.h"
+#include "profile/model/profile.h"
 
 // Texts are borrowed and must outlive the server.
 struct server_options {

@@ -23,6 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 #define NURSERY_BLOCKS_MIN 256u
 #define NURSERY_BLOCKS_MAX 4096u
 #define NURSERY_LINE       4u // blocks in a cache line
@@ -172,3 +174,19 @@ struct nursery {
     struct nursery_moment history[NURSERY_HISTORY];
     uint8_t uses[NURSERY_USES]; // `epoch`: something held may mean a stack of such a slot
 };
+
+ALWAYS_INLINE uint64_t nursery_relaxed(const _Atomic uint64_t *word)
+{
+    // Relaxed: our own, or compared with nothing else.
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+ALWAYS_INLINE bool nursery_is_held(const struct nursery_block *block)
+{
+    return block->place - 1 < NURSERY_ADDRESS_MASK;
+}
+
+ALWAYS_INLINE uint64_t nursery_place(uint64_t address, enum nursery_block_state state)
+{
+    return address | (uint64_t)state << NURSERY_STATE_SHIFT;
+}

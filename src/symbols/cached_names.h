@@ -26,8 +26,8 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "host/strbuf.h"
-#include "host/string_table.h"
+#include "host/containers/string_table.h"
+#include "host/text/strbuf.h"
 #include "symbols/symbolizer.h"
 
 enum {

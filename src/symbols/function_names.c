@@ -5,8 +5,8 @@
 #include <dwarf.h>
 
 #include "base/compiler.h"
-#include "symbols/dwarf_scopes.h"
-#include "symbols/symbol_name.h"
+#include "symbols/dwarf/dwarf_scopes.h"
+#include "symbols/names/symbol_name.h"
 #include "symbols/symbol_source.h"
 
 struct walk {

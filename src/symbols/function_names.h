@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "symbols/name_sources.h"
+#include "symbols/names/name_sources.h"
 #include "symbols/symbolizer.h"
 
 // Called with each demangled name, which is borrowed for the call. Returns false to stop.

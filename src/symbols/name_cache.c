@@ -17,7 +17,7 @@
 #include <xxhash.h>
 
 #include "base/compiler.h"
-#include "host/file.h"
+#include "host/os/file.h"
 
 static const char suffix[] = ".names";
 static const char limit_name[] = "limit";

@@ -23,7 +23,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "host/strbuf.h"
+#include "host/text/strbuf.h"
 #include "symbols/cached_names.h"
 
 #define NAME_CACHE_LIMIT_DEFAULT ((uint64_t)256 << 20)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "symbols/debuginfod.h"
+#include "symbols/elf/debuginfod.h"
 
 void symbol_source_close(struct symbol_source *source)
 {

@@ -10,13 +10,13 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "host/strbuf.h"
-#include "symbols/debug_search.h"
-#include "symbols/dwarf_reader.h"
-#include "symbols/elf_file.h"
-#include "symbols/function_starts.h"
+#include "host/text/strbuf.h"
+#include "symbols/dwarf/dwarf_reader.h"
+#include "symbols/elf/debug_search.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/function_starts.h"
+#include "symbols/elf/symtab.h"
 #include "symbols/symbolizer.h"
-#include "symbols/symtab.h"
 
 struct symbol_source {
     struct elf_file module; // not open if it was not found or is another file than the recorded

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/map_u64.h"
-#include "host/strbuf.h"
-#include "symbols/dwarf_scopes.h"
+#include "host/containers/map_u64.h"
+#include "host/text/strbuf.h"
+#include "symbols/dwarf/dwarf_scopes.h"
+#include "symbols/jit/perf_map.h"
 #include "symbols/name_memo.h"
-#include "symbols/perf_map.h"
-#include "symbols/symbol_name.h"
+#include "symbols/names/symbol_name.h"
 #include "symbols/symbol_source.h"
 
 enum {

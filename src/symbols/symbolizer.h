@@ -25,9 +25,9 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "host/string_table.h"
-#include "host/vec.h"
-#include "symbols/name_sources.h"
+#include "host/containers/string_table.h"
+#include "host/containers/vec.h"
+#include "symbols/names/name_sources.h"
 
 struct symbol_query {
     uint64_t address; // pc - load bias

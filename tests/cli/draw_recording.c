@@ -3,8 +3,8 @@
 //
 //   draw_recording OUT < DRAWING
 //
-// The drawing is that of src/recording/recording_text.h, with these lines besides, each of which
-// sets something that a drawing cannot say:
+// The drawing is that of recording_text.h, with these lines besides, each of which sets something
+// that a drawing cannot say:
 //   !peak_time_ms N   !peak_error_bytes N   !runtime_ms N   !unknown_frees N   !start_unix_ms N
 //   !left_out_allocations N   !left_out_bytes N   !stand_in_allocations N   !stand_in_bytes N
 //   !coarsest_weight N   !peak_standard_error_bytes N
@@ -21,10 +21,10 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "host/file.h"
-#include "host/strbuf.h"
-#include "recording/recording_text.h"
-#include "recording/recording_writer.h"
+#include "host/os/file.h"
+#include "host/text/strbuf.h"
+#include "recording/test_support/recording_text.h"
+#include "recording/write/recording_writer.h"
 
 static void check(enum err problem, const struct err_info *info)
 {

@@ -147,7 +147,7 @@ def test_the_first_event_waits_for_nobody_and_says_nothing(record, early):
 def test_no_hook_takes_the_loaders_lock(record):
     recording = record(PROGRAMS / "early", "open", PROGRAMS / "libwaiting_plugin.so")
     assert recording.finished.returncode == 0
-    # The constructor of one that is bound to itself first is not seen: src/preload/deep_bind.h.
+    # The constructor of one that is bound to itself first is not seen: src/target/preload/exports/deep_bind.h.
     assert recording.costs_within("work")["allocations"] == 3 * 2 * 99
 
 

@@ -5,7 +5,7 @@
 usage: tests/fuzz/eh_frame_seeds.py FOLDER
 
 Each seed is one image with a header, a CIE and a function for each of the programs below, after the
-two bytes that say where the header is and which pc is looked for (src/unwind/fuzz_eh_frame.c).
+two bytes that say where the header is and which pc is looked for (src/target/unwind/cfi/fuzz_eh_frame.c).
 """
 import pathlib
 import struct

@@ -4,7 +4,7 @@
 
 usage: tests/fuzz/session_seeds.py FOLDER
 
-Each seed is a short life of a process in the steps of src/recorder/fuzz_session.c, with the records of
+Each seed is a short life of a process in the steps of src/recorder/ingest/fuzz_session.c, with the records of
 src/session/wire.h that a well-behaved one would send. The fuzzer misbehaves from there.
 """
 import pathlib

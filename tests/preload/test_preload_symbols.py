@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What the library exports and imports, held against src/preload's own lists."""
+"""What the library exports and imports, held against src/target/preload's own lists."""
 import os
 import re
 import subprocess
 
 from consumer import LIBRARY
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/preload")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/target/preload")
 
 
 def symbols(*options):

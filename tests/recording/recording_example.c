@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "recording/recording_random.h"
-#include "recording/recording_reader.h"
-#include "recording/recording_text.h"
-#include "recording/recording_writer.h"
-#include "recording/schema.h"
+#include "recording/format/schema.h"
+#include "recording/read/recording_reader.h"
+#include "recording/test_support/recording_random.h"
+#include "recording/test_support/recording_text.h"
+#include "recording/write/recording_writer.h"
 
 static const char tiny_text[] = "main 2 48 1 16\n";
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """drawings: the recordings that the tests of the server look at, in the notation of
-src/recording/recording_text.h and tests/cli/draw_recording.c."""
+src/recording/test_support/recording_text.h and tests/cli/draw_recording.c."""
 
 SLICES = 16
 

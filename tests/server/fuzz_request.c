@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/name_regex.h"
-#include "server/access.h"
-#include "server/encoding.h"
-#include "server/request.h"
+#include "profile/select/name_regex.h"
+#include "server/access/access.h"
+#include "server/http/encoding.h"
+#include "server/http/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/perf_map.h"
-#include "symbols/symbol_name.h"
+#include "symbols/jit/perf_map.h"
+#include "symbols/names/symbol_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/debuginfod.h"
+#include "symbols/elf/debuginfod.h"
 #include "symbols/symbolizer.h"
 
 DEFINE_VEC(query_vec, struct symbol_query);

@@ -34,25 +34,42 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize("name, text, finding", [
-    ("src/base/a.h", '#include "host/vec.h"\n', "base may not use host"),
-    ("src/preload/a.c", '#include "host/vec.h"\n', "preload may not use host"),
-    ("src/unwind/a.c", '#include "preload/guard.h"\n', "unwind may not use preload"),
-    ("src/recorder/a.c", '#include "cli/options.h"\n', "recorder may not use cli"),
-    ("src/symbols/a.c", '  #  include "profile/profile.h"\n', "symbols may not use profile"),
-    ("src/host/a.c", '#include "vec.h"\n', "by its path from src/"),
-    ("src/host/a.c", '#include "host/b.c"\n', "includes a source file"),
+    ("src/base/a.h", '#include "host/text/strbuf.h"\n', "base may not use host/text/strbuf.h"),
+    ("src/target/preload/real/a.c", '#include "host/os/file.h"\n', "target/preload/real may not use"),
+    ("src/target/unwind/a.c", '#include "target/preload/record/guard.h"\n', "target/unwind may not use"),
+    ("src/recorder/a.c", '#include "cli/options/options.h"\n', "recorder may not use cli/options"),
+    ("src/recorder/session/a.c", '#include "recorder/ingest/drain.h"\n', "recorder/session may not use"),
+    ("src/symbols/a.c", '  #  include "profile/model/profile.h"\n', "symbols may not use profile/model"),
+    ("src/host/os/a.c", '#include "vec.h"\n', "by its path from src/"),
+    ("src/host/os/a.c", '#include "host/text/b.c"\n', "includes a source file"),
+    ("src/cli/a.c", '#include "recording/test_support/b.h"\n', "cli may not use recording/test_support"),
+    ("src/base/a_test.c", '#include "host/os/file.h"\n', "base may not use host/os/file.h"),
     ("src/unheard/a.c", "", "not in the table"),
+    ("src/host/unheard/a.c", "", "not in the table"),
 ])
 def test_layers_finds(tree, name, text, finding):
     status, said = run("check_layers.py", tree({name: text}))
     assert (status, finding in said) == (1, True), said
 
 
-def test_layers_accepts_downward_and_system_includes(tree):
-    text = '#include <stdio.h>\n#include "base/err.h"\n#include "host/vec.h"\n#include "cpu_arch.h"\n'
-    root = tree({"src/host/a.c": text, "src/host/test_programs/a.c": '#include "b.h"\n'})
-    status, said = run("check_layers.py", root)
+@pytest.mark.parametrize("name, header", [
+    ("src/host/os/a.c", "base/err.h"),
+    ("src/host/os/a.c", "host/text/strbuf.h"),
+    ("src/host/os/a.c", "cpu_arch.h"),
+    ("src/host/text/a_test.c", "host/os/file.h"),
+    ("src/recorder/ingest/drain_test.c", "target/producer/session_join.h"),
+    ("src/profile/time/growth_test.c", "recording/test_support/recording_text.h"),
+    ("src/host/test_programs/a.c", "b.h"),
+])
+def test_layers_accepts(tree, name, header):
+    text = f'#include <stdio.h>\n#include "{header}"\n'
+    status, said = run("check_layers.py", tree({name: text}))
     assert (status, said) == (0, "")
+
+
+def test_layers_finds_a_folder_of_too_many_files(tree):
+    status, said = run("check_layers.py", tree({f"src/base/a{i}.h": "" for i in range(26)}))
+    assert (status, "src/base: 26 files, at most 25" in said) == (1, True), said
 
 
 def test_sizes_accepts_the_limits_themselves(tree):

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "unwind/unwind.h"
+#include "target/unwind/unwind.h"
 
 #define FRAMES_MAX 1000
 

@@ -134,7 +134,7 @@ function pickNodes(tree: TreeTable, wish: Wish): { readonly rows: readonly numbe
   return { rows, isCut };
 }
 
-/** As the server compares (src/profile/pattern.c): with the name as it is shown, or whole if the text has brackets. */
+/** As the server compares (src/profile/select/pattern.c): with the name as it is shown, or whole if the text has brackets. */
 function findMatches(tree: TreeTable, text: string): readonly boolean[] {
   const wanted = text.toLowerCase();
   const isPlain = !/[ <>()]/.test(text);

@@ -1,4 +1,4 @@
-// The spellings are those of src/host/format_test.c: the same numbers must read the same everywhere.
+// The spellings are those of src/host/text/format_test.c: the same numbers must read the same everywhere.
 import { describe, expect, it } from 'vitest';
 import { formatBytes, formatChange, formatCount, formatCountShort, formatMs, formatPercent } from './format';
 

@@ -1,4 +1,4 @@
-// Numbers as people read them, spelled as the command line spells them (src/host/format.c): binary units,
+// Numbers as people read them, spelled as the command line spells them (src/host/text/format.c): binary units,
 // three significant digits. Input: non-negative numbers unless the name says change. Pure.
 
 const BYTE_UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;

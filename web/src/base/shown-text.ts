@@ -1,5 +1,5 @@
 // Strangers' text made safe to read: what is invisible or turns the direction of writing around becomes an escape, so that
-// no name can look like another. The same characters and the same spelling as on the terminal (src/host/visible_text.c).
+// no name can look like another. The same characters and the same spelling as on the terminal (src/host/text/visible_text.c).
 // Pure.
 
 // Without tab and line feed, which a tooltip of several lines has.

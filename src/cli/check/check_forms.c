@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// check_forms: results as text, JUnit XML, GitHub annotations and JSON. See check_results.h.
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "cli/check/check_results.h"
+#include "cli/text/paint.h"
+#include "cli/text/screen_text.h"
+#include "host/text/format.h"
+
+enum {
+    CHECK_JSON_VERSION = 1,
+    NAME_COLUMNS_MIN = 28,
+    NAME_COLUMNS_MAX = 48,
+    LINE_COLUMNS = 80,
+};
+
+static const char *verdict_of(const struct check_result *result)
+{
+    if (!result->is_broken) {
+        return result->is_unknown ? "?" : "ok";
+    }
+    return result->kind == CHECK_PROGRAM ? "FAILED" : "BROKEN";
+}
+
+// Lines of details, two columns further to the right than the report has them.
+static void write_details(const char *details, FILE *out)
+{
+    while (*details == '\n') {
+        details++;
+    }
+    (void)fputs(details, out); // output errors are found when the stream is closed
+    (void)fputc('\n', out);
+}
+
+// So that the longest name fits, within bounds.
+static size_t name_columns(const struct check_results *results)
+{
+    size_t most = NAME_COLUMNS_MIN;
+    for (size_t i = 0; i < results->items.len; i++) {
+        const size_t columns = screen_columns(strbuf_text(&results->items.items[i].name));
+        most = max_u64(most, columns);
+    }
+    return most < NAME_COLUMNS_MAX ? most : NAME_COLUMNS_MAX;
+}
+
+static void
+write_result(const struct check_result *result, size_t columns, bool use_color, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    screen_append_cut(&name, strbuf_text(&result->name), columns, SCREEN_CUT_MIDDLE);
+    size_t width = screen_columns(strbuf_text(&name));
+    (void)fprintf(out, "  %s%-6s%s  %s%*s  %s\n",
+                  paint_begin(use_color, result->is_broken ? PAINT_WARNING : PAINT_GOOD),
+                  verdict_of(result), paint_end(use_color), strbuf_text(&name),
+                  (int)(columns - width), "", strbuf_text(&result->message));
+    if (result->details.len > 0) {
+        (void)fputc('\n', out);
+        write_details(strbuf_text(&result->details), out);
+    }
+}
+
+void check_write_text(const struct check_results *results, bool use_color, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf title = {0};
+    screen_append_cut(&title, strbuf_text(&results->title), LINE_COLUMNS, SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "%s%s%s\n", paint_begin(use_color, PAINT_TITLE), strbuf_text(&title),
+                  paint_end(use_color));
+    const size_t columns = name_columns(results);
+    size_t checks = 0;
+    size_t broken = 0;
+    bool has_failed = false;
+    for (size_t i = 0; i < results->items.len; i++) {
+        const struct check_result *result = &results->items.items[i];
+        bool is_program = result->kind == CHECK_PROGRAM;
+        checks += !is_program && !result->is_unknown;
+        broken += !is_program && result->is_broken;
+        has_failed = has_failed || (is_program && result->is_broken);
+        write_result(result, columns, use_color, out);
+    }
+    const char *paint =
+        paint_begin(use_color, broken > 0 || has_failed ? PAINT_WARNING : PAINT_GOOD);
+    (void)fprintf(out, "%s%s of %s budgets broken%s%s\n", paint, format_count(broken).text,
+                  format_count(checks).text, has_failed ? "; the program failed" : "",
+                  paint_end(use_color));
+}
+
+// A character that XML reserves, and how it is written.
+static const char *xml_name(char character)
+{
+    static const struct {
+        char character;
+        const char *name;
+    } names[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\n', "&#10;"}};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (names[i].character == character) {
+            return names[i].name;
+        }
+    }
+    return NULL;
+}
+
+// Safe text (screen_text.h) has no control characters but our line feeds, and is UTF-8; U+FFFE and
+// U+FFFF, which are, may not stand in XML either.
+static void append_xml(struct strbuf *out, const char *safe)
+{
+    static const char noncharacters[] = "\xef\xbf";
+    for (const char *at = safe; *at != '\0'; at++) {
+        const char *name = xml_name(*at);
+        bool is_nothing = strncmp(at, noncharacters, 2) == 0 && (uint8_t)at[2] >= 0xbe;
+        if (is_nothing) {
+            strbuf_append_text(out, "\xef\xbf\xbd");
+            at += 2;
+        } else if (name != NULL) {
+            strbuf_append_text(out, name);
+        } else {
+            strbuf_append_char(out, *at);
+        }
+    }
+}
+
+static void append_test_case(struct strbuf *out, const struct check_result *result)
+{
+    bool is_program = result->kind == CHECK_PROGRAM;
+    const char *element = is_program ? "error" : "failure";
+    strbuf_append_text(out, "    <testcase classname=\"cairn\" name=\"");
+    append_xml(out, strbuf_text(&result->name));
+    if (result->is_unknown) {
+        strbuf_append_text(out, "\">\n      <skipped message=\"");
+        append_xml(out, strbuf_text(&result->message));
+        strbuf_append_text(out, "\"/>\n    </testcase>\n");
+        return;
+    }
+    if (!result->is_broken) {
+        strbuf_append_text(out, "\"/>\n");
+        return;
+    }
+    strbuf_printf(out, "\">\n      <%s type=\"%s\" message=\"", element,
+                  is_program ? "program" : result->measure);
+    append_xml(out, strbuf_text(&result->message));
+    strbuf_append_text(out, "\">");
+    append_xml(out, strbuf_text(&result->details));
+    strbuf_printf(out, "</%s>\n    </testcase>\n", element);
+}
+
+enum err check_write_junit(const struct check_results *results, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    size_t errors = 0;
+    size_t skipped = 0;
+    for (size_t i = 0; i < results->items.len; i++) {
+        const struct check_result *result = &results->items.items[i];
+        skipped += result->is_unknown;
+        errors += result->is_broken && result->kind == CHECK_PROGRAM;
+    }
+    strbuf_append_text(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+                              "  <testsuite name=\"");
+    append_xml(&text, strbuf_text(&results->title));
+    strbuf_printf(
+        &text, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
+        results->items.len, check_broken_count(results) - errors, errors, skipped,
+        (double)results->runtime_ms / 1000);
+    for (size_t i = 0; i < results->items.len; i++) {
+        append_test_case(&text, &results->items.items[i]);
+    }
+    strbuf_append_text(&text, "  </testsuite>\n</testsuites>\n");
+    TRY(strbuf_result(&text));
+    (void)fputs(strbuf_text(&text), out);
+    return ERR_OK;
+}
+
+// The data of a workflow command; properties also escape what would end them.
+static void append_github(struct strbuf *out, const char *safe, bool is_property)
+{
+    for (const char *at = safe; *at != '\0'; at++) {
+        bool is_special =
+            strchr("%\r\n", *at) != NULL || (is_property && strchr(":,", *at) != NULL);
+        if (is_special) {
+            strbuf_printf(out, "%%%02X", (unsigned)(uint8_t)*at);
+        } else {
+            strbuf_append_char(out, *at);
+        }
+    }
+}
+
+// Annotations are placed by paths below the checked-out tree.
+static const char *below_workspace(const char *path)
+{
+    char folder[4096];
+    const char *workspace = getenv("GITHUB_WORKSPACE");
+    if (workspace == NULL || workspace[0] == '\0') {
+        workspace = getcwd(folder, sizeof(folder));
+    }
+    size_t len = workspace != NULL ? strlen(workspace) : 0;
+    bool is_below = len > 0 && strncmp(path, workspace, len) == 0 && path[len] == '/';
+    return is_below ? path + len + 1 : path;
+}
+
+enum err check_write_github(const struct check_results *results, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    for (size_t i = 0; i < results->items.len; i++) {
+        const struct check_result *result = &results->items.items[i];
+        if (!result->is_broken) {
+            continue;
+        }
+        strbuf_append_text(&text, "::error ");
+        if (result->file.len > 0) {
+            strbuf_append_text(&text, "file=");
+            append_github(&text, below_workspace(strbuf_text(&result->file)), true);
+            strbuf_printf(&text, ",line=%u,", result->line > 0 ? result->line : 1);
+        }
+        strbuf_append_text(&text, "title=cairn ");
+        append_github(&text, strbuf_text(&result->name), true);
+        strbuf_append_text(&text, "::");
+        append_github(&text, strbuf_text(&result->message), false);
+        append_github(&text, result->details.len > 0 ? "\n" : "", false);
+        append_github(&text, strbuf_text(&result->details), false);
+        strbuf_append_char(&text, '\n');
+    }
+    TRY(strbuf_result(&text));
+    (void)fputs(strbuf_text(&text), out);
+    return ERR_OK;
+}
+
+static void write_json_result(struct json_writer *w, const struct check_result *result)
+{
+    static const char *const kinds[] = {
+        [CHECK_PROGRAM] = "program", [CHECK_BUDGET] = "budget", [CHECK_GROWTH] = "growth"};
+    bool is_program = result->kind == CHECK_PROGRAM;
+    json_begin_object(w);
+    json_key_string(w, "kind", kinds[result->kind]);
+    json_key_string(w, "name", strbuf_text(&result->name));
+    json_key_string(w, "measure", result->measure);
+    json_key_string(w, "function", result->function);
+    json_key_bool(w, "broken", result->is_broken);
+    json_key_bool(w, "known", !result->is_unknown);
+    json_key_string(w, "message", strbuf_text(&result->message));
+    json_key(w, "value");
+    is_program ? json_null(w) : json_double(w, result->value);
+    json_key(w, "limit");
+    is_program ? json_null(w) : json_double(w, result->limit);
+    json_key_string(w, "file", result->file.len > 0 ? strbuf_text(&result->file) : NULL);
+    json_key_u64(w, "line", result->line);
+    json_key_string(w, "details", strbuf_text(&result->details));
+    json_end_object(w);
+}
+
+enum err check_write_json(const struct check_results *results, enum json_style style, FILE *out)
+{
+    struct json_writer w;
+    json_to_stream(&w, out, style);
+    json_begin_object(&w);
+    json_key_u64(&w, "version", CHECK_JSON_VERSION);
+    json_key_string(&w, "title", strbuf_text(&results->title));
+    json_key_bool(&w, "passed", check_broken_count(results) == 0);
+    json_key_u64(&w, "runtime_ms", results->runtime_ms);
+    json_key(&w, "wait_status");
+    if (results->has_run) {
+        json_i64(&w, results->wait_status);
+    } else {
+        json_null(&w);
+    }
+    json_key(&w, "results");
+    json_begin_array(&w);
+    for (size_t i = 0; i < results->items.len; i++) {
+        write_json_result(&w, &results->items.items[i]);
+    }
+    json_end_array(&w);
+    json_end_object(&w);
+    return json_finish(&w);
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+// check_results: holding a recording to a plan. See check_results.h; how results are told is in
+// check_forms.c.
+#include "cli/check/check_results.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/compiler.h"
+#include "cli/diff/diff_report.h"
+#include "cli/report/report_lines.h"
+#include "cli/text/screen_text.h"
+#include "profile/accuracy/sampling.h"
+#include "profile/names/known_functions.h"
+
+enum {
+    DETAIL_SITES = 3,
+    DETAIL_STACKS = 1,
+    DETAIL_DEPTH = 16,
+    DETAIL_COLUMNS = 80,
+    HUNDREDTHS_OF_ALL = 10000,
+};
+
+static void result_release(struct check_result *result)
+{
+    strbuf_release(&result->name);
+    strbuf_release(&result->message);
+    strbuf_release(&result->details);
+    strbuf_release(&result->file);
+}
+
+void check_results_release(struct check_results *results)
+{
+    for (size_t i = 0; i < results->items.len; i++) {
+        result_release(&results->items.items[i]);
+    }
+    check_result_vec_release(&results->items);
+    strbuf_release(&results->title);
+}
+
+// Moves the result in.
+static MUST_USE enum err add_result(struct check_results *results, struct check_result *result)
+{
+    bool is_whole = strbuf_result(&result->name) == ERR_OK &&
+                    strbuf_result(&result->message) == ERR_OK &&
+                    strbuf_result(&result->details) == ERR_OK;
+    TRY(is_whole ? check_result_vec_push(&results->items, *result) : ERR_NO_MEMORY);
+    *result = (struct check_result){0};
+    return ERR_OK;
+}
+
+enum err check_add_program(struct check_results *results, int wait_status, bool is_allowed)
+{
+    CLEANUP(result_release) struct check_result result = {.kind = CHECK_PROGRAM};
+    strbuf_append_text(&result.name, "program");
+    if (WIFSIGNALED(wait_status)) {
+        const char *name = sigabbrev_np(WTERMSIG(wait_status));
+        strbuf_printf(&result.message, "killed by SIG%s", name != NULL ? name : "?");
+    } else {
+        strbuf_printf(&result.message, "exit status %d", WEXITSTATUS(wait_status));
+    }
+    result.is_broken = wait_status != 0 && !is_allowed;
+    results->has_run = true;
+    results->wait_status = wait_status;
+    return add_result(results, &result);
+}
+
+size_t check_broken_count(const struct check_results *results)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < results->items.len; i++) {
+        count += results->items.items[i].is_broken;
+    }
+    return count;
+}
+
+static struct human format_limit(enum budget_unit unit, uint64_t value)
+{
+    struct human out;
+    switch (unit) {
+    case BUDGET_BYTES:
+        return format_bytes(value);
+    case BUDGET_CALLS:
+        return format_count(value);
+    case BUDGET_HUNDREDTHS:
+        break;
+    }
+    (void)snprintf(out.text, sizeof(out.text), "%.4g%%", (double)value / 100); // fits
+    return out;
+}
+
+// What `print` writes, into `out`.
+typedef enum err print_details(const void *context, FILE *out, enum cost cost);
+
+static MUST_USE enum err
+collect(print_details *print, const void *context, enum cost cost, struct strbuf *out)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *stream = open_memstream(&text, &len);
+    if (stream == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    enum err problem = print(context, stream, cost);
+    bool is_whole = fclose(stream) == 0;
+    if (is_whole) {
+        strbuf_append(out, text, len);
+    }
+    free(text);
+    TRY(problem);
+    return is_whole ? strbuf_result(out) : ERR_NO_MEMORY;
+}
+
+static enum err print_report_section(const void *context, FILE *out, enum cost cost)
+{
+    return report_print_section(context, out, cost);
+}
+
+static enum err print_diff_section(const void *context, FILE *out, enum cost cost)
+{
+    return diff_print_section(context, out, cost);
+}
+
+// Whether a location says where in a program's source it is: not the frame of a pool, nor what
+// cairn.h has inlined above it.
+static bool has_place(const struct profile *profile, uint32_t location)
+{
+    static const char header[] = "cairn_pool_";
+    return profile_location_file(profile, location)[0] != '\0' &&
+           strncmp(profile_location_function(profile, location), header, sizeof(header) - 1) != 0;
+}
+
+// The location of a call site, or of its nearest caller that has a file, on the heaviest stack.
+static MUST_USE enum err place_of_site(const struct report *report,
+                                       const struct call_site *site,
+                                       enum cost cost,
+                                       uint32_t *out)
+{
+    *out = site->location;
+    if (site->location == REC_NONE || has_place(report->profile, site->location)) {
+        return ERR_OK;
+    }
+    CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
+    TRY(call_sites_ranked_stacks(&report->sites, site, cost, &stacks));
+    const struct call_tree_node *nodes = report->sites.tree.nodes.items;
+    for (uint32_t at = stacks.len > 0 ? stacks.items[0] : 0; at != 0; at = nodes[at].parent) {
+        if (has_place(report->profile, nodes[at].location)) {
+            *out = nodes[at].location;
+            return ERR_OK;
+        }
+    }
+    return ERR_OK;
+}
+
+// The file and line of the call site that has most of the cost.
+static MUST_USE enum err
+find_place(const struct report *report, enum cost cost, struct check_result *result)
+{
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    uint32_t location = REC_NONE;
+    TRY(call_sites_ranked(&report->sites, cost, &ids));
+    if (ids.len > 0) {
+        TRY(place_of_site(report, report->sites.sites.items + ids.items[0], cost, &location));
+    }
+    if (location != REC_NONE) {
+        screen_append(&result->file, profile_location_file(report->profile, location));
+        result->line = profile_location_get(report->profile, location)->line;
+    }
+    return strbuf_result(&result->file);
+}
+
+static void append_budget_name(const struct check_budget *budget, struct strbuf *out)
+{
+    strbuf_append_text(out, budget_get_info(budget->measure)->name);
+    if (budget->function != NULL) {
+        strbuf_append_text(out, " of ");
+        screen_append(out, budget->function);
+    }
+}
+
+static MUST_USE enum err check_budget(struct check_results *results,
+                                      const struct check_budget *budget,
+                                      const struct report *report)
+{
+    const struct budget_info *info = budget_get_info(budget->measure);
+    const struct summary *summary = &report->summary;
+    uint64_t value = budget_value(summary, budget->measure);
+    CLEANUP(result_release)
+    struct check_result result = {
+        .kind = CHECK_BUDGET,
+        .is_broken = budget_is_broken(summary, budget->measure, budget->limit),
+        .function = budget->function,
+        .measure = info->name,
+        .value = (double)value,
+        .limit = (double)budget->limit,
+    };
+    append_budget_name(budget, &result.name);
+    strbuf_printf(&result.message, "%s of %s", format_limit(info->unit, value).text,
+                  format_limit(info->unit, budget->limit).text);
+    if (budget->measure == BUDGET_PEAK && summary->peak_error_bytes > 0) {
+        strbuf_printf(&result.message, ", at least %s, at most %s",
+                      format_bytes(summary_peak_at_least(summary)).text,
+                      format_bytes(summary_peak_at_most(summary)).text);
+    }
+    sampling_append_mark(&report->profile->recording, &result.message);
+    if (budget->function != NULL && report->selection.rows.len == 0) {
+        strbuf_append_text(&result.message, "; no stack has such a function");
+    }
+    if (result.is_broken && info->has_stacks) {
+        TRY(collect(print_report_section, report, info->cost, &result.details));
+        TRY(find_place(report, info->cost, &result));
+    }
+    return add_result(results, &result);
+}
+
+static enum err
+refuse_unknown(const struct report *report, enum budget_measure measure, struct err_info *info)
+{
+    const struct budget_info *budget = budget_get_info(measure);
+    bool is_rss = measure == BUDGET_RSS;
+    bool is_filtered = !is_rss && profile_knows(report->profile, budget->cost);
+    return err_set(info, ERR_UNSUPPORTED, "%s cannot be checked: %s says nothing of %s",
+                   budget->name, is_filtered ? "what passes the filter" : "the recording",
+                   is_rss ? "the resident size" : cost_get_info(budget->cost)->phrase);
+}
+
+// A function that exists and allocates nothing keeps its budgets; one that nobody knows would keep
+// them for ever, whatever the program does.
+static MUST_USE enum err refuse_missing(const struct profile *profile,
+                                        const struct name_sources *sources,
+                                        const char *function,
+                                        struct err_info *info)
+{
+    CLEANUP(pattern_release) struct pattern pattern = {0};
+    CLEANUP(known_functions_release) struct known_functions known = {0};
+    TRY(pattern_init(&pattern, PATTERN_REGEX, function, "--function", info));
+    TRY(known_functions_find(profile, sources, &pattern, &known, info));
+    if (known.is_known) {
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf why = {0};
+    if (known.blind_count > 0) {
+        strbuf_printf(&why, " (not all names of %s%s are to be found)", strbuf_text(&known.blind),
+                      known.blind_count > KNOWN_FUNCTIONS_BLIND_NAMED ? " and others" : "");
+    }
+    return err_set(info, ERR_INVALID,
+                   "no function of the program matches \"%.100s\"%s; --allow-missing accepts that",
+                   function, strbuf_text(&why));
+}
+
+// A check of what a filter does not find is no check. `old` may be NULL.
+static MUST_USE enum err refuse_nothing(const struct check_plan *plan,
+                                        const struct selection *new,
+                                        const struct selection *old,
+                                        const struct filter *filter,
+                                        struct err_info *info)
+{
+    uint32_t unmatched = new->unmatched &(old != NULL ? old->unmatched : UINT32_MAX);
+    if (unmatched == 0 || plan->allows_missing) {
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    filter_explain_nothing(new, old, filter, &text);
+    return err_set(info, ERR_INVALID, "%.*s; --allow-missing accepts that",
+                   (int)strcspn(strbuf_text(&text), "\n"), strbuf_text(&text));
+}
+
+// All budgets of one scope, by one report.
+static MUST_USE enum err check_scope(struct check_results *results,
+                                     const struct check_plan *plan,
+                                     size_t first,
+                                     const struct profile *profile,
+                                     const struct name_sources *sources,
+                                     const struct filter *filter,
+                                     struct err_info *info)
+{
+    const char *function = plan->budgets.items[first].function;
+    struct report_options options = {.filter = *filter,
+                                     .sort = COST_COUNT,
+                                     .site_limit = DETAIL_SITES,
+                                     .stack_limit = DETAIL_STACKS,
+                                     .depth_limit = DETAIL_DEPTH,
+                                     .width_columns = DETAIL_COLUMNS};
+    options.filter.function = function != NULL ? function : filter->function;
+    CLEANUP(report_release) struct report report = {0};
+    TRY(report_build(profile, &options, &report, info));
+    if (function == NULL) {
+        TRY(refuse_nothing(plan, &report.selection, NULL, filter, info));
+    } else if ((report.selection.unmatched >> FILTER_FUNCTION & 1) != 0 && !plan->allows_missing) {
+        TRY(refuse_missing(profile, sources, function, info));
+    }
+    for (size_t i = first; i < plan->budgets.len; i++) {
+        const struct check_budget *budget = &plan->budgets.items[i];
+        if (budget->function != function) {
+            continue;
+        }
+        if (!budget_is_known(&report.selection, &report.summary, budget->measure)) {
+            return refuse_unknown(&report, budget->measure, info);
+        }
+        enum err problem = check_budget(results, budget, &report);
+        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the check"));
+    }
+    return ERR_OK;
+}
+
+static bool is_first_of_scope(const struct check_plan *plan, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (plan->budgets.items[i].function == plan->budgets.items[index].function) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// From nothing, any growth is without bounds: JSON has null for it.
+static double growth_ratio(struct diff_change change)
+{
+    if (change.old > 0) {
+        return change.change / change.old; // NAN if it is not known
+    }
+    return change.class == DIFF_SAME ? 0 : NAN;
+}
+
+static MUST_USE enum err check_cost_growth(struct check_results *results,
+                                           const struct check_plan *plan,
+                                           const struct diff_report *report,
+                                           enum cost cost)
+{
+    const struct diff *diff = &report->comparison->diff;
+    struct diff_change change = diff_total_change(diff, cost);
+    double threshold = (double)plan->growth / HUNDREDTHS_OF_ALL;
+    CLEANUP(result_release)
+    struct check_result result = {
+        .kind = CHECK_GROWTH,
+        .is_broken = diff_is_beyond(diff, cost, change.change, threshold),
+        .is_unknown = change.class == DIFF_UNKNOWN,
+        .measure = cost_get_info(cost)->option,
+        .value = growth_ratio(change),
+        .limit = threshold,
+    };
+    strbuf_printf(&result.name, "growth of %s", cost_get_info(cost)->option);
+    if (result.is_unknown) {
+        strbuf_append_text(&result.message, "not known to both recordings");
+    } else {
+        strbuf_printf(&result.message, "%s, %s -> %s, %s allowed", diff_format_ratio(change).text,
+                      diff_format(cost, change.old).text, diff_format(cost, change.new).text,
+                      format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
+        for (size_t side = 0; side < SIDE_COUNT; side++) {
+            sampling_append_mark(&report->comparison->profiles[side]->recording, &result.message);
+        }
+    }
+    if (result.is_broken) {
+        TRY(collect(print_diff_section, report, cost, &result.details));
+    }
+    return add_result(results, &result);
+}
+
+static MUST_USE enum err check_growth(struct check_results *results,
+                                      const struct check_plan *plan,
+                                      struct profile *profile,
+                                      const struct name_sources *sources,
+                                      const struct filter_words *words,
+                                      struct err_info *info)
+{
+    static const enum cost costs[] = {COST_PEAK_BYTES, COST_ALLOCATIONS, COST_ALLOCATED_BYTES,
+                                      COST_LEAKED_BYTES};
+    struct per per = {0};
+    if (plan->per != NULL && !per_parse(plan->per, &per)) {
+        return err_set(info, ERR_INVALID,
+                       "per: \"%.100s\" is neither second nor a count such as 1000 or 900:1000",
+                       plan->per);
+    }
+    CLEANUP(comparison_release) struct comparison comparison = {0};
+    TRY(comparison_init(&comparison, profile, plan->baseline, sources, words, &per, info));
+    TRY(refuse_nothing(plan, &comparison.selections[SIDE_NEW], &comparison.selections[SIDE_OLD],
+                       &comparison.filters[SIDE_NEW].filter, info));
+    const struct diff_options options = {.sort = COST_COUNT,
+                                         .site_limit = DETAIL_SITES,
+                                         .stack_limit = DETAIL_STACKS,
+                                         .depth_limit = DETAIL_DEPTH,
+                                         .threshold = plan->growth,
+                                         .per = per,
+                                         .width_columns = DETAIL_COLUMNS};
+    CLEANUP(diff_report_release) struct diff_report report = {0};
+    TRY(diff_report_build(&comparison, &options, &report, info));
+    bool is_comparable = false;
+    for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
+        is_comparable = is_comparable || diff_knows(&comparison.diff, costs[i]);
+    }
+    if (!is_comparable) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "the growth cannot be checked: there is nothing that both recordings know");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
+        enum err problem = check_cost_growth(results, plan, &report, costs[i]);
+        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the check"));
+    }
+    return ERR_OK;
+}
+
+enum err check_evaluate(struct check_results *results,
+                        const struct check_plan *plan,
+                        struct profile *profile,
+                        const struct name_sources *sources,
+                        const struct filter_words *words,
+                        struct err_info *info)
+{
+    const struct rec_meta *meta = &profile->recording.meta;
+    rec_string what = meta->command_line != 0 ? meta->command_line : meta->program;
+    CLEANUP(applied_filter_release) struct applied_filter applied = {0};
+    screen_append(&results->title, what != 0 ? profile_string(profile, what) : "(unknown program)");
+    results->runtime_ms = meta->runtime_ms;
+    TRY(filter_words_apply(words, &profile->recording, &applied, info));
+    for (size_t i = 0; i < plan->budgets.len; i++) {
+        if (is_first_of_scope(plan, i)) {
+            TRY(check_scope(results, plan, i, profile, sources, &applied.filter, info));
+        }
+    }
+    return plan->baseline != NULL ? check_growth(results, plan, profile, sources, words, info)
+                                  : ERR_OK;
+}

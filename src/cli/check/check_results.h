@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// check_results: what came of a plan: one result for each budget, for the growth of each cost, and
+// for the program itself; and the forms in which they are told.
+//
+//   text       for people, with the stacks responsible
+//   JUnit      XML, for build servers: a test case each; a broken budget is a <failure>, a program
+//              that failed an <error>
+//   GitHub     workflow commands, which become annotations beside the code
+//   JSON       docs/format/check-json.md
+//
+// Context: H. Names from the recording go through screen_text and the escapes of each form.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "cli/check/check_plan.h"
+#include "cli/options/filter_options.h"
+#include "host/text/json_writer.h"
+#include "host/text/strbuf.h"
+#include "profile/model/profile.h"
+
+enum check_kind {
+    CHECK_PROGRAM,
+    CHECK_BUDGET,
+    CHECK_GROWTH,
+};
+
+struct check_result {
+    enum check_kind kind;
+    bool is_broken;
+    bool is_unknown;       // growth of what not both recordings know: neither kept nor broken
+    struct strbuf name;    // "max-peak", "max-allocations of ^parse", "growth of peak", "program"
+    struct strbuf message; // "57.2 MiB of 64.0 MiB"
+    struct strbuf details; // lines on those responsible, of a broken one
+    struct strbuf file;    // of the first of them, "" if unknown
+    uint32_t line;
+    const char *function; // of the budget; borrowed
+    const char *measure;  // "max-peak", or the cost that grew; NULL for the program
+    double value;
+    double limit;
+};
+
+DEFINE_VEC(check_result_vec, struct check_result);
+
+struct check_results {
+    struct check_result_vec items; // owned
+    struct strbuf title;           // what was run
+    uint64_t runtime_ms;
+    bool has_run; // the program was run by the check
+    int wait_status;
+};
+
+void check_results_release(struct check_results *results);
+
+// How the program ended, if the check ran it. A failure is a broken result, unless it is allowed.
+enum err check_add_program(struct check_results *results, int wait_status, bool is_allowed)
+    MUST_USE;
+
+// All of the plan, on a recording. `profile` outlives the results.
+enum err check_evaluate(struct check_results *results,
+                        const struct check_plan *plan,
+                        struct profile *profile,
+                        const struct name_sources *sources,
+                        const struct filter_words *words,
+                        struct err_info *info) MUST_USE;
+
+size_t check_broken_count(const struct check_results *results);
+
+void check_write_text(const struct check_results *results, bool use_color, FILE *out);
+enum err check_write_junit(const struct check_results *results, FILE *out) MUST_USE;
+enum err check_write_github(const struct check_results *results, FILE *out) MUST_USE;
+enum err check_write_json(const struct check_results *results, enum json_style style, FILE *out)
+    MUST_USE;

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// cmd_analyze: `cairn analyze FILE`, `cairn --analyze FILE`, `cairn FILE`: look at a recording.
+//
+// Serves the viewer to a browser on this machine until it is told to stop. The address, which holds
+// the access token, is the only thing on stdout; the rest is talk. A build without a viewer prints
+// the text report instead, unless only the API is wanted.
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/commands/browser.h"
+#include "cli/options/command.h"
+#include "cli/options/name_options.h"
+#include "cli/text/screen_text.h"
+#include "host/os/file.h"
+#include "server/server.h"
+
+struct analyze_fields {
+    const char *baseline;
+    const char *editor;
+    uint32_t port;
+    bool no_browser;
+    bool no_source;
+    struct name_words names; // owned
+};
+
+#define FIELD(field) offsetof(struct analyze_fields, field)
+
+static const struct option_spec specs[] = {
+    {.name = "diff",
+     .kind = OPTION_TEXT,
+     .value = "OLD",
+     .help = "compare with the recording OLD: what is new, old and changed",
+     .offset = FIELD(baseline)},
+    {.name = "port",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .minimum = 1,
+     .help = "listen on this port of 127.0.0.1 (any that is free)",
+     .offset = FIELD(port)},
+    {.name = "no-browser",
+     .kind = OPTION_FLAG,
+     .help = "only print the address",
+     .offset = FIELD(no_browser)},
+    {.name = "editor",
+     .kind = OPTION_TEXT,
+     .value = "LINK",
+     .help = "link that opens a source file, with %f for the file, %l for the line and %c for the "
+             "column, such as vscode://file/%f:%l:%c",
+     .offset = FIELD(editor)},
+    {.name = "no-source",
+     .kind = OPTION_FLAG,
+     .help = "do not show source files",
+     .offset = FIELD(no_source)},
+};
+
+// A descriptor that can be read once somebody wants us to stop. The signals are blocked in every
+// thread that is made later. -1 if that failed.
+static int catch_stop_signals(void)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals); // these cannot fail
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGHUP);
+    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0) {
+        return -1;
+    }
+    return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+static void say_how_to_get_there(const struct server *server, bool is_opened)
+{
+    char host[256] = "HOST";
+    (void)gethostname(host, sizeof(host) - 1); // else the word stays
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    screen_append(&name, host);
+    (void)fprintf(stderr, "cairn: stop with Ctrl-C\n"); // nowhere left to complain
+    if (!is_opened) {
+        (void)fprintf(stderr,
+                      "cairn: from another machine: 'ssh -L %" PRIu16 ":127.0.0.1:%" PRIu16
+                      " %s' there, then open the same address there\n",
+                      server_port(server), server_port(server), strbuf_text(&name));
+    }
+}
+
+// The page's address with a token. With a recording to compare with, it opens compared.
+struct page_address {
+    char text[160];
+};
+
+static struct page_address
+page_address_of(const struct server *server, const char *token, bool is_compared)
+{
+    struct page_address address;
+    (void)snprintf(address.text, sizeof(address.text), "http://127.0.0.1:%" PRIu16 "/?token=%s%s",
+                   server_port(server), token, is_compared ? "#/summary?diff=1" : ""); // fits
+    return address;
+}
+
+// Prints the address; false if nobody can read it.
+static bool announce(const struct server *server, const struct analyze_fields *fields)
+{
+    bool is_compared = fields->baseline != NULL;
+    (void)puts(page_address_of(server, server_token(server), is_compared).text);
+    if (command_finish_output(STATUS_OK) != STATUS_OK) {
+        return false;
+    }
+    bool is_opened = false;
+    if (!fields->no_browser && browser_is_there()) {
+        is_opened =
+            browser_open(page_address_of(server, server_launch_token(server), is_compared).text);
+    }
+    say_how_to_get_there(server, is_opened);
+    return true;
+}
+
+static int serve(const char *path, const struct analyze_fields *fields)
+{
+    struct err_info info = {0};
+    CLEANUP(name_places_release) struct name_places names = {0};
+    CLEANUP(server_closep) struct server *server = NULL;
+    CLEANUP(fd_closep) int stop_fd = catch_stop_signals();
+    if (stop_fd < 0) {
+        (void)err_set_errno(&info, errno, "cannot catch signals"); // told here and now
+        return command_error(&info);
+    }
+    const struct server_options options = {.path = path,
+                                           .baseline_path = fields->baseline,
+                                           .tool_version = CAIRN_VERSION,
+                                           .editor = fields->editor,
+                                           .port = (uint16_t)fields->port,
+                                           .hides_sources = fields->no_source,
+                                           .sources = &names.sources};
+    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
+        server_open(&options, &server, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    if (!announce(server, fields)) {
+        return STATUS_USAGE;
+    }
+    server_run(server, stop_fd);
+    return STATUS_OK;
+}
+
+static void fields_release(struct analyze_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
+static int run(int argc, char **argv)
+{
+    CLEANUP(fields_release) struct analyze_fields fields = {0};
+    struct err_info info = {0};
+    int operand;
+    int status;
+    if (!command_parse(&command_analyze, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (argc - operand != 1) {
+        (void)err_set(&info, ERR_INVALID,
+                      argc == operand ? "the FILE of a recording is missing"
+                                      : "one recording at a time, please (or --diff OLD)");
+        return command_usage_error(&command_analyze, &info);
+    }
+    if (strcmp(argv[operand], "-") == 0) {
+        (void)err_set(
+            &info, ERR_INVALID,
+            "analyze follows the file that it shows; write standard input to a file first");
+        return command_usage_error(&command_analyze, &info);
+    }
+    if (fields.port > UINT16_MAX) {
+        (void)err_set(&info, ERR_INVALID, "--port: %u is not a port; write 1 to 65535",
+                      fields.port);
+        return command_usage_error(&command_analyze, &info);
+    }
+    return serve(argv[operand], &fields);
+}
+
+const struct command command_analyze = {
+    .name = "analyze",
+    .summary = "look at a recording in the browser",
+    .synopsis = "[options] FILE",
+    .description =
+        "Shows the recording FILE in the browser: a page that this command serves on\n"
+        "127.0.0.1 until it is stopped with Ctrl-C. The address that it prints holds an\n"
+        "access token; others cannot see the page. FILE may still be recorded: the page\n"
+        "then follows it. On a machine without a desktop, reach the page with ssh -L.\n",
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {NAME_OPTIONS(analyze_fields, names)},
+                .follows_operands = true},
+    .run = run,
+};

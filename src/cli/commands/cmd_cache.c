@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// cmd_cache: `cairn cache`: what the cache of names holds, how large it may be, and emptying it.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "cli/options/option_values.h"
+#include "cli/text/screen_text.h"
+#include "host/text/format.h"
+#include "symbols/name_cache.h"
+
+#define NS_PER_S 1000000000
+
+static uint64_t sum_bytes(const struct cache_file_vec *files)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < files->len; i++) {
+        bytes += files->items[i].bytes;
+    }
+    return bytes;
+}
+
+static void print_file(const struct name_cache *cache, const struct cache_file *file)
+{
+    CLEANUP(cache_entry_release) struct cache_entry entry = {0};
+    CLEANUP(strbuf_release) struct strbuf module = {0};
+    char used[32] = "";
+    struct tm local;
+    const time_t second = (time_t)(file->used_ns / NS_PER_S);
+    if (localtime_r(&second, &local) != NULL) {
+        (void)strftime(used, sizeof(used), "%Y-%m-%d %H:%M", &local); // fits
+    }
+    // Files of no use: damaged, or another build's. They go when there is no room for them.
+    const bool is_read =
+        name_cache_read_file(cache, file->name, &entry) == ERR_OK && entry.is_found;
+    screen_append(&module, is_read ? entry.names.module : "(of no use any more)");
+    (void)printf("%10s  %s  %8s  %s\n", format_bytes(file->bytes).text, used,
+                 is_read ? format_count(entry.names.place_count).text : "-", strbuf_text(&module));
+}
+
+static MUST_USE enum err print_files(const struct name_cache *cache, struct err_info *info)
+{
+    CLEANUP(cache_file_vec_release) struct cache_file_vec files = {0};
+    TRY(name_cache_list(cache, &files, info));
+    if (files.len > 0) {
+        (void)printf("%10s  %-16s  %8s  %s\n", "size", "last used", "places", "module");
+    }
+    for (size_t i = 0; i < files.len; i++) {
+        print_file(cache, &files.items[i]);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err print_size(const struct name_cache *cache, struct err_info *info)
+{
+    CLEANUP(cache_file_vec_release) struct cache_file_vec files = {0};
+    CLEANUP(strbuf_release) struct strbuf folder = {0};
+    TRY(name_cache_list(cache, &files, info));
+    screen_append(&folder, strbuf_text(&cache->folder));
+    (void)printf("%s of %s in %s %s, %s\n", format_bytes(sum_bytes(&files)).text,
+                 format_bytes(name_cache_limit(cache)).text, format_count(files.len).text,
+                 files.len == 1 ? "file" : "files", strbuf_text(&folder));
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+list(const struct name_cache *cache, const char *word, struct err_info *info)
+{
+    (void)word;
+    TRY(print_files(cache, info));
+    return print_size(cache, info);
+}
+
+static MUST_USE enum err
+size(const struct name_cache *cache, const char *word, struct err_info *info)
+{
+    (void)word;
+    return print_size(cache, info);
+}
+
+static MUST_USE enum err
+clear(const struct name_cache *cache, const char *word, struct err_info *info)
+{
+    size_t count = 0;
+    (void)word;
+    TRY(name_cache_trim(cache, 0, &count, info));
+    (void)printf("%s %s removed\n", format_count(count).text, count == 1 ? "file" : "files");
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+set_limit(const struct name_cache *cache, const char *word, struct err_info *info)
+{
+    uint64_t bytes;
+    if (!size_parse(word, &bytes)) {
+        return err_set(info, ERR_INVALID, "limit: \"%.100s\" is no size such as 64MiB or 0", word);
+    }
+    TRY(name_cache_set_limit(cache, bytes, info));
+    return print_size(cache, info);
+}
+
+static const struct {
+    const char *name;
+    bool takes_word;
+    enum err (*run)(const struct name_cache *cache, const char *word, struct err_info *info);
+} actions[] = {{"list", false, list},
+               {"size", false, size},
+               {"clear", false, clear},
+               {"limit", true, set_limit}};
+
+static MUST_USE enum err act(int count, char **words, struct err_info *info)
+{
+    CLEANUP(name_cache_release) struct name_cache cache = {0};
+    const char *name = count > 0 ? words[0] : "list";
+    if (name_cache_init(&cache) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    if (cache.folder.len == 0) {
+        return err_set(info, ERR_NOT_FOUND, "there is no cache: HOME is not set");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        if (strcmp(actions[i].name, name) == 0 && count <= 1 + actions[i].takes_word &&
+            (!actions[i].takes_word || count == 2)) {
+            return actions[i].run(&cache, count == 2 ? words[1] : "", info);
+        }
+    }
+    return err_set(info, ERR_UNSUPPORTED, "cache knows list, size, clear and limit SIZE");
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    int operand;
+    int status;
+    if (!command_parse(&command_cache, argc, argv, NULL, &operand, &status)) {
+        return status;
+    }
+    const enum err problem = act(argc - operand, argv + operand, &info);
+    if (problem == ERR_UNSUPPORTED) {
+        return command_usage_error(&command_cache, &info);
+    }
+    return problem == ERR_OK ? command_finish_output(STATUS_OK) : command_error(&info);
+}
+
+const struct command command_cache = {
+    .name = "cache",
+    .summary = "look after the names that are kept for the next run",
+    .synopsis = "[list | size | clear | limit SIZE]",
+    .description =
+        "Names that were read from debug information once are kept in ~/.cache/cairn (or\n"
+        "$XDG_CACHE_HOME/cairn), so that the next run need not read it again.\n\n"
+        "  list         what is kept, the last used first, and how much it is\n"
+        "  size         how much it is, and how much it may be\n"
+        "  clear        remove all of it\n"
+        "  limit SIZE   let it be no larger (256MiB at first); 0: keep nothing\n\n"
+        "What was used longest ago goes first. debuginfod has a cache of its own.\n",
+    .run = run,
+};

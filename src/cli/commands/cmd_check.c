@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+// cmd_check: `cairn check [budgets] FILE` or `-- PROGRAM ARGS`: a program held to what it may use.
+//
+//   program --record_program--> a recording in a temporary folder --check_evaluate--> results
+//
+// The exit status is 0 if all budgets were kept, 1 if one was broken or the program failed, 2 if
+// the check could not be made. The temporary recording is removed; --output keeps it.
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/check/check_results.h"
+#include "cli/commands/record_run.h"
+#include "cli/options/command.h"
+#include "cli/options/name_options.h"
+#include "cli/report/report.h"
+#include "formats/import/input_file.h"
+#include "host/os/file.h"
+
+struct check_fields {
+    struct option_word_vec words; // --function and --max-...
+    const char *config;
+    const char *baseline;
+    const char *per;
+    const char *output;
+    const char *junit;
+    uint64_t growth;
+    struct filter_words filter;
+    struct name_words names; // owned
+    bool no_config;
+    bool use_github;
+    bool use_json;
+    bool is_failure_allowed;
+    bool allows_missing;
+    bool no_children;
+    bool no_color;
+};
+
+#define GROWTH_UNSET UINT64_MAX
+#define FIELD(field) offsetof(struct check_fields, field)
+#define BUDGET_OPTION(option, unit, sentence)                                       \
+    {                                                                               \
+        .name = (option), .kind = OPTION_EACH, .value = (unit), .help = (sentence), \
+        .offset = FIELD(words)                                                      \
+    }
+
+static const struct option_spec specs[] = {
+    BUDGET_OPTION("max-peak", "SIZE", "most memory that the heap may hold: 64MiB"),
+    BUDGET_OPTION("max-allocations", "N", "most allocation calls"),
+    BUDGET_OPTION("max-allocated", "SIZE", "most bytes allocated over time"),
+    BUDGET_OPTION("max-leaked", "SIZE", "most bytes that are never freed"),
+    BUDGET_OPTION(
+        "max-temporary-share", "PERCENT", "most of all allocations that may be temporary: 20%"),
+    BUDGET_OPTION("max-rss", "SIZE", "highest resident size of all processes together"),
+    BUDGET_OPTION("function",
+                  "REGEX",
+                  "the budgets that follow are for the stacks in which a function matches"),
+    {.name = "baseline",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "compare with this recording: peak, allocations, allocated and leaked may not grow "
+             "by more than --max-growth",
+     .offset = FIELD(baseline)},
+    {.name = "max-growth",
+     .kind = OPTION_PERCENT,
+     .value = "PERCENT",
+     .help = "growth that is allowed against the baseline (0%)",
+     .offset = FIELD(growth)},
+    {.name = "per",
+     .kind = OPTION_TEXT,
+     .value = "second|N|OLD:NEW",
+     .help = "for the baseline: as in cairn diff",
+     .offset = FIELD(per)},
+    {.name = "config",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "read budgets from FILE, too (cairn.toml, if there is one)",
+     .offset = FIELD(config)},
+    {.name = "no-config",
+     .kind = OPTION_FLAG,
+     .help = "read no cairn.toml",
+     .offset = FIELD(no_config)},
+    {.letter = 'o',
+     .name = "output",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "keep the recording of PROGRAM as FILE, as 'cairn record -o' names it",
+     .offset = FIELD(output)},
+    {.name = "allow-failure",
+     .kind = OPTION_FLAG,
+     .help = "PROGRAM may end with another exit status than 0, or by a signal",
+     .offset = FIELD(is_failure_allowed)},
+    {.name = "allow-missing",
+     .kind = OPTION_FLAG,
+     .help = "a --function that the program does not have counts as 0, and a filter may find "
+             "nothing; else the check cannot be made",
+     .offset = FIELD(allows_missing)},
+    {.name = "no-children",
+     .kind = OPTION_FLAG,
+     .help = "record PROGRAM alone, not the processes that it starts",
+     .offset = FIELD(no_children)},
+    {.name = "junit",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the results as JUnit XML, too",
+     .offset = FIELD(junit)},
+    {.name = "github",
+     .kind = OPTION_FLAG,
+     .help = "write annotations for GitHub, too",
+     .offset = FIELD(use_github)},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "write JSON, as docs/format/check-json.md says, instead of text",
+     .offset = FIELD(use_json)},
+    {.name = "no-color",
+     .kind = OPTION_FLAG,
+     .help = "no colours on a terminal either; so does the variable NO_COLOR",
+     .offset = FIELD(no_color)},
+};
+
+// A folder of our own, removed with the recording in it.
+struct scratch {
+    char folder[PATH_MAX];
+    struct strbuf path; // of the recording
+};
+
+static void scratch_remove(struct scratch *scratch)
+{
+    if (scratch->path.len > 0) {
+        (void)unlink(strbuf_text(&scratch->path)); // there may be none
+    }
+    if (scratch->folder[0] != '\0') {
+        (void)rmdir(scratch->folder); // what is left is small, and of no use to anybody
+    }
+    strbuf_release(&scratch->path);
+}
+
+static MUST_USE enum err scratch_make(struct scratch *scratch, struct err_info *info)
+{
+    const char *parent = getenv("TMPDIR");
+    parent = parent != NULL && parent[0] != '\0' ? parent : "/tmp";
+    int len = snprintf(scratch->folder, sizeof(scratch->folder), "%s/cairn-check.XXXXXX", parent);
+    bool fits = len > 0 && (size_t)len < sizeof(scratch->folder);
+    if (!fits || mkdtemp(scratch->folder) == NULL) {
+        scratch->folder[0] = '\0';
+        return err_set_errno(info, fits ? errno : ENAMETOOLONG,
+                             "cannot make a temporary folder in '%.200s'", parent);
+    }
+    strbuf_printf(&scratch->path, "%s/check.cairn", scratch->folder);
+    return strbuf_result(&scratch->path);
+}
+
+// A path as a pattern of a name, in which % is special.
+static void append_pattern(struct strbuf *out, const char *path)
+{
+    for (; *path != '\0'; path++) {
+        strbuf_append_text(out, *path == '%' ? "%" : "");
+        strbuf_append_char(out, *path);
+    }
+}
+
+static MUST_USE enum err
+make_plan(const struct check_fields *fields, struct check_plan *plan, struct err_info *info)
+{
+    if (!fields->no_config || fields->config != NULL) {
+        TRY(check_plan_read(plan, fields->config, info));
+    }
+    TRY(check_plan_add_words(plan, &fields->words, info));
+    plan->baseline = fields->baseline != NULL ? fields->baseline : plan->baseline;
+    plan->allows_missing = plan->allows_missing || fields->allows_missing;
+    plan->per = fields->per != NULL ? fields->per : plan->per;
+    if (fields->growth != GROWTH_UNSET) {
+        plan->growth = fields->growth;
+        plan->has_growth = true;
+    }
+    if (plan->baseline == NULL && (plan->has_growth || plan->per != NULL)) {
+        return err_set(info, ERR_INVALID, "growth is against a --baseline FILE, which is missing");
+    }
+    if (plan->budgets.len == 0 && plan->baseline == NULL) {
+        return err_set(info, ERR_INVALID, "there is no budget: write --max-peak 64MiB or the like");
+    }
+    for (size_t i = 0; i < plan->budgets.len; i++) {
+        if (plan->budgets.items[i].function != NULL && fields->filter.function != NULL) {
+            return err_set(info, ERR_INVALID,
+                           "--filter-function and budgets for functions exclude each other");
+        }
+    }
+    if (fields->use_json && fields->use_github) {
+        return err_set(info, ERR_INVALID, "--json and --github both write to standard output");
+    }
+    return filter_words_check(&fields->filter, info);
+}
+
+static MUST_USE enum err
+write_junit(const struct check_results *results, const char *path, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement file = {0};
+    TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
+    if (check_write_junit(results, file.stream) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory for the results");
+    }
+    return replacement_commit(&file, false, info);
+}
+
+static int tell(const struct check_results *results, const struct check_fields *fields)
+{
+    struct err_info info = {0};
+    enum err problem = ERR_OK;
+    if (fields->use_json) {
+        bool is_for_people = isatty(STDOUT_FILENO) == 1;
+        problem = check_write_json(results, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
+    } else {
+        check_write_text(results, !fields->no_color && command_use_color(STDOUT_FILENO), stdout);
+    }
+    if (fields->use_github && problem == ERR_OK) {
+        problem = check_write_github(results, stdout);
+    }
+    if (problem == ERR_NO_MEMORY) {
+        (void)err_set(&info, problem, "not enough memory for the results"); // told here and now
+        return command_error(&info);
+    }
+    if (fields->junit != NULL && write_junit(results, fields->junit, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    return command_finish_output(check_broken_count(results) > 0 ? STATUS_FOUND : STATUS_OK);
+}
+
+static int check_file(const char *path,
+                      const struct check_plan *plan,
+                      const struct check_fields *fields,
+                      struct check_results *results)
+{
+    struct err_info info = {0};
+    struct progress progress;
+    progress_init(&progress, stderr);
+    CLEANUP(name_places_release) struct name_places names = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    enum err problem = name_places_init(&names, &fields->names, &info);
+    if (problem == ERR_OK) {
+        problem = input_open_profile(path, &names.sources, &progress, &profile, &info);
+    }
+    progress_clear(&progress);
+    if (problem == ERR_OK) {
+        report_write_warnings(profile, "cairn: ", stderr);
+        problem = check_evaluate(results, plan, profile, &names.sources, &fields->filter, &info);
+    }
+    return problem == ERR_OK ? tell(results, fields) : command_error(&info);
+}
+
+static int check_program(char **argv,
+                         const struct check_plan *plan,
+                         const struct check_fields *fields,
+                         struct check_results *results)
+{
+    struct err_info info = {0};
+    CLEANUP(scratch_remove) struct scratch scratch = {0};
+    CLEANUP(strbuf_release) struct strbuf pattern = {0};
+    if (fields->output != NULL) {
+        strbuf_append_text(&pattern, fields->output);
+    } else if (scratch_make(&scratch, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    append_pattern(&pattern, strbuf_text(&scratch.path));
+    struct record_settings settings = record_default_settings;
+    settings.output = strbuf_text(&pattern);
+    settings.is_quiet = true;
+    settings.no_children = fields->no_children;
+    struct record_outcome outcome;
+    record_program(&settings, argv, &outcome);
+    CLEANUP(text_freep) char *path = outcome.path;
+    if (!outcome.has_run || !outcome.is_recorded || path == NULL) {
+        return STATUS_USAGE; // which has been told
+    }
+    if (check_add_program(results, outcome.wait_status, fields->is_failure_allowed) != ERR_OK) {
+        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the check"); // told here
+        return command_error(&info);
+    }
+    return check_file(path, plan, fields, results);
+}
+
+static int check(int argc, char **argv, int operand, const struct check_fields *fields)
+{
+    struct err_info info = {0};
+    CLEANUP(check_plan_release) struct check_plan plan = {0};
+    CLEANUP(check_results_release) struct check_results results = {0};
+    bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
+    if (operand == argc || (!is_program && argc - operand != 1)) {
+        (void)err_set(&info, ERR_INVALID, "what to check is missing: FILE, or -- PROGRAM ARGS");
+        return command_usage_error(&command_check, &info);
+    }
+    if (make_plan(fields, &plan, &info) != ERR_OK) {
+        return command_usage_error(&command_check, &info);
+    }
+    return is_program ? check_program(argv + operand, &plan, fields, &results)
+                      : check_file(argv[operand], &plan, fields, &results);
+}
+
+static int run(int argc, char **argv)
+{
+    struct check_fields fields = {.growth = GROWTH_UNSET, .filter = {.suppresses = true}};
+    int operand;
+    int status;
+    if (command_parse(&command_check, argc, argv, &fields, &operand, &status)) {
+        status = check(argc, argv, operand, &fields);
+    }
+    option_word_vec_release(&fields.words);
+    name_words_release(&fields.names);
+    return status;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "hold a program to a budget of memory, for tests",
+    .synopsis = "[options] FILE\n       cairn check [options] -- PROGRAM ARGS...",
+    .description =
+        "Runs PROGRAM and records it, or takes the recording FILE, and says which budgets\n"
+        "were kept and which were broken, by whom and how. Nothing of PROGRAM needs to be\n"
+        "changed. Budgets are options, or lines of a file:\n\n"
+        "    [check]\n"
+        "    max-peak = \"64MiB\"\n"
+        "    max-leaked = 0\n\n"
+        "    [[function]]\n"
+        "    match = \"^parse\"\n"
+        "    max-allocations = 1000\n\n"
+        "The exit status is 0 if all were kept, 1 if one was broken or PROGRAM failed, 2\n"
+        "if the check could not be made.\n",
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {FILTER_OPTIONS(check_fields, filter), NAME_OPTIONS(check_fields, names)},
+                .follows_operands = true},
+    .run = run,
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// cmd_ctl: `cairn ctl FILE|PID ACTION`: controls a recording that is under way.
+//
+// Context: H. Exit status: 0 done, 1 the recorder refused, 2 there is no such recording.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "cli/text/screen_text.h"
+#include "host/text/json_writer.h"
+#include "recorder/control/control_client.h"
+
+struct ctl_fields {
+    bool use_json;
+};
+
+static const struct option_spec specs[] = {
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "with status: write JSON",
+     .offset = offsetof(struct ctl_fields, use_json)},
+};
+
+struct action {
+    const char *name;
+    bool has_text;   // one more operand
+    bool is_a_table; // the reply is keys and values
+};
+
+static const struct action actions[] = {
+    {.name = "start"},
+    {.name = "stop"},
+    {.name = "checkpoint"},
+    {.name = "look"},
+    {.name = "mark", .has_text = true},
+    {.name = "status", .is_a_table = true},
+};
+
+static const struct action *find_action(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        if (strcmp(actions[i].name, name) == 0) {
+            return &actions[i];
+        }
+    }
+    return NULL;
+}
+
+static void print_safe(const char *text, size_t len, const char *end)
+{
+    CLEANUP(strbuf_release) struct strbuf part = {0};
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    strbuf_append(&part, text, len);
+    screen_append(&safe, strbuf_text(&part));
+    (void)printf("%s%s", strbuf_text(&safe), end); // errors are found at the end
+}
+
+static void write_value(struct json_writer *w, const char *value)
+{
+    uint64_t number = 0;
+    const size_t digits = strspn(value, "0123456789");
+    if (digits == 0 || digits > 19 || value[digits] != '\0') {
+        json_string(w, value);
+        return;
+    }
+    for (size_t i = 0; i < digits; i++) {
+        number = number * 10 + (uint64_t)(value[i] - '0');
+    }
+    json_u64(w, number);
+}
+
+// "key<TAB>value" lines as lines for people or as an object. Cuts `reply` up.
+static void print_table(char *reply, bool use_json)
+{
+    struct json_writer w;
+    json_to_stream(&w, stdout, JSON_COMPACT);
+    if (use_json) {
+        json_begin_object(&w);
+    }
+    for (char *line = reply; line != NULL && *line != '\0';) {
+        char *next = strchr(line, '\n');
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+        char *value = strchr(line, '\t');
+        if (value != NULL) {
+            *value++ = '\0';
+            if (use_json) {
+                json_key(&w, line);
+                write_value(&w, value);
+            } else {
+                (void)printf("%-14s", line);
+                print_safe(value, strlen(value), "\n");
+            }
+        }
+        line = next;
+    }
+    if (use_json) {
+        json_end_object(&w);
+        (void)!json_finish(&w); // an error of the stream is found at the end
+        (void)putchar('\n');    // the same
+    }
+}
+
+static int ask(const char *recording, const struct action *action, const char *text, bool use_json)
+{
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    struct err_info info = {0};
+    const enum err problem = control_ask(recording, action->name, text, &reply, &info);
+    if (problem != ERR_OK) {
+        const int status = command_error(&info);
+        return problem == ERR_INVALID ? STATUS_FOUND : status;
+    }
+    if (action->is_a_table && reply.data != NULL) {
+        print_table(reply.data, use_json);
+    } else {
+        print_safe(strbuf_text(&reply), reply.len, "\n");
+    }
+    return command_finish_output(STATUS_OK);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    struct ctl_fields fields = {0};
+    int operand;
+    int status;
+    if (!command_parse(&command_ctl, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    const int count = argc - operand;
+    if (count < 2) {
+        (void)err_set(&info, ERR_INVALID, "a FILE or PID and an action are needed");
+        return command_usage_error(&command_ctl, &info);
+    }
+    const struct action *action = find_action(argv[operand + 1]);
+    if (action == NULL) {
+        (void)err_set(&info, ERR_INVALID, "there is no action '%.40s'", argv[operand + 1]);
+        return command_usage_error(&command_ctl, &info);
+    }
+    if (count != 2 + action->has_text) {
+        (void)err_set(&info, ERR_INVALID, "'%s' takes %s", action->name,
+                      action->has_text ? "one text; quote it" : "nothing more");
+        return command_usage_error(&command_ctl, &info);
+    }
+    return ask(argv[operand], action, action->has_text ? argv[operand + 2] : NULL, fields.use_json);
+}
+
+const struct command command_ctl = {
+    .name = "ctl",
+    .summary = "start, stop or mark a recording that is under way",
+    .synopsis = "[options] FILE|PID ACTION",
+    .description =
+        "Controls a running 'cairn record' of yours, named by the file that it writes, by\n"
+        "its process id, or by that of any program that it records. ACTION is one of\n\n"
+        "  start         begin to record, or go on\n"
+        "  stop          stop recording; frees are followed still, allocations are not\n"
+        "  mark TEXT     set a mark on the time line\n"
+        "  checkpoint    bring the file up to date, and wait until it is\n"
+        "  look          take the resident memory apart now, and keep the result\n"
+        "  status        say what the recording holds so far\n\n"
+        "The exit status is 1 if the recorder refuses, 2 if there is no such recording.\n",
+    .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
+    .run = run,
+};

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// cmd_diff: `cairn diff OLD NEW`: what changed between two recordings, and whether it got worse.
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/diff/diff_report.h"
+#include "cli/options/command.h"
+#include "cli/options/name_options.h"
+#include "cli/options/output_words.h"
+
+struct diff_fields {
+    struct output_words output;
+    enum cost sort;
+    uint64_t threshold;
+    const char *per;
+    struct filter_words filter;
+    struct name_words names; // owned
+};
+
+enum {
+    SITES_BY_DEFAULT = 10,
+    STACKS_IN_TEXT = 1,
+};
+
+static const struct diff_fields defaults = {.output = OUTPUT_DEFAULTS,
+                                            .sort = COST_COUNT,
+                                            .threshold = 100,
+                                            .filter = {.suppresses = true}};
+
+#define FIELD(field) offsetof(struct diff_fields, field)
+
+static const struct option_spec specs[] = {
+    OUTPUT_OPTION_LIMIT(diff_fields, "functions shown for each cost, 0 for all (10)"),
+    OUTPUT_OPTION_STACKS(diff_fields,
+                         "changed call stacks of each function, 0 for all (1; with --json 100)"),
+    OUTPUT_OPTION_MAX_DEPTH(diff_fields),
+    {.name = "sort",
+     .kind = OPTION_COST,
+     .value = "COST",
+     .help = "compare and judge this cost only: " COST_OPTION_NAMES,
+     .offset = FIELD(sort)},
+    {.name = "threshold",
+     .kind = OPTION_PERCENT,
+     .value = "PERCENT",
+     .help = "growth that is no finding, as a part of what the whole was before (1%)",
+     .offset = FIELD(threshold)},
+    {.name = "per",
+     .kind = OPTION_TEXT,
+     .value = "second|N|OLD:NEW",
+     .help = "divide amounts, but not peaks, by the length of each run, or by the work that it "
+             "did: N requests both, or OLD and NEW requests",
+     .offset = FIELD(per)},
+    OUTPUT_OPTION_JSON(diff_fields, "diff-json.md"),
+    OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
+    OUTPUT_OPTION_NO_COLOR(diff_fields),
+};
+
+static struct diff_options options_of(const struct diff_fields *fields, const struct per *per)
+{
+    uint32_t site_limit = fields->output.site_limit;
+    return (struct diff_options){
+        .sort = fields->sort,
+        .site_limit = site_limit != OUTPUT_UNSET ? site_limit : SITES_BY_DEFAULT,
+        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
+        .depth_limit = fields->output.depth_limit,
+        .threshold = fields->threshold,
+        .per = *per,
+        .use_full_names = fields->output.use_full_names,
+        .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
+        .width_columns = command_width(STDOUT_FILENO),
+    };
+}
+
+static int write_diff(const struct diff_report *report, bool use_json)
+{
+    bool is_for_people = isatty(STDOUT_FILENO) == 1;
+    enum err problem =
+        use_json
+            ? diff_report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout)
+            : diff_report_write_text(report, stdout);
+    if (problem == ERR_NO_MEMORY) {
+        struct err_info info;
+        (void)err_set(&info, problem, "not enough memory for the comparison"); // told here and now
+        return command_error(&info);
+    }
+    return command_finish_output(report->findings.len > 0 ? STATUS_FOUND : STATUS_OK);
+}
+
+static int diff_files(const char *old,
+                      const char *new,
+                      const struct diff_fields *fields,
+                      const struct per *per)
+{
+    struct err_info info = {0};
+    CLEANUP(name_places_release) struct name_places names = {0};
+    CLEANUP(comparison_release) struct comparison comparison = {0};
+    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
+        comparison_open(&comparison, new, old, &names.sources, &fields->filter, per, &info) !=
+            ERR_OK) {
+        return command_error(&info);
+    }
+    const struct diff_options options = options_of(fields, per);
+    CLEANUP(diff_report_release) struct diff_report report = {0};
+    if (diff_report_build(&comparison, &options, &report, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    return write_diff(&report, fields->output.use_json);
+}
+
+static void fields_release(struct diff_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    CLEANUP(fields_release) struct diff_fields fields = defaults;
+    struct per per = {0};
+    int operand;
+    int status;
+    if (!command_parse(&command_diff, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (argc - operand != 2) {
+        (void)err_set(&info, ERR_INVALID, "two recordings are compared: OLD and NEW");
+        return command_usage_error(&command_diff, &info);
+    }
+    if (fields.per != NULL && !per_parse(fields.per, &per)) {
+        (void)err_set(&info, ERR_INVALID,
+                      "--per: \"%.100s\" is neither second nor a count such as 1000 or 900:1000",
+                      fields.per);
+        return command_usage_error(&command_diff, &info);
+    }
+    if (filter_words_check(&fields.filter, &info) != ERR_OK) {
+        return command_usage_error(&command_diff, &info);
+    }
+    return diff_files(argv[operand], argv[operand + 1], &fields, &per);
+}
+
+const struct command command_diff = {
+    .name = "diff",
+    .summary = "compare two recordings, and say whether it got worse",
+    .synopsis = "[options] OLD NEW",
+    .description =
+        "Compares two recordings of a program, or of two builds of it, by the functions\n"
+        "on each call stack: addresses, line numbers and what was inlined may differ.\n"
+        "For each cost, the functions that changed most are shown: new, gone, grown or\n"
+        "shrunk. The last line is the verdict. The exit status is 0 if nothing grew\n"
+        "beyond the threshold, 1 if something did, 2 if the recordings cannot be read.\n",
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {FILTER_OPTIONS(diff_fields, filter), NAME_OPTIONS(diff_fields, names)},
+                .follows_operands = true},
+    .run = run,
+};

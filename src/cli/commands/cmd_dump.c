@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// cmd_dump: `cairn dump FILE`: the chunks of a recording, or one of its tables, as lines of text.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/commands/dump_events.h"
+#include "cli/options/command.h"
+#include "formats/import/input_file.h"
+#include "recording/format/schema.h"
+#include "recording/read/recording_dump.h"
+#include "recording/read/recording_reader.h"
+
+struct dump_fields {
+    const char *table;
+    bool use_events;
+    bool use_json;
+};
+
+static const char *const table_choices[] = {
+    "meta",         "totals",           "counters",    "strings", "processes",
+    "threads",      "modules",          "slices",      "frames",  "nodes",
+    "rows",         "symbols",          "rss_samples", "cells",   "cohorts",
+    "size_buckets", "lifetime_buckets", "mappings",    "looks",   "parts",
+    "marks",        "unrecorded",       "blocks",      "adhoc",   NULL};
+
+static const struct option_spec specs[] = {
+    {.letter = 't',
+     .name = "table",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .choices = table_choices,
+     .help =
+         "print the entries of a table, one a line, instead of the chunks: meta, totals, "
+         "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
+         "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, looks, parts, "
+         "marks, blocks or adhoc",
+     .offset = offsetof(struct dump_fields, table)},
+    {.name = "events",
+     .kind = OPTION_FLAG,
+     .help = "print the log of events of a recording that was made with --events, one a line",
+     .offset = offsetof(struct dump_fields, use_events)},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "with --events: one JSON object a line",
+     .offset = offsetof(struct dump_fields, use_json)},
+};
+
+static bool print_chunk(void *context, const struct dumped_chunk *chunk)
+{
+    (void)context;
+    char entries[64] = "";
+    if (chunk->count > 0) {
+        (void)snprintf(entries, sizeof(entries), "%" PRIu64 "..%" PRIu64, chunk->first,
+                       chunk->first + chunk->count - 1);
+    }
+    (void)printf("%12" PRIu64 "  %s  %10" PRIu32 "  %6" PRIu32 "  %10" PRIu64 "  %10" PRIu64
+                 "  %s%s%s%s%s\n",
+                 chunk->offset, chunk->type, chunk->head.generation, chunk->head.part,
+                 chunk->head.stored_bytes, chunk->head.raw_bytes, chunk->table,
+                 chunk->count > 0 ? " " : "", entries, chunk->problem[0] != '\0' ? "  !! " : "",
+                 chunk->problem);
+    return ferror(stdout) == 0;
+}
+
+static int dump_chunks(const char *path)
+{
+    struct dump_summary summary;
+    struct err_info info = {0};
+    const struct importer *importer;
+    if (input_find_importer(path, &importer, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    if (importer != NULL) {
+        (void)err_set(&info, ERR_UNSUPPORTED, // told here
+                      "'%s' is a file of %s, which has no chunks; --table shows what is read of it",
+                      path, importer->name);
+        return command_error(&info);
+    }
+    (void)puts("      offset  type  generation    part      stored         raw  what");
+    enum err problem = recording_dump(path, print_chunk, NULL, &summary, &info);
+    if (problem == ERR_CANCELLED) { // nobody reads the rest
+        return command_finish_output(STATUS_OK);
+    }
+    if (problem != ERR_OK) {
+        return command_error(&info);
+    }
+    (void)printf("format %u.%u, %" PRIu64 " bytes, %" PRIu64 " chunks, %s%s\n",
+                 (unsigned)summary.major, (unsigned)summary.minor, summary.file_bytes,
+                 summary.chunk_count,
+                 summary.has_footer ? "finished" : "without an end (being written, or cut)",
+                 summary.is_header_damaged ? ", header damaged" : "");
+    if (summary.unreadable_bytes > 0) {
+        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " on belong to no whole chunk\n",
+                     summary.unreadable_bytes, summary.unreadable_offset);
+    }
+    return command_finish_output(STATUS_OK);
+}
+
+// As a line's field: without the bytes that end fields and lines.
+static void print_text(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c < 0x20 || c == '\\' || c == 0x7f) {
+            (void)printf("\\x%02x", c);
+        } else {
+            (void)putchar(c);
+        }
+    }
+}
+
+static void
+print_field(const struct recording *r, const struct rec_column *column, const char *entry)
+{
+    uint64_t value = rec_column_get(column, entry);
+    if (column->kind == REC_COLUMN_STRING) {
+        print_text(rec_string_get(r, (rec_string)value));
+    } else if (column->width_bytes == sizeof(uint32_t) && value == UINT32_MAX) {
+        (void)putchar('-'); // none
+    } else {
+        (void)printf("%" PRIu64, value);
+    }
+}
+
+static void print_strings(const struct recording *r)
+{
+    (void)puts("string");
+    for (uint32_t i = 0; i < r->strings.count && ferror(stdout) == 0; i++) {
+        print_text(rec_string_get(r, i));
+        (void)putchar('\n');
+    }
+}
+
+static void print_table(const struct recording *r, const struct rec_table *table)
+{
+    const char *entries = rec_table_items(table, r);
+    for (size_t i = 0; i < table->column_count; i++) {
+        const char *dot = strchr(table->columns[i].name, '.');
+        (void)printf("%s%s", i > 0 ? "\t" : "", dot != NULL ? dot + 1 : table->columns[i].name);
+    }
+    (void)putchar('\n');
+    for (size_t i = 0; i < rec_table_count(table, r) && ferror(stdout) == 0; i++) {
+        for (size_t j = 0; j < table->column_count; j++) {
+            (void)fputs(j > 0 ? "\t" : "", stdout);
+            print_field(r, &table->columns[j], entries + i * table->entry_bytes);
+        }
+        (void)putchar('\n');
+    }
+}
+
+static int dump_table(const char *path, const char *name)
+{
+    CLEANUP(recording_release) struct recording recording = {0};
+    struct recording_open_result result;
+    struct err_info info = {0};
+    if (input_open_recording(path, NULL, &recording, &result, NULL, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    if (result.missing[0] != '\0') {
+        (void)fprintf(stderr, "cairn: %s\n", result.missing); // a remark
+    }
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
+        if (strcmp(rec_tables[i].name, name) == 0 && rec_tables[i].columns != NULL) {
+            print_table(&recording, &rec_tables[i]);
+        } else if (strcmp(rec_tables[i].name, name) == 0) {
+            print_strings(&recording);
+        }
+    }
+    return command_finish_output(STATUS_OK);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    struct dump_fields fields = {0};
+    int operand;
+    int status;
+    if (!command_parse(&command_dump, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (argc - operand != 1) {
+        (void)err_set(&info, ERR_INVALID, "one recording at a time, please");
+        return command_usage_error(&command_dump, &info);
+    }
+    if (fields.use_events) {
+        return dump_events(argv[operand], fields.use_json);
+    }
+    return fields.table != NULL ? dump_table(argv[operand], fields.table)
+                                : dump_chunks(argv[operand]);
+}
+
+const struct command command_dump = {
+    .name = "dump",
+    .summary = "print what lies in a recording, as it lies there",
+    .synopsis = "[options] FILE",
+    .description =
+        "Prints the chunks of FILE, each with its place, snapshot, length in the file and\n"
+        "unpacked, and the entries in it; damaged ones are marked with !!.\n\n"
+        "With --table, prints the entries of one table of the last whole snapshot, with\n"
+        "their fields separated by tabs. docs/format/recording.md says what they mean.\n",
+    .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
+    .run = run,
+};

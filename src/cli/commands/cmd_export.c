@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// cmd_export: `cairn export FILE --to FORMAT`: a recording as other tools read it.
+//
+// Goes to stdout if that is no terminal or the format is text, else to a file that is called after
+// the recording. A file is written beside its place and renamed at the end; on failure there is
+// none, or the one that was there.
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/commands/export_page.h"
+#include "cli/options/command.h"
+#include "cli/options/filter_options.h"
+#include "cli/options/name_options.h"
+#include "cli/options/option_values.h"
+#include "cli/report/report.h"
+#include "cli/text/screen_text.h"
+#include "formats/export/exporter.h"
+#include "formats/import/input_file.h"
+#include "host/os/file.h"
+#include "server/server.h"
+
+struct export_fields {
+    const char *format;
+    const char *output;
+    const char *moment;
+    enum cost cost;
+    struct filter_words filter;
+    struct name_words names; // owned
+    bool use_list;
+    bool is_page;
+};
+
+#define FIELD(field) offsetof(struct export_fields, field)
+
+static const struct option_spec specs[] = {
+    {.letter = 't',
+     .name = "to",
+     .kind = OPTION_TEXT,
+     .value = "FORMAT",
+     .help = "the format, one of those that --list names",
+     .offset = FIELD(format)},
+    {.letter = 'o',
+     .name = "output",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write to FILE, or to standard output if it is -",
+     .offset = FIELD(output)},
+    {.name = "cost",
+     .kind = OPTION_COST,
+     .value = "COST",
+     .help = "for formats with one figure a stack (peak): " COST_OPTION_NAMES,
+     .offset = FIELD(cost)},
+    {.name = "at",
+     .kind = OPTION_TEXT,
+     .value = "peak|end|TIME",
+     .help =
+         "for pprof: what is in use is what was live then (peak); with a time such as 90s, only "
+         "what was allocated until then is counted",
+     .offset = FIELD(moment)},
+    {.name = "html",
+     .kind = OPTION_FLAG,
+     .help = "the same as --to html",
+     .offset = FIELD(is_page)},
+    {.name = "list", .kind = OPTION_FLAG, .help = "list the formats", .offset = FIELD(use_list)},
+};
+
+static const struct exporter *find_format(const char *name)
+{
+    return strcmp(name, exporter_html.name) == 0 ? &exporter_html : exporter_find(name);
+}
+
+static int list_formats(void)
+{
+    static const char line[] = "%-12s %s\n";
+    for (const struct exporter *const *at = exporters; *at != NULL; at++) {
+        (void)printf(line, (*at)->name, (*at)->help); // command_finish_output looks
+    }
+    (void)printf(line, exporter_html.name, exporter_html.help); // the same
+    return command_finish_output(STATUS_OK);
+}
+
+// The moment of --at. One within the run is the end of a range that begins with the run.
+static MUST_USE enum err
+read_moment(struct export_fields *fields, enum export_moment *out, struct err_info *info)
+{
+    const char *text = fields->moment;
+    *out = EXPORT_AT_ANY;
+    if (text == NULL) {
+        return ERR_OK;
+    }
+    bool is_peak = strcmp(text, "peak") == 0;
+    *out = is_peak ? EXPORT_AT_PEAK : EXPORT_AT_END;
+    if (is_peak || strcmp(text, "end") == 0) {
+        return ERR_OK;
+    }
+    struct value_range *time = &fields->filter.time;
+    if (time->is_set) {
+        return err_set(info, ERR_INVALID, "--at TIME is the end of a range; leave --time out");
+    }
+    time->is_set = true;
+    return duration_parse(text, &time->high)
+               ? ERR_OK
+               : err_set(info, ERR_INVALID,
+                         "--at: \"%.100s\" is neither peak nor end nor a time such as 90s", text);
+}
+
+// The words of the command line that make no sense together.
+static MUST_USE enum err
+check_words(const struct export_fields *fields, int operands, struct err_info *info)
+{
+    if (operands != 1) {
+        return err_set(info, ERR_INVALID,
+                       operands == 0 ? "the FILE of a recording is missing"
+                                     : "one recording at a time, please");
+    }
+    if (fields->format == NULL) {
+        return err_set(info, ERR_INVALID, "--to FORMAT is missing; --list names the formats");
+    }
+    const struct exporter *exporter = find_format(fields->format);
+    if (exporter == NULL) {
+        return err_set(info, ERR_INVALID, "--to: there is no format '%.100s'; --list names them",
+                       fields->format);
+    }
+    if (fields->cost != COST_COUNT && (exporter->uses & EXPORT_USES_COST) == 0) {
+        return err_set(info, ERR_INVALID,
+                       "--cost: %s has costs of its own, all of which are written", exporter->name);
+    }
+    if (fields->moment != NULL && (exporter->uses & EXPORT_USES_MOMENT) == 0) {
+        return err_set(info, ERR_INVALID, "--at: %s does not ask for a moment", exporter->name);
+    }
+    if (fields->filter.lifetimes.is_set && (exporter->uses & EXPORT_USES_SERIES) != 0) {
+        return err_set(info, ERR_INVALID,
+                       "--lifetime: %s is a series over time, and a recording does not say when "
+                       "blocks of one lifetime were allocated",
+                       exporter->name);
+    }
+    if (filter_words_cut(&fields->filter) && (exporter->uses & EXPORT_USES_EVENTS) != 0) {
+        return err_set(
+            info, ERR_INVALID,
+            "--to %s: the program's own events are of the whole run; filters are for the "
+            "heap",
+            exporter->name);
+    }
+    return filter_words_check(&fields->filter, info);
+}
+
+// Where it is to go: "-" for stdout.
+static MUST_USE enum err choose_output(const struct export_fields *fields,
+                                       const struct exporter *exporter,
+                                       const char *input,
+                                       struct strbuf *out)
+{
+    static const char suffix[] = ".cairn";
+    if (fields->output != NULL) {
+        strbuf_append_text(out, fields->output);
+        return strbuf_result(out);
+    }
+    if (!exporter->is_binary || isatty(STDOUT_FILENO) != 1) {
+        strbuf_append_char(out, '-');
+        return strbuf_result(out);
+    }
+    strbuf_append_text(out, screen_basename(input));
+    if (screen_ends_with(strbuf_text(out), suffix)) {
+        strbuf_truncate(out, out->len - (sizeof(suffix) - 1));
+    }
+    strbuf_append_text(out, exporter->file_suffix);
+    return strbuf_result(out);
+}
+
+// How a format is packed whose readers go by the name of the file. Of what is no file, a pipe or a
+// device, the name says nothing.
+static MUST_USE enum err choose_packing(const struct export_fields *fields,
+                                        const struct exporter *exporter,
+                                        enum packing *out,
+                                        struct err_info *info)
+{
+    struct stat status;
+    const char *path = fields->output;
+    *out = PACKING_GZIP;
+    if (!exporter->goes_by_name || path == NULL || screen_ends_with(path, ".gz") ||
+        strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode))) {
+        return ERR_OK;
+    }
+    if (!screen_ends_with(path, ".zst")) {
+        return err_set(
+            info, ERR_INVALID,
+            "--output: readers of %s go by the name of a file, which must end in .gz or .zst",
+            exporter->name);
+    }
+    *out = PACKING_ZSTD;
+    return ERR_OK;
+}
+
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat of_one;
+    struct stat of_other;
+    return stat(one, &of_one) == 0 && stat(other, &of_other) == 0 &&
+           of_one.st_dev == of_other.st_dev && of_one.st_ino == of_other.st_ino;
+}
+
+// A stream that cannot be written to is no failure here: it keeps its error.
+static MUST_USE enum err write_view(const struct exporter *exporter,
+                                    const struct export_view *view,
+                                    FILE *stream,
+                                    struct err_info *info)
+{
+    enum err problem = exporter->write(view, stream);
+    if (problem == ERR_OK || ferror(stream) != 0) {
+        return ERR_OK;
+    }
+    return err_set(info, problem,
+                   problem == ERR_LIMIT ? "the recording is too large for this format"
+                                        : "not enough memory for the export");
+}
+
+static MUST_USE enum err write_to_file(const struct exporter *exporter,
+                                       const struct export_view *view,
+                                       const char *path,
+                                       struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement file = {0};
+    TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
+    TRY(write_view(exporter, view, file.stream, info));
+    TRY(replacement_commit(&file, false, info));
+    // Only a remark, and only where somebody wonders.
+    if (isatty(STDERR_FILENO) == 1) {
+        (void)fprintf(stderr, "cairn: wrote %s\n", path);
+    }
+    return ERR_OK;
+}
+
+static int export_view(const struct exporter *exporter,
+                       const struct export_view *view,
+                       const struct export_fields *fields,
+                       const char *input)
+{
+    struct err_info info = {0};
+    CLEANUP(strbuf_release) struct strbuf output = {0};
+    if (choose_output(fields, exporter, input, &output) != ERR_OK) {
+        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the export"); // told here
+        return command_error(&info);
+    }
+    if (strcmp(strbuf_text(&output), "-") != 0) {
+        enum err problem = write_to_file(exporter, view, strbuf_text(&output), &info);
+        return problem == ERR_OK ? STATUS_OK : command_error(&info);
+    }
+    if (write_view(exporter, view, stdout, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    return command_finish_output(STATUS_OK);
+}
+
+static int
+export_file(const char *path, const struct export_fields *fields, enum export_moment moment)
+{
+    struct err_info info = {0};
+    struct export_request request = {
+        .exporter = find_format(fields->format), .cost = fields->cost, .moment = moment};
+    if (choose_packing(fields, request.exporter, &request.packing, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    if (fields->output != NULL && is_same_file(path, fields->output)) {
+        (void)err_set(&info, ERR_INVALID, "--output: '%s' is the recording itself", path); // told
+        return command_error(&info);
+    }
+    struct progress progress;
+    progress_init(&progress, stderr);
+    CLEANUP(name_places_release) struct name_places names = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    enum err problem = name_places_init(&names, &fields->names, &info);
+    if (problem == ERR_OK) {
+        problem = input_open_profile(path, &names.sources, &progress, &profile, &info);
+    }
+    progress_clear(&progress);
+    if (problem != ERR_OK) {
+        return command_error(&info);
+    }
+    report_write_warnings(profile, "cairn: ", stderr);
+    CLEANUP(applied_filter_release) struct applied_filter applied = {0};
+    if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    CLEANUP(export_view_release) struct export_view view = {0};
+    if (export_view_build(profile, &applied.filter, &request, &view, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    view.path = path;
+    filter_warn(&view.selection, NULL, &applied.filter);
+    return export_view(request.exporter, &view, fields, path);
+}
+
+static void fields_release(struct export_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    CLEANUP(fields_release) struct export_fields fields = {.cost = COST_COUNT};
+    int operand;
+    int status;
+    if (!command_parse(&command_export, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (fields.use_list) {
+        return list_formats();
+    }
+    if (fields.is_page && fields.format != NULL) {
+        (void)err_set(&info, ERR_INVALID, "--html is a format; --to names another"); // told here
+        return command_usage_error(&command_export, &info);
+    }
+    fields.format = fields.is_page ? exporter_html.name : fields.format;
+    enum export_moment moment;
+    if (check_words(&fields, argc - operand, &info) != ERR_OK ||
+        read_moment(&fields, &moment, &info) != ERR_OK) {
+        return command_usage_error(&command_export, &info);
+    }
+    return export_file(argv[operand], &fields, moment);
+}
+
+const struct command command_export = {
+    .name = "export",
+    .summary = "write a recording in the format of another tool",
+    .synopsis = "--to FORMAT [options] FILE",
+    .description =
+        "Writes what FILE holds in a format that another tool reads. It goes to standard\n"
+        "output, or to a file in the current directory that is called after FILE if\n"
+        "standard output is a terminal and the format is not for eyes. The figures are\n"
+        "those of cairn report with the same filters. --list names the formats.\n",
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {FILTER_OPTIONS(export_fields, filter),
+                           NAME_OPTIONS(export_fields, names)},
+                .follows_operands = true},
+    .run = run,
+};

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// cmd_help: `cairn help`, `cairn help COMMAND`, and what `cairn` alone prints.
+#include "cli/commands/cmd_help.h"
+
+#include "cli/options/command.h"
+
+void help_print_overview(FILE *out)
+{
+    // Output errors are found when the stream is closed.
+    (void)fputs("cairn records where a program's memory goes, and shows it.\n"
+                "\n"
+                "  cairn PROGRAM ARGS...        run PROGRAM and record it and its children\n"
+                "  cairn report FILE            say where the memory went\n"
+                "  cairn help COMMAND           explain a command and its options\n"
+                "\n"
+                "Commands:\n",
+                out);
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        (void)fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
+    }
+    (void)fputs("\n"
+                "'cairn PROGRAM' is short for 'cairn record -- PROGRAM', and takes the same\n"
+                "options before PROGRAM. To record a program that is called like a command,\n"
+                "write 'cairn -- report' or 'cairn ./report'.\n",
+                out);
+}
+
+static int run(int argc, char **argv)
+{
+    int operand;
+    int status;
+    if (!command_parse(&command_help, argc, argv, NULL, &operand, &status)) {
+        return status;
+    }
+    if (operand == argc) {
+        help_print_overview(stdout);
+        return command_finish_output(STATUS_OK);
+    }
+    const struct command *command = command_find(argv[operand]);
+    if (command != NULL) {
+        return command_print_help(command);
+    }
+    struct err_info info;
+    const struct command *near = command_suggest(argv[operand]);
+    (void)err_set(&info, ERR_NOT_FOUND, "there is no command '%.100s'%s%s%s", argv[operand],
+                  near != NULL ? "; did you mean '" : "", near != NULL ? near->name : "",
+                  near != NULL ? "'?" : "; 'cairn help' lists them");
+    return command_error(&info);
+}
+
+const struct command command_help = {
+    .name = "help",
+    .summary = "explain a command and its options",
+    .synopsis = "[COMMAND]",
+    .description = "Explains COMMAND, or lists the commands.\n",
+    .run = run,
+};

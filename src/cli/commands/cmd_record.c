@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// cmd_record: `cairn record [options] -- PROGRAM ARGS...`, and `cairn PROGRAM ARGS...` for short.
+//
+// Runs the program under the recorder, then tells on stderr in a few lines where its memory went.
+// stdout belongs to the program alone. The exit status is the program's; if a signal killed it, the
+// same signal kills us, so that whoever started us sees what they would have seen.
+// The command lines of heaptrack's users work: what has no counterpart here is refused in words.
+// Context: H.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/commands/record_run.h"
+#include "cli/options/command.h"
+#include "cli/text/screen_text.h"
+#include "host/os/file.h"
+#include "recorder/aggregate/memory_budget.h"
+
+struct record_fields {
+    struct record_settings settings;
+    const char *overflow;
+    const char *mode;
+    bool is_analyze;
+    bool is_version;
+    bool is_ignored; // options that change nothing here
+};
+
+#define FIELD(field) offsetof(struct record_fields, field)
+
+static const char *const overflow_choices[] = {"wait", "sample", NULL};
+
+static const struct option_spec specs[] = {
+    {.letter = 'o',
+     .name = "output",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "where to write the recording (cairn.PROGRAM.%p.cairn); %p becomes the program's "
+             "process id, %h the host's name, %% a %; folders are made as needed",
+     .offset = FIELD(settings.output)},
+    {.name = "mode",
+     .kind = OPTION_TEXT,
+     .value = "MODE",
+     .help = "permissions of the recording, in octal as for chmod; a command line may hold secrets "
+             "(600)",
+     .offset = FIELD(mode)},
+    {.name = "strict",
+     .kind = OPTION_FLAG,
+     .help = "exit with status 2 if the recording cannot be written, whatever PROGRAM's status is",
+     .offset = FIELD(settings.is_strict)},
+    {.letter = 'q',
+     .name = "quiet",
+     .kind = OPTION_FLAG,
+     .help = "say nothing unless something goes wrong",
+     .offset = FIELD(settings.is_quiet)},
+    {.name = "no-children",
+     .kind = OPTION_FLAG,
+     .help = "record PROGRAM alone, not the processes that it starts",
+     .offset = FIELD(settings.no_children)},
+    {.name = "overflow",
+     .kind = OPTION_CHOICE,
+     .value = "wait|sample",
+     .choices = overflow_choices,
+     .help =
+         "what a thread does that allocates faster than can be recorded: wait (nothing is lost), "
+         "or have some of its blocks stand for others, and say so (wait)",
+     .offset = FIELD(overflow)},
+    {.name = "max-frames",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .minimum = 8,
+     .help = "frames kept of each stack; of deeper ones the middle is left out (512; at most 1536)",
+     .offset = FIELD(settings.max_frames)},
+    {.name = "max-memory",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .help =
+         "memory that the recorder may take, at least 64MiB; beyond, new call stacks are merged "
+         "and new blocks sampled, and the recording says so (a quarter of the machine's, or of "
+         "the control group's)",
+     .offset = FIELD(settings.max_memory_bytes)},
+    {.name = "checkpoint-interval",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "how often the file is brought up to date during the run: 10, 500ms, 1m (10)",
+     .offset = FIELD(settings.checkpoint_interval_ms)},
+    {.name = "blocks",
+     .kind = OPTION_FLAG,
+     .help =
+         "list the blocks that are live at the end and at the peak, for 'cairn report --blocks'",
+     .offset = FIELD(settings.lists_blocks)},
+    {.name = "events",
+     .kind = OPTION_FLAG,
+     .help = "log every event in the file, too, for 'cairn dump --events'; it then grows with the "
+             "run's length",
+     .offset = FIELD(settings.logs_events)},
+    {.name = "no-symbols",
+     .kind = OPTION_FLAG,
+     .help = "look up no names now: 'cairn report' does it, or 'cairn symbolize' for good",
+     .offset = FIELD(settings.without_symbols)},
+    {.name = "duration",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "end the recording after this time and let the program run on",
+     .offset = FIELD(settings.run.duration_ms)},
+    {.name = "delay",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "begin to record after this time",
+     .offset = FIELD(settings.run.delay_ms)},
+    {.name = "start-paused",
+     .kind = OPTION_FLAG,
+     .help = "begin to record when 'cairn ctl FILE start' says so",
+     .offset = FIELD(settings.run.is_paused)},
+    {.name = "force",
+     .kind = OPTION_FLAG,
+     .help =
+         "record a program with a memory allocator of its own, too: only what its libraries and "
+         "child processes do can be seen",
+     .offset = FIELD(settings.is_forced)},
+    {.letter = 'a',
+     .name = "analyze",
+     .kind = OPTION_FLAG,
+     .help = "look at a recording: the same as 'cairn analyze FILE'",
+     .offset = FIELD(is_analyze)},
+    {.name = "record-only",
+     .kind = OPTION_FLAG,
+     .help = "do not open the recording afterwards (cairn never does)",
+     .offset = FIELD(is_ignored)},
+    {.name = "output-file",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .offset = FIELD(settings.output),
+     .is_hidden = true},
+    {.letter = 'r',
+     .name = "raw",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(is_ignored),
+     .is_hidden = true},
+    {.letter = 'v',
+     .name = "version",
+     .kind = OPTION_FLAG,
+     .offset = FIELD(is_version),
+     .is_hidden = true},
+    {.letter = 'p',
+     .name = "pid",
+     .kind = OPTION_REFUSED,
+     .value = "PID",
+     .help = "attaching to a running program is not there yet; start it with 'cairn PROGRAM'"},
+    {.letter = 'i',
+     .name = "interpret",
+     .kind = OPTION_REFUSED,
+     .value = "FILE",
+     .help = "recordings need no interpretation; see 'cairn report FILE'"},
+    {.letter = 'd',
+     .name = "debug",
+     .kind = OPTION_REFUSED,
+     .help = "cairn does not start a debugger; write 'gdb --args cairn PROGRAM'"},
+    {.name = "use-inject",
+     .kind = OPTION_REFUSED,
+     .help = "there is only one way to record; leave the option out"},
+    {.name = "asan",
+     .kind = OPTION_REFUSED,
+     .help = "AddressSanitizer replaces malloc itself; record a build without it"},
+};
+
+// `cairn FILE` opens a file that is a recording, ours or heaptrack's by its name, and no program.
+static bool is_recording(const char *path)
+{
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    return (screen_ends_with(name, ".cairn") || strncmp(name, "heaptrack.", 10) == 0) &&
+           stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) != 0;
+}
+
+// `cairn reprot FILE`: no such program, but nearly a command.
+static int suggest_command(const char *word)
+{
+    enum {
+        STATUS_NO_PROGRAM = 127
+    };
+    const struct command *near = strchr(word, '/') == NULL ? command_suggest(word) : NULL;
+    if (near == NULL || file_is_in_path(word)) {
+        return STATUS_OK;
+    }
+    struct err_info info;
+    (void)err_set(&info, ERR_NOT_FOUND, "there is no program '%.100s'; did you mean 'cairn %s'?",
+                  word, near->name);
+    (void)command_error(&info); // told; the status is a shell's
+    return STATUS_NO_PROGRAM;
+}
+
+// The permissions of --mode: the owner can read and write the file, and nobody executes it.
+static bool parse_mode(const char *text, uint32_t *out)
+{
+    char *end;
+    unsigned long mode = strtoul(text, &end, 8);
+    bool is_octal = end != text && *end == '\0' && text[0] >= '0' && text[0] <= '7';
+    *out = (uint32_t)mode;
+    return is_octal && mode <= 0666 && (mode & 0600) == 0600 && (mode & 0111) == 0;
+}
+
+// What contradicts itself or makes no sense.
+static MUST_USE enum err check_settings(const struct record_fields *fields,
+                                        struct record_settings *settings,
+                                        struct err_info *info)
+{
+    if (settings->output != NULL && strcmp(settings->output, "-") == 0) {
+        return err_set(info, ERR_INVALID,
+                       "--output: standard output is the program's; name a file for the recording");
+    }
+    if (fields->mode != NULL && !parse_mode(fields->mode, &settings->file_mode)) {
+        return err_set(info, ERR_INVALID, "--mode: \"%.20s\" is not a mode such as 600, 640 or 644",
+                       fields->mode);
+    }
+    if (settings->may_sample && settings->logs_events) {
+        return err_set(info, ERR_INVALID,
+                       "--events logs every event, so it does not go with --overflow=sample");
+    }
+    if (settings->max_memory_bytes != 0 && settings->max_memory_bytes < MEMORY_BUDGET_MIN) {
+        return err_set(info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");
+    }
+    if (settings->run.is_paused && settings->run.delay_ms != 0) {
+        return err_set(info, ERR_INVALID, "--delay and --start-paused contradict each other");
+    }
+    return ERR_OK;
+}
+
+static int run_program(const struct record_fields *fields, char **argv)
+{
+    struct err_info info = {0};
+    struct record_settings settings = fields->settings;
+    settings.may_sample = strcmp(fields->overflow, "sample") == 0;
+    if (check_settings(fields, &settings, &info) != ERR_OK) {
+        return command_usage_error(&command_record, &info);
+    }
+    if (argv[0] == NULL) {
+        (void)err_set(&info, ERR_INVALID, "the PROGRAM to record is missing");
+        return command_usage_error(&command_record, &info);
+    }
+    int status = suggest_command(argv[0]);
+    return status != STATUS_OK ? status : record_run(&settings, argv);
+}
+
+static int run(int argc, char **argv)
+{
+    struct record_fields fields = {.settings = record_default_settings, .overflow = "wait"};
+    int operand;
+    int status;
+    if (!command_parse(&command_record, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (fields.is_version) {
+        return command_version.run(1, argv);
+    }
+    // "--" before the operand says that it is a program, whatever it looks like.
+    bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
+    bool is_file = operand < argc && !is_program && is_recording(argv[operand]);
+    if (fields.is_analyze || is_file) {
+        return command_analyze.run(argc - operand + 1, argv + operand - 1);
+    }
+    return run_program(&fields, argv + operand);
+}
+
+const struct command command_record = {
+    .name = "record",
+    .summary = "run a program and record where its memory goes",
+    .synopsis = "[options] [--] PROGRAM ARGS...",
+    .description =
+        "Runs PROGRAM and records every heap operation that it and its child processes\n"
+        "make, with its call stack. When PROGRAM ends, the recording is complete, and a\n"
+        "summary goes to stderr. 'cairn PROGRAM ARGS...' is short for the same.\n\n"
+        "PROGRAM keeps its input, output and signals. The exit status is PROGRAM's; or\n"
+        "127 if it does not exist, 126 if it cannot be run or recorded, 2 for a mistake\n"
+        "on the command line or an output file that cannot be written.\n",
+    .options = {.specs = specs, .count = ARRAY_LEN(specs)},
+    .run = run,
+};

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// cmd_report: `cairn report FILE`: a recording as text or JSON on stdout.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/diff/comparison.h"
+#include "cli/diff/diff_report.h"
+#include "cli/options/command.h"
+#include "cli/options/filter_options.h"
+#include "cli/options/name_options.h"
+#include "cli/options/output_words.h"
+#include "cli/report/report.h"
+#include "formats/import/input_file.h"
+#include "profile/select/name_regex.h"
+
+struct report_fields {
+    struct output_words output;
+    enum cost sort;
+    struct filter_words filter;
+    struct name_words names; // owned
+    bool lists_blocks;
+    const char *tree;
+    const char *group_by;
+    const char *callers;
+    const char *baseline; // the older recording of --diff
+    bool use_functions;
+    bool use_histogram;
+};
+
+enum {
+    STACKS_IN_TEXT = 5,
+    STACKS_IN_DIFF = 1,
+    SITES_BY_DEFAULT = 10,
+    THRESHOLD_OF_DIFF = 100, // hundredths of a percent
+};
+
+static const struct report_fields defaults = {
+    .output = OUTPUT_DEFAULTS, .sort = COST_COUNT, .filter = {.suppresses = true}};
+
+static const char *const tree_choices[] = {"top-down", "bottom-up", NULL};
+static const char *const group_choices[] = {"function", "file", "module", "thread",
+                                            "process",  "size", NULL};
+
+#define FIELD(field) offsetof(struct report_fields, field)
+
+static const struct option_spec specs[] = {
+    OUTPUT_OPTION_LIMIT(
+        report_fields,
+        "call sites in each section, lines of other views, 0 for all (10; 60 nodes of a "
+        "tree, 20 of others)"),
+    OUTPUT_OPTION_STACKS(report_fields,
+                         "call stacks of each call site, 0 for all (5; with --json 100)"),
+    OUTPUT_OPTION_MAX_DEPTH(report_fields),
+    {.name = "sort",
+     .kind = OPTION_COST,
+     .value = "COST",
+     .help = "one section only, by: " COST_OPTION_NAMES,
+     .offset = FIELD(sort)},
+    {.name = "blocks",
+     .kind = OPTION_FLAG,
+     .help = "list single blocks that were live at the end and at the peak, largest first, of a "
+             "recording that was made with --blocks",
+     .offset = FIELD(lists_blocks)},
+    {.name = "group-by",
+     .kind = OPTION_CHOICE,
+     .value = "WHAT",
+     .choices = group_choices,
+     .help = "instead of call sites, the costs by function, file, module, thread, process or size",
+     .offset = FIELD(group_by)},
+    {.name = "functions",
+     .kind = OPTION_FLAG,
+     .help = "instead, functions by what they cost with all that they call, and alone",
+     .offset = FIELD(use_functions)},
+    {.name = "callers",
+     .kind = OPTION_REGEX,
+     .value = "REGEX",
+     .help = "instead, the callers and callees of the functions that match",
+     .offset = FIELD(callers)},
+    {.name = "tree",
+     .kind = OPTION_CHOICE,
+     .value = "top-down|bottom-up",
+     .choices = tree_choices,
+     .help = "instead, the stacks as a tree, from the threads inwards or from the call sites "
+             "outwards",
+     .offset = FIELD(tree)},
+    {.name = "histogram",
+     .kind = OPTION_FLAG,
+     .help = "instead, how large blocks were, and how long they lived",
+     .offset = FIELD(use_histogram)},
+    {.name = "diff",
+     .kind = OPTION_TEXT,
+     .value = "OLD",
+     .help = "what changed from the recording OLD, as cairn diff has it; with --tree, --functions "
+             "and --callers, their change",
+     .offset = FIELD(baseline)},
+    OUTPUT_OPTION_JSON(report_fields, "report-json.md"),
+    OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show what lies outside main, too"),
+    OUTPUT_OPTION_NO_COLOR(report_fields),
+};
+
+static uint32_t views_of(const struct report_fields *fields)
+{
+    return (fields->group_by != NULL ? (uint32_t)REPORT_GROUPS : 0) |
+           (fields->use_functions ? (uint32_t)REPORT_FUNCTIONS : 0) |
+           (fields->callers != NULL ? (uint32_t)REPORT_CALLERS : 0) |
+           (fields->tree != NULL ? (uint32_t)REPORT_TREE : 0) |
+           (fields->use_histogram ? (uint32_t)REPORT_HISTOGRAMS : 0);
+}
+
+static enum cost_group_by group_by_of(const char *name)
+{
+    int by = 0;
+    while (by < COST_GROUPS_BY_COUNT && name != NULL &&
+           strcmp(cost_group_by_name((enum cost_group_by)by), name) != 0) {
+        by++;
+    }
+    return (enum cost_group_by)by;
+}
+
+static struct report_options options_of(const struct report_fields *fields,
+                                        const struct filter *filter)
+{
+    const uint32_t site_limit = fields->output.site_limit;
+    return (struct report_options){
+        .filter = *filter,
+        .sort = fields->sort,
+        .site_limit = site_limit != OUTPUT_UNSET ? site_limit : SITES_BY_DEFAULT,
+        .has_limit = site_limit != OUTPUT_UNSET,
+        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
+        .depth_limit = fields->output.depth_limit,
+        .views = views_of(fields),
+        .tree = fields->tree != NULL && strcmp(fields->tree, "bottom-up") == 0 ? CALL_TREE_BOTTOM_UP
+                                                                               : CALL_TREE_TOP_DOWN,
+        .group_by = group_by_of(fields->group_by),
+        .callers = fields->callers,
+        .use_full_names = fields->output.use_full_names,
+        .lists_blocks = fields->lists_blocks,
+        .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
+        .width_columns = command_width(STDOUT_FILENO),
+    };
+}
+
+static int write_report(const struct report *report, bool use_json)
+{
+    enum err problem;
+    struct err_info refusal = {0};
+    if (report->options->lists_blocks && !use_json) {
+        problem = report_write_blocks(report, stdout, &refusal);
+        if (problem != ERR_OK) {
+            return command_error(&refusal);
+        }
+    } else if (use_json) {
+        report_write_warnings(report->profile, "cairn: ", stderr);
+        bool is_for_people = isatty(STDOUT_FILENO) == 1;
+        problem = report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
+        progress_clear(report->options->progress);
+    } else {
+        report_write_warnings(report->profile, "!! ", stdout);
+        problem = report_write_text(report, stdout);
+    }
+    if (problem != ERR_OK && problem != ERR_IO) {
+        struct err_info info;
+        (void)err_set(&info, problem,
+                      problem == ERR_NO_MEMORY ? "not enough memory for the report"
+                                               : "--callers: the expression is too much work");
+        return command_error(&info);
+    }
+    return command_finish_output(STATUS_OK);
+}
+
+// What `cairn diff OLD FILE` says, but for the exit status: this is a report, not a check.
+static int write_diff(const struct report_options *options, const struct report_fields *fields)
+{
+    struct err_info info = {0};
+    const struct diff_options diff_options = {
+        .sort = options->sort,
+        .site_limit = options->site_limit,
+        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_DIFF),
+        .depth_limit = options->depth_limit,
+        .threshold = THRESHOLD_OF_DIFF,
+        .use_full_names = options->use_full_names,
+        .use_color = options->use_color,
+        .width_columns = options->width_columns,
+    };
+    CLEANUP(diff_report_release) struct diff_report report = {0};
+    enum err problem = diff_report_build(options->comparison, &diff_options, &report, &info);
+    if (problem == ERR_OK && fields->output.use_json) {
+        bool is_for_people = isatty(STDOUT_FILENO) == 1;
+        problem =
+            diff_report_write_json(&report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
+    } else if (problem == ERR_OK) {
+        problem = diff_report_write_text(&report, stdout);
+    }
+    if (problem == ERR_NO_MEMORY) {
+        (void)err_set(&info, problem, "not enough memory for the report"); // told here and now
+        return command_error(&info);
+    }
+    return command_finish_output(STATUS_OK);
+}
+
+static int report_with(const char *path, const struct report_fields *fields)
+{
+    struct err_info info = {0};
+    struct progress progress;
+    progress_init(&progress, stderr);
+    CLEANUP(name_places_release) struct name_places names = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
+        input_open_profile(path, &names.sources, &progress, &profile, &info) != ERR_OK) {
+        progress_clear(&progress);
+        return command_error(&info);
+    }
+    CLEANUP(applied_filter_release) struct applied_filter applied = {0};
+    if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    struct report_options report_options = options_of(fields, &applied.filter);
+    report_options.progress = &progress;
+    static const struct per no_unit = {0};
+    CLEANUP(comparison_release) struct comparison comparison = {.borrows_new = true};
+    if (fields->baseline != NULL) {
+        if (comparison_init(&comparison, profile, fields->baseline, &names.sources, &fields->filter,
+                            &no_unit, &info) != ERR_OK) {
+            return command_error(&info);
+        }
+        report_options.comparison = &comparison;
+        if (report_options.views == 0) {
+            return write_diff(&report_options, fields);
+        }
+    }
+    CLEANUP(report_release) struct report report = {0};
+    if (report_build(profile, &report_options, &report, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    if (fields->baseline == NULL) { // else the comparison has warned
+        filter_warn(&report.selection, NULL, &applied.filter);
+    }
+    return write_report(&report, fields->output.use_json);
+}
+
+static MUST_USE enum err check_views(const struct report_fields *fields, struct err_info *info)
+{
+    if (fields->baseline != NULL && (fields->group_by != NULL || fields->use_histogram)) {
+        return err_set(info, ERR_INVALID,
+                       "--diff goes with --tree, --functions and --callers, or alone");
+    }
+    if (fields->lists_blocks && (fields->baseline != NULL || views_of(fields) != 0)) {
+        return err_set(info, ERR_INVALID, "--blocks stands alone, without other views");
+    }
+    CLEANUP(name_regex_release) struct name_regex regex = {0};
+    return fields->callers != NULL ? name_regex_compile(&regex, fields->callers, "--callers", info)
+                                   : ERR_OK;
+}
+
+static void fields_release(struct report_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    CLEANUP(fields_release) struct report_fields fields = defaults;
+    int operand;
+    int status;
+    if (!command_parse(&command_report, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (argc - operand != 1) {
+        (void)err_set(&info, ERR_INVALID,
+                      argc == operand ? "the FILE of a recording is missing"
+                                      : "one recording at a time, please");
+        return command_usage_error(&command_report, &info);
+    }
+    if (filter_words_check(&fields.filter, &info) != ERR_OK ||
+        check_views(&fields, &info) != ERR_OK) {
+        return command_usage_error(&command_report, &info);
+    }
+    return report_with(argv[operand], &fields);
+}
+
+const struct command command_report = {
+    .name = "report",
+    .summary = "print where the memory of a recorded program went",
+    .synopsis = "[options] FILE",
+    .description =
+        "Prints what FILE holds: the totals, then the call sites with the most memory at\n"
+        "the peak, the most allocations, the most temporary allocations and the most\n"
+        "leaked memory, each with the call stacks that led there, innermost frame first.\n"
+        "FILE may still be growing, or be cut or damaged: what is there is shown, and\n"
+        "what is missing is said at the top.\n\n"
+        "A call site is the innermost frame that is not plumbing, such as operator new,\n"
+        "the standard library's containers or strdup. A temporary allocation is one that\n"
+        "whose thread makes no other heap call before it frees it.\n",
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {FILTER_OPTIONS(report_fields, filter),
+                           NAME_OPTIONS(report_fields, names)},
+                .follows_operands = true},
+    .run = run,
+};

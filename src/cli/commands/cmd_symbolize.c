@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// cmd_symbolize: `cairn symbolize FILE`: writes names into a recording that was made without them.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "cli/options/name_options.h"
+#include "cli/text/screen_text.h"
+#include "formats/import/input_file.h"
+#include "host/text/format.h"
+#include "profile/names/named_recording.h"
+#include "recording/write/recording_rewrite.h"
+
+struct symbolize_fields {
+    struct name_words names; // owned
+};
+
+static void fields_release(struct symbolize_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
+// Only a file that is whole can be written again without losing anything.
+static MUST_USE enum err check_file(const char *path,
+                                    const struct importer *importer,
+                                    const struct recording_open_result *result,
+                                    struct err_info *info)
+{
+    if (importer != NULL) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is a file of %s, no recording of cairn", path,
+                       importer->name);
+    }
+    if (result->condition == RECORDING_GROWING) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is not finished", path);
+    }
+    if (result->condition != RECORDING_COMPLETE) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is not whole: %s", path, result->missing);
+    }
+    if (result->unknown_chunks > 0) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' has parts of a newer version of cairn", path);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err open_profile(const char *path,
+                                      struct name_places *names,
+                                      struct profile **out,
+                                      uint32_t *out_generation,
+                                      struct err_info *info)
+{
+    CLEANUP(recording_release) struct recording recording = {0};
+    struct recording_open_result result = {0};
+    const struct importer *importer;
+    TRY(input_open_recording(path, &names->progress, &recording, &result, &importer, info));
+    TRY(check_file(path, importer, &result, info));
+    *out_generation = result.generation;
+    return profile_take_recording(&recording, &result, &names->sources, &names->progress, out,
+                                  info);
+}
+
+static int tell(const char *path, const struct named_recording *named)
+{
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    screen_append(&safe, path);
+    if (named->named_frames == 0) {
+        (void)printf("%s: nothing new was found; the file stays as it is\n", strbuf_text(&safe));
+    } else {
+        (void)printf("%s: %s %s named, %" PRIu64 " %s with debug information\n", strbuf_text(&safe),
+                     format_count(named->named_frames).text,
+                     named->named_frames == 1 ? "place" : "places", named->named_modules,
+                     named->named_modules == 1 ? "module" : "modules");
+    }
+    return command_finish_output(STATUS_OK);
+}
+
+static int symbolize(const char *path, const struct symbolize_fields *fields)
+{
+    struct err_info info = {0};
+    uint32_t generation = 0;
+    CLEANUP(name_places_release) struct name_places names = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(named_recording_release) struct named_recording named = {0};
+    enum err problem = name_places_init(&names, &fields->names, &info);
+    if (problem == ERR_OK) {
+        problem = open_profile(path, &names, &profile, &generation, &info);
+    }
+    progress_clear(&names.progress);
+    if (problem == ERR_OK && named_recording_make(profile, &named) != ERR_OK) {
+        problem = err_set(&info, ERR_NO_MEMORY, "not enough memory to name '%s'", path);
+    }
+    if (problem == ERR_OK && named.named_frames > 0) {
+        problem = recording_rewrite(path, &named.recording, generation, &info);
+    }
+    return problem == ERR_OK ? tell(path, &named) : command_error(&info);
+}
+
+static int run(int argc, char **argv)
+{
+    CLEANUP(fields_release) struct symbolize_fields fields = {0};
+    struct err_info info = {0};
+    int operand;
+    int status;
+    if (!command_parse(&command_symbolize, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (argc - operand != 1) {
+        (void)err_set(&info, ERR_INVALID,
+                      argc == operand ? "the FILE of a recording is missing"
+                                      : "one recording at a time, please");
+        return command_usage_error(&command_symbolize, &info);
+    }
+    return symbolize(argv[operand], &fields);
+}
+
+const struct command command_symbolize = {
+    .name = "symbolize",
+    .summary = "write names that were found later into a recording",
+    .synopsis = "[options] FILE",
+    .description =
+        "Looks up functions, files and lines that FILE lacks, as cairn report does, and\n"
+        "writes them into FILE, so that they go with it to other machines. FILE is\n"
+        "replaced in one step; nothing else in it changes.\n",
+    .options = {.count = 0,
+                .shared = {NAME_OPTIONS(symbolize_fields, names)},
+                .follows_operands = true},
+    .run = run,
+};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// cmd_verify: `cairn verify FILE`: whether a recording is whole and agrees with itself.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "formats/import/input_file.h"
+#include "recording/read/recording_dump.h"
+#include "recording/read/recording_reader.h"
+#include "recording/read/recording_verify.h"
+
+static bool print_damage(void *context, const struct dumped_chunk *chunk)
+{
+    (void)context;
+    if (chunk->condition != ERR_OK) {
+        (void)printf("%s\n", chunk->problem);
+    }
+    return true;
+}
+
+// What is wrong with the file as such. Returns how many things.
+static uint64_t print_file_findings(const struct dump_summary *summary)
+{
+    uint64_t found = summary->damaged_chunks;
+    if (summary->is_header_damaged) {
+        (void)puts("the header is damaged");
+        found++;
+    }
+    if (summary->unreadable_bytes > 0) {
+        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " on belong to no whole chunk\n",
+                     summary->unreadable_bytes, summary->unreadable_offset);
+        found++;
+    }
+    if (summary->has_footer && !summary->has_contents) {
+        (void)puts("the table of contents does not say what lies in the file");
+        found++;
+    }
+    return found;
+}
+
+static uint64_t print_findings(const struct recording_findings *findings)
+{
+    for (size_t i = 0; i < findings->items.len; i++) {
+        (void)puts(findings->items.items[i].text);
+    }
+    uint64_t count = recording_findings_count(findings);
+    if (count > findings->items.len) {
+        (void)printf("and %" PRIu64 " more of these kinds\n", count - findings->items.len);
+    }
+    return count;
+}
+
+static int verify(const char *path)
+{
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+    struct recording_open_result result;
+    struct err_info info = {0};
+    const struct importer *importer;
+    struct dump_summary summary = {0};
+    if (input_open_recording(path, NULL, &recording, &result, &importer, &info) != ERR_OK ||
+        (importer == NULL && recording_dump(path, print_damage, NULL, &summary, &info) != ERR_OK)) {
+        return command_error(&info);
+    }
+    if (recording_verify(&recording, &findings) != ERR_OK) {
+        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory to verify '%s'", path);
+        return command_error(&info);
+    }
+    uint64_t found = print_file_findings(&summary);
+    if (result.condition != RECORDING_COMPLETE && result.condition != RECORDING_GROWING) {
+        (void)puts(result.missing);
+        found++;
+    }
+    found += print_findings(&findings);
+    if (found == 0 && importer != NULL) {
+        (void)printf("sound: a file of %s, %" PRIu64 " bytes, read as %zu rows\n", importer->name,
+                     result.file_bytes, recording.row_count);
+    } else if (found == 0) {
+        (void)printf("sound: %" PRIu64 " chunks in %" PRIu64 " bytes, %zu rows%s\n",
+                     summary.chunk_count, summary.file_bytes, recording.row_count,
+                     result.condition == RECORDING_GROWING ? ", still growing" : "");
+    }
+    return command_finish_output(found == 0 ? STATUS_OK : STATUS_FOUND);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    int operand;
+    int status;
+    if (!command_parse(&command_verify, argc, argv, NULL, &operand, &status)) {
+        return status;
+    }
+    if (argc - operand != 1) {
+        (void)err_set(&info, ERR_INVALID, "one recording at a time, please");
+        return command_usage_error(&command_verify, &info);
+    }
+    return verify(argv[operand]);
+}
+
+const struct command command_verify = {
+    .name = "verify",
+    .summary = "check that a recording is whole and agrees with itself",
+    .synopsis = "FILE",
+    .description =
+        "Reads every byte of FILE and checks checksums, lengths and references, that the\n"
+        "figures of all stacks add up to the totals, and those of all time slices to\n"
+        "both. Prints what it finds, one line each.\n\n"
+        "Exit status: 0 if FILE is sound, 1 if not, 2 if it cannot be read at all.\n",
+    .run = run,
+};

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// record_run: from settings to exit status. See record_run.h.
+#include "cli/commands/record_run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/names/jit_names.h"
+#include "cli/names/names_ahead.h"
+#include "cli/names/record_names.h"
+#include "cli/options/command.h"
+#include "cli/options/output_name.h"
+#include "cli/report/run_summary.h"
+#include "cli/text/screen_text.h"
+#include "host/os/memory_limit.h"
+#include "host/os/progress.h"
+#include "recorder/aggregate/memory_budget.h"
+#include "recorder/recorder.h"
+#include "session/layout.h"
+#include "symbols/name_cache.h"
+
+enum {
+    SIGNAL_STATUS_BASE = 128
+}; // what a shell adds to a signal's number
+
+// Where the library that goes into the program lies, seen from the folder of our executable.
+static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
+
+const struct record_settings record_default_settings = {
+    .checkpoint_interval_ms = 10000,
+    .max_frames = SESSION_FRAMES_DEFAULT,
+};
+
+// What the recorder may take, unless it is said: a quarter of what there is, for the rest is the
+// program's.
+static uint64_t max_memory_bytes(const struct record_settings *settings)
+{
+    enum {
+        SHARE = 4
+    };
+    if (settings->max_memory_bytes != 0) {
+        return settings->max_memory_bytes;
+    }
+    const uint64_t share = memory_limit_here() / SHARE;
+    return share > MEMORY_BUDGET_MIN ? share : MEMORY_BUDGET_MIN;
+}
+
+// A program's recording: what the recorder's callbacks need, and what it returns.
+struct run {
+    struct strbuf pattern; // owned; of the output's name
+    bool is_quiet;
+    bool without_symbols;
+    bool is_told;             // what the recording holds has been printed
+    struct progress progress; // silent until the program has ended
+    struct name_cache cache;  // owned
+    struct name_sources sources;
+    struct names_ahead ahead;
+    struct jit_names jit;
+    struct recorder_result result;
+};
+
+static void run_release(struct run *run)
+{
+    recorder_result_release(&run->result);
+    strbuf_release(&run->pattern);
+    names_ahead_release(&run->ahead);
+    jit_names_release(&run->jit);
+    name_cache_release(&run->cache);
+}
+
+static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
+{
+    const struct run *run = context;
+    char host[HOST_NAME_MAX + 1] = "";
+    if (gethostname(host, sizeof(host) - 1) != 0) {
+        return err_set_errno(info, errno, "cannot find out the name of this host");
+    }
+    return output_name_expand(strbuf_text(&run->pattern), pid, host, out, info);
+}
+
+static void say(void *context, const char *sentence)
+{
+    struct run *run = context;
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    screen_append(&safe, sentence);
+    progress_clear(&run->progress);
+    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&safe)); // nowhere left to complain
+}
+
+static void see_code(void *context, const struct stack_table *stacks)
+{
+    struct run *run = context;
+    jit_names_see(&run->jit, stacks);
+    if (!run->without_symbols) {
+        names_ahead_see(&run->ahead, stacks);
+    }
+}
+
+static enum err name_frames(void *context,
+                            struct recording *recording,
+                            struct string_table *strings,
+                            struct rec_symbol_vec *symbols)
+{
+    struct run *run = context;
+    if (!run->is_quiet) {
+        progress_init(&run->progress, stderr); // from here on, nobody else writes to the terminal
+    }
+    enum err problem = jit_names_add(&run->jit, recording, strings, symbols);
+    if (problem == ERR_OK) {
+        problem = record_names_add(recording, &run->sources, &run->ahead, strings, symbols,
+                                   &run->progress);
+    }
+    if (problem == ERR_OK) {
+        problem = jit_names_merge(recording, strings);
+    }
+    progress_clear(&run->progress);
+    return problem;
+}
+
+static void show_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    struct run *run = context;
+    progress_update(&run->progress, what, done, total);
+}
+
+static void say_complete(void *context, const struct recording *recording, const char *path)
+{
+    struct run *run = context;
+    progress_clear(&run->progress);
+    run->is_told = true;
+    if (!run->is_quiet) {
+        run_summary_print(recording, path);
+        say(run, "the recording is complete; the program goes on");
+    }
+}
+
+static MUST_USE enum err find_library(struct strbuf *out, struct err_info *info)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (len <= 0) {
+        return err_set_errno(info, errno, "cannot find out where cairn itself lies");
+    }
+    path[len] = '\0';
+    strbuf_append(out, path, (size_t)(strrchr(path, '/') - path));
+    strbuf_append_text(out, preload_library);
+    TRY(strbuf_result(out));
+    if (access(strbuf_text(out), R_OK) != 0) {
+        return err_set_errno(info, errno, "cannot read cairn's own library '%s'", strbuf_text(out));
+    }
+    return ERR_OK;
+}
+
+// Ends as the program did, so that whoever waits for us sees what they would have seen.
+static int end_as(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status)) {
+        return WEXITSTATUS(wait_status);
+    }
+    int number = WTERMSIG(wait_status);
+    // The program's core, if any, is the one that people want; failing to forbid ours is harmless.
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    sigset_t only;
+    (void)sigemptyset(&only); // these four cannot fail for a signal that has killed a process
+    (void)sigaddset(&only, number);
+    (void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+    (void)raise(number);
+    return SIGNAL_STATUS_BASE + number; // a signal that does not kill by default
+}
+
+static void
+fill_pattern(const struct record_settings *settings, const char *program, struct strbuf *out)
+{
+    if (settings->output != NULL) {
+        strbuf_append_text(out, settings->output);
+    } else {
+        output_name_append_default(out, program);
+    }
+}
+
+// For those who test cairn itself.
+static bool variable_is(const char *name, const char *value)
+{
+    const char *is = getenv(name);
+    return is != NULL && strcmp(is, value) == 0;
+}
+
+static void record(const struct record_settings *settings,
+                   char **argv,
+                   struct run *run,
+                   struct record_outcome *out)
+{
+    struct err_info info = {0};
+    *out = (struct record_outcome){.exit_status = STATUS_USAGE};
+    *run = (struct run){.is_quiet = settings->is_quiet,
+                        .without_symbols = settings->without_symbols,
+                        .sources = {.is_off = settings->without_symbols}};
+    CLEANUP(strbuf_release) struct strbuf library = {0};
+    if (name_cache_init(&run->cache) == ERR_OK) {
+        run->sources.cache = &run->cache;
+    }
+    names_ahead_init(&run->ahead, &run->sources);
+    jit_names_init(&run->jit);
+    fill_pattern(settings, argv[0], &run->pattern);
+    if (find_library(&library, &info) != ERR_OK) {
+        (void)command_error(&info); // the status is set
+        return;
+    }
+    const struct recorder_options options = {
+        .argv = argv,
+        .preload_library = strbuf_text(&library),
+        .tool_version = CAIRN_VERSION,
+        .max_frames = settings->max_frames,
+        .checkpoint_interval_ms = settings->checkpoint_interval_ms,
+        .max_memory_bytes = max_memory_bytes(settings),
+        .run = settings->run,
+        .file_mode = settings->file_mode,
+        .lists_blocks = settings->lists_blocks,
+        .logs_events = settings->logs_events,
+        .follow_children = !settings->no_children,
+        .allow_own_malloc = settings->is_forced,
+        .check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1"),
+        .no_nursery = variable_is("CAIRN_NURSERY", "0"),
+        .counts_stamps = variable_is("CAIRN_STAMPS", "counter"),
+        .is_always_pressed = variable_is("CAIRN_NURSERY", "always"),
+        .may_sample = settings->may_sample,
+        .callbacks = {.context = run,
+                      .output_path = output_path,
+                      .log = say,
+                      .see_code = see_code,
+                      .name_frames = name_frames,
+                      .progress = show_progress,
+                      .complete = say_complete},
+    };
+    struct recorder_result *result = &run->result;
+    enum err problem = recorder_run(&options, result, &info);
+    progress_clear(&run->progress);
+    (void)names_ahead_end(&run->ahead); // had nobody asked for names
+    // What could not be written can be summed up all the same.
+    if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_told) {
+        run_summary_print(&result->recording, result->output_path);
+    }
+    if (problem != ERR_OK && !result->is_told) {
+        (void)command_error(&info); // what follows decides the status
+    }
+    *out = (struct record_outcome){.has_run = result->has_run,
+                                   .is_recorded = problem == ERR_OK && result->output_path != NULL,
+                                   .wait_status = result->wait_status,
+                                   .exit_status = result->exit_status,
+                                   .path = result->output_path};
+    result->output_path = NULL;
+}
+
+void record_program(const struct record_settings *settings, char **argv, struct record_outcome *out)
+{
+    CLEANUP(run_release) struct run run = {0};
+    record(settings, argv, &run, out);
+}
+
+int record_run(const struct record_settings *settings, char **argv)
+{
+    static struct run run; // left to the kernel, which takes all of it at once
+    struct record_outcome outcome;
+    record(settings, argv, &run, &outcome);
+    free(outcome.path);
+    if (outcome.has_run && settings->is_strict && !outcome.is_recorded) {
+        return STATUS_USAGE;
+    }
+    return outcome.has_run ? end_as(outcome.wait_status) : outcome.exit_status;
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// comparison: see comparison.h.
+#include "cli/diff/comparison.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/report/report.h"
+#include "formats/import/input_file.h"
+#include "host/text/format.h"
+
+bool per_parse(const char *text, struct per *out)
+{
+    enum {
+        NUMBER_MAX_LEN = 31
+    };
+    struct per per = {.is_set = true, .units = {.sides = {1, 1}}};
+    if (strcmp(text, "second") == 0) {
+        per.is_second = true;
+        *out = per;
+        return true;
+    }
+    char old[NUMBER_MAX_LEN + 1];
+    size_t old_len = strcspn(text, ":");
+    uint64_t counts[SIDE_COUNT];
+    if (old_len > NUMBER_MAX_LEN) {
+        return false;
+    }
+    memcpy(old, text, old_len);
+    old[old_len] = '\0';
+    per.has_both = text[old_len] == ':';
+    if (!number_parse(old, &counts[SIDE_OLD]) ||
+        !number_parse(per.has_both ? text + old_len + 1 : old, &counts[SIDE_NEW]) ||
+        counts[SIDE_OLD] == 0 || counts[SIDE_NEW] == 0) {
+        return false;
+    }
+    per.units.sides[SIDE_OLD] = (double)counts[SIDE_OLD];
+    per.units.sides[SIDE_NEW] = (double)counts[SIDE_NEW];
+    *out = per;
+    return true;
+}
+
+void per_append(const struct per *per, struct strbuf *out)
+{
+    if (per->is_second) {
+        strbuf_append_text(out, "a second of the run");
+        return;
+    }
+    strbuf_printf(out, "each of %s", format_count((uint64_t)per->units.sides[SIDE_NEW]).text);
+    if (per->has_both) {
+        strbuf_printf(out, ", old: of %s", format_count((uint64_t)per->units.sides[SIDE_OLD]).text);
+    }
+}
+
+static MUST_USE enum err open_profile(const char *path,
+                                      const struct name_sources *sources,
+                                      struct profile **out,
+                                      struct err_info *info)
+{
+    struct progress progress;
+    progress_init(&progress, stderr);
+    enum err problem = input_open_profile(path, sources, &progress, out, info);
+    progress_clear(&progress);
+    TRY(problem);
+    report_write_warnings(*out, "cairn: ", stderr);
+    return ERR_OK;
+}
+
+// Whether both know how long their runs were.
+static MUST_USE enum err check_run_lengths(struct profile *const *profiles, struct err_info *info)
+{
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        if ((profiles[side]->recording.meta.unknown & REC_UNKNOWN_TIME) != 0) {
+            return err_set(info, ERR_UNSUPPORTED,
+                           "--per second: the %s recording does not know how long its run was",
+                           side == SIDE_NEW ? "new" : "old");
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err compare(struct comparison *comparison,
+                                 const struct filter_words *words,
+                                 const struct per *per,
+                                 struct err_info *info)
+{
+    struct profile **profiles = comparison->profiles;
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        struct applied_filter *applied = &comparison->filters[side];
+        TRY(filter_words_apply(words, &profiles[side]->recording, applied, info));
+        TRY(profile_select(profiles[side], &applied->filter, &comparison->selections[side], info));
+    }
+    filter_warn(&comparison->selections[SIDE_NEW], &comparison->selections[SIDE_OLD],
+                &comparison->filters[SIDE_NEW].filter);
+    TRY(per->is_second ? check_run_lengths(profiles, info) : ERR_OK);
+    struct diff_units units = {.sides = {1, 1}};
+    if (per->is_set) {
+        units = per->is_second ? diff_run_lengths(&comparison->selections[SIDE_NEW],
+                                                  &comparison->selections[SIDE_OLD])
+                               : per->units;
+    }
+    enum err problem = code_union_build(profiles[SIDE_NEW], profiles[SIDE_OLD], &comparison->code);
+    if (problem == ERR_OK) {
+        problem = diff_build(&comparison->code, &comparison->selections[SIDE_NEW],
+                             &comparison->selections[SIDE_OLD], units, &comparison->diff);
+    }
+    return problem == ERR_OK ? ERR_OK
+                             : err_set(info, problem, "not enough memory for the comparison");
+}
+
+enum err comparison_init(struct comparison *comparison,
+                         struct profile *new,
+                         const char *old_path,
+                         const struct name_sources *sources,
+                         const struct filter_words *words,
+                         const struct per *per,
+                         struct err_info *info)
+{
+    *comparison = (struct comparison){.borrows_new = true};
+    comparison->profiles[SIDE_NEW] = new;
+    enum err problem = open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info);
+    if (problem == ERR_OK) {
+        problem = compare(comparison, words, per, info);
+    }
+    if (problem != ERR_OK) {
+        comparison_release(comparison);
+    }
+    return problem;
+}
+
+enum err comparison_open(struct comparison *comparison,
+                         const char *new_path,
+                         const char *old_path,
+                         const struct name_sources *sources,
+                         const struct filter_words *words,
+                         const struct per *per,
+                         struct err_info *info)
+{
+    struct profile *new = NULL;
+    TRY(open_profile(new_path, sources, &new, info));
+    enum err problem = comparison_init(comparison, new, old_path, sources, words, per, info);
+    if (problem != ERR_OK) {
+        profile_close(new);
+        return problem;
+    }
+    comparison->borrows_new = false;
+    return ERR_OK;
+}
+
+// A comparison is the code union's and the selections' owner, and what they borrow goes last.
+void comparison_release(struct comparison *comparison)
+{
+    diff_release(&comparison->diff);
+    code_union_release(&comparison->code);
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        selection_release(&comparison->selections[side]);
+        applied_filter_release(&comparison->filters[side]);
+        if (side == SIDE_OLD || !comparison->borrows_new) {
+            profile_close(comparison->profiles[side]);
+        }
+    }
+    *comparison = (struct comparison){0};
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+// diff_text: a comparison for people.
+//
+//                         old         new      change
+//    peak heap       57.2 MiB    64.0 MiB   +6.80 MiB   +11.9%
+//
+//    1.  +6.80 MiB  grown     57.2 MiB ->   64.0 MiB  load()           a function
+//        +6.80 MiB  grown, by                                          one of its stacks
+//          strdup  [libc.so.6]
+//          load    [server]
+//
+// The last line is the verdict.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/diff/diff_report.h"
+#include "cli/text/paint.h"
+#include "cli/text/screen_text.h"
+#include "profile/accuracy/sampling.h"
+
+enum {
+    FRAME_INDENT = 8,
+    STACK_INDENT = 6,
+    MODULE_COLUMNS = 24,
+    UNLIMITED = 1 << 20,
+};
+
+static size_t width_of(const struct diff_report *report)
+{
+    return report->options->use_full_names ? UNLIMITED : report->options->width_columns;
+}
+
+static const char *begin(const struct diff_report *report, enum paint paint)
+{
+    return paint_begin(report->options->use_color, paint);
+}
+
+static const char *end(const struct diff_report *report)
+{
+    return paint_end(report->options->use_color);
+}
+
+static void append_function(const struct diff_report *report,
+                            struct strbuf *out,
+                            uint32_t function,
+                            size_t columns)
+{
+    const struct code_union *code = &report->comparison->code;
+    if (function == REC_NONE) {
+        strbuf_append_text(out, "(no stack)");
+        return;
+    }
+    const char *name = code_union_name(code, function);
+    if (name[0] == '\0') {
+        strbuf_append_text(out, "(code without a name)");
+    } else if (report->options->use_full_names) {
+        screen_append(out, name);
+    } else {
+        screen_append_function(out, name, columns);
+    }
+}
+
+// "[server]", or nothing for code that belongs to no file.
+static void append_module(const struct diff_report *report, struct strbuf *out, uint32_t function)
+{
+    const char *path =
+        function == REC_NONE ? "" : code_union_module(&report->comparison->code, function);
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    if (path[0] == '\0') {
+        return;
+    }
+    screen_append(&safe, report->options->use_full_names ? path : path_file_name(path));
+    strbuf_append_char(out, '[');
+    screen_append_cut(out, strbuf_text(&safe),
+                      report->options->use_full_names ? UNLIMITED : MODULE_COLUMNS - 2,
+                      SCREEN_CUT_START);
+    strbuf_append_char(out, ']');
+}
+
+// "function  [module]", cut to what is left of a line after `used` columns.
+static void
+print_function(const struct diff_report *report, FILE *out, uint32_t function, size_t used)
+{
+    CLEANUP(strbuf_release) struct strbuf module = {0};
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    append_module(report, &module, function);
+    size_t taken = used + (module.len > 0 ? 2 + screen_columns(strbuf_text(&module)) : 0);
+    append_function(report, &name, function,
+                    width_of(report) > taken ? width_of(report) - taken : 0);
+    // Output errors are found when the stream is closed.
+    (void)fprintf(out, "%s%s%s%s%s%s%s\n", begin(report, PAINT_FUNCTION), strbuf_text(&name),
+                  end(report), module.len > 0 ? "  " : "", begin(report, PAINT_PLACE),
+                  strbuf_text(&module), end(report));
+}
+
+static void print_recording(const struct diff_report *report, FILE *out, enum side side)
+{
+    const struct profile *profile = report->comparison->profiles[side];
+    const struct rec_meta *meta = &profile->recording.meta;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    rec_string what = meta->command_line != 0 ? meta->command_line : meta->program;
+    screen_append(&text, what != 0 ? profile_string(profile, what) : "(unknown program)");
+    (void)fprintf(out, "%s%s%s ", begin(report, PAINT_TITLE), side == SIDE_NEW ? "new" : "old",
+                  end(report));
+    bool has_time = (meta->unknown & REC_UNKNOWN_TIME) == 0;
+    struct human time =
+        has_time ? format_duration(meta->runtime_ms * 1000000) : (struct human){"unknown time"};
+    CLEANUP(strbuf_release) struct strbuf mark = {0};
+    sampling_append_mark(&profile->recording, &mark);
+    screen_append_cut(&cut, strbuf_text(&text),
+                      width_of(report) - 4 - 6 - strlen(time.text) - mark.len, SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "%s, for %s%s\n", strbuf_text(&cut), time.text, strbuf_text(&mark));
+}
+
+static void print_totals(const struct diff_report *report, FILE *out)
+{
+    static const struct {
+        enum cost cost;
+        const char *name;
+    } lines[] = {{COST_PEAK_BYTES, "peak heap"},
+                 {COST_ALLOCATIONS, "allocations"},
+                 {COST_ALLOCATED_BYTES, "allocated"},
+                 {COST_TEMPORARY, "temporary"},
+                 {COST_LEAKED_BYTES, "leaked"}};
+    const struct diff *diff = &report->comparison->diff;
+    (void)fprintf(out, "\n%28s%14s%14s\n", "old", "new", "change");
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        enum cost cost = lines[i].cost;
+        struct diff_change change = diff_total_change(diff, cost);
+        (void)fprintf(out, "  %-12s%14s%14s%s%14s%s  %s\n", lines[i].name,
+                      diff_format(cost, change.old).text, diff_format(cost, change.new).text,
+                      begin(report, PAINT_COST), diff_format_change(cost, change.change).text,
+                      end(report), diff_format_ratio(change).text);
+    }
+    if (report->options->per.is_set) {
+        CLEANUP(strbuf_release) struct strbuf unit = {0};
+        per_append(&report->options->per, &unit);
+        (void)fprintf(out, "  All but the peak: for %s.\n", strbuf_text(&unit));
+    }
+    uint64_t unsure =
+        diff->summaries[SIDE_NEW].peak_error_bytes + diff->summaries[SIDE_OLD].peak_error_bytes;
+    if (unsure > 0) {
+        (void)fprintf(out, "  The peaks are known to %s, which is taken off their change.\n",
+                      format_bytes(unsure).text);
+    }
+}
+
+static void print_filter(const struct diff_report *report, FILE *out)
+{
+    const struct comparison *comparison = report->comparison;
+    if (!comparison->selections[SIDE_NEW].is_everything) {
+        (void)fprintf(out, "\n  Only what passes the filter is compared:\n");
+        filter_print(&comparison->selections[SIDE_NEW], &comparison->filters[SIDE_NEW].filter,
+                     width_of(report), out);
+    }
+}
+
+static void print_frames(const struct diff_report *report, FILE *out, uint32_t node)
+{
+    const struct shown_tree *tree = &report->comparison->diff.tree;
+    uint32_t limit = report->options->depth_limit;
+    for (uint32_t at = node, shown = 0; at != 0; at = tree->nodes.items[at].parent, shown++) {
+        if (limit != 0 && shown == limit) {
+            (void)fprintf(out, "%*s... %s more\n", FRAME_INDENT, "",
+                          format_count(tree->nodes.items[at].depth).text);
+            return;
+        }
+        (void)fprintf(out, "%*s", FRAME_INDENT, "");
+        print_function(report, out, tree->functions.items[at], FRAME_INDENT);
+    }
+}
+
+static MUST_USE enum err
+print_stacks(const struct diff_report *report, FILE *out, uint32_t entry, enum cost cost)
+{
+    const struct diff *diff = &report->comparison->diff;
+    CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
+    TRY(diff_ranked_stacks(diff, entry, cost, &stacks));
+    uint32_t limit = report->options->stack_limit;
+    for (size_t i = 0; i < stacks.len && (limit == 0 || i < limit); i++) {
+        struct diff_change change = diff_stack_change(diff, stacks.items[i], cost);
+        if (stacks.len > 1) {
+            (void)fprintf(out, "%*s%s%s%s, %s, by\n", STACK_INDENT, "", begin(report, PAINT_COST),
+                          diff_format_change(cost, change.change).text, end(report),
+                          diff_class_name(change.class));
+        }
+        print_frames(report, out, stacks.items[i]);
+    }
+    if (limit != 0 && stacks.len > limit) {
+        (void)fprintf(out, "%*s%s more %s changed\n", STACK_INDENT, "",
+                      format_count(stacks.len - limit).text,
+                      stacks.len - limit == 1 ? "stack" : "stacks");
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err print_entry(
+    const struct diff_report *report, FILE *out, uint32_t entry, enum cost cost, size_t rank)
+{
+    const struct diff *diff = &report->comparison->diff;
+    struct diff_change change = diff_entry_change(diff, entry, cost);
+    char head[96];
+    int used = snprintf(head, sizeof(head), "%3zu. %11s  %-6s %10s -> %10s", rank,
+                        diff_format_change(cost, change.change).text, diff_class_name(change.class),
+                        diff_format(cost, change.old).text, diff_format(cost, change.new).text);
+    (void)fprintf(out, "\n%s%s%s  ", begin(report, PAINT_COST), head, end(report));
+    print_function(report, out, diff->entries.items[entry].function, (size_t)used + 2);
+    return print_stacks(report, out, entry, cost);
+}
+
+enum err diff_print_section(const struct diff_report *report, FILE *out, enum cost cost)
+{
+    const struct diff *diff = &report->comparison->diff;
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    TRY(diff_ranked(diff, cost, &ids));
+    (void)fprintf(out, "\n%sCHANGED: %s%s\n", begin(report, PAINT_TITLE),
+                  cost_get_info(cost)->phrase, end(report));
+    if (ids.len == 0) {
+        (void)fprintf(out, "     %s\n",
+                      diff_knows(diff, cost) ? "nothing" : "not known to both recordings");
+    }
+    uint32_t limit = report->options->site_limit;
+    for (size_t i = 0; i < ids.len && (limit == 0 || i < limit); i++) {
+        TRY(print_entry(report, out, ids.items[i], cost, i + 1));
+    }
+    if (limit != 0 && ids.len > limit) {
+        (void)fprintf(out, "\n     %s more %s changed\n", format_count(ids.len - limit).text,
+                      ids.len - limit == 1 ? "function" : "functions");
+    }
+    return ERR_OK;
+}
+
+// The worst finding of each cost: "peak +6.80 MiB (+11.9%)", or "temporary of load() +12 (...)" if
+// the whole did not grow.
+static void append_findings(const struct diff_report *report, struct strbuf *out)
+{
+    const struct diff_finding_vec *findings = &report->findings;
+    for (size_t i = 0; i < findings->len; i++) {
+        const struct diff_finding *finding = &findings->items[i];
+        if (i > 0 && findings->items[i - 1].cost == finding->cost) {
+            continue;
+        }
+        strbuf_printf(out, "%s %s", out->len > 0 ? "," : "", cost_get_info(finding->cost)->option);
+        if (finding->entry != REC_NONE) {
+            strbuf_append_text(out, " of ");
+            append_function(report, out,
+                            report->comparison->diff.entries.items[finding->entry].function,
+                            MODULE_COLUMNS);
+        }
+        strbuf_printf(out, " %s (%s)",
+                      diff_format_change(finding->cost, finding->change.change).text,
+                      diff_format_ratio(finding->change).text);
+    }
+}
+
+// The costs that could not be judged: "; not known to both
+// recordings: peak, temporary"
+static void append_not_compared(const struct diff_report *report, struct strbuf *out)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < report->cost_count; i++) {
+        if (!diff_knows(&report->comparison->diff, report->costs[i])) {
+            strbuf_printf(out, "%s %s", is_first ? "; not known to both recordings:" : ",",
+                          cost_get_info(report->costs[i])->option);
+            is_first = false;
+        }
+    }
+}
+
+static void print_verdict(const struct diff_report *report, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf found = {0};
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    char threshold[32];
+    (void)snprintf(threshold, sizeof(threshold), "%.4g%%",
+                   (double)report->options->threshold / 100); // fits
+    append_findings(report, &found);
+    bool is_good = report->findings.len == 0;
+    if (is_good) {
+        strbuf_printf(&line, "VERDICT: nothing grew beyond %s", threshold);
+    } else {
+        strbuf_printf(&line, "VERDICT: grew beyond %s:%s", threshold, strbuf_text(&found));
+    }
+    append_not_compared(report, &line);
+    (void)fprintf(out, "\n%s", begin(report, is_good ? PAINT_GOOD : PAINT_WARNING));
+    screen_print_wrapped(out, strbuf_text(&line), 0, width_of(report));
+    (void)fputs(end(report), out);
+}
+
+enum err diff_report_write_text(const struct diff_report *report, FILE *out)
+{
+    print_recording(report, out, SIDE_OLD);
+    print_recording(report, out, SIDE_NEW);
+    print_totals(report, out);
+    print_filter(report, out);
+    for (size_t i = 0; i < report->cost_count; i++) {
+        TRY(diff_print_section(report, out, report->costs[i]));
+    }
+    print_verdict(report, out);
+    return ERR_OK;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// jit_names: see jit_names.h.
+#include "cli/names/jit_names.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+#include "symbols/jit/perf_map.h"
+
+#define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
+
+static const char jit_prefix[] = "[jit ";
+static const char merged_path[] = "[jit]";
+
+enum {
+    STATUS_BYTES_MAX = 65536,
+    MAPS_BYTES_MAX = 16 << 20,
+    PATH_BYTES_MAX = 4096
+};
+
+void jit_names_init(struct jit_names *names)
+{
+    *names = (struct jit_names){.since_s = time(NULL) - 1};
+}
+
+void jit_names_release(struct jit_names *names)
+{
+    for (size_t i = 0; i < names->processes.len; i++) {
+        fd_closep(&names->processes.items[i].tmp);
+        fd_closep(&names->processes.items[i].dump);
+    }
+    jit_process_vec_release(&names->processes);
+}
+
+// Its text in /proc, "" if there is none.
+static void read_proc(uint32_t pid, const char *name, size_t max_bytes, struct strbuf *out)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+    if (file_read(path, max_bytes, out, NULL) != ERR_OK || strbuf_result(out) != ERR_OK) {
+        strbuf_clear(out); // it has ended
+    }
+}
+
+// The last number of the line "NSpid:", which is the innermost namespace's; `pid` without one.
+static uint32_t own_pid_of(uint32_t pid)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    read_proc(pid, "status", STATUS_BYTES_MAX, &text);
+    const char *line = text.len > 0 ? strstr(strbuf_text(&text), "\nNSpid:") : NULL;
+    if (line == NULL) {
+        return pid;
+    }
+    uint32_t found = pid;
+    const char *at = line + strlen("\nNSpid:");
+    while (*at == '\t' || *at == ' ') {
+        char *end;
+        found = (uint32_t)strtoul(at, &end, 10);
+        at = end;
+    }
+    return found;
+}
+
+// A file or directory below a root directory, out of which no symbolic link leads; -1: it cannot be
+// opened.
+static int open_below(int root, const char *path, uint64_t flags)
+{
+    struct open_how how = {.flags = flags | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT};
+    return root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof(how)) : -1;
+}
+
+// The dump that the process has mapped, executable, for perf to see: ".../jit-PID.dump".
+static int open_dump(const struct jit_process *process, int root)
+{
+    CLEANUP(strbuf_release) struct strbuf maps = {0};
+    char name[32];
+    read_proc(process->pid, "maps", MAPS_BYTES_MAX, &maps);
+    (void)snprintf(name, sizeof(name), "/jit-%u.dump\n", process->own_pid);
+    const char *end = maps.len > 0 ? strstr(strbuf_text(&maps), name) : NULL;
+    if (end == NULL) {
+        return -1;
+    }
+    const char *begin = end;
+    while (begin > strbuf_text(&maps) && begin[-1] != '\n') {
+        begin--;
+    }
+    begin += strcspn(begin, "/\n");
+    char path[PATH_BYTES_MAX];
+    const size_t len = (size_t)(end - begin) + strlen(name) - 1;
+    if (begin > end || len >= sizeof(path)) {
+        return -1;
+    }
+    memcpy(path, begin, len);
+    path[len] = '\0';
+    return open_below(root, path, READ_FLAGS);
+}
+
+static void look_at(struct jit_process *process)
+{
+    char path[64];
+    struct stat status;
+    (void)snprintf(path, sizeof(path), "/proc/%u", process->pid);
+    process->user = stat(path, &status) == 0 ? status.st_uid : geteuid();
+    process->own_pid = own_pid_of(process->pid);
+    (void)snprintf(path, sizeof(path), "/proc/%u/root", process->pid);
+    CLEANUP(fd_closep) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    process->tmp = open_below(root, "tmp", O_PATH | O_DIRECTORY);
+    process->dump = open_dump(process, root);
+}
+
+// The process of a JIT module's path; 0 if it is no such path.
+static uint32_t pid_of(const char *path)
+{
+    const bool is_jit = strncmp(path, jit_prefix, strlen(jit_prefix)) == 0;
+    return is_jit ? (uint32_t)strtoul(path + strlen(jit_prefix), NULL, 10) : 0;
+}
+
+void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
+{
+    for (; names->seen_modules < stacks->modules.len; names->seen_modules++) {
+        const struct rec_module *module = &stacks->modules.items[names->seen_modules];
+        struct jit_process process = {.module = (uint32_t)names->seen_modules,
+                                      .pid =
+                                          pid_of(string_table_get(stacks->strings, module->path)),
+                                      .tmp = -1,
+                                      .dump = -1};
+        if (process.pid == 0 || names->processes.len >= JIT_PROCESSES_MAX ||
+            jit_process_vec_reserve(&names->processes, 1) != ERR_OK) {
+            continue; // without names
+        }
+        look_at(&process);
+        names->processes.items[names->processes.len++] = process;
+    }
+}
+
+// All that the process's files say. What cannot be read says nothing.
+static enum err
+read_files(const struct jit_names *names, const struct jit_process *process, struct perf_map *map)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", process->own_pid);
+    CLEANUP(fd_closep)
+    int fd = process->tmp >= 0 ? openat(process->tmp, path + strlen("/tmp/"), READ_FLAGS)
+                               : open(path, READ_FLAGS);
+    const int files[] = {fd, process->dump};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (files[i] >= 0 && perf_map_add_file(map, files[i], path, process->user, names->since_s,
+                                               NULL) == ERR_NO_MEMORY) {
+            return ERR_NO_MEMORY;
+        }
+    }
+    return perf_map_seal(map);
+}
+
+static enum err name_frame(struct rec_frame *frame,
+                           const struct perf_map *map,
+                           struct string_table *strings,
+                           struct rec_symbol_vec *symbols)
+{
+    const uint64_t pc = frame->offset;
+    const bool is_exact = (frame->flags & REC_FRAME_EXACT_PC) != 0;
+    const char *name = perf_map_find(map, is_exact || pc == 0 ? pc : pc - 1);
+    if (name == NULL) {
+        return ERR_OK;
+    }
+    struct rec_symbol symbol = {0};
+    TRY(string_table_intern_text(strings, name, &symbol.function));
+    if (symbols->len >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    frame->symbol_first = (uint32_t)symbols->len;
+    frame->symbol_count = 1;
+    return rec_symbol_vec_push(symbols, symbol);
+}
+
+enum err jit_names_add(const struct jit_names *names,
+                       struct recording *recording,
+                       struct string_table *strings,
+                       struct rec_symbol_vec *symbols)
+{
+    for (size_t i = 0; i < names->processes.len; i++) {
+        const struct jit_process *process = &names->processes.items[i];
+        CLEANUP(perf_map_release) struct perf_map map = {0};
+        TRY(read_files(names, process, &map));
+        for (size_t k = 0; k < recording->frame_count && map.names.len > 0; k++) {
+            if (recording->frames[k].module == process->module) {
+                TRY(name_frame(&recording->frames[k], &map, strings, symbols));
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+static bool is_jit(const struct rec_module *module, const struct string_table *strings)
+{
+    return pid_of(string_table_get(strings, module->path)) != 0;
+}
+
+static bool has_named_code(const struct recording *recording, const struct string_table *strings)
+{
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        const struct rec_frame *frame = &recording->frames[i];
+        if (frame->module != REC_NONE && frame->symbol_count > 0 &&
+            is_jit(&recording->modules[frame->module], strings)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum err jit_names_merge(struct recording *recording, struct string_table *strings)
+{
+    CLEANUP(u32_vec_release) struct u32_vec numbers = {0}; // by old number: the new one
+    const bool is_named = has_named_code(recording, strings);
+    uint32_t merged = REC_NONE;
+    uint32_t count = 0;
+    TRY(u32_vec_resize(&numbers, recording->module_count));
+    for (uint32_t i = 0; i < recording->module_count; i++) {
+        struct rec_module module = recording->modules[i];
+        numbers.items[i] = count;
+        if (is_jit(&module, strings)) {
+            numbers.items[i] = merged != REC_NONE || !is_named ? merged : count;
+            if (merged != REC_NONE || !is_named) {
+                continue;
+            }
+            merged = count;
+            module = (struct rec_module){0};
+            TRY(string_table_intern_text(strings, merged_path, &module.path));
+        }
+        recording->modules[count++] = module;
+    }
+    recording->module_count = count;
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        struct rec_frame *frame = &recording->frames[i];
+        frame->module = frame->module != REC_NONE ? numbers.items[frame->module] : REC_NONE;
+        if (merged != REC_NONE && frame->module == merged) {
+            const bool has_name = frame->symbol_count > 0;
+            frame->module = has_name ? merged : REC_NONE;
+            recording->modules[merged].frames += has_name;
+            recording->modules[merged].frames_with_function += has_name;
+        }
+    }
+    return ERR_OK;
+}

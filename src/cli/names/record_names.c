@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// record_names: from the symbolizer's answers to the recording's tables. See record_names.h.
+#include "cli/names/record_names.h"
+
+#include "host/text/strbuf.h"
+#include "profile/model/late_symbols.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/leak_rules/lsan_rules.h"
+
+static MUST_USE enum err copy_text(const struct late_symbols *found,
+                                   uint32_t id,
+                                   struct string_table *strings,
+                                   uint32_t *out)
+{
+    return string_table_intern_text(strings, string_table_get(&found->texts, id), out);
+}
+
+static MUST_USE enum err add_symbol(const struct late_symbols *found,
+                                    const struct symbol_frame *frame,
+                                    struct string_table *strings,
+                                    struct rec_symbol_vec *symbols)
+{
+    struct rec_symbol symbol = {.line = frame->line};
+    TRY(copy_text(found, frame->function, strings, &symbol.function));
+    TRY(copy_text(found, frame->file, strings, &symbol.file));
+    return rec_symbol_vec_push(symbols, symbol);
+}
+
+// Counts a frame in its module: the last symbol is the real function.
+static void count_frame(struct recording *recording,
+                        const struct rec_frame *frame,
+                        const struct symbol_frame *real)
+{
+    if (frame->module == REC_NONE) {
+        return;
+    }
+    struct rec_module *module = &recording->modules[frame->module];
+    module->frames++;
+    module->frames_with_function += real != NULL && real->function != 0;
+    module->frames_with_line += real != NULL && real->function != 0 && real->line != 0;
+}
+
+// Nobody has looked for names: whoever opens the recording does.
+static void leave_names(struct recording *recording)
+{
+    recording->meta.unknown |= REC_UNKNOWN_NAMES;
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        count_frame(recording, &recording->frames[i], NULL);
+    }
+}
+
+static MUST_USE enum err add_frames(struct recording *recording,
+                                    const struct late_symbols *found,
+                                    struct string_table *strings,
+                                    struct rec_symbol_vec *symbols)
+{
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        struct rec_frame *frame = &recording->frames[i];
+        if (frame->symbol_count > 0) {
+            continue; // of a JIT compiler: jit_names
+        }
+        struct symbol_chain chain = found->chains.items[i];
+        const struct symbol_frame *first = found->frames.items + chain.first;
+        frame->symbol_first = (uint32_t)symbols->len;
+        frame->symbol_count = chain.count;
+        frame->function_start = chain.function_start;
+        for (uint32_t symbol = 0; symbol < chain.count; symbol++) {
+            TRY(add_symbol(found, &first[symbol], strings, symbols));
+        }
+        count_frame(recording, frame, chain.count > 0 ? &first[chain.count - 1] : NULL);
+    }
+    return ERR_OK;
+}
+
+// Rules for leaks that the executables hold, so that they go with the recording. A file that cannot
+// be read has none: names say so already.
+static MUST_USE enum err read_rules(const struct recording *recording, struct strbuf *out)
+{
+    for (size_t i = 0; i < recording->module_count; i++) {
+        const char *path = rec_string_get(recording, recording->modules[i].path);
+        struct elf_file file = {0};
+        if (path[0] == '/' && elf_file_open(&file, path, NULL) == ERR_OK) {
+            enum err problem = lsan_rules_read(&file, out);
+            elf_file_close(&file);
+            TRY(problem);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err record_names_add(struct recording *recording,
+                          const struct name_sources *sources,
+                          struct names_ahead *ahead,
+                          struct string_table *strings,
+                          struct rec_symbol_vec *symbols,
+                          struct progress *progress)
+{
+    CLEANUP(late_symbols_release) struct late_symbols found = {0};
+    CLEANUP(strbuf_release) struct strbuf rules = {0};
+    struct late_lookup *lookup = names_ahead_end(ahead);
+    TRY(read_rules(recording, &rules));
+    TRY(late_symbols_find(recording, sources, lookup, progress, &found));
+    if (rules.len > 0) {
+        TRY(string_table_intern(strings, rules.data, rules.len, &recording->meta.suppressions));
+    }
+    if (sources->is_off) {
+        leave_names(recording);
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < found.modules.len; i++) {
+        struct rec_module *module = &recording->modules[i];
+        TRY(copy_text(&found, found.modules.items[i].source, strings, &module->symbol_source));
+        TRY(copy_text(&found, found.modules.items[i].advice, strings, &module->symbol_advice));
+    }
+    return found.chains.len > 0 ? add_frames(recording, &found, strings, symbols) : ERR_OK;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// command: finding commands, and how they all speak. See command.h.
+#include "cli/options/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/text/screen_text.h"
+
+enum {
+    NAME_MAX_LEN = 15, // longer words are no mistyped command
+    DISTANCE_MAX = 2,  // edits between a word and the command that was meant
+    WIDTH_DEFAULT = 80,
+    WIDTH_MIN = 60,
+    WIDTH_MAX = 160,
+};
+
+const struct command *command_find(const char *name)
+{
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        if (strcmp((*command)->name, name) == 0) {
+            return *command;
+        }
+    }
+    return NULL;
+}
+
+static unsigned minimum(unsigned left, unsigned right)
+{
+    return left < right ? left : right;
+}
+
+// Optimal string alignment distance: insertions, deletions, changes, and swapped neighbours.
+static unsigned edit_distance(const char *left, const char *right)
+{
+    unsigned table[NAME_MAX_LEN + 2][NAME_MAX_LEN + 2];
+    size_t rows = strlen(left);
+    size_t columns = strlen(right);
+    for (size_t i = 0; i <= rows; i++) {
+        for (size_t j = 0; j <= columns; j++) {
+            if (i == 0 || j == 0) {
+                table[i][j] = (unsigned)(i + j);
+                continue;
+            }
+            unsigned change = table[i - 1][j - 1] + (left[i - 1] != right[j - 1]);
+            unsigned shift = minimum(table[i - 1][j], table[i][j - 1]) + 1;
+            table[i][j] = minimum(change, shift);
+            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) {
+                table[i][j] = minimum(table[i][j], table[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    return table[rows][columns];
+}
+
+const struct command *command_suggest(const char *name)
+{
+    const struct command *best = NULL;
+    unsigned best_distance = DISTANCE_MAX + 1;
+    if (strlen(name) > NAME_MAX_LEN || strlen(name) <= DISTANCE_MAX) {
+        return NULL;
+    }
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        unsigned distance = edit_distance(name, (*command)->name);
+        if (distance < best_distance) {
+            best = *command;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+int command_error(const struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    screen_append(&text, info->text);
+    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&text)); // nowhere left to complain
+    return STATUS_USAGE;
+}
+
+int command_usage_error(const struct command *command, const struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    screen_append(&text, info->text);
+    // On one line, as every message; nowhere is left to complain if it cannot be shown.
+    (void)fprintf(stderr, "cairn: %s; see 'cairn help %s'\n", strbuf_text(&text), command->name);
+    return STATUS_USAGE;
+}
+
+bool command_parse(const struct command *command,
+                   int argc,
+                   char **argv,
+                   void *fields,
+                   int *first_operand,
+                   int *status)
+{
+    struct err_info info = {0};
+    switch (options_parse(command->options, argc, argv, fields, first_operand, &info)) {
+    case OPTIONS_HELP:
+        *status = command_print_help(command);
+        return false;
+    case OPTIONS_WRONG:
+        *status = command_usage_error(command, &info);
+        return false;
+    case OPTIONS_OK:
+        break;
+    }
+    return true;
+}
+
+int command_print_help(const struct command *command)
+{
+    (void)printf("Usage: cairn %s %s\n\n%s\n", command->name, command->synopsis,
+                 command->description);
+    (void)printf("Options:\n");
+    options_print(command->options, stdout);
+    return command_finish_output(STATUS_OK);
+}
+
+int command_finish_output(int status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+        return status;
+    }
+    // What failed may have been a write long ago, and errno is another call's by now. One more
+    // write to an output that is broken already tells why.
+    errno = EIO;
+    (void)!write(STDOUT_FILENO, "\n", 1);
+    if (errno != EPIPE) {
+        struct err_info info;
+        (void)err_set_errno(&info, errno, "cannot write the output"); // told here and now
+        (void)command_error(&info);
+    }
+    return STATUS_USAGE;
+}
+
+bool command_use_color(int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(fd) == 1 && (no_color == NULL || no_color[0] == '\0') &&
+           (term == NULL || strcmp(term, "dumb") != 0);
+}
+
+unsigned command_width(int fd)
+{
+    struct winsize size;
+    if (isatty(fd) != 1 || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+        return WIDTH_DEFAULT;
+    }
+    return size.ws_col < WIDTH_MIN ? WIDTH_MIN : minimum(size.ws_col, WIDTH_MAX);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// command: one subcommand, and the table of them all.
+//
+// Each lies in its own file, cmd_<name>.c, as one const struct; the table in main.c lists them in
+// the order of the help. What all commands share when they speak is here, too. Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "cli/options/options.h"
+
+enum exit_status {
+    STATUS_OK = 0,
+    STATUS_FOUND = 1, // a check found something
+    STATUS_USAGE = 2, // wrong words, or a file that cannot be read
+};
+
+struct command {
+    const char *name;
+    const char *summary;     // one line, for the list of commands
+    const char *synopsis;    // after "cairn NAME "
+    const char *description; // paragraphs, for `cairn help NAME`
+    struct option_table options;
+    int (*run)(int argc, char **argv); // argv[0] is the command's name; returns the exit status
+};
+
+extern const struct command command_record;
+extern const struct command command_report;
+extern const struct command command_analyze;
+extern const struct command command_check;
+extern const struct command command_diff;
+extern const struct command command_dump;
+extern const struct command command_export;
+extern const struct command command_verify;
+extern const struct command command_symbolize;
+extern const struct command command_cache;
+extern const struct command command_ctl;
+extern const struct command command_help;
+extern const struct command command_version;
+
+// The commands, ended by NULL.
+extern const struct command *const commands[];
+
+// The command of that name, NULL if there is none.
+const struct command *command_find(const char *name);
+
+// The command that was most likely meant by `name`, NULL if none is near.
+const struct command *command_suggest(const char *name);
+
+// Parses argv[1..argc) by the command's table into `fields`. False if that was all there was to do
+// (help, or a mistake, either of which has been printed): then *status is the exit status.
+bool command_parse(const struct command *command,
+                   int argc,
+                   char **argv,
+                   void *fields,
+                   int *first_operand,
+                   int *status);
+
+// Prints `info` as "cairn: ..." with a hint at the command's help; returns STATUS_USAGE.
+int command_usage_error(const struct command *command, const struct err_info *info);
+
+// Prints `info` as "cairn: ..."; returns STATUS_USAGE.
+int command_error(const struct err_info *info);
+
+// Prints the help of a command; returns STATUS_OK.
+int command_print_help(const struct command *command);
+
+// Flushes stdout. Returns `status`, or STATUS_USAGE with a sentence if something could not be
+// written; a reader that went away (`| head`) is not worth a sentence.
+int command_finish_output(int status);
+
+// Whether colours may be used on stdout or stderr: a terminal, no NO_COLOR, no TERM=dumb.
+bool command_use_color(int fd);
+
+// The width of the terminal at `fd`, within reason; 80 if it is none.
+unsigned command_width(int fd);

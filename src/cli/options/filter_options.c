@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT
+// filter_options: one table of options, and what became of them. See filter_options.h.
+#include "cli/options/filter_options.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/text/screen_text.h"
+#include "host/os/file.h"
+#include "host/text/format.h"
+#include "host/text/strbuf.h"
+
+enum {
+    INDENT = 4
+};
+
+#define FIELD(field) offsetof(struct filter_words, field)
+
+const struct option_spec filter_option_specs[FILTER_OPTION_COUNT] = {
+    {.name = "filter-function",
+     .kind = OPTION_REGEX,
+     .value = "REGEX",
+     .help = "count only stacks in which a function matches",
+     .offset = FIELD(function)},
+    {.name = "file",
+     .kind = OPTION_REGEX,
+     .value = "REGEX",
+     .help = "count only stacks that pass through a matching source file",
+     .offset = FIELD(file)},
+    {.name = "module",
+     .kind = OPTION_REGEX,
+     .value = "REGEX",
+     .help = "count only stacks that pass through a matching executable or library",
+     .offset = FIELD(module)},
+    {.name = "process",
+     .kind = OPTION_COUNT,
+     .value = "PID",
+     .minimum = 1,
+     .help = "count only this process",
+     .offset = FIELD(pid)},
+    {.name = "thread",
+     .kind = OPTION_TEXT,
+     .value = "TID|NAME",
+     .help = "count only threads with this id or name; * and ? match anything",
+     .offset = FIELD(thread)},
+    {.name = "time",
+     .kind = OPTION_TIME_RANGE,
+     .value = "FROM..TO",
+     .help = "count only blocks allocated in this part of the run, such as 2s..5s or 1m..; what is "
+             "leaked was then live at its end",
+     .offset = FIELD(time)},
+    {.name = "classes",
+     .kind = OPTION_TEXT,
+     .value = "LIST",
+     .help = "with --time: which blocks count, by where they were allocated and freed: in_in, "
+             "in_out, out_in, out_out (in_in,in_out)",
+     .offset = FIELD(classes)},
+    {.name = "size",
+     .kind = OPTION_SIZE_RANGE,
+     .value = "MIN..MAX",
+     .help = "count only blocks of such a size: 1MiB.., 16..64, 4096",
+     .offset = FIELD(sizes)},
+    {.name = "lifetime",
+     .kind = OPTION_TIME_RANGE,
+     .value = "MIN..MAX",
+     .help = "count only blocks that were freed after such a time: ..1ms, 10s..",
+     .offset = FIELD(lifetimes)},
+    {.name = "suppressions",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "count no leaks that match a rule of FILE, leak:PATTERN as for LeakSanitizer",
+     .offset = FIELD(suppressions)},
+    {.name = "no-builtin-suppressions",
+     .kind = OPTION_FLAG,
+     .help = "count also what the C library and the like keep for ever",
+     .offset = FIELD(no_built_in)},
+    {.name = "no-embedded-suppressions",
+     .kind = OPTION_FLAG,
+     .help = "ignore the rules that the program holds (__lsan_default_suppressions)",
+     .offset = FIELD(no_embedded)},
+};
+
+static const struct {
+    const char *name;
+    uint32_t bit;
+} class_names[] = {{"in_in", BLOCKS_IN_IN},
+                   {"in_out", BLOCKS_IN_OUT},
+                   {"out_in", BLOCKS_OUT_IN},
+                   {"out_out", BLOCKS_OUT_OUT}};
+
+// The classes of a list with commas; 0 if one of them is none.
+static uint32_t parse_classes(const char *text)
+{
+    uint32_t classes = 0;
+    while (true) {
+        size_t len = strcspn(text, ",");
+        uint32_t found = 0;
+        for (size_t i = 0; i < ARRAY_LEN(class_names); i++) {
+            bool is_it =
+                strlen(class_names[i].name) == len && strncmp(text, class_names[i].name, len) == 0;
+            found |= is_it ? class_names[i].bit : 0;
+        }
+        if (found == 0) {
+            return 0;
+        }
+        classes |= found;
+        if (text[len] == '\0') {
+            return classes;
+        }
+        text += len + 1;
+    }
+}
+
+enum err filter_words_check(const struct filter_words *words, struct err_info *info)
+{
+    if (words->classes != NULL && !words->time.is_set) {
+        return err_set(info, ERR_INVALID, "--classes says which blocks of a --time FROM..TO count");
+    }
+    if (words->classes != NULL && parse_classes(words->classes) == 0) {
+        return err_set(info, ERR_INVALID,
+                       "--classes: \"%.100s\" is not a list of in_in, in_out, out_in and out_out",
+                       words->classes);
+    }
+    if (words->time.is_set && words->time.low == words->time.high) {
+        return err_set(info, ERR_INVALID, "--time: a moment is no range; write FROM..TO");
+    }
+    return ERR_OK;
+}
+
+bool filter_words_cut(const struct filter_words *words)
+{
+    return words->time.is_set || words->sizes.is_set || words->lifetimes.is_set ||
+           words->function != NULL || words->file != NULL || words->module != NULL ||
+           words->thread != NULL || words->classes != NULL || words->pid != 0;
+}
+
+static MUST_USE enum err
+add_file(const char *path, struct suppressions *rules, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    TRY(file_read(path, SUPPRESSION_FILE_MAX_BYTES, &text, info));
+    return suppressions_add(rules, strbuf_bytes(&text), SUPPRESSION_FILE, path, info);
+}
+
+// What is most particular comes first, and so gets the matches.
+static MUST_USE enum err add_rules(const struct filter_words *words,
+                                   const struct recording *recording,
+                                   struct suppressions *rules,
+                                   struct err_info *info)
+{
+    if (words->suppressions != NULL) {
+        TRY(add_file(words->suppressions, rules, info));
+    }
+    if (words->suppresses && !words->no_embedded) {
+        TRY(suppressions_add_embedded(rules, recording, info));
+    }
+    if (words->suppresses && !words->no_built_in) {
+        enum err problem = suppressions_add_built_in(rules);
+        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the rules"));
+    }
+    return ERR_OK;
+}
+
+enum err filter_words_apply(const struct filter_words *words,
+                            const struct recording *recording,
+                            struct applied_filter *out,
+                            struct err_info *info)
+{
+    *out = (struct applied_filter){0};
+    TRY(add_rules(words, recording, &out->rules, info));
+    struct filter filter = {.suppressions = out->rules.rules.len > 0 ? &out->rules : NULL,
+                            .function = words->function,
+                            .file = words->file,
+                            .module = words->module,
+                            .thread = words->thread,
+                            .pid = words->pid,
+                            .has_range = words->time.is_set,
+                            .has_sizes = words->sizes.is_set,
+                            .has_lifetimes = words->lifetimes.is_set};
+    if (words->time.is_set) {
+        if (!time_range_is_known(recording)) {
+            return err_set(info, ERR_UNSUPPORTED,
+                           "--time: the recording does not know when its blocks were allocated");
+        }
+        uint32_t classes =
+            words->classes != NULL ? parse_classes(words->classes) : BLOCKS_IN_IN | BLOCKS_IN_OUT;
+        filter.range = time_range_covering(recording, words->time.low, words->time.high, classes);
+    }
+    if (words->sizes.is_set) {
+        filter.sizes = bucket_range_covering(words->sizes.low, words->sizes.high);
+    }
+    if (words->lifetimes.is_set) {
+        filter.lifetimes = bucket_range_covering(words->lifetimes.low, words->lifetimes.high);
+    }
+    out->filter = filter;
+    return ERR_OK;
+}
+
+void applied_filter_release(struct applied_filter *applied)
+{
+    suppressions_release(&applied->rules);
+}
+
+static struct human format_ms(uint64_t duration_ms)
+{
+    return format_duration(duration_ms * 1000000);
+}
+
+static void print_time(const struct selection *selection, const struct filter *filter, FILE *out)
+{
+    uint64_t slice_ms = selection->profile->recording.slice_ms;
+    (void)fprintf(out, "    blocks by the time from %s to %s:",
+                  format_ms(filter->range.first * slice_ms).text,
+                  format_ms(filter->range.end * slice_ms).text);
+    const char *comma = "";
+    for (size_t i = 0; i < ARRAY_LEN(class_names); i++) {
+        if ((filter->range.classes & class_names[i].bit) != 0) {
+            (void)fprintf(out, "%s %s", comma, class_names[i].name);
+            comma = ",";
+        }
+    }
+    (void)fprintf(out, "\n");
+}
+
+static void print_blocks(const char *phrase,
+                         struct bucket_range range,
+                         struct human (*format)(uint64_t),
+                         FILE *out)
+{
+    if (range.end >= REC_BUCKET_COUNT) {
+        (void)fprintf(out, "    blocks %s %s or more\n", phrase,
+                      format(bucket_range_low(range)).text);
+    } else {
+        (void)fprintf(out, "    blocks %s %s to %s\n", phrase, format(bucket_range_low(range)).text,
+                      format(bucket_range_high(range)).text);
+    }
+}
+
+// A line of the costs whose bit is set.
+static void print_costs(const char *phrase, uint32_t bits, size_t columns, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    strbuf_append_text(&line, phrase);
+    const char *comma = "";
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if ((bits >> cost & 1) != 0) {
+            strbuf_printf(&line, "%s %s", comma, cost_get_info((enum cost)cost)->option);
+            comma = ",";
+        }
+    }
+    if (bits != 0) {
+        screen_print_wrapped(out, strbuf_text(&line), INDENT, columns);
+    }
+}
+
+static uint32_t estimated_bits(const struct selection *selection)
+{
+    uint32_t bits = 0;
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        bits |= selection->estimated.values[cost] > 0 ? 1U << cost : 0;
+    }
+    return bits;
+}
+
+void filter_print(const struct selection *selection,
+                  const struct filter *filter,
+                  size_t columns,
+                  FILE *out)
+{
+    const struct {
+        const char *phrase;
+        const char *value;
+    } parts[] = {{"stacks through a function that matches ", filter->function},
+                 {"stacks through a source file that matches ", filter->file},
+                 {"stacks through a module that matches ", filter->module},
+                 {"thread ", filter->thread}};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (parts[i].value != NULL) {
+            strbuf_clear(&text);
+            screen_append(&text, parts[i].value);
+            CLEANUP(strbuf_release) struct strbuf cut = {0};
+            screen_append_cut(&cut, strbuf_text(&text), columns - INDENT - strlen(parts[i].phrase),
+                              SCREEN_CUT_MIDDLE);
+            // Output errors are found when the stream is closed.
+            (void)fprintf(out, "    %s%s\n", parts[i].phrase, strbuf_text(&cut));
+        }
+    }
+    if (filter->pid != 0) {
+        (void)fprintf(out, "    process %" PRIu32 "\n", filter->pid);
+    }
+    if (filter->has_range) {
+        print_time(selection, filter, out);
+    }
+    if (filter->has_sizes) {
+        print_blocks("of", filter->sizes, format_bytes, out);
+    }
+    if (filter->has_lifetimes) {
+        print_blocks("freed after", filter->lifetimes, format_ms, out);
+    }
+    print_costs("in part an estimate:", estimated_bits(selection), columns, out);
+    print_costs("not known, shown as 0:", selection->unknown, columns, out);
+}
+
+// "a, b and 7 more" of the user's rules that no leak matches; their number.
+static size_t append_unused_rules(const struct selection *new,
+                                  const struct selection *old,
+                                  const struct filter *filter,
+                                  struct strbuf *out)
+{
+    enum {
+        SHOWN = 5
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < new->matches.len; i++) {
+        bool is_used = new->matches.items[i].stack_count > 0 ||
+                       (old != NULL && old->matches.items[i].stack_count > 0);
+        if (is_used || filter->suppressions->rules.items[i].source != SUPPRESSION_FILE) {
+            continue;
+        }
+        if (count++ < SHOWN) {
+            strbuf_append_text(out, count > 1 ? ", leak:" : "leak:");
+            screen_append(out, suppression_pattern(filter->suppressions, i));
+        }
+    }
+    if (count > SHOWN) {
+        strbuf_printf(out, " and %zu more", count - SHOWN);
+    }
+    return count;
+}
+
+static void explain_rules(const struct selection *new,
+                          const struct selection *old,
+                          const struct filter *filter,
+                          struct strbuf *out)
+{
+    CLEANUP(strbuf_release) struct strbuf rules = {0};
+    size_t unused = append_unused_rules(new, old, filter, &rules);
+    if (unused > 0) {
+        strbuf_printf(out, "no leak matches %s of the suppressions: %s\n",
+                      unused == 1 ? "one" : format_count(unused).text, strbuf_text(&rules));
+    }
+}
+
+void filter_explain_nothing(const struct selection *new,
+                            const struct selection *old,
+                            const struct filter *filter,
+                            struct strbuf *out)
+{
+    const struct {
+        const char *phrase;
+        const char *wanted;
+    } parts[FILTER_NAME_COUNT] = {
+        [FILTER_FUNCTION] = {"no function of the recording matches", filter->function},
+        [FILTER_FILE] = {"no source file of the recording matches", filter->file},
+        [FILTER_MODULE] = {"no executable or library of the recording matches", filter->module},
+        [FILTER_THREAD] = {"no thread of the recording has the id or name", filter->thread},
+    };
+    uint32_t unmatched = new->unmatched &(old != NULL ? old->unmatched : UINT32_MAX);
+    for (int name = 0; name < FILTER_NAME_COUNT; name++) {
+        if ((unmatched >> name & 1) != 0 && parts[name].wanted != NULL) {
+            strbuf_printf(out, "%s \"", parts[name].phrase);
+            screen_append(out, parts[name].wanted);
+            strbuf_append_text(out, "\"\n");
+        }
+    }
+    if ((unmatched >> FILTER_PROCESS & 1) != 0) {
+        strbuf_printf(out, "no process of the recording has the pid %" PRIu32 "\n", filter->pid);
+    }
+    bool is_empty = new->rows.len == 0 && (old == NULL || old->rows.len == 0);
+    if (unmatched == 0 && is_empty && !new->is_everything) {
+        strbuf_append_text(out, "nothing passes the filter: every number is 0\n");
+    }
+    explain_rules(new, old, filter, out);
+}
+
+void filter_warn(const struct selection *new,
+                 const struct selection *old,
+                 const struct filter *filter)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    filter_explain_nothing(new, old, filter, &text);
+    for (const char *at = strbuf_text(&text); *at != '\0';) {
+        int len = (int)strcspn(at, "\n");
+        (void)fprintf(stderr, "cairn: %.*s\n", len, at); // nowhere left to complain
+        at += len + 1;
+    }
+}
+
+void filter_print_suppressions(const struct selection *selection,
+                               const struct filter *filter,
+                               size_t columns,
+                               FILE *out)
+{
+    enum {
+        PATTERN_AT = 42
+    };
+    for (size_t i = 0; i < selection->matches.len; i++) {
+        const struct suppression_match *match = &selection->matches.items[i];
+        if (match->stack_count == 0) {
+            continue;
+        }
+        CLEANUP(strbuf_release) struct strbuf safe = {0};
+        CLEANUP(strbuf_release) struct strbuf cut = {0};
+        screen_append(&safe, suppression_pattern(filter->suppressions, i));
+        screen_append_cut(&cut, strbuf_text(&safe), columns - PATTERN_AT, SCREEN_CUT_MIDDLE);
+        (void)fprintf(out, "  %12s in %9s %-6s  %-8s  %s\n", format_bytes(match->leaked_bytes).text,
+                      format_count(match->leaked_allocations).text,
+                      match->leaked_allocations == 1 ? "block" : "blocks",
+                      suppression_source_name(filter->suppressions->rules.items[i].source),
+                      strbuf_text(&cut));
+    }
+}
+
+static void write_suppressed(struct json_writer *w,
+                             const struct selection *selection,
+                             const struct filter *filter)
+{
+    json_key(w, "suppressed");
+    json_begin_object(w);
+    json_key_u64(w, "leaked_bytes", selection->suppressed.leaked_bytes);
+    json_key_u64(w, "leaked_allocations", selection->suppressed.leaked_allocations);
+    json_key(w, "rules");
+    json_begin_array(w);
+    for (size_t i = 0; i < selection->matches.len; i++) {
+        const struct suppression_match *match = &selection->matches.items[i];
+        json_begin_object(w);
+        json_key_string(w, "pattern", suppression_pattern(filter->suppressions, i));
+        json_key_string(w, "source",
+                        suppression_source_name(filter->suppressions->rules.items[i].source));
+        json_key_u64(w, "stack_count", match->stack_count);
+        json_key_u64(w, "leaked_bytes", match->leaked_bytes);
+        json_key_u64(w, "leaked_allocations", match->leaked_allocations);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static void
+write_range(struct json_writer *w, const char *key, bool is_set, uint64_t low, uint64_t high)
+{
+    json_key(w, key);
+    if (!is_set) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key_u64(w, "min", low);
+    json_key_u64(w, "max", high);
+    json_end_object(w);
+}
+
+static void
+write_time(struct json_writer *w, const struct selection *selection, const struct filter *filter)
+{
+    uint64_t slice_ms = selection->profile->recording.slice_ms;
+    json_key(w, "time");
+    if (!filter->has_range) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key_u64(w, "from_ms", filter->range.first * slice_ms);
+    json_key_u64(w, "to_ms", filter->range.end * slice_ms);
+    json_key(w, "classes");
+    json_begin_array(w);
+    for (size_t i = 0; i < ARRAY_LEN(class_names); i++) {
+        if ((filter->range.classes & class_names[i].bit) != 0) {
+            json_string(w, class_names[i].name);
+        }
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static void write_unmatched(struct json_writer *w, const struct selection *selection)
+{
+    static const char *const names[FILTER_NAME_COUNT] = {
+        [FILTER_FUNCTION] = "function", [FILTER_FILE] = "file",       [FILTER_MODULE] = "module",
+        [FILTER_THREAD] = "thread",     [FILTER_PROCESS] = "process",
+    };
+    json_key(w, "unmatched");
+    json_begin_array(w);
+    for (int name = 0; name < FILTER_NAME_COUNT; name++) {
+        if ((selection->unmatched >> name & 1) != 0) {
+            json_string(w, names[name]);
+        }
+    }
+    json_end_array(w);
+}
+
+void filter_write_json(struct json_writer *w,
+                       const struct selection *selection,
+                       const struct filter *filter)
+{
+    json_key(w, "filter");
+    json_begin_object(w);
+    json_key_string(w, "function", filter->function);
+    json_key_string(w, "file", filter->file);
+    json_key_string(w, "module", filter->module);
+    json_key(w, "process");
+    if (filter->pid == 0) {
+        json_null(w);
+    } else {
+        json_u64(w, filter->pid);
+    }
+    json_key_string(w, "thread", filter->thread);
+    write_unmatched(w, selection);
+    write_time(w, selection, filter);
+    write_range(w, "size_bytes", filter->has_sizes, bucket_range_low(filter->sizes),
+                bucket_range_high(filter->sizes));
+    write_range(w, "lifetime_ms", filter->has_lifetimes, bucket_range_low(filter->lifetimes),
+                bucket_range_high(filter->lifetimes));
+    json_end_object(w);
+
+    json_key(w, "estimated");
+    json_begin_object(w);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        json_key_u64(w, cost_get_info((enum cost)cost)->key, selection->estimated.values[cost]);
+    }
+    json_end_object(w);
+    json_key(w, "unavailable");
+    json_begin_array(w);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if ((selection->unknown >> cost & 1) != 0) {
+            json_string(w, cost_get_info((enum cost)cost)->key);
+        }
+    }
+    json_end_array(w);
+    write_suppressed(w, selection, filter);
+}

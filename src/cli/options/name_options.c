@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// name_options: see name_options.h. Its one global, g_interrupted, is for the signal's handler.
+#include "cli/options/name_options.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+
+static volatile sig_atomic_t g_interrupted; // by Ctrl-C, since the servers were asked
+
+const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
+    {.name = "debug-dir",
+     .kind = OPTION_EACH,
+     .value = "DIR",
+     .help = "look for separate debug files in DIR, too: as in /usr/lib/debug, or NAME.debug; may "
+             "be given again",
+     .offset = offsetof(struct name_words, words)},
+    {.name = "executable-dir",
+     .kind = OPTION_EACH,
+     .value = "DIR",
+     .help = "look for programs and libraries in DIR first, below their paths or by name alone; "
+             "may be given again",
+     .offset = offsetof(struct name_words, words)},
+};
+
+void name_words_release(struct name_words *words)
+{
+    option_word_vec_release(&words->words);
+}
+
+static void interrupt(int number)
+{
+    (void)number;
+    g_interrupted = 1;
+}
+
+// What Ctrl-C does while the servers are asked: ours once, then what it did before. A signal that
+// is ignored stays so.
+static void catch_interrupts(struct name_places *places)
+{
+    struct sigaction before;
+    const struct sigaction ours = {.sa_handler = interrupt, .sa_flags = SA_RESETHAND | SA_RESTART};
+    if (!places->is_catching && sigaction(SIGINT, NULL, &before) == 0 &&
+        before.sa_handler == SIG_DFL) {
+        g_interrupted = 0;
+        places->is_catching = sigaction(SIGINT, &ours, NULL) == 0;
+    }
+}
+
+// Commands that wait for signals themselves have blocked them.
+static bool is_interrupt_pending(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGINT) == 1;
+}
+
+static bool go_on(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct name_places *places = context;
+    catch_interrupts(places);
+    progress_update(&places->progress, "asking debuginfod for names (Ctrl-C: do without)",
+                    done_bytes, total_bytes);
+    return g_interrupted == 0 && !is_interrupt_pending();
+}
+
+static void end_question(void *context, enum debuginfod_end end)
+{
+    static const char *const sentences[] = {
+        [DEBUGINFOD_ANSWERED] = NULL,
+        [DEBUGINFOD_INTERRUPTED] = "debuginfod is not asked any more; names may be missing",
+        [DEBUGINFOD_SILENT] = "debuginfod's servers do not answer; names may be missing",
+    };
+    struct name_places *places = context;
+    progress_clear(&places->progress);
+    if (sentences[end] != NULL) {
+        (void)fprintf(stderr, "cairn: %s\n", sentences[end]); // nowhere left to complain
+    }
+    if (places->is_catching) {
+        (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); // cannot fail
+        places->is_catching = false;
+    }
+}
+
+// Sorts the words by their option.
+static MUST_USE enum err
+take_folders(struct name_places *places, const struct name_words *words, struct err_info *info)
+{
+    for (size_t i = 0; i < words->words.len; i++) {
+        const struct option_word *word = &words->words.items[i];
+        struct stat status;
+        if (stat(word->text, &status) != 0 || !S_ISDIR(status.st_mode)) {
+            return err_set(info, ERR_NOT_FOUND, "--%s: there is no folder '%s'", word->spec->name,
+                           word->text);
+        }
+        const bool is_debug = word->spec == &name_option_specs[0];
+        if (folder_vec_push(is_debug ? &places->debug_dirs : &places->executable_dirs,
+                            word->text) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        }
+    }
+    return ERR_OK;
+}
+
+enum err
+name_places_init(struct name_places *places, const struct name_words *words, struct err_info *info)
+{
+    *places = (struct name_places){0};
+    progress_init(&places->progress, stderr);
+    TRY(words != NULL ? take_folders(places, words, info) : ERR_OK);
+    places->sources = (struct name_sources){
+        .executable_dirs = places->executable_dirs.items,
+        .executable_dir_count = places->executable_dirs.len,
+        .debug_dirs = places->debug_dirs.items,
+        .debug_dir_count = places->debug_dirs.len,
+    };
+    if (name_cache_init(&places->cache) == ERR_OK) {
+        places->sources.cache = &places->cache;
+    }
+    if (debuginfod_is_wanted()) {
+        places->servers =
+            (struct debuginfod){.go_on = go_on, .end_question = end_question, .context = places};
+        places->sources.servers = &places->servers;
+    }
+    return ERR_OK;
+}
+
+void name_places_release(struct name_places *places)
+{
+    debuginfod_release(&places->servers);
+    name_cache_release(&places->cache);
+    folder_vec_release(&places->executable_dirs);
+    folder_vec_release(&places->debug_dirs);
+}

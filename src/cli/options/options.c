@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+// options: the tables of options.h, turned into getopt_long's and back into fields.
+#include "cli/options/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "profile/model/cost.h"
+
+enum {
+    OPTIONS_MAX = 64,
+    LONG_ONLY_BASE = 256, // getopt_long's value of option n is this + n
+    HELP_COLUMN = 28,
+    HELP_WIDTH = 80,
+};
+
+static const struct option_spec help_option = {
+    .letter = 'h', .name = "help", .kind = OPTION_FLAG, .help = "show this text"};
+
+// What getopt_long wants to see.
+struct getopt_tables {
+    char letters[2 * OPTIONS_MAX + 8];
+    struct option names[OPTIONS_MAX + 2];
+};
+
+static bool takes_value(const struct option_spec *spec)
+{
+    return spec->value != NULL;
+}
+
+static void add_option(struct getopt_tables *tables, const struct option_spec *spec, size_t index)
+{
+    tables->names[index] = (struct option){
+        .name = spec->name,
+        .has_arg = takes_value(spec) ? required_argument : no_argument,
+        .val = LONG_ONLY_BASE + (int)index,
+    };
+    if (spec->letter != '\0') {
+        size_t len = strlen(tables->letters);
+        tables->letters[len++] = spec->letter;
+        if (takes_value(spec)) {
+            tables->letters[len++] = ':';
+        }
+        tables->letters[len] = '\0';
+    }
+}
+
+static size_t total_count(struct option_table table)
+{
+    size_t count = table.count;
+    for (size_t i = 0; i < OPTION_GROUPS_MAX; i++) {
+        count += table.shared[i].count;
+    }
+    return count;
+}
+
+static const struct option_spec *spec_at(struct option_table table, size_t index)
+{
+    if (index < table.count) {
+        return &table.specs[index];
+    }
+    index -= table.count;
+    size_t group = 0;
+    while (index >= table.shared[group].count) {
+        index -= table.shared[group++].count;
+    }
+    return &table.shared[group].specs[index];
+}
+
+// "+": stop at the first operand. ":": tell a missing value from an unknown option.
+static void build_tables(struct option_table table, struct getopt_tables *tables)
+{
+    *tables = (struct getopt_tables){.letters = "+:"};
+    if (table.follows_operands) {
+        tables->letters[0] = ':';
+        tables->letters[1] = '\0';
+    }
+    size_t count = total_count(table);
+    for (size_t i = 0; i < count; i++) {
+        add_option(tables, spec_at(table, i), i);
+    }
+    add_option(tables, &help_option, count);
+}
+
+static const struct option_spec *find_spec(struct option_table table, int value)
+{
+    size_t count = total_count(table);
+    if (value >= LONG_ONLY_BASE) {
+        size_t index = (size_t)(value - LONG_ONLY_BASE);
+        return index < count ? spec_at(table, index) : &help_option;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (spec_at(table, i)->letter == value) {
+            return spec_at(table, i);
+        }
+    }
+    return &help_option;
+}
+
+// Where the option's value goes.
+static void *field_of(struct option_table table, const struct option_spec *spec, void *fields)
+{
+    size_t offset = spec->offset;
+    for (size_t i = 0; i < OPTION_GROUPS_MAX; i++) {
+        const struct option_group *group = &table.shared[i];
+        if (spec >= group->specs && spec < group->specs + group->count) {
+            offset += group->offset;
+        }
+    }
+    return (char *)fields + offset;
+}
+
+static bool count_parse(const char *text, uint32_t minimum, uint32_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || number > UINT32_MAX ||
+        number < minimum) {
+        return false;
+    }
+    *out = (uint32_t)number;
+    return true;
+}
+
+static bool is_choice(const struct option_spec *spec, const char *text)
+{
+    for (const char *const *choice = spec->choices; *choice != NULL; choice++) {
+        if (strcmp(*choice, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// "--limit", or "-n, --limit" if it has a letter.
+struct option_label {
+    char text[64];
+};
+
+static struct option_label label_of(const struct option_spec *spec)
+{
+    struct option_label label;
+    if (spec->letter != '\0') {
+        // Our own names are short enough.
+        (void)snprintf(label.text, sizeof(label.text), "-%c, --%s", spec->letter, spec->name);
+    } else {
+        (void)snprintf(label.text, sizeof(label.text), "--%s", spec->name);
+    }
+    return label;
+}
+
+static enum err wrong_value(const struct option_spec *spec,
+                            const char *text,
+                            const char *expected,
+                            struct err_info *info)
+{
+    return err_set(info, ERR_INVALID, "%s: \"%.100s\" is not %s", label_of(spec).text, text,
+                   expected);
+}
+
+static enum err check_regex(const struct option_spec *spec, const char *text, struct err_info *info)
+{
+    regex_t regex;
+    int problem = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+    if (problem == 0) {
+        regfree(&regex);
+        return ERR_OK;
+    }
+    char expected[160] = "a regular expression: ";
+    size_t len = strlen(expected);
+    (void)regerror(problem, &regex, expected + len, sizeof(expected) - len); // cut if too long
+    return wrong_value(spec, text, expected, info);
+}
+
+static enum err
+wrong_choice(const struct option_spec *spec, const char *text, struct err_info *info)
+{
+    char expected[256] = "one of";
+    for (const char *const *choice = spec->choices; *choice != NULL; choice++) {
+        size_t len = strlen(expected);
+        (void)snprintf(expected + len, sizeof(expected) - len, " %s", *choice); // cut if too long
+    }
+    return wrong_value(spec, text, expected, info);
+}
+
+// Values that one function reads, and what is said to expect if it cannot.
+static const struct value_kind {
+    value_parse *parse;
+    value_parse *parse_ends; // of a range
+    const char *expected;
+} value_kinds[] = {
+    [OPTION_DURATION_MS] = {.parse = duration_parse,
+                            .expected = "a duration such as 10, 500ms or 1m"},
+    [OPTION_SIZE] = {.parse = size_parse, .expected = "a size such as 4096, 64KiB or 1.5GiB"},
+    [OPTION_PERCENT] = {.parse = percent_parse, .expected = "a percentage such as 5% or 0.5%"},
+    [OPTION_SIZE_RANGE] = {.parse_ends = size_parse,
+                           .expected = "a range of sizes such as 64..4096, 1MiB.. or ..1KiB"},
+    [OPTION_TIME_RANGE] = {.parse_ends = duration_parse,
+                           .expected = "a range of durations such as 10ms..2s, 1m.. or ..1ms"},
+};
+
+static MUST_USE enum err
+store_cost(const struct option_spec *spec, const char *text, enum cost *out, struct err_info *info)
+{
+    char expected[256] = "one of";
+    enum cost cost = cost_find(text);
+    if (cost != COST_COUNT) {
+        *out = cost;
+        return ERR_OK;
+    }
+    for (int i = 0; i < COST_COUNT; i++) {
+        size_t len = strlen(expected);
+        (void)snprintf(expected + len, sizeof(expected) - len, " %s",
+                       cost_get_info((enum cost)i)->option); // cut if too long
+    }
+    return wrong_value(spec, text, expected, info);
+}
+
+static MUST_USE enum err
+store_value(const struct option_spec *spec, const char *text, void *field, struct err_info *info)
+{
+    const struct value_kind *kind = &value_kinds[spec->kind];
+    bool is_good =
+        kind->parse != NULL ? kind->parse(text, field) : range_parse(text, kind->parse_ends, field);
+    return is_good ? ERR_OK : wrong_value(spec, text, kind->expected, info);
+}
+
+static MUST_USE enum err
+store(const struct option_spec *spec, const char *text, void *field, struct err_info *info)
+{
+    char expected[64];
+    switch (spec->kind) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return ERR_OK;
+    case OPTION_TEXT:
+        *(const char **)field = text;
+        return ERR_OK;
+    case OPTION_COUNT:
+        if (!count_parse(text, spec->minimum, field)) {
+            (void)snprintf(expected, sizeof(expected), "a whole number of at least %u",
+                           spec->minimum); // always fits
+            return wrong_value(spec, text, expected, info);
+        }
+        return ERR_OK;
+    case OPTION_CHOICE:
+        if (!is_choice(spec, text)) {
+            return wrong_choice(spec, text, info);
+        }
+        *(const char **)field = text;
+        return ERR_OK;
+    case OPTION_REGEX:
+        TRY(check_regex(spec, text, info));
+        *(const char **)field = text;
+        return ERR_OK;
+    case OPTION_COST:
+        return store_cost(spec, text, field, info);
+    case OPTION_DURATION_MS:
+    case OPTION_SIZE:
+    case OPTION_PERCENT:
+    case OPTION_SIZE_RANGE:
+    case OPTION_TIME_RANGE:
+        return store_value(spec, text, field, info);
+    case OPTION_EACH: {
+        struct option_word word = {.spec = spec, .text = text};
+        return option_word_vec_push(field, word) == ERR_OK
+                   ? ERR_OK
+                   : err_set(info, ERR_NO_MEMORY, "not enough memory for the command line");
+    }
+    case OPTION_REFUSED:
+        return err_set(info, ERR_UNSUPPORTED, "%s: %s", label_of(spec).text, spec->help);
+    }
+    return ERR_OK;
+}
+
+// The word that getopt_long choked on: it has stepped past it unless it is one of clustered
+// letters.
+static enum err wrong_option(int value, char **argv, struct err_info *info)
+{
+    const char *word = argv[optind - 1];
+    bool is_long = strncmp(word, "--", 2) == 0;
+    if (value == ':') {
+        return is_long ? err_set(info, ERR_INVALID, "%.100s needs a value", word)
+                       : err_set(info, ERR_INVALID, "-%c needs a value", optopt);
+    }
+    if (is_long && optopt >= LONG_ONLY_BASE) {
+        return err_set(info, ERR_INVALID, "%.100s takes no value", word);
+    }
+    return is_long ? err_set(info, ERR_INVALID, "there is no option %.100s", word)
+                   : err_set(info, ERR_INVALID, "there is no option -%c", optopt);
+}
+
+enum options_outcome options_parse(struct option_table table,
+                                   int argc,
+                                   char **argv,
+                                   void *fields,
+                                   int *first_operand,
+                                   struct err_info *info)
+{
+    struct getopt_tables tables;
+    build_tables(table, &tables);
+    optind = 0; // glibc: forget an earlier scan
+    opterr = 0;
+    for (;;) {
+        int value = getopt_long(argc, argv, tables.letters, tables.names, NULL);
+        if (value == -1) {
+            *first_operand = optind;
+            return OPTIONS_OK;
+        }
+        if (value == '?' || value == ':') {
+            (void)wrong_option(value, argv, info); // always an error, told by our outcome
+            return OPTIONS_WRONG;
+        }
+        const struct option_spec *spec = find_spec(table, value);
+        if (spec == &help_option) {
+            return OPTIONS_HELP;
+        }
+        if (store(spec, optarg, field_of(table, spec, fields), info) != ERR_OK) {
+            return OPTIONS_WRONG;
+        }
+    }
+}
+
+// Prints words from column `at` on, each line beginning at HELP_COLUMN.
+static void print_wrapped(FILE *out, const char *text, int at)
+{
+    while (*text != '\0') {
+        int word = (int)strcspn(text, " ");
+        if (at > HELP_COLUMN && at + 1 + word > HELP_WIDTH) {
+            (void)fputc('\n', out); // output errors are found when the stream is closed
+            at = 0;
+        }
+        if (at < HELP_COLUMN) {
+            (void)fprintf(out, "%*s", HELP_COLUMN - at, "");
+            at = HELP_COLUMN;
+        } else if (at > HELP_COLUMN) {
+            (void)fputc(' ', out);
+            at++;
+        }
+        (void)fprintf(out, "%.*s", word, text);
+        at += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    (void)fputc('\n', out);
+}
+
+static void print_option(FILE *out, const struct option_spec *spec)
+{
+    int at = spec->letter != '\0' ? fprintf(out, "  -%c, --%s", spec->letter, spec->name)
+                                  : fprintf(out, "      --%s", spec->name);
+    if (takes_value(spec)) {
+        at += fprintf(out, spec->letter != '\0' ? " %s" : "=%s", spec->value);
+    }
+    if (at > HELP_COLUMN - 2) {
+        (void)fputc('\n', out);
+        at = 0;
+    }
+    print_wrapped(out, spec->help, at);
+}
+
+void options_print(struct option_table table, FILE *out)
+{
+    for (size_t i = 0; i < total_count(table); i++) {
+        const struct option_spec *spec = spec_at(table, i);
+        if (!spec->is_hidden && spec->kind != OPTION_REFUSED) {
+            print_option(out, spec);
+        }
+    }
+    print_option(out, &help_option);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Tests of options: what command lines mean, and what is said about those that mean nothing.
+#include "cli/options/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+struct fields {
+    bool flag;
+    const char *text;
+    uint32_t count;
+    uint64_t duration_ms;
+    const char *choice;
+    const char *regex;
+};
+
+static const char *const choices[] = {"wait", "sample", NULL};
+
+static const struct option_spec specs[] = {
+    {.letter = 'f',
+     .name = "flag",
+     .kind = OPTION_FLAG,
+     .help = "a flag",
+     .offset = offsetof(struct fields, flag)},
+    {.letter = 't',
+     .name = "text",
+     .kind = OPTION_TEXT,
+     .value = "TEXT",
+     .help = "a text",
+     .offset = offsetof(struct fields, text)},
+    {.letter = 'n',
+     .name = "count",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .minimum = 2,
+     .help = "a count",
+     .offset = offsetof(struct fields, count)},
+    {.name = "every",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "a duration, explained with so many words that they cannot all stand on one line",
+     .offset = offsetof(struct fields, duration_ms)},
+    {.name = "choose",
+     .kind = OPTION_CHOICE,
+     .value = "WORD",
+     .choices = choices,
+     .help = "a choice",
+     .offset = offsetof(struct fields, choice)},
+    {.name = "match",
+     .kind = OPTION_REGEX,
+     .value = "REGEX",
+     .help = "an expression",
+     .offset = offsetof(struct fields, regex)},
+    {.letter = 'p', .name = "pid", .kind = OPTION_REFUSED, .value = "PID", .help = "not there yet"},
+    {.name = "secret",
+     .kind = OPTION_FLAG,
+     .is_hidden = true,
+     .offset = offsetof(struct fields, flag)},
+};
+
+enum {
+    ARGUMENTS_MAX = 12
+};
+
+struct parsed {
+    enum options_outcome outcome;
+    struct fields fields;
+    struct err_info info;
+    char *arguments[ARGUMENTS_MAX + 2]; // as getopt left them
+    int count;
+    int operand;
+    char *copy; // owned; what the arguments point into
+};
+
+static void parsed_release(struct parsed *parsed)
+{
+    free(parsed->copy);
+}
+
+// Parses the words of `line`.
+static void parse(const char *line, bool follows_operands, struct parsed *out)
+{
+    *out = (struct parsed){.copy = strdup(line), .count = 1};
+    static char name[] = "command";
+    out->arguments[0] = name;
+    char *rest = out->copy;
+    for (char *word = strtok_r(rest, " ", &rest); word != NULL && out->count < ARGUMENTS_MAX;
+         word = strtok_r(NULL, " ", &rest)) {
+        out->arguments[out->count++] = word;
+    }
+    struct option_table table = {
+        .specs = specs, .count = ARRAY_LEN(specs), .follows_operands = follows_operands};
+    out->outcome =
+        options_parse(table, out->count, out->arguments, &out->fields, &out->operand, &out->info);
+}
+
+static void values_reach_their_fields(void **state)
+{
+    (void)state;
+    CLEANUP(parsed_release) struct parsed parsed;
+    parse("-ft TEXT --count=7 --every 2.5s --choose=sample --match ^a+$", false, &parsed);
+    assert_int_equal(parsed.outcome, OPTIONS_OK);
+    assert_true(parsed.fields.flag);
+    assert_string_equal(parsed.fields.text, "TEXT");
+    assert_int_equal(parsed.fields.count, 7);
+    assert_int_equal(parsed.fields.duration_ms, 2500);
+    assert_string_equal(parsed.fields.choice, "sample");
+    assert_string_equal(parsed.fields.regex, "^a+$");
+    assert_int_equal(parsed.operand, parsed.count);
+}
+
+static void operands_end_the_options_unless_they_may_mix(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        bool follows_operands;
+        const char *first_operand; // NULL: none
+        bool flag;
+        enum options_outcome outcome;
+    } cases[] = {
+        {"-f prog -t x", false, "prog", true, OPTIONS_OK},
+        {"prog -f", false, "prog", false, OPTIONS_OK},
+        {"prog -f", true, "prog", true, OPTIONS_OK},
+        {"prog --help", false, "prog", false, OPTIONS_OK},
+        {"prog --help", true, "prog", false, OPTIONS_HELP},
+        {"-- -f", false, "-f", false, OPTIONS_OK},
+        {"-- -f", true, "-f", false, OPTIONS_OK},
+        {"-", false, "-", false, OPTIONS_OK},
+        {"-f", false, NULL, true, OPTIONS_OK},
+        {"", false, NULL, false, OPTIONS_OK},
+        {"--secret", false, NULL, true, OPTIONS_OK},
+        {"--fla x", false, "x", true, OPTIONS_OK}, // unambiguous beginnings do, as everywhere
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(parsed_release) struct parsed parsed;
+        parse(cases[i].line, cases[i].follows_operands, &parsed);
+        if (parsed.outcome != cases[i].outcome) {
+            fail_msg("\"%s\": outcome %d, not %d", cases[i].line, (int)parsed.outcome,
+                     (int)cases[i].outcome);
+        }
+        if (parsed.outcome == OPTIONS_HELP) {
+            continue;
+        }
+        assert_int_equal(parsed.fields.flag, cases[i].flag);
+        if (cases[i].first_operand == NULL) {
+            assert_int_equal(parsed.operand, parsed.count);
+        } else {
+            assert_string_equal(parsed.arguments[parsed.operand], cases[i].first_operand);
+        }
+    }
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        const char *said;
+    } cases[] = {
+        {"--nope", "there is no option --nope"},
+        {"-x", "there is no option -x"},
+        {"-fx", "there is no option -x"},
+        {"-t", "-t needs a value"},
+        {"--text", "--text needs a value"},
+        {"--flag=1", "--flag=1 takes no value"},
+        {"-n 1", "-n, --count: \"1\" is not a whole number of at least 2"},
+        {"-n 1e3", "-n, --count: \"1e3\" is not a whole number of at least 2"},
+        {"-n +3", "-n, --count: \"+3\" is not a whole number of at least 2"},
+        {"-n 4294967296", "-n, --count: \"4294967296\" is not a whole number of at least 2"},
+        {"-n 99999999999999999999", "-n, --count: \"99999999999999999999\" is not a whole number"},
+        {"--every never", "--every: \"never\" is not a duration such as 10, 500ms or 1m"},
+        {"--choose both", "--choose: \"both\" is not one of wait sample"},
+        {"--match (", "--match: \"(\" is not a regular expression"},
+        {"-p 7", "-p, --pid: not there yet"},
+        {"--pid=7", "-p, --pid: not there yet"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(parsed_release) struct parsed parsed;
+        parse(cases[i].line, false, &parsed);
+        assert_int_equal(parsed.outcome, OPTIONS_WRONG);
+        if (strncmp(parsed.info.text, cases[i].said, strlen(cases[i].said)) != 0) {
+            fail_msg("\"%s\": says \"%s\", not \"%s\"", cases[i].line, parsed.info.text,
+                     cases[i].said);
+        }
+    }
+}
+
+static void durations_have_units_and_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_good;
+        uint64_t ms;
+    } cases[] = {
+        {"10", true, 10000},   {"500ms", true, 500}, {"1m", true, 60000}, {"1min", true, 60000},
+        {"2h", true, 7200000}, {"0", true, 0},       {"0.25", true, 250}, {"1.5s", true, 1500},
+        {"366000h", false, 0}, {"1e300h", false, 0}, {"-1", false, 0},    {" 1", false, 0},
+        {"nan", false, 0},     {"inf", false, 0},    {"0x10", false, 0},  {"1 s", false, 0},
+        {"s", false, 0},       {"", false, 0},       {"1sm", false, 0},   {".", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t ms = 0;
+        bool is_good = duration_parse(cases[i].text, &ms);
+        if (is_good != cases[i].is_good || ms != cases[i].ms) {
+            fail_msg("\"%s\": %d, %lu ms", cases[i].text, is_good, (unsigned long)ms);
+        }
+    }
+}
+
+static void sizes_have_units_and_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_good;
+        uint64_t bytes;
+    } cases[] = {
+        {"0", true, 0},
+        {"7", true, 7},
+        {"7B", true, 7},
+        {"3k", true, 3072},
+        {"3K", true, 3072},
+        {"3KiB", true, 3072},
+        {"3kB", true, 3000},
+        {"3KB", true, 3000},
+        {"2M", true, 2097152},
+        {"2MiB", true, 2097152},
+        {"2MB", true, 2000000},
+        {"5G", true, 5368709120},
+        {"5GiB", true, 5368709120},
+        {"5GB", true, 5000000000},
+        {"1T", true, 1099511627776},
+        {"1TiB", true, 1099511627776},
+        {"1.5MiB", true, 1572864},
+        {"0.5kB", true, 500},
+        {"9000000T", false, 0},
+        {"1mib", false, 0},
+        {"MiB", false, 0},
+        {"-1K", false, 0},
+        {"1 K", false, 0},
+        {"1KK", false, 0},
+        {"", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t bytes = 0;
+        bool is_good = size_parse(cases[i].text, &bytes);
+        if (is_good != cases[i].is_good || bytes != cases[i].bytes) {
+            fail_msg("\"%s\": %d, %lu bytes", cases[i].text, is_good, (unsigned long)bytes);
+        }
+    }
+}
+
+static void the_help_fits_a_terminal_and_hides_what_is_hidden(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    assert_non_null(out);
+    options_print((struct option_table){.specs = specs, .count = ARRAY_LEN(specs)}, out);
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, "  -t, --text TEXT           a text\n"));
+    assert_non_null(strstr(text, "      --every=TIME          a duration, explained with"));
+    assert_non_null(strstr(text, "  -h, --help"));
+    assert_null(strstr(text, "secret"));
+    assert_null(strstr(text, "pid"));
+    char *rest = text;
+    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
+        assert_true(strlen(line) <= 80);
+    }
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_reach_their_fields),
+        cmocka_unit_test(operands_end_the_options_unless_they_may_mix),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(durations_have_units_and_bounds),
+        cmocka_unit_test(sizes_have_units_and_bounds),
+        cmocka_unit_test(the_help_fits_a_terminal_and_hides_what_is_hidden),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// output_name: default names and patterns. See output_name.h.
+#include "cli/options/output_name.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/text/screen_text.h"
+#include "host/text/utf8.h"
+#include "host/text/visible_text.h"
+
+enum {
+    PROGRAM_MAX_BYTES = 128
+}; // leaves room below NAME_MAX for the rest of the name
+
+// The length of the character at `text` if it stays as it is, 0 if not.
+static size_t len_of_kept(const char *text)
+{
+    uint32_t code;
+    if ((unsigned char)text[0] < 0x80) {
+        return isalnum((unsigned char)text[0]) || strchr("._+-", text[0]) != NULL;
+    }
+    const size_t len = utf8_decode(text, &code);
+    return len > 0 && !visible_is_hidden(code) ? len : 0;
+}
+
+void output_name_append_default(struct strbuf *out, const char *program)
+{
+    const char *name = screen_basename(program);
+    strbuf_append_text(out, "cairn.");
+    for (size_t at = 0, len; name[at] != '\0'; at += len) {
+        len = len_of_kept(name + at);
+        const bool is_kept = len > 0;
+        len = is_kept ? len : 1;
+        if (at + len > PROGRAM_MAX_BYTES) {
+            break;
+        }
+        strbuf_append(out, is_kept ? name + at : "_", len);
+    }
+    strbuf_append_text(out, ".%p.cairn");
+}
+
+enum err output_name_expand(
+    const char *pattern, uint32_t pid, const char *host, struct strbuf *out, struct err_info *info)
+{
+    for (const char *at = pattern; *at != '\0'; at++) {
+        if (*at != '%') {
+            strbuf_append_char(out, *at);
+            continue;
+        }
+        at++;
+        switch (*at) {
+        case 'p':
+            strbuf_printf(out, "%" PRIu32, pid);
+            break;
+        case 'h':
+            strbuf_append_text(out, host);
+            break;
+        case '%':
+            strbuf_append_char(out, '%');
+            break;
+        default:
+            return err_set(info, ERR_INVALID,
+                           "--output: in \"%.200s\", %% must be followed by p, h or %%", pattern);
+        }
+    }
+    return strbuf_result(out);
+}

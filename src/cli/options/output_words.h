@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// output_words: the options that say how much is shown and in what form, for the commands that
+// print call sites with their stacks: report and diff.
+//
+// A command has a struct output_words called `output` in its fields, and in its table the options
+// made here, among its own. Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/options/options.h"
+
+#define OUTPUT_UNSET UINT32_MAX
+
+struct output_words {
+    uint32_t site_limit;  // OUTPUT_UNSET: as the command has it
+    uint32_t stack_limit; // the same
+    uint32_t depth_limit;
+    bool use_json;
+    bool use_full_names;
+    bool no_color;
+};
+
+enum {
+    OUTPUT_STACKS_IN_JSON = 100, // a site may have a million, and each is long
+};
+
+#define OUTPUT_DEFAULTS                                                            \
+    {                                                                              \
+        .site_limit = OUTPUT_UNSET, .stack_limit = OUTPUT_UNSET, .depth_limit = 24 \
+    }
+
+// Stacks of each call site, where text has `in_text` if nobody said.
+static inline uint32_t output_stack_limit(const struct output_words *words, uint32_t in_text)
+{
+    return words->stack_limit != OUTPUT_UNSET ? words->stack_limit
+           : words->use_json                  ? (uint32_t)OUTPUT_STACKS_IN_JSON
+                                              : in_text;
+}
+
+#define OUTPUT_FIELD(fields, field) \
+    (offsetof(struct fields, output) + offsetof(struct output_words, field))
+
+#define OUTPUT_OPTION_LIMIT(fields, words)                                                   \
+    {                                                                                        \
+        .letter = 'n', .name = "limit", .kind = OPTION_COUNT, .value = "N", .help = (words), \
+        .offset = OUTPUT_FIELD(fields, site_limit)                                           \
+    }
+#define OUTPUT_OPTION_STACKS(fields, words)                                                   \
+    {                                                                                         \
+        .letter = 's', .name = "stacks", .kind = OPTION_COUNT, .value = "N", .help = (words), \
+        .offset = OUTPUT_FIELD(fields, stack_limit)                                           \
+    }
+#define OUTPUT_OPTION_MAX_DEPTH(fields)                             \
+    {                                                               \
+        .name = "max-depth", .kind = OPTION_COUNT, .value = "N",    \
+        .help = "frames of each stack in the text, 0 for all (24)", \
+        .offset = OUTPUT_FIELD(fields, depth_limit)                 \
+    }
+#define OUTPUT_OPTION_JSON(fields, document)                    \
+    {                                                           \
+        .name = "json", .kind = OPTION_FLAG,                    \
+        .help = "write JSON, as docs/format/" document " says", \
+        .offset = OUTPUT_FIELD(fields, use_json)                \
+    }
+#define OUTPUT_OPTION_FULL_NAMES(fields, more)                                          \
+    {                                                                                   \
+        .name = "full-names", .kind = OPTION_FLAG,                                      \
+        .help = "shorten neither functions nor paths, however long the lines get" more, \
+        .offset = OUTPUT_FIELD(fields, use_full_names)                                  \
+    }
+#define OUTPUT_OPTION_NO_COLOR(fields)                                            \
+    {                                                                             \
+        .name = "no-color", .kind = OPTION_FLAG,                                  \
+        .help = "no colours on a terminal either; so does the variable NO_COLOR", \
+        .offset = OUTPUT_FIELD(fields, no_color)                                  \
+    }

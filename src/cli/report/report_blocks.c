@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// report_blocks: single blocks, for `cairn report --blocks`. See report.h.
+#include <inttypes.h>
+
+#include "base/compiler.h"
+#include "cli/report/report_lines.h"
+#include "cli/text/screen_text.h"
+#include "profile/accuracy/sampling.h"
+#include "profile/tables/block_table.h"
+
+// When a list is about: the end or the peak.
+struct block_moment {
+    uint32_t flag;
+    const char *key;
+    const char *title;
+};
+
+static const struct block_moment moments[] = {
+    {.flag = REC_BLOCK_END, .key = "end", .title = "BLOCKS AT THE END"},
+    {.flag = REC_BLOCK_PEAK, .key = "peak", .title = "BLOCKS AT THE PEAK"},
+};
+
+static const struct rec_block *block_at(const struct report *report, uint32_t index)
+{
+    return &report->profile->recording.blocks[index];
+}
+
+static const struct rec_thread *thread_of(const struct report *report,
+                                          const struct rec_block *block)
+{
+    const struct recording *recording = &report->profile->recording;
+    return &recording->threads[recording->rows[block->row].thread];
+}
+
+static uint32_t location_of(const struct report *report, const struct rec_block *block)
+{
+    const uint32_t node = report->profile->recording.rows[block->row].node;
+    return profile_call_site(report->profile, node).location;
+}
+
+static size_t shown_of(const struct report *report, const struct block_table *table)
+{
+    const uint32_t limit = report->options->site_limit;
+    return limit != 0 && table->blocks.len > limit ? limit : table->blocks.len;
+}
+
+static void print_block(const struct report *report,
+                        FILE *out,
+                        uint32_t index,
+                        const struct block_moment *moment)
+{
+    enum {
+        NAME_COLUMNS = 15
+    };
+    const struct rec_block *block = block_at(report, index);
+    const struct rec_thread *thread = thread_of(report, block);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    screen_append_cut(&name, report_string(report, &text, thread->name), NAME_COLUMNS,
+                      SCREEN_CUT_MIDDLE);
+    const int used =
+        fprintf(out, "  %#14" PRIx64 "  %10s  %9s  %7" PRIu32 " %-*s  ", block->address,
+                format_bytes(block->size_bytes).text,
+                report_format_ms(block_age_ms(report->profile, index, moment->flag)).text,
+                thread->thread_id, NAME_COLUMNS, strbuf_text(&name));
+    const size_t left =
+        report_width(report) > (size_t)used + 20 ? report_width(report) - (size_t)used : 20;
+    report_append_function(report, &place, location_of(report, block), false, left);
+    (void)fprintf(out, "%s\n", strbuf_text(&place)); // errors are found at the end
+}
+
+static void print_list(const struct report *report,
+                       FILE *out,
+                       const struct block_table *table,
+                       const struct block_moment *moment)
+{
+    (void)fprintf(out, "\n%s%s%s: ", report_paint(report, PAINT_TITLE), moment->title,
+                  report_unpaint(report));
+    report_print_counted(out, table->blocks.len, "block", "blocks", ", ");
+    CLEANUP(strbuf_release) struct strbuf mark = {0};
+    sampling_append_mark(&report->profile->recording, &mark);
+    (void)fprintf(out, "%s%s\n\n", format_bytes(table->bytes).text, strbuf_text(&mark));
+    if (table->blocks.len == 0) {
+        return;
+    }
+    (void)fprintf(out, "  %14s  %10s  %9s  %7s %-15s  %s\n", "address", "size", "age", "thread", "",
+                  "from");
+    const size_t shown = shown_of(report, table);
+    for (size_t i = 0; i < shown; i++) {
+        print_block(report, out, table->blocks.items[i], moment);
+    }
+    if (table->blocks.len > shown) {
+        (void)fprintf(out, "  and ");
+        report_print_counted(out, table->blocks.len - shown, "more", "more", "\n");
+    }
+}
+
+static enum err build(const struct report *report,
+                      const struct block_moment *moment,
+                      struct block_table *out,
+                      struct err_info *info)
+{
+    if (!block_table_is_recorded(report->profile)) {
+        return err_set(info, ERR_INVALID,
+                       "the recording lists no single blocks; record with 'cairn record --blocks'");
+    }
+    return block_table_build(&report->selection, &report->options->filter, moment->flag, out, info);
+}
+
+enum err report_write_blocks(const struct report *report, FILE *out, struct err_info *info)
+{
+    for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
+        CLEANUP(block_table_release) struct block_table table = {0};
+        TRY(build(report, &moments[i], &table, info));
+        if (i == 0) {
+            report_print_header(report, out);
+            report_print_filter(report, out);
+        }
+        print_list(report, out, &table, &moments[i]);
+    }
+    report_print_notes(report, out);
+    return ERR_OK;
+}
+
+static void write_block(struct json_writer *w,
+                        const struct report *report,
+                        uint32_t index,
+                        const struct block_moment *moment)
+{
+    const struct rec_block *block = block_at(report, index);
+    const struct rec_thread *thread = thread_of(report, block);
+    const struct recording *recording = &report->profile->recording;
+    json_begin_object(w);
+    json_key_u64(w, "address", block->address);
+    json_key_u64(w, "size_bytes", block->size_bytes);
+    json_key_u64(w, "born_ms", block->born_ms);
+    json_key_u64(w, "age_ms", block_age_ms(report->profile, index, moment->flag));
+    json_key(w, "freed_ms");
+    if ((block->flags & REC_BLOCK_END) != 0) {
+        json_null(w);
+    } else {
+        json_u64(w, block->freed_ms);
+    }
+    json_key_u64(w, "pid", recording->processes[thread->process].pid);
+    json_key_u64(w, "thread_id", thread->thread_id);
+    json_key_string(w, "thread", profile_string(report->profile, thread->name));
+    json_key_u64(w, "stack", recording->rows[block->row].node);
+    report_json_location(w, report->profile, location_of(report, block));
+    json_end_object(w);
+}
+
+enum err report_json_blocks(struct json_writer *w, const struct report *report)
+{
+    json_key(w, "blocks");
+    if (!block_table_is_recorded(report->profile) || report->options->filter.has_range ||
+        report->options->filter.has_lifetimes) {
+        json_null(w);
+        return ERR_OK;
+    }
+    json_begin_object(w);
+    for (size_t m = 0; m < ARRAY_LEN(moments); m++) {
+        CLEANUP(block_table_release) struct block_table table = {0};
+        if (report->options->lists_blocks) {
+            TRY(build(report, &moments[m], &table, NULL));
+        }
+        json_key(w, moments[m].key);
+        json_begin_array(w);
+        const size_t shown = shown_of(report, &table);
+        for (size_t i = 0; i < shown; i++) {
+            write_block(w, report, table.blocks.items[i], &moments[m]);
+        }
+        json_end_array(w);
+    }
+    json_end_object(w);
+    return ERR_OK;
+}

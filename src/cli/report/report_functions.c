@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// report_functions: functions by what they cost with all that they call, and the callers and
+// callees of some of them.
+//
+//    inclusive                 self
+//     57.2 MiB   100%          0 B      0%  main  [server]
+//
+// A function that calls itself counts once (profile/tables/function_costs.h).
+#include "base/compiler.h"
+#include "cli/report/report_lines.h"
+#include "cli/report/report_views.h"
+#include "profile/select/pattern.h"
+#include "profile/tables/function_costs.h"
+
+enum {
+    FUNCTIONS_BY_DEFAULT = 20,
+    CALLERS_BY_DEFAULT = 10, // of each kind
+    MATCHES_MAX = 20,        // functions whose callers are shown in text
+};
+
+struct tables {
+    struct function_trees trees;
+    struct function_costs functions;
+    struct ranked_key_vec ranked;
+};
+
+static void tables_release(struct tables *tables)
+{
+    function_trees_release(&tables->trees);
+    function_costs_release(&tables->functions);
+    ranked_key_vec_release(&tables->ranked);
+}
+
+static MUST_USE enum err build(const struct report *report, struct tables *out)
+{
+    TRY(function_trees_build(report->code, &report->selection, report_old_selection(report),
+                             &out->trees));
+    TRY(function_costs_build(&out->trees, BY_FUNCTION, 0, &out->functions));
+    return function_costs_rank(&out->functions, false, report_view_cost(report), SCORE_LARGER,
+                               &out->ranked);
+}
+
+static uint64_t value_of(const struct costs_vec *costs, uint32_t key, enum cost cost)
+{
+    return key < costs->len ? costs_get(&costs->items[key], cost) : 0;
+}
+
+static uint64_t whole_of(const struct report *report)
+{
+    return costs_get(&report->summary.costs, report_view_cost(report));
+}
+
+static void print_costs(const struct report *report,
+                        FILE *out,
+                        const struct function_costs *costs,
+                        uint32_t key,
+                        bool is_self)
+{
+    enum cost cost = report_view_cost(report);
+    const struct keyed_costs *new = &costs->sides[SIDE_NEW];
+    const struct keyed_costs *old = &costs->sides[SIDE_OLD];
+    report_print_sides(report, out, value_of(is_self ? &new->self : &new->inclusive, key, cost),
+                       value_of(is_self ? &old->self : &old->inclusive, key, cost),
+                       whole_of(report));
+}
+
+enum err report_functions_text(const struct report *report, FILE *out)
+{
+    CLEANUP(tables_release) struct tables tables = {0};
+    char title[96];
+    (void)snprintf(title, sizeof(title), "FUNCTIONS: %s, with all that they call, and alone",
+                   cost_get_info(report_view_cost(report))->phrase); // fits
+    TRY(build(report, &tables));
+    report_view_title(report, out, title);
+    bool is_diff = report->options->comparison != NULL;
+    (void)fprintf(out, is_diff ? "  %22s  %22s\n" : "  %17s  %17s\n", "inclusive", "self");
+    size_t limit = report_view_limit(report, FUNCTIONS_BY_DEFAULT);
+    for (size_t i = 0; i < tables.ranked.len && (limit == 0 || i < limit); i++) {
+        uint32_t key = tables.ranked.items[i].key;
+        (void)fputs("  ", out);
+        print_costs(report, out, &tables.functions, key, false);
+        print_costs(report, out, &tables.functions, key, true);
+        report_print_function(report, out, key, is_diff ? 50 : 40);
+    }
+    if (limit != 0 && tables.ranked.len > limit) {
+        (void)fprintf(out, "  and ");
+        report_print_counted(out, tables.ranked.len - limit, "more function", "more functions",
+                             "\n");
+    }
+    return ERR_OK;
+}
+
+// Self and inclusive costs, of both recordings if there are two.
+static void write_both(const struct report *report,
+                       struct json_writer *w,
+                       const struct function_costs *costs,
+                       uint32_t key)
+{
+    report_write_costs(w, "self", &costs->sides[SIDE_NEW].self.items[key]);
+    report_write_costs(w, "inclusive", &costs->sides[SIDE_NEW].inclusive.items[key]);
+    if (report->options->comparison != NULL) {
+        report_write_costs(w, "old_self", &costs->sides[SIDE_OLD].self.items[key]);
+        report_write_costs(w, "old_inclusive", &costs->sides[SIDE_OLD].inclusive.items[key]);
+    }
+}
+
+enum err report_functions_json(const struct report *report, struct json_writer *w)
+{
+    CLEANUP(tables_release) struct tables tables = {0};
+    TRY(build(report, &tables));
+    json_begin_array(w);
+    size_t limit = report_view_limit(report, FUNCTIONS_BY_DEFAULT);
+    for (size_t i = 0; i < tables.ranked.len && (limit == 0 || i < limit); i++) {
+        uint32_t key = tables.ranked.items[i].key;
+        json_begin_object(w);
+        report_write_function(report, w, key);
+        write_both(report, w, &tables.functions, key);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
+
+// The functions that match, highest first: positions in ranked.
+static MUST_USE enum err
+find_matches(const struct report *report, const struct tables *tables, struct u32_vec *out)
+{
+    struct err_info info = {0}; // the expression was compiled once before, so it is sound
+    CLEANUP(pattern_release) struct pattern pattern = {0};
+    TRY(pattern_init(&pattern, PATTERN_REGEX, report->options->callers, "--callers", &info));
+    for (uint32_t i = 0; i < tables->ranked.len; i++) {
+        if (pattern_matches_function(&pattern,
+                                     code_union_name(report->code, tables->ranked.items[i].key))) {
+            TRY(u32_vec_push(out, i));
+        }
+        TRY(pattern_result(&pattern, &info));
+    }
+    return ERR_OK;
+}
+
+// The last key of either table is no function.
+static MUST_USE enum err print_neighbours(const struct report *report,
+                                          FILE *out,
+                                          const struct tables *tables,
+                                          enum function_key by,
+                                          uint32_t function)
+{
+    CLEANUP(function_costs_release) struct function_costs costs = {0};
+    CLEANUP(ranked_key_vec_release) struct ranked_key_vec keys = {0};
+    TRY(function_costs_build(&tables->trees, by, function, &costs));
+    TRY(function_costs_rank(&costs, false, report_view_cost(report), SCORE_LARGER, &keys));
+    (void)fprintf(out, "    %s\n", by == BY_CALLER ? "called by" : "of which");
+    size_t limit = report_view_limit(report, CALLERS_BY_DEFAULT);
+    for (size_t i = 0; i < keys.len && (limit == 0 || i < limit); i++) {
+        uint32_t key = keys.items[i].key;
+        (void)fputs("      ", out);
+        print_costs(report, out, &costs, key, false);
+        if (key == report->code->origins.len) {
+            (void)fprintf(out, "%s\n",
+                          by == BY_CALLER ? "(the thread's entry)" : "(it allocates itself)");
+        } else {
+            report_print_function(report, out, key, 30);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err report_callers_text(const struct report *report, FILE *out)
+{
+    CLEANUP(tables_release) struct tables tables = {0};
+    CLEANUP(u32_vec_release) struct u32_vec matches = {0};
+    char title[96];
+    (void)snprintf(title, sizeof(title), "CALLERS AND CALLEES: %s",
+                   cost_get_info(report_view_cost(report))->phrase); // fits
+    TRY(build(report, &tables));
+    TRY(find_matches(report, &tables, &matches));
+    report_view_title(report, out, title);
+    if (matches.len == 0) {
+        (void)fputs("     nothing\n", out);
+    }
+    for (size_t i = 0; i < matches.len && i < MATCHES_MAX; i++) {
+        uint32_t key = tables.ranked.items[matches.items[i]].key;
+        (void)fputs(i > 0 ? "\n  " : "  ", out);
+        print_costs(report, out, &tables.functions, key, false);
+        report_print_function(report, out, key, 26);
+        TRY(print_neighbours(report, out, &tables, BY_CALLER, key));
+        TRY(print_neighbours(report, out, &tables, BY_CALLEE, key));
+    }
+    if (matches.len > MATCHES_MAX) {
+        (void)fprintf(out, "\n  and ");
+        report_print_counted(out, matches.len - MATCHES_MAX, "more function", "more functions",
+                             " that match\n");
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_neighbours(const struct report *report,
+                                          struct json_writer *w,
+                                          const struct tables *tables,
+                                          enum function_key by,
+                                          uint32_t function)
+{
+    CLEANUP(function_costs_release) struct function_costs costs = {0};
+    CLEANUP(ranked_key_vec_release) struct ranked_key_vec keys = {0};
+    TRY(function_costs_build(&tables->trees, by, function, &costs));
+    TRY(function_costs_rank(&costs, false, report_view_cost(report), SCORE_LARGER, &keys));
+    json_key(w, by == BY_CALLER ? "callers" : "callees");
+    json_begin_array(w);
+    for (size_t i = 0; i < keys.len; i++) {
+        uint32_t key = keys.items[i].key;
+        json_begin_object(w);
+        if (key == report->code->origins.len) {
+            json_key_string(w, "function", NULL);
+            json_key_string(w, "module", NULL);
+        } else {
+            report_write_function(report, w, key);
+        }
+        report_write_costs(w, "costs", &costs.sides[SIDE_NEW].inclusive.items[key]);
+        if (report->options->comparison != NULL) {
+            report_write_costs(w, "old_costs", &costs.sides[SIDE_OLD].inclusive.items[key]);
+        }
+        json_end_object(w);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
+
+enum err report_callers_json(const struct report *report, struct json_writer *w)
+{
+    CLEANUP(tables_release) struct tables tables = {0};
+    CLEANUP(u32_vec_release) struct u32_vec matches = {0};
+    TRY(build(report, &tables));
+    TRY(find_matches(report, &tables, &matches));
+    json_begin_array(w);
+    for (size_t i = 0; i < matches.len; i++) {
+        uint32_t key = tables.ranked.items[matches.items[i]].key;
+        json_begin_object(w);
+        report_write_function(report, w, key);
+        write_both(report, w, &tables.functions, key);
+        TRY(write_neighbours(report, w, &tables, BY_CALLER, key));
+        TRY(write_neighbours(report, w, &tables, BY_CALLEE, key));
+        json_end_object(w);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// report_groups: the costs by function, file, module, thread, process or size.
+//
+//          peak   allocations      leaked
+//      57.2 MiB        10,008    57.2 MiB  load  [server]
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/report/report_lines.h"
+#include "cli/report/report_views.h"
+#include "cli/text/screen_text.h"
+#include "profile/tables/cost_groups.h"
+
+enum {
+    GROUPS_BY_DEFAULT = 20,
+    COLUMN_COUNT = 3,
+    NAME_AT = 44, // the column at which names begin
+};
+
+static MUST_USE enum err build(const struct report *report, struct cost_groups *out)
+{
+    return cost_groups_build(&report->selection, report->options->group_by,
+                             report_view_cost(report), out);
+}
+
+// The costs to show: the one that is sorted by, and others.
+static void choose_columns(const struct report *report,
+                           const struct cost_groups *groups,
+                           enum cost columns[COLUMN_COUNT])
+{
+    static const enum cost usual[] = {COST_PEAK_BYTES, COST_ALLOCATIONS, COST_LEAKED_BYTES,
+                                      COST_ALLOCATED_BYTES};
+    size_t count = 0;
+    bool is_sorted = (groups->unknown >> report_view_cost(report) & 1) == 0;
+    if (is_sorted) {
+        columns[count++] = report_view_cost(report);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(usual) && count < COLUMN_COUNT; i++) {
+        bool is_known = (groups->unknown >> usual[i] & 1) == 0;
+        bool is_new = count == 0 || columns[0] != usual[i];
+        if (is_known && is_new) {
+            columns[count++] = usual[i];
+        }
+    }
+    while (count < COLUMN_COUNT) {
+        columns[count++] = COST_COUNT;
+    }
+}
+
+// "64 B to 127 B" for "64..127".
+static void append_size(const char *range, struct strbuf *out)
+{
+    char *dots;
+    uint64_t low = strtoull(range, &dots, 10);
+    uint64_t high = strtoull(dots + 2, NULL, 10);
+    strbuf_append_text(out, format_bytes(low).text);
+    if (high > low) {
+        strbuf_printf(out, " to %s", format_bytes(high).text);
+    }
+}
+
+static void append_label(const struct report *report,
+                         const struct cost_groups *groups,
+                         size_t index,
+                         struct strbuf *out)
+{
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf detail = {0};
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    bool is_full = report->options->use_full_names;
+    bool is_path = groups->by == COST_GROUPS_BY_FILE || groups->by == COST_GROUPS_BY_MODULE ||
+                   groups->by == COST_GROUPS_BY_PROCESS;
+    size_t columns = report_width(report) - NAME_AT;
+    cost_group_append_name(groups, index, &name);
+    cost_group_append_detail(groups, index, &detail);
+    if (name.len == 0) {
+        strbuf_append_text(out, "(unknown)");
+    } else if (groups->by == COST_GROUPS_BY_SIZE) {
+        append_size(strbuf_text(&name), out);
+    } else if (groups->by == COST_GROUPS_BY_FUNCTION && !is_full) {
+        screen_append_function(out, strbuf_text(&name), columns);
+    } else {
+        screen_append(&safe, is_path && !is_full ? path_file_name(strbuf_text(&name))
+                                                 : strbuf_text(&name));
+        screen_append_cut(out, strbuf_text(&safe), columns, SCREEN_CUT_START);
+    }
+    strbuf_clear(&safe);
+    screen_append(&safe, is_full ? strbuf_text(&detail) : path_file_name(strbuf_text(&detail)));
+    size_t used = screen_columns(strbuf_text(out)) + 4;
+    if (safe.len > 0 && used + screen_columns(strbuf_text(&safe)) <= columns) {
+        strbuf_printf(out, "  [%s]", strbuf_text(&safe));
+    }
+}
+
+static void print_columns(const struct report *report,
+                          FILE *out,
+                          const enum cost columns[COLUMN_COUNT],
+                          const struct costs *costs) // NULL: the heads
+{
+    (void)fputs(costs != NULL ? report_paint(report, PAINT_COST) : "", out);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        const char *text = "";
+        struct human value;
+        if (columns[i] != COST_COUNT && costs != NULL) {
+            value = report_format_cost(columns[i], costs_get(costs, columns[i]));
+            text = value.text;
+        } else if (columns[i] != COST_COUNT) {
+            text = cost_get_info(columns[i])->option;
+        }
+        (void)fprintf(out, "%14s", text);
+    }
+    (void)fputs(costs != NULL ? report_unpaint(report) : "", out);
+}
+
+enum err report_groups_text(const struct report *report, FILE *out)
+{
+    CLEANUP(cost_groups_release) struct cost_groups groups = {0};
+    enum cost columns[COLUMN_COUNT];
+    char title[32];
+    TRY(build(report, &groups));
+    choose_columns(report, &groups, columns);
+    (void)snprintf(title, sizeof(title), "BY %s", cost_group_by_name(groups.by)); // fits
+    for (char *at = title; *at != '\0'; at++) {
+        *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+    }
+    report_view_title(report, out, title);
+    print_columns(report, out, columns, NULL);
+    (void)fputc('\n', out);
+    size_t limit = report_view_limit(report, GROUPS_BY_DEFAULT);
+    limit = groups.by == COST_GROUPS_BY_SIZE ? 0 : limit;
+    for (size_t i = 0; i < groups.items.len && (limit == 0 || i < limit); i++) {
+        CLEANUP(strbuf_release) struct strbuf label = {0};
+        append_label(report, &groups, i, &label);
+        print_columns(report, out, columns, &groups.items.items[i].costs);
+        (void)fprintf(out, "  %s\n", strbuf_text(&label));
+    }
+    if (limit != 0 && groups.items.len > limit) {
+        (void)fprintf(out, "  and ");
+        report_print_counted(out, groups.items.len - limit, "more", "more", "\n");
+    }
+    return ERR_OK;
+}
+
+enum err report_groups_json(const struct report *report, struct json_writer *w)
+{
+    CLEANUP(cost_groups_release) struct cost_groups groups = {0};
+    TRY(build(report, &groups));
+    json_begin_object(w);
+    json_key_string(w, "by", cost_group_by_name(groups.by));
+    json_key(w, "groups");
+    json_begin_array(w);
+    for (size_t i = 0; i < groups.items.len; i++) {
+        CLEANUP(strbuf_release) struct strbuf name = {0};
+        CLEANUP(strbuf_release) struct strbuf detail = {0};
+        cost_group_append_name(&groups, i, &name);
+        cost_group_append_detail(&groups, i, &detail);
+        json_begin_object(w);
+        json_key_string(w, "name", strbuf_text(&name));
+        json_key_string(w, "detail", strbuf_text(&detail));
+        report_write_costs(w, "costs", &groups.items.items[i].costs);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+    return ERR_OK;
+}

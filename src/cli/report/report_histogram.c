@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// report_histogram: how large blocks were and how long they lived, as bars.
+//
+//          64 B to      127 B     10,000  50.0%     640 KiB  ##########
+//
+// In text a line is a power of two, in JSON each of the recording's buckets.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "cli/report/report_lines.h"
+#include "cli/report/report_views.h"
+#include "profile/tables/histogram.h"
+
+enum {
+    BAR_COLUMNS_MAX = 40,
+    LINE_COLUMNS = 60, // before the bar
+};
+
+// Buckets that make one line.
+struct line {
+    uint64_t low;
+    uint64_t end; // the first value beyond it
+    struct bucket_amount amount;
+};
+
+DEFINE_VEC(line_vec, struct line);
+
+static uint32_t octave_of(uint64_t value)
+{
+    return value == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(value);
+}
+
+static MUST_USE enum err list_lines(const struct histogram *histogram, struct line_vec *out)
+{
+    for (size_t i = 0; i < histogram->total.len; i++) {
+        uint32_t bucket = histogram->first_bucket + (uint32_t)i;
+        uint64_t low = rec_bucket_low(bucket);
+        uint64_t end = rec_bucket_low(bucket + 1);
+        struct line *last = out->len > 0 ? &out->items[out->len - 1] : NULL;
+        if (last == NULL || octave_of(last->low) != octave_of(low)) {
+            TRY(line_vec_push(out, (struct line){.low = low}));
+            last = &out->items[out->len - 1];
+        }
+        last->end = end;
+        last->amount.count += histogram->total.items[i].count;
+        last->amount.bytes += histogram->total.items[i].bytes;
+    }
+    return ERR_OK;
+}
+
+static struct human format_value(enum histogram_of of, uint64_t value)
+{
+    return of == HISTOGRAM_SIZES ? format_bytes(value) : report_format_ms(value);
+}
+
+static void print_line(const struct report *report,
+                       FILE *out,
+                       enum histogram_of of,
+                       const struct line *line,
+                       uint64_t all,
+                       uint64_t most)
+{
+    static const char bar[] = "########################################";
+    size_t width = report_width(report) > LINE_COLUMNS ? report_width(report) - LINE_COLUMNS : 1;
+    width = min_u64(width, BAR_COLUMNS_MAX);
+    int len = most > 0 ? (int)((unsigned __int128)line->amount.count * width / most) : 0;
+    const struct human low = format_value(of, line->low);
+    const struct human end = format_value(of, line->end);
+    bool is_one = line->end - line->low == 1; // value
+    char last[sizeof(end.text) + 1];
+    (void)snprintf(last, sizeof(last), "%s%s", is_one ? "" : "<",
+                   is_one ? low.text : end.text); // fits
+    (void)fprintf(out, "  %10s %2s %9s %s%13s %6s%s  %10s  %.*s\n", is_one ? "" : low.text,
+                  is_one ? "" : "to", last, report_paint(report, PAINT_COST),
+                  format_count(line->amount.count).text,
+                  format_percent(line->amount.count, all).text, report_unpaint(report),
+                  format_bytes(line->amount.bytes).text,
+                  line->amount.count > 0 && len == 0 ? 1 : len, bar);
+}
+
+static MUST_USE enum err
+print_histogram(const struct report *report, FILE *out, enum histogram_of of, const char *title)
+{
+    CLEANUP(histogram_release) struct histogram histogram = {0};
+    CLEANUP(line_vec_release) struct line_vec lines = {0};
+    TRY(histogram_build(&report->selection, of, false, 0, &histogram));
+    TRY(list_lines(&histogram, &lines));
+    uint64_t all = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < lines.len; i++) {
+        all += lines.items[i].amount.count;
+        most = max_u64(most, lines.items[i].amount.count);
+    }
+    report_view_title(report, out, title);
+    for (size_t i = 0; i < lines.len; i++) {
+        print_line(report, out, of, &lines.items[i], all, most);
+    }
+    (void)fputs(lines.len == 0 ? "     nothing\n" : "", out);
+    return ERR_OK;
+}
+
+enum err report_histograms_text(const struct report *report, FILE *out)
+{
+    TRY(print_histogram(report, out, HISTOGRAM_SIZES, "SIZES: of all allocations"));
+    return print_histogram(report, out, HISTOGRAM_LIFETIMES,
+                           "LIFETIMES: of the blocks that were freed");
+}
+
+static MUST_USE enum err write_histogram(const struct report *report,
+                                         struct json_writer *w,
+                                         enum histogram_of of,
+                                         const char *key)
+{
+    CLEANUP(histogram_release) struct histogram histogram = {0};
+    TRY(histogram_build(&report->selection, of, false, 0, &histogram));
+    json_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; i < histogram.total.len; i++) {
+        uint32_t bucket = histogram.first_bucket + (uint32_t)i;
+        struct bucket_range range = {.first = bucket, .end = bucket + 1};
+        if (histogram.total.items[i].count > 0) {
+            json_begin_object(w);
+            json_key_u64(w, "min", bucket_range_low(range));
+            json_key_u64(w, "max", bucket_range_high(range));
+            json_key_u64(w, "count", histogram.total.items[i].count);
+            json_key_u64(w, "bytes", histogram.total.items[i].bytes);
+            json_end_object(w);
+        }
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
+
+enum err report_histograms_json(const struct report *report, struct json_writer *w)
+{
+    json_begin_object(w);
+    TRY(write_histogram(report, w, HISTOGRAM_SIZES, "sizes_bytes"));
+    TRY(write_histogram(report, w, HISTOGRAM_LIFETIMES, "lifetimes_ms"));
+    json_end_object(w);
+    return ERR_OK;
+}

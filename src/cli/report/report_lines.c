@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// report_lines: colours, names and numbers of the text report. See report_lines.h.
+#include "cli/report/report_lines.h"
+
+#include <inttypes.h>
+
+#include "cli/text/screen_text.h"
+#include "profile/accuracy/sampling.h"
+
+const char *report_paint(const struct report *report, enum paint paint)
+{
+    return paint_begin(report->options->use_color, paint);
+}
+
+const char *report_unpaint(const struct report *report)
+{
+    return paint_end(report->options->use_color);
+}
+
+size_t report_width(const struct report *report)
+{
+    return report->options->use_full_names ? REPORT_WIDTH_UNLIMITED
+                                           : report->options->width_columns;
+}
+
+const char *report_string(const struct report *report, struct strbuf *buffer, rec_string id)
+{
+    strbuf_clear(buffer);
+    screen_append(buffer, profile_string(report->profile, id));
+    return strbuf_text(buffer);
+}
+
+struct human report_format_cost(enum cost cost, uint64_t value)
+{
+    return cost_get_info(cost)->unit == COST_UNIT_BYTES ? format_bytes(value) : format_count(value);
+}
+
+struct human report_format_ms(uint64_t duration_ms)
+{
+    static const struct human nothing = {.text = "<1 ms"};
+    return duration_ms > 0 ? format_duration(duration_ms * 1000000) : nothing;
+}
+
+void report_print_title(const struct report *report, FILE *out, const char *title)
+{
+    CLEANUP(strbuf_release) struct strbuf mark = {0};
+    sampling_append_mark(&report->profile->recording, &mark);
+    (void)fprintf(out, "\n%s%s%s%s\n", report_paint(report, PAINT_TITLE), title, strbuf_text(&mark),
+                  report_unpaint(report));
+}
+
+void report_print_counted(
+    FILE *out, uint64_t count, const char *one, const char *many, const char *after)
+{
+    (void)fprintf(out, "%s %s%s", format_count(count).text, count == 1 ? one : many, after);
+}
+
+// A function's name as a line shows it, in `columns`.
+void report_append_function(const struct report *report,
+                            struct strbuf *out,
+                            uint32_t location,
+                            bool is_inlined,
+                            size_t columns)
+{
+    static const char inlined[] = " (inlined)";
+    size_t reserved = is_inlined ? sizeof(inlined) - 1 : 0;
+    size_t room = columns > reserved ? columns - reserved : 0;
+    if (location == REC_NONE) {
+        strbuf_append_text(out, "(no stack)");
+        return;
+    }
+    const char *name = profile_location_function(report->profile, location);
+    if (report->options->use_full_names) {
+        screen_append(out, name);
+    } else {
+        screen_append_function(out, name, room);
+    }
+    strbuf_append_text(out, is_inlined ? inlined : "");
+}
+
+// "file:line", or "" if it is not known.
+void report_append_line(const struct report *report, struct strbuf *out, uint32_t location)
+{
+    const char *file = location != REC_NONE ? profile_location_file(report->profile, location) : "";
+    if (file[0] == '\0') {
+        return;
+    }
+    screen_append(out, report->options->use_full_names ? file : screen_basename(file));
+    uint32_t line = profile_location_get(report->profile, location)->line;
+    if (line != 0) {
+        strbuf_printf(out, ":%" PRIu32, line);
+    }
+}
+
+const char *report_module(const struct report *report, uint32_t location)
+{
+    const char *path =
+        location != REC_NONE ? profile_location_module(report->profile, location) : "";
+    return report->options->use_full_names ? path : screen_basename(path);
+}

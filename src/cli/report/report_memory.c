@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+// report_memory: the text report's section on resident memory. See report_lines.h.
+//
+//   RESIDENT MEMORY: what RSS consisted of
+//                                 at the peak, 0.11 s      at the end, 0.12 s
+//     # live heap blocks            34.0 MiB  56.4%          12.0 MiB  40.0%
+//     : rounding in blocks        ~ 1.96 MiB   3.2%        ~ 0.50 MiB   2.0%
+//     ...
+//     peak  ############################::....MMMMMMMMFFF
+//     end   ##########:......................MMMMMMMMFFF
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "cli/report/report_lines.h"
+#include "cli/report/report_views.h"
+#include "cli/text/screen_text.h"
+
+enum {
+    BAR_COLUMNS_MAX = 66,
+    BAR_INDENT = 8,
+    PHRASE_COLUMNS = 22,
+    TOP_PARTS = 5,
+    PLACE_COLUMNS = 30,
+    AMOUNT_COLUMNS = 36, // before what a part is called
+};
+
+// How a kind is drawn in the bar.
+static char letter_of(uint32_t kind)
+{
+    static const char letters[REC_PART_KINDS + 1] = {
+        [REC_PART_LIVE] = '#',   [REC_PART_ROUNDING] = ':', [REC_PART_KEPT] = '.',
+        [REC_PART_MAPPED] = 'M', [REC_PART_STACK] = 'T',    [REC_PART_FILE] = 'F',
+        [REC_PART_SHARED] = 'S', [REC_PART_OWN] = 'c',      [REC_PART_REST] = '?'};
+    return letters[kind];
+}
+
+static void print_amount(FILE *out, const struct ledger_split *split, uint32_t kind)
+{
+    if (split == NULL) {
+        return;
+    }
+    (void)fprintf(out, "%s%11s %6s", ledger_is_estimate(split, kind) ? "~" : " ",
+                  format_bytes(split->bytes[kind]).text,
+                  format_percent(split->bytes[kind], split->rss_bytes).text);
+}
+
+static void print_kinds(const struct report *report,
+                        FILE *out,
+                        const struct ledger_split *peak,
+                        const struct ledger_split *end)
+{
+    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        if ((peak != NULL ? peak->bytes[kind] : 0) + (end != NULL ? end->bytes[kind] : 0) > 0 ||
+            kind == REC_PART_REST) {
+            (void)fprintf(out, "  %s%c%s %-*s", report_paint(report, PAINT_COST), letter_of(kind),
+                          report_unpaint(report), PHRASE_COLUMNS, ledger_kind(kind)->phrase);
+            print_amount(out, peak, kind);
+            (void)fputs(peak != NULL && end != NULL ? "    " : "", out);
+            print_amount(out, end, kind);
+            (void)fputc('\n', out);
+        }
+    }
+}
+
+// One character for each share of the bar; the sum of the shares so far decides, so that rounding
+// errors do not add up.
+static void print_bar(const struct report *report,
+                      FILE *out,
+                      const char *name,
+                      const struct ledger_split *split)
+{
+    if (split == NULL || split->rss_bytes == 0) {
+        return;
+    }
+    size_t columns = report_width(report) - BAR_INDENT;
+    columns = min_u64(columns, BAR_COLUMNS_MAX);
+    (void)fprintf(out, "  %-*s", BAR_INDENT - 2, name);
+    uint64_t sum = 0;
+    size_t drawn = 0;
+    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        sum += split->bytes[kind];
+        const double share = (double)sum / (double)split->rss_bytes;
+        for (; (double)drawn + 0.5 < share * (double)columns && drawn < columns; drawn++) {
+            (void)fputc(letter_of(kind), out);
+        }
+    }
+    (void)fputc('\n', out);
+}
+
+// Who mapped it, as the list says it; REC_NONE where it says a name.
+static uint32_t location_of(const struct report *report, const struct ledger_part *part)
+{
+    return part->node != REC_NONE && part->kind == REC_PART_MAPPED
+               ? profile_call_site(report->profile, part->node).location
+               : REC_NONE;
+}
+
+// "function  file:line", "function  module" where the line is not known, or a file's name.
+static void
+append_name(const struct report *report, const struct ledger_part *part, struct strbuf *out)
+{
+    const uint32_t location = location_of(report, part);
+    if (location == REC_NONE) {
+        const char *path = profile_string(report->profile, part->path);
+        screen_append(out, path[0] != '\0' ? path : "anonymous"); // as the viewer says
+        return;
+    }
+    const struct call_site_location site = profile_call_site(report->profile, part->node);
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    report_append_line(report, &place, location);
+    if (place.len == 0) {
+        screen_append(&place, report_module(report, location));
+    }
+    report_append_function(report, out, location, site.is_inlined,
+                           report_width(report) - AMOUNT_COLUMNS - PLACE_COLUMNS);
+    strbuf_printf(out, "  %s", strbuf_text(&place));
+}
+
+// "10.0 MiB of 20.0 MiB mapped  who or what".
+static void print_part(const struct report *report, FILE *out, const struct ledger_part *part)
+{
+    CLEANUP(strbuf_release) struct strbuf amount = {0};
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    strbuf_printf(&amount, "%10s of %s", format_bytes(part->rss_bytes).text,
+                  format_bytes(part->virtual_bytes).text);
+    append_name(report, part, &name);
+    screen_append_cut(&cut, strbuf_text(&name), report_width(report) - AMOUNT_COLUMNS,
+                      SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "    %-28s  %s\n", strbuf_text(&amount), strbuf_text(&cut));
+}
+
+// Adds `part` to what reads like it: the same file in several processes, or what one place mapped.
+static MUST_USE enum err
+add_part(const struct report *report, const struct ledger_part *part, struct ledger_part_vec *sums)
+{
+    const uint32_t location = location_of(report, part);
+    for (size_t i = 0; i < sums->len; i++) {
+        struct ledger_part *sum = &sums->items[i];
+        if (location_of(report, sum) == location &&
+            (location != REC_NONE || sum->path == part->path)) {
+            sum->rss_bytes += part->rss_bytes;
+            sum->virtual_bytes += part->virtual_bytes;
+            return ERR_OK;
+        }
+    }
+    return ledger_part_vec_push(sums, *part);
+}
+
+static int compare_sums(const void *left, const void *right)
+{
+    const uint64_t left_bytes = ((const struct ledger_part *)left)->rss_bytes;
+    const uint64_t right_bytes = ((const struct ledger_part *)right)->rss_bytes;
+    return left_bytes > right_bytes ? -1 : left_bytes < right_bytes;
+}
+
+static MUST_USE enum err print_top(const struct report *report,
+                                   FILE *out,
+                                   const struct ledger_split *split,
+                                   uint32_t kind,
+                                   const char *title)
+{
+    CLEANUP(ledger_part_vec_release) struct ledger_part_vec sums = {0};
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct ledger_part *part = &split->parts.items[i];
+        if (part->kind == kind && part->rss_bytes > 0) {
+            TRY(add_part(report, part, &sums));
+        }
+    }
+    if (sums.len == 0) {
+        return ERR_OK;
+    }
+    qsort(sums.items, sums.len, sizeof(sums.items[0]), compare_sums);
+    (void)fprintf(out, "\n  %s\n", title);
+    uint64_t rest = 0;
+    for (size_t i = 0; i < sums.len; i++) {
+        if (i < TOP_PARTS) {
+            print_part(report, out, &sums.items[i]);
+        } else {
+            rest += sums.items[i].rss_bytes;
+        }
+    }
+    if (sums.len > TOP_PARTS) {
+        (void)fprintf(out, "    %10s in ", format_bytes(rest).text);
+        report_print_counted(out, sums.len - TOP_PARTS, "more", "more", "\n");
+    }
+    return ERR_OK;
+}
+
+static void print_moment(FILE *out, const char *name, const struct ledger_split *split)
+{
+    if (split != NULL) {
+        (void)fprintf(out, "  %12s %-9s", name, report_format_ms(split->time_ms).text);
+    }
+}
+
+// What must be known of how the figures came about.
+static void print_remarks(const struct report *report,
+                          FILE *out,
+                          const struct ledger_split *peak,
+                          const struct ledger_split *end)
+{
+    const uint64_t highest = report->ledger.peak_rss_bytes;
+    if (peak != NULL && !ledger_is_of_peak(&report->ledger, peak)) {
+        (void)fprintf(out, "  RSS was highest with %s", format_bytes(highest).text);
+        if (report->ledger.peak_rss_ms > 0) {
+            (void)fprintf(out, " after %s", report_format_ms(report->ledger.peak_rss_ms).text);
+        }
+        (void)fprintf(out, "; what that consisted of was not seen.\n");
+    } else if (peak != NULL && highest > peak->rss_bytes + peak->rss_bytes / 100) {
+        (void)fprintf(out, "  RSS was highest with %s.\n", format_bytes(highest).text);
+    }
+    if (end != NULL && (end->flags & REC_LOOK_AT_EXIT) == 0 &&
+        report->profile->recording.meta.state == REC_STATE_FINISHED) {
+        (void)fprintf(out, "  The last look was %s before the end.\n",
+                      report_format_ms(ledger_split_age_ms(report->profile, end)).text);
+    }
+    (void)fprintf(out, "  ~ is an estimate; the sum is exact.%s\n",
+                  peak != NULL && peak->bytes[REC_PART_OWN] > 0
+                      ? " What is cairn's would not be there without it."
+                      : "");
+}
+
+// Of whole processes only: pages have no function or size.
+static bool fits_filter(const struct filter *filter)
+{
+    const char *const texts[] = {filter->function,  filter->function_text, filter->file,
+                                 filter->file_text, filter->module,        filter->module_text,
+                                 filter->thread};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (texts[i] != NULL) {
+            return false;
+        }
+    }
+    return !filter->has_range && !filter->has_sizes && !filter->has_lifetimes;
+}
+
+enum err report_print_memory(const struct report *report, FILE *out)
+{
+    const struct ledger_split *peak = ledger_peak(&report->ledger);
+    const struct ledger_split *end = ledger_last(&report->ledger);
+    const struct ledger_split *shown = peak != NULL ? peak : end;
+    if (shown == NULL || !fits_filter(&report->options->filter) ||
+        report->options->sort != COST_COUNT) {
+        return ERR_OK;
+    }
+    report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
+    (void)fprintf(out, "  %*s", PHRASE_COLUMNS + 2, "");
+    const bool is_of_peak = peak != NULL && ledger_is_of_peak(&report->ledger, peak);
+    print_moment(out, is_of_peak ? "at the peak," : "highest look", peak);
+    print_moment(out, "at the end,", end);
+    (void)fputc('\n', out);
+    print_kinds(report, out, peak, end);
+    (void)fprintf(out, "  = %-*s", PHRASE_COLUMNS, "resident");
+    for (size_t i = 0; i < 2; i++) {
+        const struct ledger_split *split = i == 0 ? peak : end;
+        if (split != NULL) {
+            (void)fprintf(out, "   %11s %6s   ", format_bytes(split->rss_bytes).text, "");
+        }
+    }
+    (void)fputs("\n\n", out);
+    print_bar(report, out, is_of_peak ? "peak" : "look", peak);
+    print_bar(report, out, "end", end);
+    TRY(print_top(report, out, shown, REC_PART_MAPPED, "mapped by the program"));
+    TRY(print_top(report, out, shown, REC_PART_FILE, "files"));
+    TRY(print_top(report, out, shown, REC_PART_SHARED, "shared memory"));
+    TRY(print_top(report, out, shown, REC_PART_REST, "not explained"));
+    (void)fputc('\n', out);
+    print_remarks(report, out, peak, end);
+    return ERR_OK;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// report_stack: one call stack as lines of the text report.
+//
+//         operator new(unsigned long)  [libstdc++.so.6]
+//         Cache::insert(...)           cache.cpp:42 [demo]
+//         main                         main.cpp:10
+//
+// The function column is as wide as the widest name in this stack, or as what the place leaves. A
+// module is named where it changes.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "cli/report/report_lines.h"
+#include "cli/text/screen_text.h"
+
+enum {
+    FRAME_INDENT = 8,
+    PLACE_COLUMNS = 34, // at most, for "file:line [module]"
+    FUNCTION_COLUMNS_MIN = 24,
+};
+
+struct stack_line {
+    const struct call_tree_node *node;
+    bool names_module; // it differs from the frame before
+};
+
+// A pool's frame is a module that holds itself alone: it is not said twice.
+static bool is_own_module(const struct report *report, uint32_t location, const char *module)
+{
+    return strcmp(profile_location_function(report->profile, location), module) == 0;
+}
+
+// "file:line [module]", cut at its start to what a line has room for.
+static void append_place(const struct report *report, struct strbuf *out, struct stack_line line)
+{
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    report_append_line(report, &place, line.node->location);
+    const char *module = report_module(report, line.node->location);
+    if (line.names_module && module[0] != '\0' &&
+        !is_own_module(report, line.node->location, module)) {
+        strbuf_append_text(&place, place.len > 0 ? " [" : "[");
+        screen_append(&place, module);
+        strbuf_append_char(&place, ']');
+    }
+    size_t columns = report->options->use_full_names ? REPORT_WIDTH_UNLIMITED : PLACE_COLUMNS;
+    screen_append_cut(out, strbuf_text(&place), columns, SCREEN_CUT_START);
+}
+
+static void
+print_frame(const struct report *report, FILE *out, struct stack_line line, size_t function_columns)
+{
+    CLEANUP(strbuf_release) struct strbuf function = {0};
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    report_append_function(report, &function, line.node->location, line.node->is_inlined,
+                           function_columns);
+    append_place(report, &place, line);
+    size_t used = screen_columns(strbuf_text(&function));
+    (void)fprintf(out, "%*s%s", FRAME_INDENT, "", strbuf_text(&function));
+    if (place.len > 0) {
+        size_t gap = !report->options->use_full_names && used < function_columns
+                         ? function_columns - used
+                         : 0;
+        (void)fprintf(out, "%*s  %s%s%s", (int)gap, "", report_paint(report, PAINT_PLACE),
+                      strbuf_text(&place), report_unpaint(report));
+    }
+    (void)fprintf(out, "\n");
+}
+
+DEFINE_VEC(stack_line_vec, struct stack_line);
+
+// What the C library calls on the way to main tells nothing about any program.
+static bool is_outside_main(const struct report *report, const struct stack_line *line)
+{
+    static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
+                                        "__libc_start_main@@GLIBC_2.34", "__libc_start_call_main"};
+    const char *function = profile_location_function(report->profile, line->node->location);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(function, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The frames of a stack, innermost first.
+static MUST_USE enum err
+list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *out)
+{
+    const struct call_tree *tree = &report->sites.tree;
+    const char *module = "";
+    for (uint32_t at = stack; at != 0; at = tree->nodes.items[at].parent) {
+        const struct call_tree_node *node = &tree->nodes.items[at];
+        const char *here = report_module(report, node->location);
+        struct stack_line line = {.node = node, .names_module = strcmp(here, module) != 0};
+        TRY(stack_line_vec_push(out, line));
+        module = here;
+    }
+    size_t shown = out->len;
+    while (shown > 0 && is_outside_main(report, &out->items[shown - 1])) {
+        shown--;
+    }
+    if (shown > 0 && !report->options->use_full_names) {
+        out->len = shown;
+    }
+    return ERR_OK;
+}
+
+// The widest that the function column of this stack may and need be.
+static size_t function_columns(const struct report *report, const struct stack_line_vec *lines)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    size_t widest_place = 0;
+    size_t widest_function = 0;
+    for (size_t i = 0; i < lines->len; i++) {
+        strbuf_clear(&text);
+        append_place(report, &text, lines->items[i]);
+        size_t place = screen_columns(strbuf_text(&text));
+        widest_place = max_u64(widest_place, place);
+        strbuf_clear(&text);
+        report_append_function(report, &text, lines->items[i].node->location,
+                               lines->items[i].node->is_inlined, REPORT_WIDTH_UNLIMITED);
+        size_t function = screen_columns(strbuf_text(&text));
+        widest_function = max_u64(widest_function, function);
+    }
+    size_t taken = FRAME_INDENT + 2 + widest_place;
+    size_t room = report_width(report) > taken ? report_width(report) - taken : 0;
+    room = max_u64(room, FUNCTION_COLUMNS_MIN);
+    return widest_function < room ? widest_function : room;
+}
+
+enum err report_print_frames(const struct report *report, FILE *out, uint32_t stack)
+{
+    CLEANUP(stack_line_vec_release) struct stack_line_vec lines = {0};
+    TRY(list_frames(report, stack, &lines));
+    size_t limit = report->options->depth_limit;
+    bool is_cut = limit != 0 && lines.len > limit;
+    size_t inner = is_cut ? limit - 1 : lines.len;
+    size_t columns = function_columns(report, &lines);
+    for (size_t i = 0; i < inner; i++) {
+        print_frame(report, out, lines.items[i], columns);
+    }
+    if (is_cut) {
+        (void)fprintf(out, "%*s... ", FRAME_INDENT, "");
+        report_print_counted(out, lines.len - limit, "more frame", "more frames", "\n");
+        struct stack_line outermost = lines.items[lines.len - 1];
+        outermost.names_module = true;
+        print_frame(report, out, outermost, columns);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+// report_text: the report for people: sections of call sites, at the width of their terminal.
+//
+//    1.   32.1 MiB  50.0%  Cache::insert(std::string const&)          a call site
+//                          cache.cpp:42 in demo, 12,345 blocks
+//       24.0 MiB, 1,200 blocks, by                                    one of its stacks
+//         operator new(unsigned long)  [libstdc++.so.6]
+//         Cache::insert(...)           cache.cpp:42 [demo]
+//         main                         main.cpp:10
+#include "base/compiler.h"
+#include "cli/options/filter_options.h"
+#include "cli/report/report_lines.h"
+#include "cli/report/report_views.h"
+#include "cli/text/screen_text.h"
+
+enum {
+    SITE_INDENT = 24,       // of what is said about a site
+    COMPANION_COLUMNS = 24, // kept free after its place
+    STACK_INDENT = 6,
+    SUMMARY_SITES = 3,
+    SUMMARY_INDENT = 14,
+};
+
+// What goes with a cost: calls with bytes, bytes with calls. Writes "12 blocks" or "1.2 MiB".
+static void
+print_companion(const struct report *report, FILE *out, const struct costs *costs, enum cost cost)
+{
+    bool has_blocks = profile_knows(report->profile, COST_PEAK_BLOCKS) ||
+                      profile_knows(report->profile, COST_LEAKED_ALLOCATIONS);
+    if (!has_blocks && (cost == COST_PEAK_BYTES || cost == COST_LEAKED_BYTES)) {
+        (void)fprintf(out, "blocks unknown");
+        return;
+    }
+    switch (cost) {
+    case COST_PEAK_BYTES:
+        report_print_counted(out, costs->values[COST_PEAK_BLOCKS], "block", "blocks", "");
+        return;
+    case COST_LEAKED_BYTES:
+        report_print_counted(out, costs->values[COST_LEAKED_ALLOCATIONS], "block", "blocks", "");
+        return;
+    case COST_ALLOCATIONS:
+        (void)fprintf(out, "%s", format_bytes(costs->values[COST_ALLOCATED_BYTES]).text);
+        return;
+    case COST_TEMPORARY:
+        (void)fprintf(
+            out, "%s of its ",
+            format_percent(costs->values[COST_TEMPORARY], costs->values[COST_ALLOCATIONS]).text);
+        break;
+    case COST_PEAK_BLOCKS:
+        (void)fprintf(out, "%s", format_bytes(costs->values[COST_PEAK_BYTES]).text);
+        return;
+    case COST_LEAKED_ALLOCATIONS:
+        (void)fprintf(out, "%s", format_bytes(costs->values[COST_LEAKED_BYTES]).text);
+        return;
+    case COST_ALLOCATED_BYTES:
+    case COST_FREES:
+    case COST_FREED_BYTES:
+    case COST_TEMPORARY_BYTES:
+    case COST_OWN_PEAK_BYTES:
+    case COST_COUNT:
+        break;
+    }
+    report_print_counted(out, costs->values[COST_ALLOCATIONS], "allocation", "allocations", "");
+}
+
+static MUST_USE enum err
+print_stacks(const struct report *report, FILE *out, const struct call_site *site, enum cost cost)
+{
+    CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
+    TRY(call_sites_ranked_stacks(&report->sites, site, cost, &stacks));
+    uint32_t limit = report->options->stack_limit;
+    uint64_t rest = 0;
+    for (size_t i = 0; i < stacks.len; i++) {
+        const struct costs *costs = call_sites_costs(&report->sites, stacks.items[i]);
+        if (limit != 0 && i >= limit) {
+            rest += costs_get(costs, cost);
+            continue;
+        }
+        if (stacks.len > 1) {
+            (void)fprintf(out, "%*s%s%s%s, ", STACK_INDENT, "", report_paint(report, PAINT_COST),
+                          report_format_cost(cost, costs_get(costs, cost)).text,
+                          report_unpaint(report));
+            print_companion(report, out, costs, cost);
+            (void)fprintf(out, ", by\n");
+        }
+        TRY(report_print_frames(report, out, stacks.items[i]));
+    }
+    if (limit != 0 && stacks.len > limit) {
+        (void)fprintf(out, "%*s%s by ", STACK_INDENT, "", report_format_cost(cost, rest).text);
+        report_print_counted(out, stacks.len - limit, "more stack", "more stacks", "\n");
+    }
+    return ERR_OK;
+}
+
+static void print_site_head(const struct report *report,
+                            FILE *out,
+                            const struct call_site *site,
+                            enum cost cost,
+                            size_t rank)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    uint64_t value = costs_get(&site->costs, cost);
+    uint64_t whole = costs_get(&report->summary.costs, cost);
+    char head[96];
+    int used = snprintf(head, sizeof(head), "%3zu. %10s %6s", rank,
+                        report_format_cost(cost, value).text, format_percent(value, whole).text);
+    report_append_function(report, &text, site->location, site->is_inlined,
+                           report_width(report) - (size_t)used - 2);
+    (void)fprintf(out, "%s%s%s  %s%s%s\n", report_paint(report, PAINT_COST), head,
+                  report_unpaint(report), report_paint(report, PAINT_FUNCTION), strbuf_text(&text),
+                  report_unpaint(report));
+}
+
+static void print_site_place(const struct report *report,
+                             FILE *out,
+                             const struct call_site *site,
+                             enum cost cost)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    report_append_line(report, &text, site->location);
+    const char *module = report_module(report, site->location);
+    if (module[0] != '\0') {
+        strbuf_append_text(&text, text.len > 0 ? " in " : "in ");
+        screen_append(&text, module);
+    }
+    if (text.len > 0) {
+        strbuf_append_text(&text, ", ");
+    }
+    size_t columns = report_width(report) - SITE_INDENT - COMPANION_COLUMNS;
+    screen_append_cut(&cut, strbuf_text(&text), columns, SCREEN_CUT_START);
+    (void)fprintf(out, "%*s%s", SITE_INDENT, "", strbuf_text(&cut));
+    print_companion(report, out, &site->costs, cost);
+    (void)fprintf(out, "\n");
+}
+
+// "still growing, by 1.20 MiB a second".
+static void print_site_growth(const struct report *report, FILE *out, uint32_t site)
+{
+    static const char *const phrases[GROWTH_COUNT] = {
+        [GROWTH_UNKNOWN] = "",
+        [GROWTH_GROWING] = "still growing",
+        [GROWTH_STOPPED] = "not growing any more",
+        [GROWTH_START_UP] = "allocated at start-up and kept",
+        [GROWTH_BOUNDED] = "renewed all the time, but not growing",
+        [GROWTH_SAWTOOTH] = "rises and falls, and does not grow",
+        [GROWTH_BURSTS] = "held in bursts, and does not grow",
+        [GROWTH_LATE] = "allocated just before the end: too late to tell",
+        [GROWTH_ONCE] = "one block, allocated once",
+    };
+    const struct growth_entry *growth = report_growth(report, site);
+    if (growth == NULL) {
+        return;
+    }
+    const uint64_t slice_ms = report->profile->recording.slice_ms;
+    (void)fprintf(out, "%*s%s", SITE_INDENT, "", phrases[growth->class]);
+    if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
+        (void)fprintf(out, ", by %s a second",
+                      format_bytes((uint64_t)growth->slope_bytes_per_s).text);
+    }
+    if (growth->class == GROWTH_STOPPED && growth->latest_birth_slice != REC_NONE) {
+        const uint64_t end_ms = (growth->latest_birth_slice + UINT64_C(1)) * slice_ms;
+        (void)fprintf(out, ", since %s", report_format_ms(end_ms).text);
+    }
+    (void)fprintf(out, "%s\n",
+                  growth->confidence == CONFIDENCE_LOW && growth->class != GROWTH_LATE
+                      ? " (by few samples)"
+                      : "");
+}
+
+// What was left out: "and 12 more call sites: 1.2 MiB, 3.1%".
+static void print_remaining(
+    const struct report *report, FILE *out, const struct u32_vec *ids, size_t shown, enum cost cost)
+{
+    uint64_t rest = 0;
+    for (size_t i = shown; i < ids->len; i++) {
+        rest += costs_get(&report->sites.sites.items[ids->items[i]].costs, cost);
+    }
+    if (ids->len > shown) {
+        (void)fprintf(out, "     %10s %6s  at ", report_format_cost(cost, rest).text,
+                      format_percent(rest, costs_get(&report->summary.costs, cost)).text);
+        report_print_counted(out, ids->len - shown, "more call site", "more call sites", "\n");
+    }
+}
+
+enum err report_print_section(const struct report *report, FILE *out, enum cost cost)
+{
+    static const char *const titles[COST_COUNT] = {
+        [COST_PEAK_BYTES] = "PEAK MEMORY: who held the heap when it was largest",
+        [COST_PEAK_BLOCKS] = "BLOCKS AT THE PEAK: who held how many",
+        [COST_ALLOCATIONS] = "ALLOCATIONS: who called most often",
+        [COST_ALLOCATED_BYTES] = "ALLOCATED BYTES: who asked for most over time",
+        [COST_FREES] = "FREES: whose blocks were freed most often",
+        [COST_FREED_BYTES] = "FREED BYTES: whose blocks gave back most",
+        [COST_TEMPORARY] = "TEMPORARY ALLOCATIONS: freed by the next heap call of their thread",
+        [COST_TEMPORARY_BYTES] = "TEMPORARY BYTES: freed by the next heap call of their thread",
+        [COST_LEAKED_BYTES] = "LEAKED: never freed",
+        [COST_LEAKED_ALLOCATIONS] = "LEAKED BLOCKS: never freed",
+        [COST_OWN_PEAK_BYTES] = "OWN PEAKS: the most that each call site's stacks ever held",
+    };
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    TRY(call_sites_ranked(&report->sites, cost, &ids));
+    report_print_title(report, out, titles[cost]);
+    if (!profile_knows(report->profile, cost)) {
+        (void)fprintf(out, "     unknown: the file that was imported does not say\n");
+        return ERR_OK;
+    }
+    if (ids.len == 0) {
+        (void)fprintf(out, "     nothing\n");
+        return ERR_OK;
+    }
+    uint32_t limit = report->options->site_limit;
+    size_t shown = limit != 0 && ids.len > limit ? limit : ids.len;
+    for (size_t i = 0; i < shown; i++) {
+        const struct call_site *site = &report->sites.sites.items[ids.items[i]];
+        (void)fprintf(out, "\n");
+        print_site_head(report, out, site, cost, i + 1);
+        print_site_place(report, out, site, cost);
+        print_site_growth(report, out, ids.items[i]);
+        TRY(print_stacks(report, out, site, cost));
+    }
+    if (ids.len > shown) {
+        (void)fprintf(out, "\n");
+        print_remaining(report, out, &ids, shown, cost);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err print_sections(const struct report *report, FILE *out)
+{
+    const enum cost *sections;
+    size_t count = report_sections(report, &sections);
+    for (size_t i = 0; i < count; i++) {
+        TRY(report_print_section(report, out, sections[i]));
+        bool is_leaked = sections[i] == COST_LEAKED_BYTES || sections[i] == COST_LEAKED_ALLOCATIONS;
+        if (is_leaked && report->selection.suppressed.stack_count > 0) {
+            report_view_title(report, out, "SUPPRESSED: leaks that match a rule");
+            filter_print_suppressions(&report->selection, &report->options->filter,
+                                      report_width(report), out);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err report_write_text(const struct report *report, FILE *out)
+{
+    report_print_header(report, out);
+    report_print_totals(report, out);
+    report_print_filter(report, out);
+    const bool is_empty = report_print_emptiness(report, out);
+    if (report->options->views != 0 && !is_empty) {
+        return report_views_write_text(report, out);
+    }
+    if (!is_empty) {
+        TRY(print_sections(report, out));
+    }
+    TRY(report_print_memory(report, out));
+    TRY(report_print_processes(report, out));
+    TRY(report_print_coverage(report, out));
+    TRY(report_print_adhoc(report, out));
+    report_print_marks(report, out);
+    report_print_notes(report, out);
+    return ERR_OK;
+}
+
+// One line of the summary: "  1.2 MiB  load(char const*)  app.c:12".
+static void print_summary_site(const struct report *report,
+                               FILE *out,
+                               const struct call_site *site,
+                               enum cost cost)
+{
+    enum {
+        PLACE_COLUMNS = 30
+    };
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    CLEANUP(strbuf_release) struct strbuf function = {0};
+    report_append_line(report, &place, site->location);
+    if (place.len == 0) {
+        screen_append(&place, report_module(report, site->location));
+    }
+    screen_append_cut(&cut, strbuf_text(&place), PLACE_COLUMNS, SCREEN_CUT_START);
+    size_t taken = SUMMARY_INDENT + 2 + screen_columns(strbuf_text(&cut));
+    report_append_function(report, &function, site->location, false, report_width(report) - taken);
+    (void)fprintf(out, "  %10s  %s  %s\n",
+                  report_format_cost(cost, costs_get(&site->costs, cost)).text,
+                  strbuf_text(&function), strbuf_text(&cut));
+}
+
+enum err report_write_summary(const struct report *report, FILE *out)
+{
+    static const char *const titles[COST_COUNT] = {
+        [COST_PEAK_BYTES] = "most at the peak",
+        [COST_ALLOCATIONS] = "most allocations",
+        [COST_TEMPORARY] = "most temporary allocations",
+        [COST_LEAKED_BYTES] = "most leaked",
+    };
+    report_print_header(report, out);
+    report_print_totals(report, out);
+    if (report_print_emptiness(report, out)) {
+        return ERR_OK;
+    }
+    const enum cost *sections;
+    size_t count = report_sections(report, &sections);
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+        TRY(call_sites_ranked(&report->sites, sections[i], &ids));
+        if (ids.len > 0) {
+            (void)fprintf(out, "\n  %s%s%s\n", report_paint(report, PAINT_TITLE),
+                          titles[sections[i]], report_unpaint(report));
+        }
+        for (size_t n = 0; n < ids.len && n < SUMMARY_SITES; n++) {
+            print_summary_site(report, out, &report->sites.sites.items[ids.items[n]], sections[i]);
+        }
+    }
+    return ERR_OK;
+}

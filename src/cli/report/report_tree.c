@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// report_tree: call stacks as one tree, from the threads' entries inwards or the reverse.
+//
+//    57.2 MiB   100%  main  [server]
+//    57.2 MiB   100%   load
+//    40.0 MiB  69.9%    strdup  [libc.so.6]
+//
+// A line moves right by one column for each level, up to half of the line; deeper ones say how deep
+// they are. Nodes below half a percent are left out, and those beyond the limit.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/report/report_lines.h"
+#include "cli/report/report_views.h"
+#include "profile/calls/shown_tree.h"
+
+enum {
+    NODES_BY_DEFAULT = 60,
+    SHARE_SHOWN = 200, // a 200th of the whole
+    INDENT_MAX = 32,
+};
+
+static MUST_USE enum err build(const struct report *report, struct shown_tree *out)
+{
+    bool is_top_down = report->options->tree == CALL_TREE_TOP_DOWN;
+    struct shown_tree_spec spec = {.direction =
+                                       is_top_down ? CALL_TREE_TOP_DOWN : CALL_TREE_BOTTOM_UP,
+                                   .key = CALL_TREE_BY_FUNCTION};
+    return shown_tree_build(report->code, &report->selection, report_old_selection(report), spec,
+                            out);
+}
+
+static uint64_t
+total_of(const struct shown_tree *tree, enum side side, uint32_t node, enum cost cost)
+{
+    return tree->total[side].len > 0 ? costs_get(&tree->total[side].items[node], cost) : 0;
+}
+
+static MUST_USE enum err pick(const struct report *report,
+                              const struct shown_tree *tree,
+                              struct u32_vec *out,
+                              bool *is_complete)
+{
+    enum cost cost = report_view_cost(report);
+    uint64_t new = total_of(tree, SIDE_NEW, 0, cost);
+    uint64_t old = total_of(tree, SIDE_OLD, 0, cost);
+    size_t limit = report_view_limit(report, NODES_BY_DEFAULT);
+    const struct shown_tree_wish wish = {
+        .levels = report->options->depth_limit,
+        .minimum = limit == 0 ? 1 : (new > old ? new : old) / SHARE_SHOWN + 1,
+        .limit = limit == 0 ? SIZE_MAX : limit + 1, // and the root
+        .sort = cost,
+        .score = SCORE_LARGER,
+    };
+    return shown_tree_pick(tree, &wish, out, is_complete);
+}
+
+static void
+print_node(const struct report *report, FILE *out, const struct shown_tree *tree, uint32_t node)
+{
+    enum cost cost = report_view_cost(report);
+    size_t used = report->options->comparison != NULL ? 2 + 11 + 1 + 10 + 2 : 2 + 10 + 1 + 6 + 2;
+    uint32_t depth = tree->nodes.items[node].depth - 1;
+    (void)fputs("  ", out);
+    report_print_sides(report, out, total_of(tree, SIDE_NEW, node, cost),
+                       total_of(tree, SIDE_OLD, node, cost), total_of(tree, SIDE_NEW, 0, cost));
+    if (depth <= INDENT_MAX) {
+        (void)fprintf(out, "%*s", (int)depth, "");
+        used += depth;
+    } else {
+        char level[16];
+        (void)snprintf(level, sizeof(level), "(%u) ", depth + 1); // fits
+        (void)fprintf(out, "%*s%s", INDENT_MAX, "", level);
+        used += INDENT_MAX + strlen(level);
+    }
+    report_print_function(report, out, tree->functions.items[node], used);
+}
+
+enum err report_tree_text(const struct report *report, FILE *out)
+{
+    CLEANUP(shown_tree_release) struct shown_tree tree = {0};
+    CLEANUP(u32_vec_release) struct u32_vec nodes = {0};
+    bool is_complete;
+    char title[96];
+    bool is_top_down = report->options->tree == CALL_TREE_TOP_DOWN;
+    (void)snprintf(title, sizeof(title), "TREE, %s: %s",
+                   is_top_down ? "from the threads inwards" : "from the call sites outwards",
+                   cost_get_info(report_view_cost(report))->phrase); // fits
+    TRY(build(report, &tree));
+    TRY(pick(report, &tree, &nodes, &is_complete));
+    report_view_title(report, out, title);
+    for (size_t i = 1; i < nodes.len; i++) {
+        print_node(report, out, &tree, nodes.items[i]);
+    }
+    if (nodes.len == 1) {
+        (void)fputs("     nothing\n", out);
+    }
+    if (!is_complete) {
+        (void)fputs("  The smallest are left out; -n 0 --max-depth 0 shows all.\n", out);
+    }
+    return ERR_OK;
+}
+
+static void write_node(const struct report *report,
+                       struct json_writer *w,
+                       const struct shown_tree *tree,
+                       uint32_t node)
+{
+    json_begin_object(w);
+    json_key_u64(w, "depth", tree->nodes.items[node].depth);
+    report_write_function(report, w, tree->functions.items[node]);
+    report_write_costs(w, "self", &tree->self[SIDE_NEW].items[node]);
+    report_write_costs(w, "total", &tree->total[SIDE_NEW].items[node]);
+    if (report->options->comparison != NULL) {
+        report_write_costs(w, "old_self", &tree->self[SIDE_OLD].items[node]);
+        report_write_costs(w, "old_total", &tree->total[SIDE_OLD].items[node]);
+    }
+    json_end_object(w);
+}
+
+enum err report_tree_json(const struct report *report, struct json_writer *w)
+{
+    CLEANUP(shown_tree_release) struct shown_tree tree = {0};
+    CLEANUP(u32_vec_release) struct u32_vec nodes = {0};
+    bool is_complete;
+    TRY(build(report, &tree));
+    TRY(pick(report, &tree, &nodes, &is_complete));
+    json_begin_object(w);
+    json_key_string(w, "direction",
+                    report->options->tree == CALL_TREE_TOP_DOWN ? "top-down" : "bottom-up");
+    json_key_string(w, "cost", cost_get_info(report_view_cost(report))->key);
+    json_key_bool(w, "complete", is_complete);
+    json_key(w, "nodes");
+    json_begin_array(w);
+    for (size_t i = 1; i < nodes.len; i++) {
+        write_node(report, w, &tree, nodes.items[i]);
+    }
+    json_end_array(w);
+    json_end_object(w);
+    return ERR_OK;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// report_unseen: what reports say of what a recording does not show (profile/tables/unseen.h).
+#include <inttypes.h>
+
+#include "base/compiler.h"
+#include "cli/report/report.h"
+#include "cli/report/report_lines.h"
+#include "cli/text/screen_text.h"
+#include "host/text/format.h"
+#include "profile/tables/ledger.h"
+#include "profile/tables/unseen.h"
+
+enum {
+    PROGRAM_LINES = 12,
+    PROCESS_LINES = 8,
+};
+
+static void write_program(const struct profile *profile,
+                          const struct rec_unrecorded *entry,
+                          const char *prefix,
+                          FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf why = {0};
+    screen_append(&name, profile_string(profile, entry->program));
+    screen_append(&why, profile_string(profile, entry->text));
+    // Output errors are found when the stream is closed.
+    (void)fprintf(out, "%snot recorded: %s", prefix,
+                  name.len > 0 ? strbuf_text(&name) : "other programs");
+    if (entry->execs != 1) {
+        (void)fprintf(out, ", %s times", format_count(entry->execs).text);
+    }
+    (void)fprintf(out, ": %s", strbuf_text(&why));
+    if (entry->descendants > 0) {
+        (void)fprintf(out, "; at least %s %s from there", format_count(entry->descendants).text,
+                      entry->descendants == 1 ? "process came" : "processes came");
+    }
+    (void)fprintf(out, "\n");
+}
+
+static void write_unrecorded(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const struct recording *recording = &profile->recording;
+    uint64_t left = unseen_execs(recording);
+    size_t shown = 0;
+    for (; shown < recording->unrecorded_count && shown < PROGRAM_LINES; shown++) {
+        write_program(profile, &recording->unrecorded[shown], prefix, out);
+        left -= recording->unrecorded[shown].execs;
+    }
+    if (left > 0) {
+        (void)fprintf(out, "%snot recorded: %s more; 'cairn report --json' names them\n", prefix,
+                      format_count(left).text);
+    }
+}
+
+// "; most by alloc in bun", if that is known.
+static void append_mapper(const struct profile *profile, uint32_t node, struct strbuf *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec locations = {0};
+    CLEANUP(u32_vec_release) struct u32_vec inlined = {0};
+    if (ledger_stack(profile, node, &locations, &inlined) == ERR_OK && locations.len > 0) {
+        strbuf_append_text(out, "; most was mapped by ");
+        screen_append(out, profile_location_function(profile, locations.items[0]));
+    }
+}
+
+static void write_process(const struct profile *profile,
+                          const struct unseen *unseen,
+                          const char *prefix,
+                          FILE *out)
+{
+    const struct rec_process *process = &profile->recording.processes[unseen->process];
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf rest = {0};
+    screen_append(&name, profile_string(profile, process->executable));
+    (void)fprintf(out, "%s%s (pid %" PRIu32 ") ", prefix, strbuf_text(&name), process->pid);
+    switch (unseen->kind) {
+    case UNSEEN_MALLOC:
+        (void)fprintf(out, "has its own malloc built in: its heap was not seen\n");
+        return;
+    case UNSEEN_GO:
+        (void)fprintf(out, "is a Go program: only what its C code allocates was seen, not Go's own "
+                           "heap; runtime/pprof writes profiles of that, which cairn opens\n");
+        return;
+    case UNSEEN_MAPPED:
+        break;
+    }
+    append_mapper(profile, unseen->node, &rest);
+    (void)fprintf(out,
+                  "mapped most of its anonymous memory itself (%s of %s; its heap had %s): what an "
+                  "allocator of its own gives out of that was not seen%s\n",
+                  format_bytes(unseen->mapped_bytes).text,
+                  format_bytes(unseen->anonymous_bytes).text, format_bytes(unseen->heap_bytes).text,
+                  strbuf_text(&rest));
+}
+
+void report_write_unseen(const struct profile *profile, const char *prefix, FILE *out)
+{
+    CLEANUP(unseen_vec_release) struct unseen_vec list = {0};
+    write_unrecorded(profile, prefix, out);
+    if (unseen_collect(profile, &list) != ERR_OK) {
+        return; // whoever goes on says that there is no memory
+    }
+    for (size_t i = 0; i < list.len && i < PROCESS_LINES; i++) {
+        write_process(profile, &list.items[i], prefix, out);
+    }
+    if (list.len > PROCESS_LINES) {
+        (void)fprintf(out, "%s%zu more processes have heaps that were not seen\n", prefix,
+                      list.len - PROCESS_LINES);
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// report_views: the table of views, and what they share. See report_views.h.
+#include "cli/report/report_views.h"
+
+#include "base/compiler.h"
+#include "cli/diff/comparison.h"
+#include "cli/diff/diff_report.h"
+#include "cli/report/report_lines.h"
+#include "cli/text/screen_text.h"
+
+struct view {
+    const char *key;
+    uint32_t bit;
+    enum err (*write_text)(const struct report *report, FILE *out);
+    enum err (*write_json)(const struct report *report, struct json_writer *w);
+};
+
+static const struct view views[] = {
+    {"groups", REPORT_GROUPS, report_groups_text, report_groups_json},
+    {"functions", REPORT_FUNCTIONS, report_functions_text, report_functions_json},
+    {"callers", REPORT_CALLERS, report_callers_text, report_callers_json},
+    {"tree", REPORT_TREE, report_tree_text, report_tree_json},
+    {"histograms", REPORT_HISTOGRAMS, report_histograms_text, report_histograms_json},
+};
+
+enum err report_views_write_text(const struct report *report, FILE *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+        if ((report->options->views & views[i].bit) != 0) {
+            TRY(views[i].write_text(report, out));
+        }
+    }
+    return ERR_OK;
+}
+
+enum err report_views_write_json(const struct report *report, struct json_writer *w)
+{
+    for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+        json_key(w, views[i].key);
+        if ((report->options->views & views[i].bit) != 0) {
+            TRY(views[i].write_json(report, w));
+        } else {
+            json_null(w);
+        }
+    }
+    return ERR_OK;
+}
+
+void report_view_title(const struct report *report, FILE *out, const char *title)
+{
+    report_print_title(report, out, title);
+    (void)fputc('\n', out); // output errors are found when the stream is closed
+}
+
+enum cost report_view_cost(const struct report *report)
+{
+    return report->options->sort != COST_COUNT ? report->options->sort : COST_PEAK_BYTES;
+}
+
+size_t report_view_limit(const struct report *report, size_t by_default)
+{
+    return report->options->has_limit ? report->options->site_limit : by_default;
+}
+
+const struct selection *report_old_selection(const struct report *report)
+{
+    const struct comparison *comparison = report->options->comparison;
+    return comparison != NULL ? &comparison->selections[SIDE_OLD] : NULL;
+}
+
+void report_print_sides(
+    const struct report *report, FILE *out, uint64_t new, uint64_t old, uint64_t whole)
+{
+    enum cost cost = report_view_cost(report);
+    (void)fputs(report_paint(report, PAINT_COST), out);
+    if (report->options->comparison != NULL) {
+        double change = (double)new - (double)old;
+        (void)fprintf(out, "%11s %10s", diff_format_change(cost, change).text,
+                      report_format_cost(cost, new).text);
+    } else {
+        (void)fprintf(out, "%10s %6s", report_format_cost(cost, new).text,
+                      format_percent(new, whole).text);
+    }
+    (void)fprintf(out, "%s  ", report_unpaint(report));
+}
+
+void report_print_function(const struct report *report, FILE *out, uint32_t function, size_t used)
+{
+    enum {
+        MODULE_COLUMNS = 20
+    };
+    CLEANUP(strbuf_release) struct strbuf module = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    const char *path = code_union_module(report->code, function);
+    screen_append(&module, report->options->use_full_names ? path : path_file_name(path));
+    screen_append_cut(&cut, strbuf_text(&module),
+                      report->options->use_full_names ? REPORT_WIDTH_UNLIMITED : MODULE_COLUMNS,
+                      SCREEN_CUT_START);
+    size_t width = report_width(report);
+    size_t taken = used + (cut.len > 0 ? 4 + screen_columns(strbuf_text(&cut)) : 0);
+    const char *text = code_union_name(report->code, function);
+    if (text[0] == '\0') {
+        strbuf_append_text(&name, "(code without a name)");
+    } else if (report->options->use_full_names) {
+        screen_append(&name, text);
+    } else {
+        screen_append_function(&name, text, width > taken ? width - taken : 0);
+    }
+    (void)fprintf(out, "%s%s%s", report_paint(report, PAINT_FUNCTION), strbuf_text(&name),
+                  report_unpaint(report));
+    if (cut.len > 0) {
+        (void)fprintf(out, "  %s[%s]%s", report_paint(report, PAINT_PLACE), strbuf_text(&cut),
+                      report_unpaint(report));
+    }
+    (void)fputc('\n', out);
+}
+
+void report_write_function(const struct report *report, struct json_writer *w, uint32_t function)
+{
+    json_key_string(w, "function", code_union_name(report->code, function));
+    json_key_string(w, "module", code_union_module(report->code, function));
+}
+
+void report_write_costs(struct json_writer *w, const char *key, const struct costs *costs)
+{
+    json_key(w, key);
+    json_begin_object(w);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        json_key_u64(w, cost_get_info((enum cost)cost)->key, costs->values[cost]);
+    }
+    json_end_object(w);
+}

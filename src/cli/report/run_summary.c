@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// run_summary: from the finished recording to lines on stderr. See run_summary.h.
+#include "cli/report/run_summary.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "cli/options/filter_options.h"
+#include "cli/report/report.h"
+#include "cli/text/screen_text.h"
+
+// As a shell needs it, so that the line can be copied.
+static void append_quoted(struct strbuf *out, const char *path)
+{
+    size_t plain = 0;
+    while (isalnum((unsigned char)path[plain]) ||
+           (path[plain] != '\0' && strchr("/._+-%,:@", path[plain]) != NULL)) {
+        plain++;
+    }
+    if (path[plain] == '\0' && plain > 0) {
+        strbuf_append_text(out, path);
+        return;
+    }
+    strbuf_append_char(out, '\'');
+    for (const char *at = path; *at != '\0'; at++) {
+        if (*at == '\'') {
+            strbuf_append_text(out, "'\\''");
+        } else {
+            strbuf_append_char(out, *at);
+        }
+    }
+    strbuf_append_char(out, '\'');
+}
+
+static MUST_USE enum err summarize(const struct profile *profile, struct err_info *info)
+{
+    static const struct filter_words words = {.suppresses = true};
+    CLEANUP(applied_filter_release) struct applied_filter applied = {0};
+    TRY(filter_words_apply(&words, &profile->recording, &applied, info));
+    const struct report_options options = {
+        .filter = applied.filter,
+        .sort = COST_COUNT,
+        .use_color = command_use_color(STDERR_FILENO),
+        .without_stacks = true, // the recorder's memory is bounded; theirs is not
+        .width_columns = command_width(STDERR_FILENO),
+    };
+    CLEANUP(report_release) struct report report = {0};
+    TRY(report_build(profile, &options, &report, info));
+    report_write_warnings(profile, "cairn: ", stderr);
+    enum err problem = report_write_summary(&report, stderr);
+    return problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the summary");
+}
+
+void run_summary_print(const struct recording *recording, const char *path)
+{
+    static const struct name_sources no_sources = {.is_off = true}; // it has what it is to have
+    struct err_info info = {0};
+    struct progress progress;
+    progress_init(&progress, stderr);
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    enum err problem = profile_from_recording(recording, &no_sources, &progress, &profile, &info);
+    progress_clear(&progress);
+    if (problem == ERR_OK) {
+        problem = summarize(profile, &info);
+    }
+    if (problem != ERR_OK) {
+        (void)command_error(&info); // told; the status stays the program's
+        return;
+    }
+    if (path != NULL) {
+        CLEANUP(strbuf_release) struct strbuf quoted = {0};
+        CLEANUP(strbuf_release) struct strbuf safe = {0};
+        append_quoted(&quoted, path);
+        screen_append(&safe, strbuf_text(&quoted));
+        (void)fprintf(stderr, "\n  cairn report %s\n", strbuf_text(&safe)); // as above
+    }
+}

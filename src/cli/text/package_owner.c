@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// package_owner: see package_owner.h.
+#include "cli/text/package_owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "host/containers/vec.h"
+#include "host/os/file.h"
+#include "host/text/strbuf.h"
+
+enum {
+    PATIENCE_MS = 2000,
+    OUTPUT_BYTES_MAX = 64 * 1024,
+    READ_BYTES = 4096,
+};
+
+DEFINE_VEC(argument_vec, char *);
+
+static void argument_vec_free(struct argument_vec *arguments)
+{
+    for (size_t i = 0; i < arguments->len; i++) {
+        free(arguments->items[i]);
+    }
+    argument_vec_release(arguments);
+}
+
+static MUST_USE enum err add_argument(struct argument_vec *arguments, const char *text)
+{
+    char *copy = text != NULL ? strdup(text) : NULL;
+    if (text != NULL && copy == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    const enum err problem = argument_vec_push(arguments, copy);
+    if (problem != ERR_OK) {
+        free(copy);
+    }
+    return problem;
+}
+
+static void destroy_actions(posix_spawn_file_actions_t *actions)
+{
+    (void)posix_spawn_file_actions_destroy(actions); // cannot fail
+}
+
+// Starts the tool with stdout to `out_fd`, the rest to nowhere. -1 if that cannot be done.
+static pid_t start(char *const *arguments, int out_fd)
+{
+    CLEANUP(destroy_actions) posix_spawn_file_actions_t actions;
+    pid_t pid = -1;
+    if (posix_spawn_file_actions_init(&actions) != 0) {
+        return -1;
+    }
+    const bool is_started =
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
+        posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO) == 0 &&
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+        posix_spawnp(&pid, arguments[0], &actions, NULL, arguments, environ) == 0;
+    return is_started ? pid : -1;
+}
+
+// Appends what comes from `fd` until its end, the deadline, or too much of it.
+static void read_until(int fd, int64_t deadline_ms, struct strbuf *out)
+{
+    while (out->len < OUTPUT_BYTES_MAX && strbuf_reserve(out, READ_BYTES)) {
+        const int64_t left_ms = deadline_ms - (int64_t)clock_monotonic_ms();
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        if (left_ms <= 0 || poll(&wait, 1, (int)left_ms) == 0) {
+            return;
+        }
+        const ssize_t got = read(fd, out->data + out->len, READ_BYTES);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return;
+        }
+        out->len += got > 0 ? (size_t)got : 0;
+        out->data[out->len] = '\0';
+    }
+}
+
+// Runs the tool and appends what it says, whatever its exit status: dpkg-query fails if it does not
+// know one path of several.
+static void run_tool(char *const *arguments, struct strbuf *out)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return;
+    }
+    const pid_t pid = start(arguments, ends[1]);
+    (void)close(ends[1]);
+    if (pid > 0) {
+        read_until(ends[0], (int64_t)clock_monotonic_ms() + PATIENCE_MS, out);
+        (void)kill(pid, SIGKILL); // it has said what it had to, or taken too long
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    (void)close(ends[0]);
+}
+
+// As a pattern, the path is itself alone, and no option.
+static bool is_plain(const char *path)
+{
+    return path[0] == '/' && strpbrk(path, "*?[]\\\n") == NULL;
+}
+
+// Where /usr and / are one, dpkg knows a file by the name under which it was packed.
+static const char *without_usr(const char *path)
+{
+    return strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
+}
+
+static bool is_same_file(const char *left, const char *right)
+{
+    return strcmp(without_usr(left), without_usr(right)) == 0;
+}
+
+static void
+take_name(struct package_owner *owner, enum package_system system, const char *name, size_t len)
+{
+    if (len > 0 && len < sizeof(owner->name) && memchr(name, ' ', len) == NULL) {
+        owner->system = system;
+        memcpy(owner->name, name, len);
+        owner->name[len] = '\0';
+    }
+}
+
+// A line of dpkg-query: "libc6:amd64, libc6:i386: /lib/x/libc.so.6".
+static void
+take_line(char *line, const char *const *paths, size_t count, struct package_owner *owners)
+{
+    char *path = strstr(line, ": /");
+    if (path == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (owners[i].system == PACKAGE_NONE && is_same_file(paths[i], path + 2)) {
+            take_name(&owners[i], PACKAGE_DPKG, line, strcspn(line, ":,"));
+        }
+    }
+}
+
+static MUST_USE enum err
+ask_dpkg(const char *const *paths, size_t count, struct package_owner *owners)
+{
+    CLEANUP(argument_vec_free) struct argument_vec arguments = {0};
+    CLEANUP(strbuf_release) struct strbuf said = {0};
+    CLEANUP(strbuf_release) struct strbuf usr = {0};
+    TRY(add_argument(&arguments, "dpkg-query"));
+    TRY(add_argument(&arguments, "--search"));
+    for (size_t i = 0; i < count; i++) {
+        if (is_plain(paths[i])) {
+            strbuf_clear(&usr);
+            strbuf_printf(&usr, "/usr%s", without_usr(paths[i]));
+            TRY(strbuf_result(&usr));
+            TRY(add_argument(&arguments, without_usr(paths[i])));
+            TRY(add_argument(&arguments, strbuf_text(&usr)));
+        }
+    }
+    TRY(add_argument(&arguments, NULL));
+    if (arguments.len > 3) {
+        run_tool(arguments.items, &said);
+    }
+    TRY(strbuf_result(&said));
+    char *rest = said.data;
+    for (char *line = NULL; rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+        take_line(line, paths, count, owners);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err ask_rpm(const char *path, struct package_owner *owner)
+{
+    CLEANUP(argument_vec_free) struct argument_vec arguments = {0};
+    CLEANUP(strbuf_release) struct strbuf said = {0};
+    static const char *const words[] = {"rpm", "-qf", "--queryformat", "%{NAME}\n"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        TRY(add_argument(&arguments, words[i]));
+    }
+    TRY(add_argument(&arguments, path));
+    TRY(add_argument(&arguments, NULL));
+    run_tool(arguments.items, &said);
+    TRY(strbuf_result(&said));
+    take_name(owner, PACKAGE_RPM, strbuf_text(&said), strcspn(strbuf_text(&said), "\n"));
+    return ERR_OK;
+}
+
+enum err package_owners_find(const char *const *paths, size_t count, struct package_owner *owners)
+{
+    for (size_t i = 0; i < count; i++) {
+        owners[i] = (struct package_owner){0};
+    }
+    if (file_is_in_path("dpkg-query")) {
+        return ask_dpkg(paths, count, owners);
+    }
+    for (size_t i = 0; i < count && file_is_in_path("rpm"); i++) {
+        TRY(is_plain(paths[i]) ? ask_rpm(paths[i], &owners[i]) : ERR_OK);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// screen_text: escaping, measuring and cutting. See screen_text.h.
+#include "cli/text/screen_text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/text/utf8.h"
+#include "host/text/visible_text.h"
+#include "profile/model/function_name.h"
+
+struct code_range {
+    uint32_t first;
+    uint32_t last;
+};
+
+static const struct code_range wide_ranges[] = {
+    {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xac00, 0xd7a3},
+    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
+    {0x1f300, 0x1f64f}, {0x1f680, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+
+static bool is_wide(uint32_t code)
+{
+    for (size_t i = 0; i < ARRAY_LEN(wide_ranges); i++) {
+        if (code >= wide_ranges[i].first && code <= wide_ranges[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void screen_append(struct strbuf *out, const char *text)
+{
+    visible_append(out, text);
+}
+
+// The columns and the length of the character at `text`; bytes that are no character take one each.
+static size_t measure(const char *text, size_t *len)
+{
+    uint32_t code = 0;
+    *len = utf8_decode(text, &code);
+    if (*len == 0) {
+        *len = 1;
+        return 1;
+    }
+    return is_wide(code) ? 2 : 1;
+}
+
+size_t screen_columns(const char *text)
+{
+    size_t columns = 0;
+    while (*text != '\0') {
+        size_t len;
+        columns += measure(text, &len);
+        text += len;
+    }
+    return columns;
+}
+
+// The length in bytes of the longest beginning of `text` that fits.
+static size_t fitting(const char *text, size_t columns)
+{
+    size_t at = 0;
+    size_t used = 0;
+    while (text[at] != '\0') {
+        size_t len;
+        used += measure(text + at, &len);
+        if (used > columns) {
+            break;
+        }
+        at += len;
+    }
+    return at;
+}
+
+void screen_append_cut(struct strbuf *out, const char *safe, size_t columns, enum screen_cut cut)
+{
+    static const char dots[] = "...";
+    size_t whole = screen_columns(safe);
+    if (whole <= columns) {
+        strbuf_append_text(out, safe);
+        return;
+    }
+    if (columns < sizeof(dots)) {
+        strbuf_append(out, safe, fitting(safe, columns));
+        return;
+    }
+    size_t kept = columns - (sizeof(dots) - 1);
+    size_t head = cut == SCREEN_CUT_MIDDLE ? (kept + 1) / 2 : 0;
+    strbuf_append(out, safe, fitting(safe, head));
+    strbuf_append_text(out, dots);
+    size_t tail = fitting(safe, whole - (kept - head));
+    // A wide character on the border makes the tail one column too long: step over it.
+    while (screen_columns(safe + tail) > kept - head) {
+        size_t len;
+        (void)measure(safe + tail, &len); // only its length matters here
+        tail += len;
+    }
+    strbuf_append_text(out, safe + tail);
+}
+
+void screen_append_function(struct strbuf *out, const char *function, size_t columns)
+{
+    CLEANUP(strbuf_release) struct strbuf form = {0};
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    for (int kind = NAME_NO_RETURN_TYPE; kind < NAME_FORM_COUNT; kind++) {
+        strbuf_clear(&form);
+        strbuf_clear(&safe);
+        name_append(&form, function, (enum name_form)kind);
+        screen_append(&safe, strbuf_text(&form));
+        if (screen_columns(strbuf_text(&safe)) <= columns) {
+            break;
+        }
+    }
+    screen_append_cut(out, strbuf_text(&safe), columns, SCREEN_CUT_MIDDLE);
+}
+
+const char *screen_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t columns)
+{
+    size_t at = 0;
+    while (*safe != '\0') {
+        int bytes = (int)strcspn(safe, " ");
+        CLEANUP(strbuf_release) struct strbuf word = {0};
+        strbuf_append(&word, safe, (size_t)bytes);
+        size_t width = screen_columns(strbuf_text(&word));
+        bool fits = at > 0 && at + 1 + width <= columns;
+        // Output errors are found when the stream is closed.
+        if (at == 0 || !fits) {
+            (void)fprintf(out, "%s%*s", at > 0 ? "\n" : "", (int)indent, "");
+            at = indent;
+        } else {
+            (void)fputc(' ', out);
+            at++;
+        }
+        (void)fputs(strbuf_text(&word), out);
+        at += width;
+        safe += bytes;
+        safe += strspn(safe, " ");
+    }
+    (void)fputs(at > 0 ? "\n" : "", out);
+}
+
+bool screen_ends_with(const char *text, const char *end)
+{
+    size_t text_len = strlen(text);
+    size_t end_len = strlen(end);
+    return text_len >= end_len && strcmp(text + text_len - end_len, end) == 0;
+}

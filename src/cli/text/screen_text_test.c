@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Tests of screen_text and output_name: names from strangers on their way to terminals and disks.
+#include "cli/text/screen_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "cli/options/output_name.h"
+
+static void what_terminals_obey_is_escaped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *wanted;
+        size_t columns;
+    } cases[] = {
+        {"plain", "plain", 5},
+        {"", "", 0},
+        {"\033[31m", "\\x1b[31m", 8},
+        {"a\nb\tc\x7f", "a\\x0ab\\x09c\\x7f", 15},
+        {"\xc2\x9b", "\\u{9b}", 6},
+        {"\xe2\x80\xae", "\\u{202e}", 8},
+        {"\xc3\xa9", "\xc3\xa9", 1},
+        {"\xe6\x95\xb0", "\xe6\x95\xb0", 2},
+        {"\xff", "\\xff", 4},
+        {"\xc3", "\\xc3", 4},                             // cut short
+        {"\xc0\xaf", "\\xc0\\xaf", 8},                    // overlong
+        {"\xed\xa0\x80", "\\xed\\xa0\\x80", 12},          // a surrogate
+        {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", 16}, // beyond Unicode
+        {"\xf0\x9f\x92\xa5", "\xf0\x9f\x92\xa5", 2},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        screen_append(&out, cases[i].text);
+        assert_string_equal(strbuf_text(&out), cases[i].wanted);
+        assert_int_equal(screen_columns(strbuf_text(&out)), cases[i].columns);
+    }
+}
+
+static void cutting_keeps_what_tells_most(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t columns;
+        enum screen_cut cut;
+        const char *wanted;
+    } cases[] = {
+        {"abcdefghij", 10, SCREEN_CUT_MIDDLE, "abcdefghij"},
+        {"abcdefghij", 9, SCREEN_CUT_MIDDLE, "abc...hij"},
+        {"abcdefghij", 8, SCREEN_CUT_MIDDLE, "abc...ij"},
+        {"abcdefghij", 8, SCREEN_CUT_START, "...fghij"},
+        {"abcdefghij", 4, SCREEN_CUT_START, "...j"},
+        {"abcdefghij", 3, SCREEN_CUT_START, "abc"},
+        {"abcdefghij", 0, SCREEN_CUT_MIDDLE, ""},
+        {"\xe6\x95\xb0\xe6\x95\xb0\xe6\x95\xb0\xe6\x95\xb0", 6, SCREEN_CUT_START,
+         "...\xe6\x95\xb0"},
+        {"", 5, SCREEN_CUT_START, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        screen_append_cut(&out, cases[i].text, cases[i].columns, cases[i].cut);
+        assert_string_equal(strbuf_text(&out), cases[i].wanted);
+        assert_true(screen_columns(strbuf_text(&out)) <= cases[i].columns);
+    }
+}
+
+static void functions_take_the_longest_form_that_fits(void **state)
+{
+    (void)state;
+    static const char name[] = "std::vector<int> app::load<char>(std::string const&, int) const";
+    static const struct {
+        size_t columns;
+        const char *wanted;
+    } cases[] = {
+        {80, "app::load<char>(std::string const&, int) const"},
+        {46, "app::load<char>(std::string const&, int) const"},
+        {45, "app::load<char>"},
+        {14, "app::load"},
+        {8, "app...ad"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        screen_append_function(&out, name, cases[i].columns);
+        assert_string_equal(strbuf_text(&out), cases[i].wanted);
+    }
+}
+
+static void default_names_are_safe_file_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *program;
+        const char *wanted;
+    } cases[] = {
+        {"/usr/bin/app", "cairn.app.%p.cairn"},
+        {"app", "cairn.app.%p.cairn"},
+        {"./my app", "cairn.my_app.%p.cairn"},
+        {"/x/new\nline", "cairn.new_line.%p.cairn"},
+        {"100%p", "cairn.100_p.%p.cairn"},
+        {"g++-12", "cairn.g++-12.%p.cairn"},
+        {"\xc3\xa9t\xc3\xa9", "cairn.\xc3\xa9t\xc3\xa9.%p.cairn"},
+        {"a\xc3", "cairn.a_.%p.cairn"}, // cut
+        {"a\xe2\x80\xae"
+         "b",
+         "cairn.a___b.%p.cairn"}, // turns around what follows
+        {"\xff", "cairn._.%p.cairn"},
+        {"..", "cairn....%p.cairn"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        output_name_append_default(&out, cases[i].program);
+        assert_string_equal(strbuf_text(&out), cases[i].wanted);
+    }
+    char long_name[1024];
+    memset(long_name, 'x', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    CLEANUP(strbuf_release) struct strbuf out = {0};
+    output_name_append_default(&out, long_name);
+    assert_true(out.len < 200);
+}
+
+static void patterns_are_expanded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern;
+        const char *wanted; // NULL: refused
+    } cases[] = {
+        {"plain.cairn", "plain.cairn"},
+        {"a/%p", "a/4711"},
+        {"%h-%p", "box-4711"},
+        {"100%%", "100%"},
+        {"%%p", "%p"},
+        {"%p%p%h", "47114711box"},
+        {"%", NULL},
+        {"%x", NULL},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        struct err_info info = {0};
+        enum err problem = output_name_expand(cases[i].pattern, 4711, "box", &out, &info);
+        if (cases[i].wanted == NULL) {
+            assert_int_equal(problem, ERR_INVALID);
+            assert_non_null(strstr(info.text, "--output"));
+        } else {
+            assert_int_equal(problem, ERR_OK);
+            assert_string_equal(strbuf_text(&out), cases[i].wanted);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_terminals_obey_is_escaped),
+        cmocka_unit_test(cutting_keeps_what_tells_most),
+        cmocka_unit_test(functions_take_the_longest_form_that_fits),
+        cmocka_unit_test(default_names_are_safe_file_names),
+        cmocka_unit_test(patterns_are_expanded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// clean_text: names on one line. See clean_text.h.
+#include "formats/codec/clean_text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "host/text/utf8.h"
+#include "host/text/visible_text.h"
+#include "profile/model/code_union.h"
+
+static bool is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+void clean_append(struct strbuf *out, const char *text, struct clean_rule rule)
+{
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t len = utf8_decode(text, &code);
+        if (len == 0) {
+            strbuf_append_text(out, "\xef\xbf\xbd");
+            len = 1;
+        } else if (is_control(code)) {
+            strbuf_append_char(out, ' ');
+        } else if (visible_is_hidden(code)) {
+            visible_append_escape(out, code);
+        } else if (len == 1 && *text == rule.reserved) {
+            strbuf_append_char(out, rule.stand_in);
+        } else {
+            strbuf_append(out, text, len);
+        }
+        text += len;
+    }
+}
+
+void clean_append_function(struct strbuf *out,
+                           const struct profile *profile,
+                           uint32_t location,
+                           struct clean_rule rule)
+{
+    if (location == REC_NONE) {
+        strbuf_append_text(out, "(no stack)");
+        return;
+    }
+    clean_append(out, profile_location_function(profile, location), rule);
+}
+
+void clean_append_place(struct strbuf *out,
+                        const struct profile *profile,
+                        uint32_t location,
+                        struct clean_rule rule)
+{
+    const struct code_location *place = profile_location_get(profile, location);
+    const char *file = profile_location_file(profile, location);
+    bool has_name = (place->flags & CODE_UNKNOWN) == 0;
+    strbuf_printf(out, "0x%" PRIX64 ": ", place->offset);
+    clean_append(out, has_name ? profile_location_function(profile, location) : "???", rule);
+    if (file[0] == '\0') {
+        strbuf_append_text(out, " (in ");
+        clean_append(out, profile_location_module(profile, location), rule);
+        strbuf_append_char(out, ')');
+        return;
+    }
+    strbuf_append_text(out, " (");
+    clean_append(out, file, rule);
+    strbuf_printf(out, ":%" PRIu32 ")", place->line);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// dhat_frames: the table of frames of a DHAT file, "ftbl", to which program points refer.
+//
+//   dhat_frames_init(&frames, profile)
+//   dhat_frames_id(&frames, location, &id)    while program points are written; REC_NONE: no stack
+//   dhat_frames_write(&frames, w)             then the table
+//
+// Context: H; one thread at a time.
+#pragma once
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "host/text/json_writer.h"
+#include "profile/model/profile.h"
+
+struct dhat_frames {
+    const struct profile *profile; // borrowed
+    struct u32_vec ids;            // owned; by location; 0: not in the table
+    struct u32_vec locations;      // owned; in the order of their ids, from 1 on
+};
+
+enum err dhat_frames_init(struct dhat_frames *frames, const struct profile *profile) MUST_USE;
+void dhat_frames_release(struct dhat_frames *frames);
+
+// The id of a location, which is in the table from now on.
+enum err dhat_frames_id(struct dhat_frames *frames, uint32_t location, uint32_t *out) MUST_USE;
+
+// The key "ftbl" and its array.
+enum err dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w) MUST_USE;

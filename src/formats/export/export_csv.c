@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// export_csv: a table of stacks for spreadsheets and scripts, as RFC 4180 has it.
+//
+//   function,file,line,module,peak_bytes,...,stack,events,weight
+//   grow,/src/vec.h,31,/opt/bin/app,4096,...,main;load;grow,,
+//   [event sent],,0,[event sent],,...,main;send;[event sent],3,1536
+//
+// One line for each stack over all threads: its innermost location, all costs under their names in
+// JSON (none where it is not known), and its functions, outermost first. Below them one line for
+// each name and stack that the program reported by itself (cairn_event), which has a number of
+// events and their weight, and no costs: no column adds both up. A semicolon in a
+// function's name is a colon in `stack`. Control characters are spaces, so that a line of the file
+// is a row. Text that a spreadsheet would take for a formula (it begins with = + - or @) has an
+// apostrophe before it. Context: H.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "formats/codec/clean_text.h"
+#include "formats/export/export_formats.h"
+#include "profile/tables/adhoc.h"
+
+static const struct clean_rule stack_rule = {.reserved = ';', .stand_in = ':'};
+
+// Writes a text, quoted if it needs that.
+static MUST_USE enum err write_text(FILE *out, const struct strbuf *text)
+{
+    TRY(strbuf_result(text));
+    const char *at = strbuf_text(text);
+    const char *guard = at[0] != '\0' && strchr("=+-@", at[0]) != NULL ? "'" : "";
+    if (strpbrk(at, ",\"") == NULL) {
+        (void)fprintf(out, "%s%s", guard, at);
+        return ERR_OK;
+    }
+    (void)fprintf(out, "\"%s", guard);
+    for (; *at != '\0'; at++) {
+        (void)fputs(*at == '"' ? "\"" : "", out);
+        (void)fputc(*at, out);
+    }
+    (void)fputc('"', out);
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_cell(FILE *out, struct strbuf *scratch, const char *text)
+{
+    strbuf_clear(scratch);
+    clean_append(scratch, text, (struct clean_rule){0});
+    TRY(write_text(out, scratch));
+    (void)fputc(',', out);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_place(const struct profile *profile, uint32_t location, struct strbuf *scratch, FILE *out)
+{
+    bool is_known = location != REC_NONE;
+    strbuf_clear(scratch);
+    clean_append_function(scratch, profile, location, (struct clean_rule){0});
+    TRY(write_text(out, scratch));
+    (void)fputc(',', out);
+    TRY(write_cell(out, scratch, is_known ? profile_location_file(profile, location) : ""));
+    (void)fprintf(out, "%" PRIu32 ",",
+                  is_known ? profile_location_get(profile, location)->line : 0);
+    return write_cell(out, scratch, is_known ? profile_location_module(profile, location) : "");
+}
+
+// The functions of a stack, outermost first. `locations` are innermost first.
+static MUST_USE enum err write_stack(const struct profile *profile,
+                                     const uint32_t *locations,
+                                     size_t count,
+                                     struct strbuf *scratch,
+                                     FILE *out)
+{
+    strbuf_clear(scratch);
+    for (size_t i = count; i-- > 0;) {
+        clean_append_function(scratch, profile, locations[i], stack_rule);
+        strbuf_append_text(scratch, i > 0 ? ";" : "");
+    }
+    return write_text(out, scratch);
+}
+
+static MUST_USE enum err
+write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch, FILE *out)
+{
+    const struct call_tree *tree = &view->tree;
+    CLEANUP(u32_vec_release) struct u32_vec path = {0};
+    TRY(write_place(view->profile, tree->nodes.items[node].location, scratch, out));
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (selection_knows(&view->selection, (enum cost)cost)) {
+            (void)fprintf(out, "%" PRIu64, costs_get(&tree->self.items[node], (enum cost)cost));
+        }
+        (void)fputc(',', out);
+    }
+    for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
+        TRY(u32_vec_push(&path, tree->nodes.items[at].location));
+    }
+    TRY(write_stack(view->profile, path.items, path.len, scratch, out));
+    (void)fputs(",,\r\n", out);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_adhoc(const struct profile *profile, struct strbuf *scratch, FILE *out)
+{
+    CLEANUP(adhoc_release) struct adhoc_list list = {0};
+    TRY(adhoc_collect(profile, ADHOC_BY_STACK, &list));
+    for (size_t i = 0; i < list.events.len; i++) {
+        const struct adhoc_event *event = &list.events.items[i];
+        const uint32_t *locations = list.locations.items + event->first;
+        TRY(write_place(profile, event->count > 0 ? locations[0] : REC_NONE, scratch, out));
+        for (int cost = 0; cost < COST_COUNT; cost++) {
+            (void)fputc(',', out);
+        }
+        TRY(write_stack(profile, locations, event->count, scratch, out));
+        (void)fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", event->events, event->weight);
+    }
+    return ERR_OK;
+}
+
+static enum err write_csv(const struct export_view *view, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf scratch = {0};
+    (void)fputs("function,file,line,module,", out);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->key);
+    }
+    (void)fputs("stack,events,weight\r\n", out);
+    for (uint32_t node = 0; node < view->tree.nodes.len; node++) {
+        if (costs_any(&view->tree.self.items[node])) {
+            TRY(write_row(view, node, &scratch, out));
+        }
+    }
+    return write_adhoc(view->profile, &scratch, out);
+}
+
+const struct exporter exporter_csv = {
+    .name = "csv",
+    .file_suffix = ".csv",
+    .help = "a table for spreadsheets and scripts: all costs of each stack",
+    .write = write_csv,
+};

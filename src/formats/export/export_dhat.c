@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// export_dhat: DHAT's JSON, version 2, as Valgrind's dh_view.html reads it.
+//
+// A program point is a stack, innermost frame first. The file says that lifetimes are known (unless
+// what was live is not), since the viewer shows what was live at t-gmax and at the end only then;
+// what a recording does not hold of it is estimated:
+//
+//   tl    lifetimes of freed blocks: the middle of their histogram's bucket for each block
+//   mb    the most bytes at once: the sum over threads of the most that the stack held on each, and
+//         where that is not known, at least as many as at t-gmax and at the end
+//   mbk   the most blocks at once: at least as many as at t-gmax and at the end
+//
+// Everything else is exact. Accesses are not known: bkacc is false. Times are microseconds, so that
+// the viewer's "million units" is a second. Context: H.
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "formats/export/dhat_frames.h"
+#include "formats/export/export_formats.h"
+#include "host/text/json_writer.h"
+
+enum {
+    DHAT_FILE_VERSION = 2,
+    US_PER_MS = 1000,
+    SHORT_LIVED_US = 1000,
+};
+
+struct dhat {
+    const struct export_view *view; // borrowed
+    struct json_writer *w;          // borrowed
+    struct u64_vec lifetimes_us;    // owned; by node of the tree
+    struct dhat_frames frames;      // owned
+    bool has_lives;                 // what was live at the peak and at the end is known
+};
+
+static void dhat_release(struct dhat *d)
+{
+    u64_vec_release(&d->lifetimes_us);
+    dhat_frames_release(&d->frames);
+}
+
+static uint64_t bucket_middle(uint32_t bucket)
+{
+    uint64_t low = rec_bucket_low(bucket);
+    return low + (rec_bucket_low(bucket + 1) - low) / 2;
+}
+
+static MUST_USE enum err sum_lifetimes(struct dhat *d)
+{
+    const struct export_view *view = d->view;
+    const struct recording *recording = &view->profile->recording;
+    TRY(u64_vec_resize(&d->lifetimes_us, view->tree.nodes.len));
+    size_t selected = 0;
+    for (size_t i = 0; i < recording->lifetime_bucket_count; i++) {
+        const struct rec_bucket *bucket = &recording->lifetime_buckets[i];
+        while (selected < view->selection.rows.len &&
+               view->selection.rows.items[selected] < bucket->row) {
+            selected++; // both are sorted by row
+        }
+        if (selected < view->selection.rows.len &&
+            view->selection.rows.items[selected] == bucket->row) {
+            uint32_t node = view->tree.row_nodes.items[selected];
+            d->lifetimes_us.items[node] +=
+                bucket_middle(bucket->bucket) * bucket->count * US_PER_MS;
+        }
+    }
+    return ERR_OK;
+}
+
+static bool knows_lives(const struct selection *selection)
+{
+    static const enum cost costs[] = {COST_PEAK_BYTES, COST_PEAK_BLOCKS, COST_LEAKED_BYTES,
+                                      COST_LEAKED_ALLOCATIONS};
+    for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
+        if (!selection_knows(selection, costs[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
+{
+    const struct call_tree *tree = &d->view->tree;
+    const uint64_t *costs = tree->self.items[node].values;
+    json_begin_object(d->w);
+    json_key_u64(d->w, "tb", costs[COST_ALLOCATED_BYTES]);
+    json_key_u64(d->w, "tbk", costs[COST_ALLOCATIONS]);
+    if (d->has_lives) {
+        uint64_t held_bytes = max_u64(costs[COST_PEAK_BYTES], costs[COST_LEAKED_BYTES]);
+        json_key_u64(d->w, "tl", d->lifetimes_us.items[node]);
+        json_key_u64(d->w, "mb", max_u64(costs[COST_OWN_PEAK_BYTES], held_bytes));
+        json_key_u64(d->w, "mbk", max_u64(costs[COST_PEAK_BLOCKS], costs[COST_LEAKED_ALLOCATIONS]));
+        json_key_u64(d->w, "gb", costs[COST_PEAK_BYTES]);
+        json_key_u64(d->w, "gbk", costs[COST_PEAK_BLOCKS]);
+        json_key_u64(d->w, "eb", costs[COST_LEAKED_BYTES]);
+        json_key_u64(d->w, "ebk", costs[COST_LEAKED_ALLOCATIONS]);
+    }
+    json_key(d->w, "fs");
+    json_begin_array(d->w);
+    for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
+        uint32_t id;
+        TRY(dhat_frames_id(&d->frames, tree->nodes.items[at].location, &id));
+        json_u64(d->w, id);
+    }
+    if (node == 0) { // the viewer wants a frame
+        uint32_t id;
+        TRY(dhat_frames_id(&d->frames, REC_NONE, &id));
+        json_u64(d->w, id);
+    }
+    json_end_array(d->w);
+    json_end_object(d->w);
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_points(struct dhat *d)
+{
+    const struct call_tree *tree = &d->view->tree;
+    json_key(d->w, "pps");
+    json_begin_array(d->w);
+    for (uint32_t node = 0; node < tree->nodes.len; node++) {
+        if (costs_any(&tree->self.items[node])) {
+            TRY(write_point(d, node));
+        }
+    }
+    json_end_array(d->w);
+    return ERR_OK;
+}
+
+static enum err write_dhat(const struct export_view *view, FILE *out)
+{
+    const struct recording *recording = &view->profile->recording;
+    struct json_writer w;
+    json_to_stream(&w, out, JSON_COMPACT);
+    CLEANUP(dhat_release) struct dhat d = {.view = view, .w = &w};
+    d.has_lives = knows_lives(&view->selection);
+    TRY(dhat_frames_init(&d.frames, view->profile));
+    TRY(sum_lifetimes(&d));
+    uint64_t end_ms = max_u64(recording->meta.runtime_ms, recording->totals.peak_time_ms);
+    json_begin_object(&w);
+    json_key_u64(&w, "dhatFileVersion", DHAT_FILE_VERSION);
+    json_key_string(&w, "mode", "heap");
+    json_key_string(&w, "verb", "Allocated");
+    json_key_bool(&w, "bklt", d.has_lives);
+    json_key_bool(&w, "bkacc", false);
+    json_key_string(&w, "tu", "\xc2\xb5s");
+    json_key_string(&w, "Mtu", "s");
+    json_key_u64(&w, "tuth", SHORT_LIVED_US);
+    json_key_string(&w, "cmd", profile_string(view->profile, recording->meta.command_line));
+    json_key_u64(&w, "pid", recording->meta.pid);
+    json_key_u64(&w, "te", end_ms * US_PER_MS);
+    json_key_u64(&w, "tg", recording->totals.peak_time_ms * US_PER_MS);
+    TRY(write_points(&d));
+    TRY(dhat_frames_write(&d.frames, &w));
+    json_end_object(&w);
+    return json_finish(&w);
+}
+
+const struct exporter exporter_dhat = {
+    .name = "dhat",
+    .file_suffix = ".dhat.json",
+    .help = "JSON for Valgrind's dh_view.html: totals, lifetimes, live at peak and end",
+    .needs = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES,
+    .write = write_dhat,
+};

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// export_formats: the exporters that there are, for the table in exporter.c. Context: H.
+#pragma once
+
+#include "formats/export/exporter.h"
+
+extern const struct exporter exporter_folded;
+extern const struct exporter exporter_heaptrack;
+extern const struct exporter exporter_perfetto;
+extern const struct exporter exporter_pprof;
+extern const struct exporter exporter_speedscope;
+extern const struct exporter exporter_massif;
+extern const struct exporter exporter_dhat;
+extern const struct exporter exporter_dhat_adhoc;
+extern const struct exporter exporter_callgrind;
+extern const struct exporter exporter_csv;
+extern const struct exporter exporter_json;
+extern const struct exporter exporter_sqlite;
+extern const struct exporter exporter_svg;

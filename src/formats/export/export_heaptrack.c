@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+// export_heaptrack: a file that heaptrack_print and heaptrack_gui open as if heaptrack had written
+// it.
+//
+// heaptrack's file is a log, a profile is not one any more: the log written here is one that leads
+// to the same figures of each stack. It has three moments: the start, the peak, the end.
+//
+//   start  temporary blocks          +t -t, one after the other
+//          blocks of neither moment  +a -A, the same
+//   peak   blocks live at the peak   all of them; here the file is at its maximum
+//   end    those that were freed     -p
+//          what leaks beside them    +l
+//
+// Blocks of a stack in one of these groups share its bytes evenly, so that sums are exact and sizes
+// are averages. A temporary block that made the peak is the last one of its group, and the first to
+// go; with several threads there can be more such blocks, which then do not count as temporary.
+//
+// An event names a number, and a number is a size and a stack: its "a" line. To heaptrack a free is
+// temporary if the event before allocated that very number, and heaptrack_print takes number 0 for
+// the one of no event, too (docs/user/import.md). So a second number with the same size and stack
+// (A above) is freed wherever the first one would make a block temporary that is none.
+// heaptrack_gui relies on numbers that are allocated for the first time in their order, none left
+// out: the "a" lines of all that is allocated come first, and those that are only freed behind.
+//
+// Each location is an instruction of its own; inlined functions are callers like any other. A file
+// has a line for each allocation and each free of the run.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "formats/codec/clean_text.h"
+#include "formats/codec/packed_stream.h"
+#include "formats/export/export_formats.h"
+#include "profile/tables/summary.h"
+
+enum {
+    BUFFER_BYTES = 64 << 10,
+    HEAPTRACK_VERSION = 0x10500,
+};
+
+static const struct clean_rule rule = {0};
+
+// `blocks` of a stack that together have `bytes`: those of kind + 1 are one byte larger.
+struct block_group {
+    uint32_t kind; // the first of its kinds
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+// What a stack's blocks are, by the moments in which they live.
+struct fate {
+    struct block_group temporary;
+    struct block_group neither;
+    struct block_group peak_only;
+    struct block_group peak_and_end;
+    struct block_group end_only;
+};
+
+DEFINE_VEC(fate_vec, struct fate);
+
+// Blocks of one size and stack.
+struct block_kind {
+    uint64_t size;
+    uint32_t node;
+    uint32_t number; // of its "a" line, or REC_NONE
+    uint32_t twin;   // of its second one, or REC_NONE
+};
+
+DEFINE_VEC(block_kind_vec, struct block_kind);
+
+struct heaptrack_writer {
+    const struct export_view *view; // borrowed
+    struct packed_stream packed;    // owned
+    struct strbuf buffer;           // owned; not packed yet
+    struct strbuf text;             // owned
+    struct string_table strings;    // owned; ids are those of the file
+    struct u32_vec instructions;    // owned; by location: its number in the file, 0: none yet
+    uint32_t instruction_count;
+    struct block_kind_vec kinds; // owned
+    uint32_t number_count;       // of "a" lines
+    uint32_t last_number;        // that the event before allocated; 0 if it was none
+    struct fate_vec fates;       // owned; of each stack with allocations
+    size_t peaking;              // of these, the one whose temporary block made the peak
+};
+
+typedef enum err (*group_writer)(struct heaptrack_writer *w, const struct block_group *group);
+
+static void writer_release(struct heaptrack_writer *w)
+{
+    packed_stream_release(&w->packed);
+    strbuf_release(&w->buffer);
+    strbuf_release(&w->text);
+    string_table_release(&w->strings);
+    u32_vec_release(&w->instructions);
+    fate_vec_release(&w->fates);
+    block_kind_vec_release(&w->kinds);
+}
+
+static MUST_USE enum err flush(struct heaptrack_writer *w, size_t least_bytes)
+{
+    if (w->buffer.len >= least_bytes) {
+        TRY(strbuf_result(&w->buffer));
+        packed_stream_write(&w->packed, strbuf_bytes(&w->buffer));
+        strbuf_clear(&w->buffer);
+    }
+    return ERR_OK;
+}
+
+// Its number in the file, with a line for it if it is new; 0 for "".
+static MUST_USE enum err write_string(struct heaptrack_writer *w, uint32_t *out)
+{
+    TRY(strbuf_result(&w->text));
+    size_t known = string_table_count(&w->strings);
+    TRY(string_table_intern(&w->strings, w->text.data, w->text.len, out));
+    if (*out == known) {
+        strbuf_printf(&w->buffer, "s %zx %s\n", w->text.len, strbuf_text(&w->text));
+    }
+    return flush(w, BUFFER_BYTES);
+}
+
+static MUST_USE enum err write_text(struct heaptrack_writer *w, const char *text, uint32_t *out)
+{
+    strbuf_clear(&w->text);
+    clean_append(&w->text, text, rule);
+    return write_string(w, out);
+}
+
+static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t location)
+{
+    const struct profile *profile = w->view->profile;
+    const struct code_location *place = profile_location_get(profile, location);
+    uint32_t module;
+    uint32_t function;
+    uint32_t file;
+    TRY(write_text(w, profile_location_module(profile, location), &module));
+    TRY(write_text(w, profile_location_function(profile, location), &function));
+    TRY(write_text(w, profile_location_file(profile, location), &file));
+    strbuf_printf(&w->buffer, "i %" PRIx64 " %x", place->offset, module);
+    if (function != 0 || file != 0) {
+        strbuf_printf(&w->buffer, " %x", function);
+    }
+    if (file != 0) {
+        strbuf_printf(&w->buffer, " %x %x", file, place->line);
+    }
+    strbuf_append_char(&w->buffer, '\n');
+    w->instructions.items[location] = ++w->instruction_count;
+    return flush(w, BUFFER_BYTES);
+}
+
+// A trace is a node of the tree, and has its number.
+static MUST_USE enum err write_traces(struct heaptrack_writer *w)
+{
+    const struct call_tree *tree = &w->view->tree;
+    TRY(u32_vec_resize(&w->instructions, w->view->profile->code.locations.len));
+    for (size_t i = 1; i < tree->nodes.len; i++) {
+        const struct call_tree_node *node = &tree->nodes.items[i];
+        if (w->instructions.items[node->location] == 0) {
+            TRY(write_instruction(w, node->location));
+        }
+        strbuf_printf(&w->buffer, "t %x %x\n", w->instructions.items[node->location], node->parent);
+    }
+    return flush(w, BUFFER_BYTES);
+}
+
+static uint64_t without(uint64_t whole, uint64_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
+// Every block of a stack has one fate, and the groups' sums are the stack's costs.
+static struct fate decide_fate(const struct costs *costs)
+{
+    uint64_t allocations = costs_get(costs, COST_ALLOCATIONS);
+    uint64_t peak = costs_get(costs, COST_PEAK_BLOCKS);
+    uint64_t end = costs_get(costs, COST_LEAKED_ALLOCATIONS);
+    uint64_t peak_bytes = costs_get(costs, COST_PEAK_BYTES);
+    uint64_t end_bytes = costs_get(costs, COST_LEAKED_BYTES);
+    uint64_t temporary = min_u64(costs_get(costs, COST_TEMPORARY), without(allocations, peak));
+    uint64_t others =
+        without(allocations, temporary + peak); // begin after the peak, or are neither
+    uint64_t both = min_u64(without(end, others), peak);
+    // What the groups would have too much between them is in two of them.
+    uint64_t allocated_bytes = costs_get(costs, COST_ALLOCATED_BYTES);
+    uint64_t temporary_bytes = temporary > 0 ? costs_get(costs, COST_TEMPORARY_BYTES) : 0;
+    uint64_t twice_bytes = without(peak_bytes + end_bytes + temporary_bytes, allocated_bytes);
+    uint64_t both_bytes = both == 0      ? 0
+                          : both == end  ? end_bytes
+                          : both == peak ? peak_bytes
+                                         : min_u64(twice_bytes, min_u64(peak_bytes, end_bytes));
+    struct fate fate = {
+        .temporary = {.blocks = temporary, .bytes = temporary_bytes},
+        .peak_and_end = {.blocks = both, .bytes = both_bytes},
+        .peak_only = {.blocks = peak - both, .bytes = without(peak_bytes, both_bytes)},
+        .end_only = {.blocks = end - both, .bytes = without(end_bytes, both_bytes)},
+        .neither = {.blocks = without(others, end - both)},
+    };
+    uint64_t late_bytes = peak_bytes + fate.end_only.bytes;
+    if (fate.neither.blocks > 0) {
+        fate.neither.bytes = without(allocated_bytes, late_bytes + fate.temporary.bytes);
+    } else if (temporary > 0) { // less than what is temporary if one of it is of the peak
+        fate.temporary.bytes = without(allocated_bytes, late_bytes);
+    }
+    return fate;
+}
+
+static uint32_t kind_of(const struct block_group *group, uint64_t block)
+{
+    return group->kind + (block < group->bytes % group->blocks);
+}
+
+static MUST_USE enum err
+add_kinds(struct heaptrack_writer *w, uint32_t node, struct block_group *group)
+{
+    struct block_kind kind = {.size = group->blocks > 0 ? group->bytes / group->blocks : 0,
+                              .node = node,
+                              .number = REC_NONE,
+                              .twin = REC_NONE};
+    group->kind = (uint32_t)w->kinds.len;
+    for (int i = 0; i < 2 && group->blocks > 0; i++) {
+        TRY(block_kind_vec_push(&w->kinds, kind));
+        kind.size++;
+    }
+    return w->kinds.len < REC_NONE / 2 ? ERR_OK : ERR_LIMIT; // each can have two numbers
+}
+
+static MUST_USE enum err decide_fates(struct heaptrack_writer *w)
+{
+    const struct call_tree *tree = &w->view->tree;
+    for (uint32_t node = 0; node < tree->nodes.len; node++) {
+        if (costs_get(&tree->self.items[node], COST_ALLOCATIONS) == 0) {
+            continue;
+        }
+        struct fate fate = decide_fate(&tree->self.items[node]);
+        if (fate.temporary.blocks < costs_get(&tree->self.items[node], COST_TEMPORARY)) {
+            w->peaking = w->fates.len;
+        }
+        TRY(add_kinds(w, node, &fate.temporary));
+        TRY(add_kinds(w, node, &fate.neither));
+        TRY(add_kinds(w, node, &fate.peak_and_end));
+        TRY(add_kinds(w, node, &fate.peak_only));
+        TRY(add_kinds(w, node, &fate.end_only));
+        TRY(fate_vec_push(&w->fates, fate));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_number(struct heaptrack_writer *w, const struct block_kind *kind, uint32_t *out)
+{
+    strbuf_printf(&w->buffer, "a %" PRIx64 " %x\n", kind->size, kind->node);
+    *out = w->number_count++;
+    return flush(w, BUFFER_BYTES);
+}
+
+static MUST_USE enum err write_allocation(struct heaptrack_writer *w, uint32_t kind)
+{
+    w->last_number = w->kinds.items[kind].number;
+    strbuf_printf(&w->buffer, "+ %x\n", w->last_number);
+    return flush(w, BUFFER_BYTES);
+}
+
+static MUST_USE enum err write_free(struct heaptrack_writer *w, uint32_t kind, bool is_temporary)
+{
+    struct block_kind *of = &w->kinds.items[kind];
+    uint32_t *number = is_temporary || of->number != w->last_number ? &of->number : &of->twin;
+    if (*number == REC_NONE) {
+        TRY(write_number(w, of, number));
+    }
+    w->last_number = 0;
+    strbuf_printf(&w->buffer, "- %x\n", *number);
+    return flush(w, BUFFER_BYTES);
+}
+
+// A size and stack has one number that is allocated, whichever groups it is in: those of a stack
+// lie side by side, and get their numbers in their order.
+static MUST_USE enum err number_kind(struct heaptrack_writer *w, uint32_t kind)
+{
+    struct block_kind *of = &w->kinds.items[kind];
+    for (uint32_t i = kind; i > 0 && w->kinds.items[i - 1].node == of->node; i--) {
+        const struct block_kind *before = &w->kinds.items[i - 1];
+        if (before->size == of->size && before->number != REC_NONE) {
+            of->number = before->number;
+            return ERR_OK;
+        }
+    }
+    return write_number(w, of, &of->number);
+}
+
+// The numbers that allocate_group will use, in its order.
+static MUST_USE enum err number_group(struct heaptrack_writer *w, const struct block_group *group)
+{
+    if (group->blocks > 0 && group->bytes % group->blocks > 0) {
+        TRY(number_kind(w, group->kind + 1));
+    }
+    return group->blocks > 0 ? number_kind(w, group->kind) : ERR_OK;
+}
+
+static MUST_USE enum err allocate_group(struct heaptrack_writer *w, const struct block_group *group)
+{
+    for (uint64_t block = 0; block < group->blocks; block++) {
+        TRY(write_allocation(w, kind_of(group, block)));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+pass_group(struct heaptrack_writer *w, const struct block_group *group, bool is_temporary)
+{
+    for (uint64_t block = 0; block < group->blocks; block++) {
+        TRY(write_allocation(w, kind_of(group, block)));
+        TRY(write_free(w, kind_of(group, block), is_temporary));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err pass_temporary(struct heaptrack_writer *w, const struct block_group *group)
+{
+    return pass_group(w, group, true);
+}
+
+static MUST_USE enum err pass_neither(struct heaptrack_writer *w, const struct block_group *group)
+{
+    return pass_group(w, group, false);
+}
+
+// The last one first.
+static MUST_USE enum err
+free_group(struct heaptrack_writer *w, const struct block_group *group, bool is_peaking)
+{
+    for (uint64_t block = group->blocks; block > 0; block--) {
+        TRY(write_free(w, kind_of(group, block - 1), is_peaking && block == group->blocks));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_start(struct heaptrack_writer *w, group_writer temporary, group_writer neither)
+{
+    for (size_t i = 0; i < w->fates.len; i++) {
+        TRY(temporary(w, &w->fates.items[i].temporary));
+    }
+    for (size_t i = 0; i < w->fates.len; i++) {
+        TRY(neither(w, &w->fates.items[i].neither));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_peak(struct heaptrack_writer *w, group_writer write)
+{
+    for (size_t i = 0; i <= w->fates.len; i++) {
+        size_t number = i < w->fates.len ? i : w->peaking; // which comes last
+        if (number < w->fates.len && (i == w->fates.len || i != w->peaking)) {
+            TRY(write(w, &w->fates.items[number].peak_and_end));
+            TRY(write(w, &w->fates.items[number].peak_only));
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_frees(struct heaptrack_writer *w)
+{
+    if (w->peaking < w->fates.len) {
+        TRY(free_group(w, &w->fates.items[w->peaking].peak_only, true));
+    }
+    for (size_t i = 0; i < w->fates.len; i++) {
+        if (i != w->peaking) {
+            TRY(free_group(w, &w->fates.items[i].peak_only, false));
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_end(struct heaptrack_writer *w, group_writer write)
+{
+    for (size_t i = 0; i < w->fates.len; i++) {
+        TRY(write(w, &w->fates.items[i].end_only));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_numbers(struct heaptrack_writer *w)
+{
+    TRY(write_start(w, number_group, number_group));
+    TRY(write_peak(w, number_group));
+    return write_end(w, number_group);
+}
+
+static void write_suppressions(struct heaptrack_writer *w, const char *rules)
+{
+    while (*rules != '\0') {
+        size_t len = strcspn(rules, "\n");
+        if (len > 0) {
+            strbuf_printf(&w->buffer, "S %zx %.*s\n", len, (int)len, rules);
+        }
+        rules += len + (rules[len] != '\0');
+    }
+}
+
+static MUST_USE enum err write_head(struct heaptrack_writer *w)
+{
+    const struct profile *profile = w->view->profile;
+    const struct rec_meta *meta = &profile->recording.meta;
+    uint64_t page_bytes = meta->page_bytes > 0 ? meta->page_bytes : 4096;
+    strbuf_printf(&w->buffer, "v %x 3\nX ", HEAPTRACK_VERSION);
+    clean_append(&w->buffer, profile_string(profile, meta->command_line), rule);
+    strbuf_printf(&w->buffer, "\nI %" PRIx64 " %" PRIx64 "\n", page_bytes,
+                  meta->memory_bytes / page_bytes);
+    write_suppressions(w, profile_string(profile, meta->suppressions));
+    return flush(w, BUFFER_BYTES);
+}
+
+static MUST_USE enum err write_events(struct heaptrack_writer *w)
+{
+    struct summary summary;
+    TRY(summary_build(&w->view->selection, &summary));
+    const struct rec_meta *meta = &w->view->profile->recording.meta;
+    uint64_t page_bytes = meta->page_bytes > 0 ? meta->page_bytes : 4096;
+    strbuf_append_text(&w->buffer, "c 0\n");
+    TRY(write_start(w, pass_temporary, pass_neither));
+    strbuf_printf(&w->buffer, "c %" PRIx64 "\n", summary.peak_time_ms);
+    TRY(write_peak(w, allocate_group));
+    strbuf_printf(&w->buffer, "R %" PRIx64 "\nc %" PRIx64 "\n", summary.peak_rss_bytes / page_bytes,
+                  summary.runtime_ms);
+    TRY(write_frees(w));
+    TRY(write_end(w, allocate_group));
+    strbuf_printf(&w->buffer, "# strings: %zx\n# ips: %x\n", string_table_count(&w->strings) - 1,
+                  w->instruction_count);
+    return flush(w, 0);
+}
+
+static enum err write_heaptrack(const struct export_view *view, FILE *out)
+{
+    CLEANUP(writer_release)
+    struct heaptrack_writer w = {.view = view, .peaking = SIZE_MAX};
+    TRY(packed_stream_init(&w.packed, view->packing, out));
+    TRY(write_head(&w));
+    TRY(write_traces(&w));
+    TRY(decide_fates(&w));
+    TRY(write_numbers(&w));
+    TRY(write_events(&w));
+    return packed_stream_finish(&w.packed);
+}
+
+const struct exporter exporter_heaptrack = {
+    .name = "heaptrack",
+    .file_suffix = ".heaptrack.gz",
+    .goes_by_name = true,
+    .help = "for heaptrack_print and heaptrack_gui: all their costs, by stack",
+    .is_binary = true,
+    .needs = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES | 1U << COST_PEAK_BYTES |
+             1U << COST_PEAK_BLOCKS | 1U << COST_LEAKED_BYTES | 1U << COST_LEAKED_ALLOCATIONS,
+    .write = write_heaptrack,
+};

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// export_massif: the text that ms_print and massif-visualizer read.
+//
+// A snapshot for the end of each time slice; besides, one at the peak and one at the end, each with
+// its tree of callers. What processes held when they ended is in none after that.
+//
+//   n2: 4096 (heap allocation functions) ...
+//    n1: 3000 0x4F2: grow (vec.h:31)
+//     n0: 3000 0x61A: main (app.c:9)
+//    n0: 1096 in 7 places, all below massif's threshold (1.00%)
+//
+// Children come with the most bytes first; what is below the threshold is one line. The number
+// after n is the number of lines one level deeper, which readers count on. A # would begin a
+// comment and becomes an @. Trees are walked with a stack of our own, since they are as deep as
+// stacks were.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "formats/codec/clean_text.h"
+#include "formats/export/export_formats.h"
+#include "profile/time/cut_timeline.h"
+
+enum {
+    THRESHOLD_DIVISOR = 100, // a line for what holds at least 1 %
+};
+
+static const struct clean_rule rule = {.reserved = '#', .stand_in = '@'};
+
+// A node that has been printed but for its children.
+struct level {
+    size_t first; // of its children above the threshold, in massif.children
+    size_t end;
+    size_t next; // the one to print next; at `end` comes the line for the rest, if there is one
+    uint64_t rest_bytes;
+    uint64_t rest_places;
+};
+
+DEFINE_VEC(level_vec, struct level);
+
+struct massif {
+    const struct profile *profile; // borrowed
+    const struct call_tree *tree;  // borrowed; bottom-up
+    enum cost cost;
+    uint64_t threshold_bytes;
+    FILE *out;               // borrowed
+    struct u32_vec children; // owned; nodes, level after level
+    struct level_vec levels; // owned; from the root to where the walk is
+    struct strbuf line;      // owned
+};
+
+static void massif_release(struct massif *m)
+{
+    u32_vec_release(&m->children);
+    level_vec_release(&m->levels);
+    strbuf_release(&m->line);
+}
+
+static uint64_t bytes_of(const struct massif *m, uint32_t node)
+{
+    return costs_get(&m->tree->total.items[node], m->cost);
+}
+
+static int by_bytes(const void *left, const void *right, void *context)
+{
+    const struct massif *m = (const struct massif *)context;
+    uint32_t one = *(const uint32_t *)left;
+    uint32_t other = *(const uint32_t *)right;
+    uint64_t one_bytes = bytes_of(m, one);
+    uint64_t other_bytes = bytes_of(m, other);
+    if (one_bytes != other_bytes) {
+        return one_bytes > other_bytes ? -1 : 1;
+    }
+    return one < other ? -1 : one > other;
+}
+
+// Enters a node: collects its children, and says through *out_lines how many lines they will be.
+static MUST_USE enum err enter(struct massif *m, uint32_t node, size_t *out_lines)
+{
+    struct level level = {.first = m->children.len, .next = m->children.len};
+    uint32_t child = m->tree->nodes.items[node].first_child;
+    for (; child != REC_NONE; child = m->tree->nodes.items[child].next_sibling) {
+        uint64_t bytes = bytes_of(m, child);
+        if (bytes > 0 && bytes >= m->threshold_bytes) {
+            TRY(u32_vec_push(&m->children, child));
+        } else if (bytes > 0) {
+            level.rest_bytes += bytes;
+            level.rest_places++;
+        }
+    }
+    level.end = m->children.len;
+    if (level.end > level.first) {
+        qsort_r(m->children.items + level.first, level.end - level.first, sizeof(uint32_t),
+                by_bytes, m);
+    }
+    TRY(level_vec_push(&m->levels, level));
+    *out_lines = level.end - level.first + (level.rest_places > 0);
+    return ERR_OK;
+}
+
+// Ends m->line, which holds what stands behind the figures.
+static MUST_USE enum err print_line(struct massif *m, size_t depth, size_t lines, uint64_t bytes)
+{
+    TRY(strbuf_result(&m->line));
+    (void)fprintf(m->out, "%*sn%zu: %" PRIu64 " %s\n", (int)depth, "", lines, bytes,
+                  strbuf_text(&m->line));
+    strbuf_clear(&m->line);
+    return ERR_OK;
+}
+
+// Leaves the innermost level, all of whose children were printed.
+static MUST_USE enum err leave(struct massif *m)
+{
+    struct level level = m->levels.items[m->levels.len - 1];
+    if (level.rest_places > 0) {
+        strbuf_printf(&m->line, "in %" PRIu64 " place%s below massif's threshold (1.00%%)",
+                      level.rest_places, level.rest_places == 1 ? "," : "s, all");
+        TRY(print_line(m, m->levels.len, 0, level.rest_bytes));
+    }
+    m->children.len = level.first;
+    m->levels.len--;
+    return ERR_OK;
+}
+
+static MUST_USE enum err print_tree(struct massif *m)
+{
+    size_t lines = 0;
+    m->threshold_bytes = bytes_of(m, 0) / THRESHOLD_DIVISOR;
+    strbuf_append_text(&m->line, "(heap allocation functions)");
+    TRY(enter(m, 0, &lines));
+    TRY(print_line(m, 0, lines, bytes_of(m, 0)));
+    while (m->levels.len > 0) {
+        struct level *level = &m->levels.items[m->levels.len - 1];
+        if (level->next == level->end) {
+            TRY(leave(m));
+            continue;
+        }
+        uint32_t node = m->children.items[level->next++];
+        size_t depth = m->levels.len;
+        TRY(enter(m, node, &lines)); // moves the levels
+        clean_append_place(&m->line, m->profile, m->tree->nodes.items[node].location, rule);
+        TRY(print_line(m, depth, lines, bytes_of(m, node)));
+    }
+    return ERR_OK;
+}
+
+static void print_head(struct massif *m, size_t number, uint64_t time_ms, uint64_t bytes)
+{
+    (void)fprintf(m->out,
+                  "#-----------\nsnapshot=%zu\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRIu64
+                  "\nmem_heap_extra_B=0\nmem_stacks_B=0\n",
+                  number, time_ms, bytes);
+}
+
+static MUST_USE enum err
+print_detailed(struct massif *m, size_t number, uint64_t time_ms, enum cost cost, const char *kind)
+{
+    m->cost = cost;
+    print_head(m, number, time_ms, bytes_of(m, 0));
+    (void)fprintf(m->out, "heap_tree=%s\n", kind);
+    return print_tree(m);
+}
+
+static void print_plain(struct massif *m, size_t number, uint64_t time_ms, uint64_t bytes)
+{
+    print_head(m, number, time_ms, bytes);
+    (void)fprintf(m->out, "heap_tree=empty\n");
+}
+
+// When a part of the run had its peak, and when it ended.
+struct moments {
+    uint64_t peak_ms;
+    uint64_t end_ms;
+};
+
+static struct moments moments_of(const struct export_view *view)
+{
+    const struct recording *recording = &view->profile->recording;
+    uint64_t peak_ms = recording->totals.peak_time_ms;
+    uint64_t end_ms = max_u64(recording->meta.runtime_ms, peak_ms);
+    if (!view->filter->has_range) {
+        return (struct moments){.peak_ms = peak_ms, .end_ms = end_ms};
+    }
+    return (struct moments){.peak_ms = time_range_peak_ms(recording, view->selection.range),
+                            .end_ms = time_range_end_ms(recording, view->selection.range)};
+}
+
+// The trees of callers of the two snapshots that have one.
+struct trees {
+    struct call_tree peak;
+    struct call_tree end;
+};
+
+static void trees_release(struct trees *trees)
+{
+    call_tree_release(&trees->peak);
+    call_tree_release(&trees->end);
+}
+
+static MUST_USE enum err build_tree(const struct selection *selection, struct call_tree *out)
+{
+    TRY(call_tree_build(selection, CALL_TREE_BOTTOM_UP, CALL_TREE_BY_LOCATION, out));
+    return call_tree_add_up(out);
+}
+
+static MUST_USE enum err print_snapshots(struct massif *m,
+                                         const struct trees *trees,
+                                         const struct cut_timeline *timeline,
+                                         struct moments moments)
+{
+    size_t number = 0;
+    bool is_peak_printed = false;
+    m->tree = &trees->peak;
+    print_plain(m, number++, timeline->first * timeline->slice_ms, timeline->before_bytes);
+    for (size_t i = timeline->first; i < timeline->end; i++) {
+        uint64_t time_ms = (i + 1) * timeline->slice_ms;
+        if (!is_peak_printed && time_ms > moments.peak_ms) {
+            TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
+            is_peak_printed = true;
+        }
+        if (time_ms < moments.end_ms) {
+            print_plain(m, number++, time_ms, timeline->points.items[i].live_bytes);
+        }
+    }
+    if (!is_peak_printed) {
+        TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
+    }
+    m->tree = &trees->end;
+    return print_detailed(m, number, moments.end_ms, COST_LEAKED_BYTES, "detailed");
+}
+
+static enum err write_massif(const struct export_view *view, FILE *out)
+{
+    const struct profile *profile = view->profile;
+    CLEANUP(trees_release) struct trees trees = {0};
+    CLEANUP(selection_release) struct selection at_end = {0};
+    TRY(selection_at_end(&view->selection, &at_end));
+    TRY(build_tree(&view->selection, &trees.peak));
+    TRY(build_tree(&at_end, &trees.end));
+    CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
+    TRY(cut_timeline_build(&view->selection, &timeline));
+    CLEANUP(massif_release)
+    struct massif m = {.profile = profile, .out = out};
+    strbuf_printf(&m.line, "desc: recorded by cairn%s\ncmd: ",
+                  costs_any(&view->selection.estimated) ? "; in part an estimate" : "");
+    clean_append(&m.line, profile_string(profile, profile->recording.meta.command_line), rule);
+    strbuf_append_text(&m.line, "\ntime_unit: ms\n");
+    TRY(strbuf_result(&m.line));
+    (void)fputs(strbuf_text(&m.line), out);
+    strbuf_clear(&m.line);
+    return print_snapshots(&m, &trees, &timeline, moments_of(view));
+}
+
+const struct exporter exporter_massif = {
+    .name = "massif",
+    .file_suffix = ".massif",
+    .help = "for ms_print and massif-visualizer: live bytes over time, trees at peak and end",
+    .uses = EXPORT_USES_SERIES,
+    .needs = 1U << COST_PEAK_BYTES | 1U << COST_LEAKED_BYTES,
+    .write = write_massif,
+};

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+// export_pprof: profile.proto, gzipped, as Go's pprof and what was built on it read it.
+//
+// A sample is what one stack did on one thread; its locations are the frames of the recording, each
+// with a line for every function that was inlined there, innermost first. The recording knows
+// addresses as offsets in their modules, so the mappings are laid one after the other in an address
+// space of their own; mapping, offset and build-id are true. Addresses are those of the calls, one
+// before the return addresses. Strings become valid UTF-8, which protobuf demands.
+//
+//   alloc_objects, alloc_space, inuse_objects, inuse_space    the last one is what pprof shows
+//
+// Those that are not known are left out.
+//
+// Numbers beyond INT64_MAX, which only a forged recording holds, become INT64_MAX.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "formats/codec/clean_text.h"
+#include "formats/codec/packed_stream.h"
+#include "formats/codec/pprof_fields.h"
+#include "formats/codec/protobuf.h"
+#include "formats/export/export_formats.h"
+#include "host/containers/map_u64.h"
+#include "host/containers/string_table.h"
+
+enum {
+    MAPPING_ALIGNMENT = 0x1000,
+    NS_PER_MS = 1000000,
+};
+
+// So high that no reader takes it for an executable that was linked to lie there.
+static const uint64_t first_mapping_at = UINT64_C(1) << 32;
+
+enum {
+    VALUE_COUNT = 4
+};
+
+// What the values of a sample are, in the order in which pprof expects them.
+static const struct {
+    const char *type;
+    const char *unit;
+    enum cost costs[2]; // by enum export_moment
+} sample_values[VALUE_COUNT] = {
+    {"alloc_objects", "count", {COST_ALLOCATIONS, COST_ALLOCATIONS}},
+    {"alloc_space", "bytes", {COST_ALLOCATED_BYTES, COST_ALLOCATED_BYTES}},
+    {"inuse_objects", "count", {COST_PEAK_BLOCKS, COST_LEAKED_ALLOCATIONS}},
+    {"inuse_space", "bytes", {COST_PEAK_BYTES, COST_LEAKED_BYTES}},
+};
+
+struct pprof {
+    const struct export_view *view; // borrowed
+    struct packed_stream packed;    // owned
+    struct string_table strings;    // owned
+    struct u64_vec mapping_starts;  // owned; by module
+    struct u64_vec mapping_ends;    // owned; by module
+    struct u32_vec has_frame;       // owned; by frame, 1 if its location was written
+    struct map_u64 functions;       // owned; (function, file) -> id in the profile
+    struct strbuf message;          // owned; scratch for a field of the profile
+    struct strbuf part;             // owned; scratch for a field of that
+    struct strbuf text;             // owned; scratch for a cleaned name
+};
+
+static void pprof_release(struct pprof *p)
+{
+    packed_stream_release(&p->packed);
+    string_table_release(&p->strings);
+    u64_vec_release(&p->mapping_starts);
+    u64_vec_release(&p->mapping_ends);
+    u32_vec_release(&p->has_frame);
+    map_u64_release(&p->functions);
+    strbuf_release(&p->message);
+    strbuf_release(&p->part);
+    strbuf_release(&p->text);
+}
+
+static uint64_t signed_value(uint64_t value)
+{
+    return value < INT64_MAX ? value : INT64_MAX;
+}
+
+// The id of a text in the profile's string table.
+static MUST_USE enum err intern(struct pprof *p, const char *text, uint64_t *out)
+{
+    uint32_t id;
+    strbuf_clear(&p->text);
+    clean_append(&p->text, text, (struct clean_rule){0});
+    TRY(strbuf_result(&p->text));
+    TRY(string_table_intern(&p->strings, strbuf_text(&p->text), p->text.len, &id));
+    *out = id;
+    return ERR_OK;
+}
+
+// Writes p->message as a field of the profile, and clears it.
+static MUST_USE enum err emit(struct pprof *p, enum profile_field field)
+{
+    CLEANUP(strbuf_release) struct strbuf framed = {0};
+    protobuf_message(&framed, field, &p->message);
+    TRY(strbuf_result(&p->message));
+    TRY(strbuf_result(&framed));
+    packed_stream_write(&p->packed, strbuf_bytes(&framed));
+    strbuf_clear(&p->message);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+emit_type(struct pprof *p, enum profile_field field, const char *type, const char *unit)
+{
+    uint64_t type_id;
+    uint64_t unit_id;
+    TRY(intern(p, type, &type_id));
+    TRY(intern(p, unit, &unit_id));
+    protobuf_u64(&p->message, 1, type_id);
+    protobuf_u64(&p->message, 2, unit_id);
+    return emit(p, field);
+}
+
+// Lays the modules out, each with room for the highest offset that a frame has in it.
+static MUST_USE enum err place_mappings(struct pprof *p)
+{
+    const struct recording *recording = &p->view->profile->recording;
+    TRY(u64_vec_resize(&p->mapping_starts, recording->module_count));
+    TRY(u64_vec_resize(&p->mapping_ends, recording->module_count));
+    uint64_t *lengths = p->mapping_ends.items;
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        const struct rec_frame *frame = &recording->frames[i];
+        if (frame->module != REC_NONE && lengths[frame->module] < frame->offset) {
+            lengths[frame->module] = frame->offset;
+        }
+    }
+    uint64_t at = first_mapping_at;
+    for (size_t i = 0; i < recording->module_count; i++) {
+        p->mapping_starts.items[i] = at;
+        at += lengths[i] / MAPPING_ALIGNMENT * MAPPING_ALIGNMENT + MAPPING_ALIGNMENT;
+        p->mapping_ends.items[i] = at;
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err emit_mapping(struct pprof *p, size_t index)
+{
+    const struct profile *profile = p->view->profile;
+    const struct rec_module *module = &profile->recording.modules[index];
+    uint64_t path;
+    uint64_t build_id;
+    TRY(intern(p, profile_string(profile, module->path), &path));
+    TRY(intern(p, profile_string(profile, module->build_id), &build_id));
+    protobuf_u64(&p->message, 1, index + 1);
+    protobuf_u64(&p->message, 2, p->mapping_starts.items[index]);
+    protobuf_u64(&p->message, 3, p->mapping_ends.items[index]);
+    protobuf_u64(&p->message, 5, path);
+    protobuf_u64(&p->message, 6, build_id);
+    protobuf_u64(&p->message, 7, module->frames_with_function > 0);
+    protobuf_u64(&p->message, 8, module->frames_with_line > 0);
+    protobuf_u64(&p->message, 9, module->frames_with_line > 0);
+    protobuf_u64(&p->message, 10, module->frames_with_line > 0);
+    return emit(p, PROFILE_MAPPING);
+}
+
+// The first mapping is by convention the main program.
+static MUST_USE enum err emit_mappings(struct pprof *p)
+{
+    const struct recording *recording = &p->view->profile->recording;
+    for (uint32_t is_executable = 2; is_executable-- > 0;) {
+        for (size_t i = 0; i < recording->module_count; i++) {
+            if ((recording->modules[i].is_executable != 0) == (is_executable != 0)) {
+                TRY(emit_mapping(p, i));
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+// The id of the function at a location, which is written if it is new.
+static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint64_t *out)
+{
+    const struct profile *profile = p->view->profile;
+    const struct code_location *place = profile_location_get(profile, location);
+    uint64_t key = (uint64_t)place->function << 32 | place->file;
+    const uint32_t *known = map_u64_find(&p->functions, key);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    uint32_t id = (uint32_t)map_u64_count(&p->functions) + 1;
+    TRY(map_u64_put(&p->functions, key, id));
+    CLEANUP(strbuf_release) struct strbuf shown = {0};
+    uint64_t name;
+    uint64_t own_name;
+    uint64_t file;
+    clean_append(&shown, profile_location_function(profile, location), (struct clean_rule){0});
+    TRY(strbuf_result(&shown));
+    TRY(intern(p, strbuf_text(&shown), &name));
+    TRY(intern(p, profile_location_function(profile, location), &own_name));
+    TRY(intern(p, profile_location_file(profile, location), &file));
+    protobuf_u64(&p->message, 1, id);
+    protobuf_u64(&p->message, 2, name);
+    protobuf_u64(&p->message, 3, own_name);
+    protobuf_u64(&p->message, 4, file);
+    *out = id;
+    return emit(p, PROFILE_FUNCTION);
+}
+
+static uint64_t address_of(const struct pprof *p, const struct rec_frame *frame)
+{
+    uint64_t start = frame->module != REC_NONE ? p->mapping_starts.items[frame->module] : 0;
+    bool is_return = (frame->flags & REC_FRAME_EXACT_PC) == 0 && frame->offset > 0;
+    return start + frame->offset - is_return;
+}
+
+// Writes the location of a frame unless that was done before.
+static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
+{
+    const struct profile *profile = p->view->profile;
+    if (p->has_frame.items[index] != 0) {
+        return ERR_OK;
+    }
+    p->has_frame.items[index] = 1;
+    CLEANUP(strbuf_release) struct strbuf lines = {0};
+    struct code_chain chain = code_index_chain(&profile->code, index);
+    for (size_t i = 0; i < chain.count; i++) {
+        const struct code_location *place = profile_location_get(profile, chain.locations[i]);
+        uint64_t function;
+        TRY(function_id(p, chain.locations[i], &function));
+        strbuf_clear(&p->part);
+        protobuf_u64(&p->part, 1, function);
+        protobuf_u64(&p->part, 2, place->line);
+        TRY(strbuf_result(&p->part));
+        protobuf_message(&lines, 4, &p->part);
+    }
+    TRY(strbuf_result(&lines));
+    const struct rec_frame *frame = &profile->recording.frames[index];
+    protobuf_u64(&p->message, 1, (uint64_t)index + 1);
+    protobuf_u64(&p->message, 2, frame->module != REC_NONE ? (uint64_t)frame->module + 1 : 0);
+    protobuf_u64(&p->message, 3, address_of(p, frame));
+    strbuf_append(&p->message, strbuf_text(&lines), lines.len);
+    return emit(p, PROFILE_LOCATION);
+}
+
+static MUST_USE enum err add_label(struct pprof *p, const char *key, uint64_t text, uint64_t number)
+{
+    uint64_t key_id;
+    TRY(intern(p, key, &key_id));
+    strbuf_clear(&p->part);
+    protobuf_u64(&p->part, 1, key_id);
+    protobuf_u64(&p->part, 2, text);
+    protobuf_u64(&p->part, 3, number);
+    TRY(strbuf_result(&p->part));
+    protobuf_message(&p->message, 3, &p->part);
+    return ERR_OK;
+}
+
+static enum cost cost_of_value(const struct pprof *p, size_t value)
+{
+    return sample_values[value].costs[p->view->moment];
+}
+
+static bool has_value(const struct pprof *p, size_t value)
+{
+    return selection_knows(&p->view->selection, cost_of_value(p, value));
+}
+
+static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
+{
+    const struct recording *recording = &p->view->profile->recording;
+    const struct rec_row *row = &recording->rows[p->view->selection.rows.items[index]];
+    for (uint32_t at = row->node; at != 0; at = recording->nodes[at].parent) {
+        TRY(need_location(p, recording->nodes[at].frame));
+    }
+    strbuf_clear(&p->part);
+    for (uint32_t at = row->node; at != 0; at = recording->nodes[at].parent) {
+        protobuf_varint(&p->part, (uint64_t)recording->nodes[at].frame + 1);
+    }
+    TRY(strbuf_result(&p->part));
+    protobuf_message(&p->message, 1, &p->part);
+
+    struct costs costs = selection_costs(&p->view->selection, index);
+    strbuf_clear(&p->part);
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        if (has_value(p, i)) {
+            protobuf_varint(&p->part, signed_value(costs_get(&costs, cost_of_value(p, i))));
+        }
+    }
+    TRY(strbuf_result(&p->part));
+    protobuf_message(&p->message, 2, &p->part);
+
+    const struct rec_thread *thread = &recording->threads[row->thread];
+    uint64_t name;
+    TRY(intern(p, profile_string(p->view->profile, thread->name), &name));
+    TRY(add_label(p, "thread", name, 0));
+    TRY(add_label(p, "thread_id", 0, thread->thread_id));
+    TRY(add_label(p, "pid", 0, recording->processes[thread->process].pid));
+    return emit(p, PROFILE_SAMPLE);
+}
+
+// The fields of the profile itself that are not messages.
+static MUST_USE enum err write_scalars(struct pprof *p)
+{
+    const struct profile *profile = p->view->profile;
+    const struct rec_meta *meta = &profile->recording.meta;
+    uint64_t comment;
+    uint64_t type;
+    TRY(intern(p, profile_string(profile, meta->command_line), &comment));
+    TRY(intern(p, has_value(p, VALUE_COUNT - 1) ? "inuse_space" : "alloc_space", &type));
+    CLEANUP(strbuf_release) struct strbuf fields = {0};
+    protobuf_u64(&fields, PROFILE_TIME_NS, signed_value(meta->start_unix_ns));
+    protobuf_u64(&fields, PROFILE_DURATION_NS,
+                 meta->runtime_ms < INT64_MAX / NS_PER_MS ? meta->runtime_ms * NS_PER_MS
+                                                          : INT64_MAX);
+    protobuf_u64(&fields, PROFILE_PERIOD, 1); // every byte was counted, none sampled
+    protobuf_u64(&fields, PROFILE_COMMENT, comment);
+    protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);
+    TRY(strbuf_result(&fields));
+    packed_stream_write(&p->packed, strbuf_bytes(&fields));
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_strings(struct pprof *p)
+{
+    CLEANUP(strbuf_release) struct strbuf field = {0};
+    for (uint32_t id = 0; id < string_table_count(&p->strings); id++) {
+        struct bytes text = string_table_get_bytes(&p->strings, id);
+        strbuf_clear(&field);
+        protobuf_bytes(&field, PROFILE_STRING, text.data, text.len);
+        TRY(strbuf_result(&field));
+        packed_stream_write(&p->packed, strbuf_bytes(&field));
+    }
+    return ERR_OK;
+}
+
+static enum err write_pprof(const struct export_view *view, FILE *out)
+{
+    CLEANUP(pprof_release) struct pprof p = {.view = view};
+    TRY(packed_stream_init(&p.packed, PACKING_GZIP, out));
+    TRY(u32_vec_resize(&p.has_frame, view->profile->recording.frame_count));
+    TRY(place_mappings(&p));
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        if (has_value(&p, i)) {
+            TRY(emit_type(&p, PROFILE_SAMPLE_TYPE, sample_values[i].type, sample_values[i].unit));
+        }
+    }
+    TRY(emit_type(&p, PROFILE_PERIOD_TYPE, "space", "bytes"));
+    TRY(emit_mappings(&p));
+    for (size_t i = 0; i < view->selection.rows.len; i++) {
+        TRY(emit_sample(&p, i));
+    }
+    TRY(write_scalars(&p));
+    TRY(write_strings(&p));
+    return packed_stream_finish(&p.packed);
+}
+
+const struct exporter exporter_pprof = {
+    .name = "pprof",
+    .file_suffix = ".pb.gz",
+    .help = "for Go's pprof: objects and bytes, allocated and in use",
+    .is_binary = true,
+    .uses = EXPORT_USES_MOMENT,
+    .write = write_pprof,
+};

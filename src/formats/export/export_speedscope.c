@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// export_speedscope: JSON as https://www.speedscope.app reads it.
+//
+// Locations are its frames; each cost is a profile of its own with one weighted sample a stack,
+// outermost frame first. Without --cost those that people ask for, and that are known, are all
+// there, to be switched between.
+#include "base/compiler.h"
+#include "formats/codec/clean_text.h"
+#include "formats/export/export_formats.h"
+#include "host/text/json_writer.h"
+
+static const enum cost usual_costs[] = {COST_PEAK_BYTES, COST_ALLOCATED_BYTES, COST_ALLOCATIONS,
+                                        COST_TEMPORARY, COST_LEAKED_BYTES};
+
+// The frames that stacks refer to: by location, in order of first sight.
+struct frame_ids {
+    struct u32_vec by_location; // owned; REC_NONE: not seen
+    struct u32_vec locations;   // owned; by id
+};
+
+static void frame_ids_release(struct frame_ids *ids)
+{
+    u32_vec_release(&ids->by_location);
+    u32_vec_release(&ids->locations);
+}
+
+static MUST_USE enum err collect_frames(const struct export_view *view, struct frame_ids *ids)
+{
+    const struct call_tree_node_vec *nodes = &view->tree.nodes;
+    TRY(u32_vec_resize(&ids->by_location, view->profile->code.locations.len));
+    for (size_t i = 0; i < ids->by_location.len; i++) {
+        ids->by_location.items[i] = REC_NONE;
+    }
+    for (size_t i = 1; i < nodes->len; i++) {
+        uint32_t location = nodes->items[i].location;
+        if (ids->by_location.items[location] == REC_NONE) {
+            ids->by_location.items[location] = (uint32_t)ids->locations.len;
+            TRY(u32_vec_push(&ids->locations, location));
+        }
+    }
+    return u32_vec_push(&ids->locations, REC_NONE); // for allocations without any stack
+}
+
+static MUST_USE enum err
+write_frames(struct json_writer *w, const struct profile *profile, const struct frame_ids *ids)
+{
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    json_key(w, "frames");
+    json_begin_array(w);
+    for (size_t i = 0; i < ids->locations.len; i++) {
+        uint32_t location = ids->locations.items[i];
+        strbuf_clear(&name);
+        clean_append_function(&name, profile, location, (struct clean_rule){0});
+        TRY(strbuf_result(&name));
+        json_begin_object(w);
+        json_key_string(w, "name", strbuf_text(&name));
+        const char *file = location != REC_NONE ? profile_location_file(profile, location) : "";
+        if (file[0] != '\0') {
+            json_key_string(w, "file", file);
+            json_key_u64(w, "line", profile_location_get(profile, location)->line);
+        }
+        json_end_object(w);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
+
+// The frames of a stack, outermost first.
+static MUST_USE enum err write_sample(struct json_writer *w,
+                                      const struct call_tree *tree,
+                                      const struct frame_ids *ids,
+                                      uint32_t node,
+                                      struct u32_vec *path)
+{
+    u32_vec_clear(path);
+    for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
+        TRY(u32_vec_push(path, ids->by_location.items[tree->nodes.items[at].location]));
+    }
+    json_begin_array(w);
+    if (path->len == 0) {
+        json_u64(w, ids->locations.len - 1);
+    }
+    for (size_t i = path->len; i-- > 0;) {
+        json_u64(w, path->items[i]);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_profile(struct json_writer *w,
+                                       const struct export_view *view,
+                                       const struct frame_ids *ids,
+                                       enum cost cost)
+{
+    const struct call_tree *tree = &view->tree;
+    const struct cost_info *info = cost_get_info(cost);
+    CLEANUP(u32_vec_release) struct u32_vec path = {0};
+    json_begin_object(w);
+    json_key_string(w, "type", "sampled");
+    json_key_string(w, "name", info->phrase);
+    json_key_string(w, "unit", info->unit == COST_UNIT_BYTES ? "bytes" : "none");
+    json_key_u64(w, "startValue", 0);
+    json_key_u64(w, "endValue", costs_get(&tree->total.items[0], cost));
+    json_key(w, "samples");
+    json_begin_array(w);
+    for (uint32_t node = 0; node < tree->nodes.len; node++) {
+        if (costs_get(&tree->self.items[node], cost) > 0) {
+            TRY(write_sample(w, tree, ids, node, &path));
+        }
+    }
+    json_end_array(w);
+    json_key(w, "weights");
+    json_begin_array(w);
+    for (uint32_t node = 0; node < tree->nodes.len; node++) {
+        uint64_t weight = costs_get(&tree->self.items[node], cost);
+        if (weight > 0) {
+            json_u64(w, weight);
+        }
+    }
+    json_end_array(w);
+    json_end_object(w);
+    return ERR_OK;
+}
+
+static enum err write_speedscope(const struct export_view *view, FILE *out)
+{
+    const struct profile *profile = view->profile;
+    CLEANUP(frame_ids_release) struct frame_ids ids = {0};
+    TRY(collect_frames(view, &ids));
+    struct json_writer w;
+    json_to_stream(&w, out, JSON_COMPACT);
+    json_begin_object(&w);
+    json_key_string(&w, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    json_key_string(&w, "exporter", "cairn");
+    json_key_string(&w, "name", profile_string(profile, profile->recording.meta.command_line));
+    json_key_u64(&w, "activeProfileIndex", 0);
+    json_key(&w, "shared");
+    json_begin_object(&w);
+    TRY(write_frames(&w, profile, &ids));
+    json_end_object(&w);
+    json_key(&w, "profiles");
+    json_begin_array(&w);
+    if (view->cost != COST_COUNT) {
+        TRY(write_profile(&w, view, &ids, view->cost));
+    } else {
+        for (size_t i = 0; i < ARRAY_LEN(usual_costs); i++) {
+            if (selection_knows(&view->selection, usual_costs[i])) {
+                TRY(write_profile(&w, view, &ids, usual_costs[i]));
+            }
+        }
+    }
+    json_end_array(&w);
+    json_end_object(&w);
+    return json_finish(&w);
+}
+
+const struct exporter exporter_speedscope = {
+    .name = "speedscope",
+    .file_suffix = ".speedscope.json",
+    .help = "JSON for speedscope.app: a profile for each cost",
+    .uses = EXPORT_USES_COST,
+    .write = write_speedscope,
+};

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// export_svg: one cost as a flame graph, a picture that also answers.
+//
+//   callers below, callees above; a frame is as wide as its share of the cost; the widest first
+//
+// Frames are functions (lines are merged) and coloured by module. The file is complete in itself:
+// svg/flame_graph.js, which zooms and searches, and its style are in it; viewers without scripts
+// show the picture and, as <title>, each frame's figures.
+// Bounded: what would be narrower than MIN_WIDTH is left out, and how many that were is said, so
+// that a file has some MAX_WIDTH / MIN_WIDTH frames a level at most. Trust: names are hostile; they
+// are cleaned and escaped, and stand in text alone, never in markup or script. Context: H.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "formats/codec/clean_text.h"
+#include "formats/export/export_formats.h"
+#include "host/text/format.h"
+#include "host/text/utf8.h"
+
+// svg/parts.S
+extern const char svg_script[];
+extern const char svg_style[];
+
+enum {
+    MAX_WIDTH = 1200,
+    FRAME_HEIGHT = 16,
+    HEAD_HEIGHT = 62,
+    FOOT_HEIGHT = 12,
+    TEXT_PADDING = 3,
+    SHORTEST_TEXT = 3, // letters
+};
+
+static const double min_width = 0.25;
+static const double glyph_width = 6.6; // as in flame_graph.js
+
+// One for each module, in turn. All of them light, to be read black on.
+static const char *const fills[] = {"#ffb474", "#8fc7e8", "#a8d98c", "#e8a0b4", "#f2d16b",
+                                    "#b9aee8", "#8edccb", "#e0b48c", "#c7d96b", "#d9a8d9"};
+
+struct frame {
+    uint32_t node;
+    double x;
+};
+
+DEFINE_VEC(frame_vec, struct frame);
+
+struct drawing {
+    const struct export_view *view; // borrowed
+    struct call_tree tree;          // owned; by function
+    enum cost cost;
+    struct frame_vec frames; // owned; a parent before its children
+    struct u32_vec siblings; // owned; scratch
+    uint32_t depth;          // of the deepest frame
+    uint64_t left_out;       // frames too narrow, not counting those above them
+    struct strbuf text;      // owned; scratch
+};
+
+static void drawing_release(struct drawing *drawing)
+{
+    call_tree_release(&drawing->tree);
+    frame_vec_release(&drawing->frames);
+    u32_vec_release(&drawing->siblings);
+    strbuf_release(&drawing->text);
+}
+
+static uint64_t weight_of(const struct drawing *drawing, uint32_t node)
+{
+    return costs_get(&drawing->tree.total.items[node], drawing->cost);
+}
+
+static double width_of(const struct drawing *drawing, uint32_t node)
+{
+    return (double)weight_of(drawing, node) / (double)weight_of(drawing, 0) * MAX_WIDTH;
+}
+
+// --- layout ------------------------------------------------------------------------------------
+
+// The widest first; nodes in the order of the recording if they are equal, so that a recording has
+// one picture.
+static int by_weight(const void *left, const void *right, void *context)
+{
+    const struct drawing *drawing = context;
+    uint32_t one = *(const uint32_t *)left;
+    uint32_t other = *(const uint32_t *)right;
+    uint64_t weight_of_one = weight_of(drawing, one);
+    uint64_t weight_of_other = weight_of(drawing, other);
+    if (weight_of_one != weight_of_other) {
+        return weight_of_one < weight_of_other ? 1 : -1;
+    }
+    return one < other ? -1 : one > other;
+}
+
+static MUST_USE enum err place_children(struct drawing *drawing, struct frame parent)
+{
+    const struct call_tree_node *nodes = drawing->tree.nodes.items;
+    u32_vec_clear(&drawing->siblings);
+    for (uint32_t at = nodes[parent.node].first_child; at != REC_NONE;
+         at = nodes[at].next_sibling) {
+        TRY(u32_vec_push(&drawing->siblings, at));
+    }
+    if (drawing->siblings.len > 1) {
+        qsort_r(drawing->siblings.items, drawing->siblings.len, sizeof(uint32_t), by_weight,
+                drawing);
+    }
+    double x = parent.x;
+    for (size_t i = 0; i < drawing->siblings.len; i++) {
+        uint32_t node = drawing->siblings.items[i];
+        double width = width_of(drawing, node);
+        if (width < min_width) {
+            drawing->left_out += weight_of(drawing, node) > 0;
+            continue;
+        }
+        TRY(frame_vec_push(&drawing->frames, (struct frame){.node = node, .x = x}));
+        drawing->depth = max_u64(drawing->depth, nodes[node].depth);
+        x += width;
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err lay_out(struct drawing *drawing)
+{
+    if (weight_of(drawing, 0) == 0) {
+        return ERR_OK;
+    }
+    TRY(frame_vec_push(&drawing->frames, (struct frame){0}));
+    for (size_t i = 0; i < drawing->frames.len; i++) {
+        TRY(place_children(drawing, drawing->frames.items[i]));
+    }
+    return ERR_OK;
+}
+
+// --- drawing -----------------------------------------------------------------------------------
+
+// Reads the character at `text`, which clean_append made valid. Returns its length.
+static size_t letter_bytes(const char *text, uint32_t *code)
+{
+    const size_t len = utf8_decode(text, code);
+    return len > 0 ? len : 1;
+}
+
+// Cleaned text as XML character data. U+FFFE and U+FFFF are UTF-8 but no XML.
+static void write_escaped(FILE *out, const char *text, size_t letters)
+{
+    for (; *text != '\0' && letters > 0; letters--) {
+        uint32_t code = 0;
+        const size_t len = letter_bytes(text, &code);
+        const bool is_no_character = code == 0xfffe || code == 0xffff;
+        switch (*text) {
+        case '&':
+            (void)fputs("&amp;", out);
+            break;
+        case '<':
+            (void)fputs("&lt;", out);
+            break;
+        case '>':
+            (void)fputs("&gt;", out);
+            break;
+        default:
+            (void)fwrite(is_no_character ? "\xef\xbf\xbd" : text, 1, len, out);
+            break;
+        }
+        text += len;
+    }
+}
+
+static size_t count_letters(const char *text)
+{
+    size_t count = 0;
+    for (uint32_t code; *text != '\0'; text += letter_bytes(text, &code)) {
+        count++;
+    }
+    return count;
+}
+
+static struct human amount(const struct drawing *drawing, uint64_t value)
+{
+    return cost_get_info(drawing->cost)->unit == COST_UNIT_BYTES ? format_bytes(value)
+                                                                 : format_count(value);
+}
+
+// The name of a frame, into drawing->text.
+static void name_frame(struct drawing *drawing, uint32_t node)
+{
+    strbuf_clear(&drawing->text);
+    if (node == 0) {
+        strbuf_append_text(&drawing->text, "all");
+        return;
+    }
+    clean_append_function(&drawing->text, drawing->view->profile,
+                          drawing->tree.nodes.items[node].location, (struct clean_rule){0});
+}
+
+static void write_title(struct drawing *drawing, uint32_t node, FILE *out)
+{
+    uint64_t weight = weight_of(drawing, node);
+    uint64_t self = costs_get(&drawing->tree.self.items[node], drawing->cost);
+    (void)fputs("<title>", out);
+    write_escaped(out, strbuf_text(&drawing->text), SIZE_MAX);
+    (void)fprintf(out, "\n%s, ", amount(drawing, weight).text);
+    write_escaped(out, format_percent(weight, weight_of(drawing, 0)).text, SIZE_MAX);
+    if (self > 0) {
+        (void)fprintf(out, "\nself %s", amount(drawing, self).text);
+    }
+    const struct profile *profile = drawing->view->profile;
+    if (node != 0) {
+        strbuf_clear(&drawing->text);
+        clean_append(&drawing->text,
+                     profile_location_module(profile, drawing->tree.nodes.items[node].location),
+                     (struct clean_rule){0});
+        (void)fputs(drawing->text.len > 0 ? "\n" : "", out);
+        write_escaped(out, strbuf_text(&drawing->text), SIZE_MAX);
+    }
+    (void)fputs("</title>", out);
+}
+
+static const char *fill_of(const struct drawing *drawing, uint32_t node)
+{
+    if (node == 0) {
+        return "#d5d8dc";
+    }
+    const struct code_index *code = &drawing->view->profile->code;
+    uint32_t location = drawing->tree.nodes.items[node].location;
+    uint32_t module = code->functions.items[code->locations.items[location].function].module;
+    return module == REC_NONE ? "#c8c8c8" : fills[module % ARRAY_LEN(fills)];
+}
+
+static MUST_USE enum err write_frame(struct drawing *drawing, struct frame frame, FILE *out)
+{
+    uint32_t level = drawing->depth - drawing->tree.nodes.items[frame.node].depth;
+    uint32_t y = HEAD_HEIGHT + level * FRAME_HEIGHT;
+    double width = width_of(drawing, frame.node);
+    (void)fputs("<g class=\"frame\">", out);
+    name_frame(drawing, frame.node);
+    write_title(drawing, frame.node, out);
+    (void)fprintf(out,
+                  "<rect x=\"%.4f\" y=\"%" PRIu32 "\" width=\"%.4f\" height=\"%d\" fill=\"%s\"/>"
+                  "<text x=\"%.4f\" y=\"%" PRIu32 "\">",
+                  frame.x, y, width, FRAME_HEIGHT - 1, fill_of(drawing, frame.node),
+                  frame.x + TEXT_PADDING, y + FRAME_HEIGHT - 5);
+    name_frame(drawing, frame.node);
+    double room = (width - 2 * TEXT_PADDING) / glyph_width;
+    if (room >= SHORTEST_TEXT) {
+        size_t fits = (size_t)room;
+        bool is_cut = count_letters(strbuf_text(&drawing->text)) > fits;
+        write_escaped(out, strbuf_text(&drawing->text), is_cut ? fits - 2 : fits);
+        (void)fputs(is_cut ? ".." : "", out);
+    }
+    (void)fputs("</text></g>\n", out);
+    return strbuf_result(&drawing->text);
+}
+
+static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FILE *out)
+{
+    const struct profile *profile = drawing->view->profile;
+    const struct cost_info *cost = cost_get_info(drawing->cost);
+    (void)fprintf(out,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%d\" "
+                  "height=\"%" PRIu32 "\" viewBox=\"0 0 %d %" PRIu32 "\">\n<style>\n%s</style>\n",
+                  MAX_WIDTH, height, MAX_WIDTH, height, svg_style);
+    strbuf_clear(&drawing->text);
+    clean_append(&drawing->text, profile_string(profile, profile->recording.meta.command_line),
+                 (struct clean_rule){0});
+    (void)fputs("<text class=\"heading\" x=\"4\" y=\"20\">", out);
+    write_escaped(out, strbuf_text(&drawing->text), MAX_WIDTH / 10);
+    (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: %s", cost->phrase,
+                  amount(drawing, weight_of(drawing, 0)).text);
+    if (drawing->left_out > 0) {
+        (void)fprintf(out, "; %s frames too narrow to draw, and what is above them, left out",
+                      format_count(drawing->left_out).text);
+    }
+    (void)fputs(
+        "</text>\n"
+        "<foreignObject id=\"controls\" x=\"820\" y=\"28\" width=\"380\" height=\"30\""
+        " style=\"display:none\"><div xmlns=\"http://www.w3.org/1999/xhtml\">"
+        "<input id=\"search\" placeholder=\"search: text or /regex/\""
+        " aria-label=\"Search functions\"/> <button id=\"back\">Back</button></div>"
+        "</foreignObject>\n<text class=\"fact\" id=\"matched\" x=\"690\" y=\"40\"></text>\n",
+        out);
+    return strbuf_result(&drawing->text);
+}
+
+static enum err write_svg(const struct export_view *view, FILE *out)
+{
+    CLEANUP(drawing_release)
+    struct drawing drawing = {.view = view, .cost = view->usual_cost};
+    TRY(call_tree_build(&view->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION,
+                        &drawing.tree));
+    TRY(call_tree_add_up(&drawing.tree));
+    TRY(lay_out(&drawing));
+    uint32_t height = HEAD_HEIGHT + (drawing.depth + 1) * FRAME_HEIGHT + FOOT_HEIGHT;
+    TRY(write_head(&drawing, height, out));
+    for (size_t i = 0; i < drawing.frames.len; i++) {
+        TRY(write_frame(&drawing, drawing.frames.items[i], out));
+    }
+    if (drawing.frames.len > 0) {
+        (void)fprintf(out, "<script><![CDATA[\n%s]]></script>\n", svg_script);
+    }
+    (void)fputs("</svg>\n", out); // whoever closes the stream finds its error
+    return ERR_OK;
+}
+
+const struct exporter exporter_svg = {
+    .name = "svg",
+    .file_suffix = ".svg",
+    .help = "a flame graph of one cost for any browser, with zoom and search",
+    .uses = EXPORT_USES_COST,
+    .write = write_svg,
+};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// exporter: the table of formats, and the view that all of them write. See exporter.h.
+#include "formats/export/exporter.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "formats/export/export_formats.h"
+
+const struct exporter *const exporters[] = {
+    &exporter_folded,     &exporter_pprof,
+    &exporter_speedscope, &exporter_massif,
+    &exporter_dhat,       &exporter_dhat_adhoc,
+    &exporter_heaptrack,  &exporter_callgrind,
+    &exporter_csv,        &exporter_json,
+    &exporter_svg,        &exporter_sqlite,
+    &exporter_perfetto,   NULL,
+};
+
+const struct exporter *exporter_find(const char *name)
+{
+    for (const struct exporter *const *at = exporters; *at != NULL; at++) {
+        if (strcmp((*at)->name, name) == 0) {
+            return *at;
+        }
+    }
+    return NULL;
+}
+
+static MUST_USE enum err
+need(const struct export_view *view, const char *who, enum cost cost, struct err_info *info)
+{
+    if (selection_knows(&view->selection, cost)) {
+        return ERR_OK;
+    }
+    bool is_filtered = profile_knows(view->profile, cost);
+    return err_set(info, ERR_UNSUPPORTED, "%s: %s says nothing of %s", who,
+                   is_filtered ? "what passes the filter" : "the recording",
+                   cost_get_info(cost)->phrase);
+}
+
+// Sees to it that what was asked for is known, and chooses what was left open.
+static MUST_USE enum err
+settle(struct export_view *view, const struct export_request *request, struct err_info *info)
+{
+    static const enum cost usual[] = {COST_PEAK_BYTES, COST_LEAKED_BYTES, COST_ALLOCATED_BYTES};
+    const struct selection *selection = &view->selection;
+    const struct exporter *exporter = request->exporter;
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if ((exporter->needs >> cost & 1) != 0) {
+            TRY(need(view, exporter->name, (enum cost)cost, info));
+        }
+    }
+    if ((exporter->uses & EXPORT_USES_SLICES) != 0 && view->profile->recording.slice_ms == 0) {
+        return err_set(info, ERR_UNSUPPORTED, "%s: the recording does not know what was when",
+                       exporter->name);
+    }
+    if ((exporter->uses & EXPORT_USES_EVENTS) != 0 && view->profile->recording.adhoc_count == 0) {
+        return err_set(info, ERR_UNSUPPORTED, "%s: the program reported no events (cairn_event)",
+                       exporter->name);
+    }
+    view->usual_cost = view->cost;
+    for (size_t i = 0; i < ARRAY_LEN(usual) && view->usual_cost == COST_COUNT; i++) {
+        view->usual_cost = selection_knows(selection, usual[i]) ? usual[i] : COST_COUNT;
+    }
+    if ((exporter->uses & EXPORT_USES_COST) != 0) {
+        bool has_cost = view->usual_cost != COST_COUNT;
+        TRY(need(view, exporter->name, has_cost ? view->usual_cost : COST_PEAK_BYTES, info));
+    }
+    if (request->moment == EXPORT_AT_ANY) {
+        bool has_peak = selection_knows(selection, COST_PEAK_BYTES);
+        view->moment = has_peak ? EXPORT_AT_PEAK : EXPORT_AT_END;
+    } else if ((exporter->uses & EXPORT_USES_MOMENT) != 0) {
+        bool is_peak = request->moment == EXPORT_AT_PEAK;
+        TRY(need(view, is_peak ? "--at peak" : "--at",
+                 is_peak ? COST_PEAK_BYTES : COST_LEAKED_BYTES, info));
+    }
+    return ERR_OK;
+}
+
+enum err export_view_build(const struct profile *profile,
+                           const struct filter *filter,
+                           const struct export_request *request,
+                           struct export_view *out,
+                           struct err_info *info)
+{
+    CLEANUP(export_view_release)
+    struct export_view view = {.profile = profile,
+                               .filter = filter,
+                               .cost = request->cost,
+                               .moment = request->moment,
+                               .packing = request->packing};
+    TRY(profile_select(profile, filter, &view.selection, info));
+    TRY(settle(&view, request, info));
+    enum err problem =
+        call_tree_build(&view.selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &view.tree);
+    if (problem == ERR_OK) {
+        problem = call_tree_add_up(&view.tree);
+    }
+    if (problem != ERR_OK) {
+        return err_set(info, problem, "not enough memory for the export");
+    }
+    *out = view;
+    view = (struct export_view){0};
+    return ERR_OK;
+}
+
+void export_view_release(struct export_view *view)
+{
+    selection_release(&view->selection);
+    call_tree_release(&view->tree);
+}

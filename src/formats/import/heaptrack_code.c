@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// heaptrack_code: the lines of a heaptrack file that say where code lies and what it is called.
+//
+// Interpreted files name each instruction pointer once; its frame keeps the address as it was in
+// memory, since these files do not say where modules lay. Raw files list the modules instead, and a
+// trace's addresses become addresses in these; src/profile looks up their names when the recording
+// is opened. Addresses are those of calls already (return address - 1), hence exact.
+#include "formats/import/heaptrack_file.h"
+
+static MUST_USE enum err find_module(struct heaptrack *h, rec_string path, uint32_t *out)
+{
+    const uint32_t *known = map_u64_find(&h->module_of, path);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    struct recording_builder *b = h->import->b;
+    uint32_t module = (uint32_t)b->modules.len;
+    TRY(modules_vec_push(&b->modules, (struct rec_module){.path = path}));
+    TRY(map_u64_put(&h->module_of, path, module));
+    *out = module;
+    return ERR_OK;
+}
+
+enum err heaptrack_read_string(struct heaptrack *h, struct bytes line)
+{
+    struct bytes text;
+    rec_string id;
+    if (!heaptrack_string(h, &line, false, &text) || line.len > 0) {
+        return heaptrack_refuse(h, "the string is not as long as the line says");
+    }
+    TRY(import_string(h->import, text, &id));
+    return u32_vec_push(&h->strings, id);
+}
+
+// A string by its number in the file; 0 is none.
+static bool find_string(const struct heaptrack *h, uint64_t number, rec_string *out)
+{
+    bool is_known = number <= h->strings.len;
+    *out = is_known && number > 0 ? h->strings.items[number - 1] : 0;
+    return is_known;
+}
+
+// The next function, file and line, if there is one.
+static MUST_USE enum err
+read_symbol(struct heaptrack *h, struct bytes *line, struct rec_symbol *out, bool *out_is_there)
+{
+    uint64_t function;
+    uint64_t file = 0;
+    uint64_t number = 0;
+    *out_is_there = line->len > 0;
+    if (line->len == 0) {
+        return ERR_OK;
+    }
+    if (!heaptrack_number(line, &function) ||
+        (line->len > 0 && (!heaptrack_number(line, &file) || !heaptrack_number(line, &number)))) {
+        return heaptrack_refuse(h, "a function of the instruction lacks its file or line");
+    }
+    if (!find_string(h, function, &out->function) || !find_string(h, file, &out->file) ||
+        number > UINT32_MAX) {
+        return heaptrack_refuse(h, "the instruction refers to a string that is not there");
+    }
+    out->line = (uint32_t)number;
+    return ERR_OK;
+}
+
+enum err heaptrack_read_instruction(struct heaptrack *h, struct bytes line)
+{
+    struct recording_builder *b = h->import->b;
+    struct rec_frame frame = {.module = REC_NONE,
+                              .flags = REC_FRAME_EXACT_PC | REC_FRAME_LOADED,
+                              .symbol_first = (uint32_t)b->symbols.len};
+    uint64_t number;
+    rec_string module = 0;
+    if (!heaptrack_number(&line, &frame.offset) || !heaptrack_number(&line, &number) ||
+        !find_string(h, number, &module)) {
+        return heaptrack_refuse(h, "the instruction lacks its address or module");
+    }
+    if (module != 0) {
+        TRY(find_module(h, module, &frame.module));
+    }
+    for (;;) {
+        struct rec_symbol symbol = {0};
+        bool is_there;
+        TRY(read_symbol(h, &line, &symbol, &is_there));
+        if (!is_there) {
+            break;
+        }
+        if (symbol.function != 0 || symbol.file != 0) {
+            TRY(symbols_vec_push(&b->symbols, symbol));
+            frame.symbol_count++;
+        }
+    }
+    if (b->frames.len >= REC_NONE || b->symbols.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    return frames_vec_push(&b->frames, frame);
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const struct raw_range *a = left;
+    const struct raw_range *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+// The last range that begins at or before the address, if it holds it.
+static const struct raw_range *find_range(struct heaptrack *h, uint64_t address)
+{
+    struct raw_range_vec *ranges = &h->ranges;
+    if (!h->is_sorted && ranges->len > 1) {
+        qsort(ranges->items, ranges->len, sizeof(ranges->items[0]), compare_ranges);
+    }
+    h->is_sorted = true;
+    size_t low = 0;
+    size_t high = ranges->len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->items[middle].start <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && address < ranges->items[low - 1].end ? &ranges->items[low - 1] : NULL;
+}
+
+static MUST_USE enum err find_raw_frame(struct heaptrack *h, uint64_t address, uint32_t *out)
+{
+    struct recording_builder *b = h->import->b;
+    const uint32_t *known = map_u64_find(&h->frame_of, address);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    const struct raw_range *range = find_range(h, address);
+    uint32_t frame;
+    TRY(recording_builder_frame(b, range != NULL ? range->module : REC_NONE,
+                                range != NULL ? address - range->base : address, NULL, 0, &frame));
+    b->frames.items[frame].flags = REC_FRAME_EXACT_PC;
+    TRY(map_u64_put(&h->frame_of, address, frame));
+    *out = frame;
+    return ERR_OK;
+}
+
+// Traces are numbered in the order of their lines, from 1: as nodes are.
+enum err heaptrack_read_trace(struct heaptrack *h, struct bytes line)
+{
+    struct recording_builder *b = h->import->b;
+    uint64_t code;
+    uint64_t parent;
+    uint32_t frame;
+    if (!heaptrack_number(&line, &code) || !heaptrack_number(&line, &parent) || line.len > 0) {
+        return heaptrack_refuse(h, "the trace lacks its instruction or parent");
+    }
+    if (parent >= b->nodes.len) {
+        return heaptrack_refuse(h, "the trace comes before its parent");
+    }
+    if (h->is_raw) {
+        TRY(find_raw_frame(h, code, &frame));
+    } else if (code == 0 || code > b->frames.len) {
+        return heaptrack_refuse(h, "the trace refers to an instruction that is not there");
+    } else {
+        frame = (uint32_t)(code - 1);
+    }
+    if (b->nodes.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    return nodes_vec_push(&b->nodes, (struct rec_node){.parent = (uint32_t)parent, .frame = frame});
+}
+
+enum err heaptrack_read_executable(struct heaptrack *h, struct bytes line)
+{
+    struct bytes path;
+    if (!heaptrack_string(h, &line, false, &path) || line.len > 0) {
+        return heaptrack_refuse(h, "the path is not as long as the line says");
+    }
+    TRY(import_string(h->import, path, &h->executable));
+    h->import->b->meta.program = h->executable;
+    return ERR_OK;
+}
+
+// A new list of modules replaces the one before.
+static void forget_modules(struct heaptrack *h)
+{
+    raw_range_vec_clear(&h->ranges);
+    map_u64_clear(&h->frame_of);
+    h->is_sorted = true;
+}
+
+static bool equals(struct bytes text, const char *other)
+{
+    return text.len == strlen(other) && memcmp(text.data, other, text.len) == 0;
+}
+
+enum err heaptrack_read_module(struct heaptrack *h, struct bytes line)
+{
+    struct bytes path;
+    struct raw_range range;
+    if (!heaptrack_string(h, &line, true, &path)) {
+        return heaptrack_refuse(h, "the module's path is not as long as the line says");
+    }
+    if (equals(path, "-")) {
+        forget_modules(h);
+        return ERR_OK;
+    }
+    rec_string name;
+    TRY(import_string(h->import, path, &name));
+    bool is_executable = equals(path, "x") && h->executable != 0;
+    TRY(find_module(h, is_executable ? h->executable : name, &range.module));
+    h->import->b->modules.items[range.module].is_executable |= is_executable;
+    if (!heaptrack_number(&line, &range.base)) {
+        return heaptrack_refuse(h, "the module lacks its address");
+    }
+    while (line.len > 0) {
+        uint64_t bytes;
+        if (!heaptrack_number(&line, &range.start) || !heaptrack_number(&line, &bytes)) {
+            return heaptrack_refuse(h, "a segment of the module lacks its length");
+        }
+        range.start += range.base;
+        range.end = range.start + bytes;
+        TRY(raw_range_vec_push(&h->ranges, range));
+        h->is_sorted = false;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// import_dhat: JSON of Valgrind's DHAT and of Rust's dhat crate, file version 2.
+//
+// A "program point" is a stack with its totals, what it held at the global maximum and what is left
+// at the end. The most that a point ever held is as DHAT has it: Valgrind looks at it only while
+// the whole heap is at a maximum. There is no time line, and no histogram.
+//
+// In the ad-hoc mode the points are events that the program reported: their "bytes" are units of
+// the program's own, and the file says nothing of the heap. An event's name is the innermost frame
+// if it looks like one of ours; else a frame is added that says what the file calls its units.
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "formats/import/import_formats.h"
+#include "formats/import/valgrind_place.h"
+
+enum {
+    CONTENT_BASE_BYTES = 64 << 20,
+    CONTENT_RATIO = 4, // bytes of JSON for a byte of the packed file
+};
+
+struct dhat {
+    struct import *import; // borrowed
+    json_t *root;          // owned
+    struct valgrind_places places;
+    struct u32_vec frames; // owned; by index in "ftbl"
+    uint32_t thread;
+    uint32_t unit_frame; // REC_NONE: not needed so far
+    bool has_lifetimes;
+    bool is_adhoc;
+};
+
+static void dhat_release(struct dhat *d)
+{
+    json_decref(d->root);
+    valgrind_places_release(&d->places);
+    u32_vec_release(&d->frames);
+}
+
+static MUST_USE enum err refuse(struct dhat *d, const char *what, size_t number)
+{
+    return err_set(d->import->info, ERR_CORRUPT, "'%s', %s %zu: not as DHAT writes it",
+                   d->import->in->path, what, number);
+}
+
+static MUST_USE enum err parse(struct dhat *d)
+{
+    struct import *import = d->import;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    uint64_t limit_bytes = CONTENT_BASE_BYTES + import->in->file_bytes * CONTENT_RATIO;
+    TRY(unpacked_all(import->in, limit_bytes, &text, import->info));
+    json_error_t error;
+    d->root = json_loadb(strbuf_text(&text), text.len, JSON_REJECT_DUPLICATES, &error);
+    if (d->root == NULL) {
+        return err_set_at(import->info, ERR_CORRUPT, (uint64_t)error.position,
+                          "'%s', line %d: %.150s", import->in->path, error.line, error.text);
+    }
+    return ERR_OK;
+}
+
+// A field that must be a number that is not negative.
+static bool get_number(const json_t *object, const char *key, uint64_t *out)
+{
+    json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
+        return false;
+    }
+    *out = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static MUST_USE enum err read_frames(struct dhat *d)
+{
+    json_t *table = json_object_get(d->root, "ftbl");
+    for (size_t i = 0; i < json_array_size(table); i++) {
+        uint32_t frame = REC_NONE;
+        json_t *item = json_array_get(table, i);
+        if (!json_is_string(item)) {
+            return refuse(d, "ftbl entry", i);
+        }
+        struct bytes text = {.data = (const uint8_t *)json_string_value(item),
+                             .len = json_string_length(item)};
+        if (i > 0) { // the first one is the root
+            TRY(valgrind_place_frame(&d->places, d->import, text, &frame));
+        }
+        TRY(u32_vec_push(&d->frames, frame));
+    }
+    return json_is_array(table) ? ERR_OK : refuse(d, "ftbl", 0);
+}
+
+static MUST_USE enum err
+read_stack(struct dhat *d, const json_t *point, size_t number, uint32_t *out)
+{
+    json_t *stack = json_object_get(point, "fs");
+    uint32_t node = 0;
+    for (size_t i = json_array_size(stack); i > 0; i--) { // innermost first
+        json_t *item = json_array_get(stack, i - 1);
+        json_int_t frame = json_integer_value(item);
+        if (!json_is_integer(item) || frame < 0 || (size_t)frame >= d->frames.len) {
+            return refuse(d, "pps entry", number);
+        }
+        if (frame > 0) {
+            TRY(recording_builder_node(d->import->b, node, d->frames.items[frame], &node));
+        }
+    }
+    *out = node;
+    return json_is_array(stack) ? ERR_OK : refuse(d, "pps entry", number);
+}
+
+static bool is_event_name(const struct dhat *d, uint32_t node)
+{
+    const struct recording_builder *b = d->import->b;
+    if (node == 0) {
+        return false;
+    }
+    const struct rec_frame *frame = &b->frames.items[b->nodes.items[node].frame];
+    const char *name =
+        frame->symbol_count > 0
+            ? string_table_get(&b->strings, b->symbols.items[frame->symbol_first].function)
+            : "";
+    return strncmp(name, "[event ", 7) == 0;
+}
+
+static MUST_USE enum err find_unit_frame(struct dhat *d, uint32_t *out)
+{
+    if (d->unit_frame == REC_NONE) {
+        CLEANUP(strbuf_release) struct strbuf name = {0};
+        const char *units = json_string_value(json_object_get(d->root, "bsu"));
+        units = units != NULL ? units : "units";
+        // Its module is called so too, as that of an event of ours.
+        strbuf_printf(&name, "[event %.47s] (in [event %.47s])", units, units);
+        TRY(strbuf_result(&name));
+        TRY(valgrind_place_frame(&d->places, d->import, strbuf_bytes(&name), &d->unit_frame));
+    }
+    *out = d->unit_frame;
+    return ERR_OK;
+}
+
+static MUST_USE enum err read_event(struct dhat *d, size_t number)
+{
+    const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
+    struct rec_adhoc event = {0};
+    if (!get_number(point, "tb", &event.weight) || !get_number(point, "tbk", &event.events)) {
+        return refuse(d, "pps entry", number);
+    }
+    TRY(read_stack(d, point, number, &event.node));
+    if (!is_event_name(d, event.node)) {
+        uint32_t frame;
+        TRY(find_unit_frame(d, &frame));
+        TRY(recording_builder_node(d->import->b, event.node, frame, &event.node));
+    }
+    return adhoc_vec_push(&d->import->b->adhoc, event);
+}
+
+static MUST_USE enum err read_point(struct dhat *d, size_t number)
+{
+    const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
+    uint64_t blocks;
+    uint64_t bytes;
+    uint64_t end_blocks;
+    uint64_t end_bytes;
+    struct rec_row add = {0};
+    uint32_t node = 0;
+    uint32_t row = 0;
+    if (!get_number(point, "tb", &bytes) || !get_number(point, "tbk", &blocks)) {
+        return refuse(d, "pps entry", number);
+    }
+    end_blocks = blocks; // nothing is ever freed where lifetimes make no sense
+    end_bytes = bytes;
+    if (d->has_lifetimes &&
+        (!get_number(point, "eb", &end_bytes) || !get_number(point, "ebk", &end_blocks) ||
+         !get_number(point, "gb", &add.peak_bytes) || !get_number(point, "gbk", &add.peak_blocks) ||
+         !get_number(point, "mb", &add.own_peak_bytes))) {
+        return refuse(d, "pps entry", number);
+    }
+    if (end_blocks > blocks || end_bytes > bytes) {
+        return refuse(d, "pps entry", number);
+    }
+    TRY(read_stack(d, point, number, &node));
+    TRY(recording_builder_row(d->import->b, d->thread, node, &row));
+    struct rec_row *to = &d->import->b->rows.items[row];
+    bool is_too_much = __builtin_add_overflow(to->allocated_bytes, bytes, &to->allocated_bytes) ||
+                       __builtin_add_overflow(to->allocations, blocks, &to->allocations);
+    to->frees += blocks - end_blocks;
+    to->freed_bytes += bytes - end_bytes;
+    to->peak_bytes += add.peak_bytes;
+    to->peak_blocks += add.peak_blocks;
+    to->own_peak_bytes += add.own_peak_bytes;
+    return is_too_much ? refuse(d, "pps entry", number) : ERR_OK;
+}
+
+static MUST_USE enum err read_head(struct dhat *d)
+{
+    struct rec_meta *meta = &d->import->b->meta;
+    uint64_t version;
+    uint64_t pid;
+    uint64_t end;
+    const char *command = json_string_value(json_object_get(d->root, "cmd"));
+    const char *unit = json_string_value(json_object_get(d->root, "tu"));
+    if (!get_number(d->root, "dhatFileVersion", &version) || version != 2) {
+        return err_set(d->import->info, ERR_UNSUPPORTED,
+                       "'%s' has another version of DHAT's file format than 2",
+                       d->import->in->path);
+    }
+    d->has_lifetimes = json_is_true(json_object_get(d->root, "bklt"));
+    const char *mode = json_string_value(json_object_get(d->root, "mode"));
+    d->is_adhoc = mode != NULL && (strcmp(mode, "ad-hoc") == 0 || strcmp(mode, "rust-ad-hoc") == 0);
+    if (d->is_adhoc) {
+        meta->unknown |= REC_UNKNOWN_ALLOCATIONS | REC_UNKNOWN_BLOCKS;
+    }
+    if (!d->has_lifetimes) {
+        meta->unknown |= REC_UNKNOWN_PEAK | REC_UNKNOWN_LEAKED | REC_UNKNOWN_OWN_PEAK;
+    }
+    if (unit != NULL && strcmp(unit, "µs") == 0 && get_number(d->root, "te", &end)) {
+        meta->runtime_ms = end / 1000;
+        meta->unknown &= ~(uint32_t)REC_UNKNOWN_TIME;
+        if (get_number(d->root, "tg", &end)) {
+            d->import->b->totals.peak_time_ms = end / 1000;
+        }
+    }
+    meta->pid = get_number(d->root, "pid", &pid) && pid <= INT32_MAX ? (uint32_t)pid : 0;
+    return recording_builder_string(d->import->b, command, &meta->command_line);
+}
+
+static enum err read_dhat(struct import *import)
+{
+    CLEANUP(dhat_release) struct dhat d = {.import = import, .unit_frame = REC_NONE};
+    TRY(parse(&d));
+    TRY(read_head(&d));
+    TRY(recording_builder_thread(import->b, 0, 0, "all threads", &d.thread));
+    TRY(read_frames(&d));
+    size_t count = json_array_size(json_object_get(d.root, "pps"));
+    for (size_t i = 0; i < count; i++) {
+        TRY(d.is_adhoc ? read_event(&d, i) : read_point(&d, i));
+        TRY(import_check_memory(import, 0));
+    }
+    recording_builder_sum(import->b);
+    import->b->processes.items[0].peak_bytes = import->b->totals.peak_bytes;
+    return ERR_OK;
+}
+
+static bool recognizes(struct bytes head)
+{
+    static const char key[] = "\"dhatFileVersion\"";
+    size_t at = 0;
+    while (at < head.len && (head.data[at] == ' ' || head.data[at] == '\n')) {
+        at++;
+    }
+    return at < head.len && head.data[at] == '{' &&
+           memmem(head.data + at, head.len - at < 64 ? head.len - at : 64, key, sizeof(key) - 1) !=
+               NULL;
+}
+
+const struct importer importer_dhat = {
+    .name = "dhat",
+    .phrase = "reading the DHAT file",
+    .unknown =
+        REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_TIME | REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS,
+    .recognizes = recognizes,
+    .read = read_dhat,
+};

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+// import_heap_text: the text heap profiles of gperftools, tcmalloc and jemalloc.
+//
+//   heap profile: 3: 96 [ 5: 160] @ heapprofile            live blocks: bytes [ all of the run ]
+//     1: 32 [ 2: 64] @ 0x7f82f045110b 0x56136a460525       of one stack, innermost first
+//
+//   heap_v2/524288                                         jemalloc: bytes between two samples
+//     t*: 3: 96 [0: 0]
+//   @ 0x7f82f045110b 0x56136a460525
+//     t*: 1: 32 [0: 0]                                      of all threads
+//     t0: 1: 32 [0: 0]                                      of one thread
+//
+//   MAPPED_LIBRARIES:                                       /proc/PID/maps
+//
+// After "@ heap_v2/N" in the first kind the figures are samples, too. Samples are scaled as pprof
+// does, for each stack by its mean size: 1 / (1 - exp(-size / N)); they are estimates, and a note
+// says so. What was live when the profile was written counts as live at the end. Addresses are
+// return addresses; frames of the allocator's own library, at the inner end, are left out.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/hex.h"
+#include "base/minmax.h"
+#include "formats/import/import_formats.h"
+#include "formats/import/mapped_files.h"
+
+enum {
+    STACK_MAX = 4096,
+};
+
+// What was counted of one stack by one thread.
+struct counted {
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint64_t all_blocks;
+    uint64_t all_bytes;
+};
+
+struct entry {
+    struct counted counted;
+    uint32_t thread;
+    uint32_t first; // of its addresses
+    uint32_t count;
+};
+
+DEFINE_VEC(entry_vec, struct entry);
+
+struct heap_text {
+    struct import *import;     // borrowed
+    struct entry_vec entries;  // owned
+    struct u64_vec addresses;  // owned
+    struct mapped_files files; // owned
+    struct map_u64 frame_of;   // owned; by address
+    struct map_u64 thread_of;  // owned; by jemalloc's number
+    uint32_t first;            // of the present stack's addresses
+    uint32_t thread;           // for profiles that do not tell them apart
+    uint64_t period_bytes;     // 0: everything was counted
+    bool is_jemalloc;
+    bool is_in_maps;
+    bool has_stack; // jemalloc: a stack has begun
+    bool has_all;   // somebody counted what was freed, too
+};
+
+static void heap_text_release(struct heap_text *h)
+{
+    entry_vec_release(&h->entries);
+    u64_vec_release(&h->addresses);
+    mapped_files_release(&h->files);
+    map_u64_release(&h->frame_of);
+    map_u64_release(&h->thread_of);
+}
+
+static MUST_USE enum err refuse(struct heap_text *h, const char *why)
+{
+    return import_refuse_line(h->import, ERR_CORRUPT, why);
+}
+
+static void skip_spaces(struct bytes *text)
+{
+    while (text->len > 0 && (text->data[0] == ' ' || text->data[0] == '\t')) {
+        text->data++;
+        text->len--;
+    }
+}
+
+static bool take_text(struct bytes *text, const char *word)
+{
+    size_t len = strlen(word);
+    skip_spaces(text);
+    bool is_there = text->len >= len && memcmp(text->data, word, len) == 0;
+    if (is_there) {
+        *text = (struct bytes){.data = text->data + len, .len = text->len - len};
+    }
+    return is_there;
+}
+
+// The digit's value; no base has one as large as that of what is none.
+static unsigned digit_of(uint8_t c)
+{
+    return (unsigned)hex_digit((char)c);
+}
+
+// Takes a number of at most 62 bits (of base 10) or 64 (of base 16).
+static bool take_number(struct bytes *text, unsigned base, uint64_t *out)
+{
+    uint64_t value = 0;
+    size_t at = 0;
+    skip_spaces(text);
+    for (; at < text->len && digit_of(text->data[at]) < base; at++) {
+        if (at >= (base == 10 ? 18 : 16)) {
+            return false;
+        }
+        value = value * base + digit_of(text->data[at]);
+    }
+    *text = (struct bytes){.data = text->data + at, .len = text->len - at};
+    *out = value;
+    return at > 0;
+}
+
+// "1: 32 [ 2: 64]"
+static bool take_counted(struct bytes *text, struct counted *out)
+{
+    return take_number(text, 10, &out->live_blocks) && take_text(text, ":") &&
+           take_number(text, 10, &out->live_bytes) && take_text(text, "[") &&
+           take_number(text, 10, &out->all_blocks) && take_text(text, ":") &&
+           take_number(text, 10, &out->all_bytes) && take_text(text, "]");
+}
+
+static uint64_t scaled(uint64_t value, double factor)
+{
+    double result = (double)value * factor + 0.5;
+    return result < (double)(UINT64_C(1) << 62) ? (uint64_t)result : UINT64_C(1) << 62;
+}
+
+static void unsample(uint64_t *blocks, uint64_t *bytes, uint64_t period_bytes)
+{
+    if (*blocks == 0 || *bytes == 0 || period_bytes <= 1) {
+        return;
+    }
+    double mean = (double)*bytes / (double)*blocks;
+    double factor = 1 / -expm1(-mean / (double)period_bytes);
+    *blocks = scaled(*blocks, factor);
+    *bytes = scaled(*bytes, factor);
+}
+
+static MUST_USE enum err add_entry(struct heap_text *h, struct counted counted, uint32_t thread)
+{
+    unsample(&counted.live_blocks, &counted.live_bytes, h->period_bytes);
+    unsample(&counted.all_blocks, &counted.all_bytes, h->period_bytes);
+    h->has_all |= counted.all_blocks > 0;
+    struct entry entry = {.counted = counted,
+                          .thread = thread,
+                          .first = h->first,
+                          .count = (uint32_t)h->addresses.len - h->first};
+    return entry_vec_push(&h->entries, entry);
+}
+
+// "0x7f82f045110b 0x56136a460525"
+static MUST_USE enum err read_stack(struct heap_text *h, struct bytes line)
+{
+    h->first = (uint32_t)h->addresses.len;
+    for (skip_spaces(&line); line.len > 0; skip_spaces(&line)) {
+        uint64_t address;
+        if (!take_text(&line, "0x") || !take_number(&line, 16, &address)) {
+            return refuse(h, "an address of the stack makes no sense");
+        }
+        if (h->addresses.len - h->first >= STACK_MAX || h->addresses.len >= UINT32_MAX) {
+            return refuse(h, "the stack is deeper than any is");
+        }
+        TRY(u64_vec_push(&h->addresses, address));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err find_thread(struct heap_text *h, uint64_t number, uint32_t *out)
+{
+    const uint32_t *known = map_u64_find(&h->thread_of, number);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    char name[32];
+    (void)snprintf(name, sizeof(name), "t%" PRIu64, number); // fits
+    TRY(recording_builder_thread(h->import->b, 0, (uint32_t)number, name, out));
+    return map_u64_put(&h->thread_of, number, *out);
+}
+
+static MUST_USE enum err read_jemalloc_line(struct heap_text *h, struct bytes line)
+{
+    struct counted counted;
+    uint64_t number;
+    uint32_t thread;
+    if (take_text(&line, "@")) {
+        h->has_stack = true;
+        return read_stack(h, line);
+    }
+    bool is_sum = take_text(&line, "t*:");
+    if (!is_sum &&
+        (!take_text(&line, "t") || !take_number(&line, 10, &number) || !take_text(&line, ":"))) {
+        return refuse(h, "no line of a heap profile begins like this");
+    }
+    if (!take_counted(&line, &counted)) {
+        return refuse(h, "blocks and bytes make no sense");
+    }
+    if (is_sum || !h->has_stack) {
+        return ERR_OK; // the threads of each stack are counted
+    }
+    TRY(find_thread(h, number, &thread));
+    return add_entry(h, counted, thread);
+}
+
+static MUST_USE enum err read_plain_line(struct heap_text *h, struct bytes line)
+{
+    struct counted counted;
+    if (!take_counted(&line, &counted) || !take_text(&line, "@")) {
+        return refuse(h, "blocks and bytes make no sense");
+    }
+    TRY(read_stack(h, line));
+    return add_entry(h, counted, h->thread);
+}
+
+// "7f5d9000-7f5da000 r-xp 00002000 fe:00 11036236   /usr/bin/app". What is no file has no module.
+static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
+{
+    struct mapped_file range = {0};
+    uint64_t offset;
+    if (!take_number(&line, 16, &range.start) || !take_text(&line, "-") ||
+        !take_number(&line, 16, &range.end)) {
+        return ERR_OK; // "build=/path" and the like
+    }
+    const uint8_t *path = memchr(line.data, '/', line.len);
+    skip_spaces(&line);
+    line.data += line.len >= 4 ? 4 : line.len; // its rights
+    line.len -= line.len >= 4 ? 4 : line.len;
+    if (path == NULL || path < line.data || !take_number(&line, 16, &offset)) {
+        return ERR_OK;
+    }
+    size_t len = line.len - (size_t)(path - line.data);
+    TRY(mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range,
+                         offset));
+    struct recording_builder *b = h->import->b;
+    if (h->files.items.len == 1) { // the lowest: Linux puts the program there
+        b->modules.items[0].is_executable = 1;
+        b->meta.program = b->modules.items[0].path;
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
+{
+    struct counted sum;
+    uint64_t period = 0;
+    if (take_text(&line, "heap_v2/")) {
+        h->is_jemalloc = true;
+        return take_number(&line, 10, &h->period_bytes) ? ERR_OK : refuse(h, "no sampling period");
+    }
+    (void)take_text(&line, "heap profile:"); // it is there: see recognizes
+    if (!take_counted(&line, &sum) || !take_text(&line, "@")) {
+        return refuse(h, "the sums of the profile make no sense");
+    }
+    TRY(recording_builder_thread(h->import->b, 0, 0, "all threads", &h->thread));
+    if (take_text(&line, "heapprofile")) {
+        return ERR_OK;
+    }
+    if (!(take_text(&line, "heap_v2/") || take_text(&line, "heap/")) ||
+        !take_number(&line, 10, &period)) {
+        return err_set_at(h->import->info, ERR_UNSUPPORTED, 0,
+                          "'%s', line 1: a kind of heap profile that nobody here knows",
+                          h->import->in->path);
+    }
+    h->period_bytes = period;
+    return ERR_OK;
+}
+
+static MUST_USE enum err read_line(struct heap_text *h, struct bytes line)
+{
+    struct bytes rest = line;
+    if (h->import->in->line_number == 1) {
+        return read_first_line(h, line);
+    }
+    if (take_text(&rest, "MAPPED_LIBRARIES:")) {
+        h->is_in_maps = true;
+        return ERR_OK;
+    }
+    skip_spaces(&rest);
+    if (rest.len == 0) {
+        return ERR_OK;
+    }
+    return h->is_in_maps    ? read_mapping(h, line)
+           : h->is_jemalloc ? read_jemalloc_line(h, line)
+                            : read_plain_line(h, line);
+}
+
+static uint64_t used_bytes(const struct heap_text *h)
+{
+    return h->entries.cap * sizeof(struct entry) + h->addresses.cap * sizeof(uint64_t) +
+           mapped_files_bytes(&h->files) + h->thread_of.slot_count * 16;
+}
+
+static MUST_USE enum err read_lines(struct heap_text *h)
+{
+    for (;;) {
+        struct bytes line;
+        enum err err = unpacked_line(h->import->in, &line, h->import->info);
+        if (err == ERR_NOT_FOUND || (err == ERR_OK && h->import->in->is_line_cut)) {
+            return ERR_OK;
+        }
+        TRY(err);
+        TRY(read_line(h, line));
+        if (h->import->in->line_number % 1024 == 0) {
+            TRY(import_check_memory(h->import, used_bytes(h)));
+        }
+    }
+}
+
+static MUST_USE enum err find_frame(struct heap_text *h, uint64_t address, uint32_t *out)
+{
+    const uint32_t *known = map_u64_find(&h->frame_of, address);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    const struct mapped_file *mapping = mapped_files_find(&h->files, address);
+    TRY(recording_builder_frame(h->import->b, mapping != NULL ? mapping->module : REC_NONE,
+                                mapping != NULL ? address - mapping->base : address, NULL, 0, out));
+    return map_u64_put(&h->frame_of, address, *out);
+}
+
+static bool is_of_allocator(const struct heap_text *h, uint64_t address)
+{
+    const struct mapped_file *mapping = mapped_files_find(&h->files, address);
+    if (mapping == NULL) {
+        return false;
+    }
+    rec_string path = h->import->b->modules.items[mapping->module].path;
+    const char *text = string_table_get(&h->import->b->strings, path);
+    const char *slash = strrchr(text, '/');
+    const char *name = slash != NULL ? slash + 1 : text;
+    return strncmp(name, "libjemalloc", 11) == 0 || strncmp(name, "libtcmalloc", 11) == 0;
+}
+
+static MUST_USE enum err finish_entry(struct heap_text *h, const struct entry *entry)
+{
+    const uint64_t *addresses = h->addresses.items + entry->first;
+    uint32_t inner = 0;
+    uint32_t node = 0;
+    uint32_t row = 0;
+    while (inner + 1 < entry->count && is_of_allocator(h, addresses[inner])) {
+        inner++;
+    }
+    for (uint32_t i = entry->count; i > inner; i--) {
+        uint32_t frame;
+        TRY(find_frame(h, addresses[i - 1], &frame));
+        TRY(recording_builder_node(h->import->b, node, frame, &node));
+    }
+    TRY(recording_builder_row(h->import->b, entry->thread, node, &row));
+    const struct counted *counted = &entry->counted;
+    uint64_t blocks = max_u64(counted->all_blocks, counted->live_blocks);
+    uint64_t bytes = max_u64(counted->all_bytes, counted->live_bytes);
+    struct rec_row *to = &h->import->b->rows.items[row];
+    bool is_too_much = __builtin_add_overflow(to->allocated_bytes, bytes, &to->allocated_bytes) ||
+                       __builtin_add_overflow(to->allocations, blocks, &to->allocations);
+    to->frees += blocks - counted->live_blocks;
+    to->freed_bytes += bytes - counted->live_bytes;
+    return is_too_much ? refuse(h, "the sums are more than there can be") : ERR_OK;
+}
+
+static MUST_USE enum err finish(struct heap_text *h)
+{
+    struct import *import = h->import;
+    struct recording_builder *b = import->b;
+    mapped_files_sort(&h->files);
+    for (size_t i = 0; i < h->entries.len; i++) {
+        TRY(finish_entry(h, &h->entries.items[i]));
+        TRY(import_check_memory(import, used_bytes(h)));
+    }
+    recording_builder_sum(b);
+    b->meta.unknown |= h->has_all ? 0 : REC_UNKNOWN_ALLOCATIONS;
+    b->meta.unknown &= ~(uint32_t)(h->is_jemalloc ? REC_UNKNOWN_THREADS : 0);
+    if (h->period_bytes > 1) {
+        TRY(import_note_sampling(import, h->period_bytes));
+    }
+    if (import->in->is_cut || !h->is_in_maps) {
+        (void)snprintf(import->damage, sizeof(import->damage),
+                       "it ends after line %" PRIu64 ", before or within its list of libraries",
+                       import->in->line_number - import->in->is_line_cut); // fits
+    }
+    return ERR_OK;
+}
+
+static enum err read_heap_text(struct import *import)
+{
+    CLEANUP(heap_text_release) struct heap_text h = {.import = import};
+    TRY(read_lines(&h));
+    return finish(&h);
+}
+
+static bool recognizes(struct bytes head)
+{
+    uint64_t period;
+    return take_text(&head, "heap profile:") ||
+           (take_text(&head, "heap_v2/") && take_number(&head, 10, &period));
+}
+
+const struct importer importer_heap_text = {
+    .name = "heap profile",
+    .phrase = "reading the heap profile",
+    .unknown = REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_PEAK | REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME |
+               REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS,
+    .recognizes = recognizes,
+    .read = read_heap_text,
+};

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+// import_massif: massif.out files, as Valgrind's massif (and cairn export --to massif) writes them.
+//
+//   desc: ... / cmd: ... / time_unit: i|B|ms, then for each snapshot
+//   snapshot= time= mem_heap_B= mem_heap_extra_B= mem_stacks_B= heap_tree=empty|detailed|peak
+//    n2: 4096 0x4F2: grow (vec.h:31)           as deep as it is indented; its callers follow
+//
+// What is known: who held how many bytes at the peak, from the tree that is marked so (the largest
+// one if none is), and, without stacks, how many bytes were live at each snapshot and at the end.
+// With a time in milliseconds the snapshots become time slices: what the whole heap grew and shrank
+// by from one to the next is booked as allocated and freed there by the row that has no stack. How
+// many blocks these were, and what else was allocated and freed, massif does not say. Below its
+// threshold it has one line for many places, which is a frame of that text here.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "formats/import/import_formats.h"
+#include "formats/import/valgrind_place.h"
+
+enum {
+    DEPTH_MAX = 1 << 16,
+    SLICES_MAX = 1024,
+    CHECK_INTERVAL = 1024, // snapshots between two looks at the memory
+};
+
+// A node of the tree that is being read whose callers are not all read.
+struct level {
+    uint64_t bytes; // of it, less those of the callers so far
+    uint32_t frame; // REC_NONE for the first, which stands for all allocation functions
+};
+
+DEFINE_VEC(level_vec, struct level);
+
+struct snapshot {
+    uint64_t time;
+    uint64_t heap_bytes;
+};
+
+DEFINE_VEC(snapshot_vec, struct snapshot);
+
+struct massif {
+    struct import *import; // borrowed
+    struct valgrind_places places;
+    struct level_vec levels; // owned
+    uint32_t thread;
+    bool is_ms;
+    bool has_peak;  // a tree was marked as the peak
+    bool is_wanted; // the tree that is being read is to be kept
+    uint64_t tree_bytes;
+    struct snapshot snapshot;      // the present one
+    struct snapshot_vec snapshots; // owned; all, in the order of the file
+    uint64_t grown_bytes;          // from one to the next
+    uint64_t peak_bytes;           // of the tree that was kept
+    uint64_t peak_time;
+};
+
+static void massif_release(struct massif *m)
+{
+    valgrind_places_release(&m->places);
+    level_vec_release(&m->levels);
+    snapshot_vec_release(&m->snapshots);
+}
+
+static MUST_USE enum err refuse(struct massif *m, const char *why)
+{
+    return import_refuse_line(m->import, ERR_CORRUPT, why);
+}
+
+// Takes digits, at least one and at most 18.
+static bool take_number(struct bytes *text, uint64_t *out)
+{
+    uint64_t value = 0;
+    size_t at = 0;
+    for (; at < text->len && text->data[at] >= '0' && text->data[at] <= '9'; at++) {
+        value = value * 10 + (uint64_t)(text->data[at] - '0');
+        if (at >= 18) {
+            return false;
+        }
+    }
+    *text = (struct bytes){.data = text->data + at, .len = text->len - at};
+    *out = value;
+    return at > 0;
+}
+
+static bool take_text(struct bytes *line, const char *text)
+{
+    size_t len = strlen(text);
+    bool is_there = line->len >= len && memcmp(line->data, text, len) == 0;
+    if (is_there) {
+        *line = (struct bytes){.data = line->data + len, .len = line->len - len};
+    }
+    return is_there;
+}
+
+// The innermost level is complete: what its callers do not explain is its own. Levels go from the
+// allocating function outwards, so the node is found from its far end.
+static MUST_USE enum err leave_level(struct massif *m)
+{
+    struct recording_builder *b = m->import->b;
+    struct level level = m->levels.items[m->levels.len - 1];
+    uint32_t node = 0;
+    uint32_t row = 0;
+    for (size_t i = m->levels.len; i > 0 && level.bytes > 0; i--) {
+        uint32_t frame = m->levels.items[i - 1].frame;
+        if (frame != REC_NONE) {
+            TRY(recording_builder_node(b, node, frame, &node));
+        }
+    }
+    m->levels.len--;
+    if (level.bytes == 0) {
+        return ERR_OK;
+    }
+    TRY(recording_builder_row(b, m->thread, node, &row));
+    b->rows.items[row].peak_bytes += level.bytes;
+    return import_check_memory(m->import, 0);
+}
+
+// " n1: 72704 0x48FA7B9: ??? (in /lib/libstdc++.so.6)"
+static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
+{
+    size_t depth = 0;
+    uint64_t callers;
+    struct level level = {.frame = REC_NONE};
+    for (; depth < line.len && line.data[depth] == ' ' && depth < DEPTH_MAX; depth++) {
+    }
+    line = (struct bytes){.data = line.data + depth, .len = line.len - depth};
+    if (!take_text(&line, "n") || !take_number(&line, &callers) || !take_text(&line, ": ") ||
+        !take_number(&line, &level.bytes) || !take_text(&line, " ")) {
+        return refuse(m, "not a line of a heap tree");
+    }
+    while (m->levels.len > depth) {
+        TRY(leave_level(m));
+    }
+    if (m->levels.len != depth) {
+        return refuse(m, "the line of the heap tree is deeper than its callee's callers");
+    }
+    if (depth > 0) {
+        struct level *callee = &m->levels.items[depth - 1];
+        if (level.bytes > callee->bytes) {
+            return refuse(m, "the callers of a function have more bytes than it has itself");
+        }
+        callee->bytes -= level.bytes;
+        TRY(valgrind_place_frame(&m->places, m->import, line, &level.frame));
+    } else {
+        m->tree_bytes = level.bytes;
+    }
+    return level_vec_push(&m->levels, level);
+}
+
+static MUST_USE enum err end_tree(struct massif *m)
+{
+    while (m->levels.len > 0) {
+        TRY(leave_level(m));
+    }
+    m->is_wanted = false;
+    return ERR_OK;
+}
+
+// A tree is kept if it is the peak's, or, as long as that has not come, larger than any before.
+static void begin_tree(struct massif *m, bool is_peak)
+{
+    struct recording_builder *b = m->import->b;
+    bool is_larger = m->snapshot.heap_bytes > m->peak_bytes;
+    m->is_wanted = is_peak || (!m->has_peak && is_larger);
+    m->has_peak |= is_peak;
+    if (m->is_wanted) {
+        rows_vec_clear(&b->rows); // of the tree before
+        map_u64_clear(&b->row_of);
+        m->peak_bytes = m->snapshot.heap_bytes;
+        m->peak_time = m->snapshot.time;
+    }
+}
+
+// Its time stands before its bytes.
+static MUST_USE enum err add_snapshot(struct massif *m)
+{
+    size_t count = m->snapshots.len;
+    uint64_t before = count > 0 ? m->snapshots.items[count - 1].heap_bytes : 0;
+    uint64_t now = m->snapshot.heap_bytes;
+    if (__builtin_add_overflow(m->grown_bytes, now > before ? now - before : 0, &m->grown_bytes)) {
+        return refuse(m, "the sums are more than there can be");
+    }
+    TRY(snapshot_vec_push(&m->snapshots, m->snapshot));
+    return m->snapshots.len % CHECK_INTERVAL != 0
+               ? ERR_OK
+               : import_check_memory(m->import, m->snapshots.cap * sizeof(struct snapshot));
+}
+
+static MUST_USE enum err read_line(struct massif *m, struct bytes line)
+{
+    struct rec_meta *meta = &m->import->b->meta;
+    bool is_tree = line.len > 0 && (line.data[0] == ' ' || line.data[0] == 'n');
+    uint64_t ignored;
+    if (is_tree) {
+        return m->is_wanted ? read_tree_line(m, line) : ERR_OK;
+    }
+    TRY(end_tree(m));
+    if (take_text(&line, "mem_heap_B=")) {
+        return take_number(&line, &m->snapshot.heap_bytes) ? add_snapshot(m)
+                                                           : refuse(m, "no number");
+    }
+    if (take_text(&line, "time=")) {
+        return take_number(&line, &m->snapshot.time) ? ERR_OK : refuse(m, "no number");
+    }
+    if (take_text(&line, "heap_tree=")) {
+        if (!take_text(&line, "empty")) {
+            begin_tree(m, take_text(&line, "peak"));
+        }
+        return ERR_OK;
+    }
+    if (take_text(&line, "snapshot=") || take_text(&line, "mem_heap_extra_B=") ||
+        take_text(&line, "mem_stacks_B=")) {
+        return take_number(&line, &ignored) ? ERR_OK : refuse(m, "no number");
+    }
+    if (take_text(&line, "cmd: ")) {
+        return import_string(m->import, line, &meta->command_line);
+    }
+    if (take_text(&line, "time_unit: ")) {
+        m->is_ms = take_text(&line, "ms");
+        return ERR_OK;
+    }
+    bool is_known = line.len == 0 || take_text(&line, "#") || take_text(&line, "desc:");
+    return is_known ? ERR_OK : refuse(m, "no line of massif's begins like this");
+}
+
+static MUST_USE enum err read_lines(struct massif *m)
+{
+    for (;;) {
+        struct bytes line;
+        enum err err = unpacked_line(m->import->in, &line, m->import->info);
+        if (err == ERR_NOT_FOUND || (err == ERR_OK && m->import->in->is_line_cut)) {
+            return end_tree(m);
+        }
+        TRY(err);
+        TRY(read_line(m, line));
+    }
+}
+
+// A change of the whole heap, in a slice. Numbers of calls are not known; these keep frees below
+// allocations.
+static void
+add_change(struct recording_builder *b, struct rec_cell *cell, uint64_t from, uint64_t to)
+{
+    struct rec_slice *slice = &b->slices.items[cell->slice];
+    cell->allocations += to != from;
+    cell->allocated_bytes += to > from ? to - from : 0;
+    cell->frees += to < from;
+    cell->freed_bytes += to < from ? from - to : 0;
+    slice->live_bytes = to;
+    slice->live_max_bytes = max_u64(slice->live_max_bytes, to);
+}
+
+// Books what a cell did in its slice.
+static MUST_USE enum err end_cell(struct recording_builder *b, const struct rec_cell *cell)
+{
+    struct rec_slice *slice = &b->slices.items[cell->slice];
+    slice->allocations = cell->allocations;
+    slice->allocated_bytes = cell->allocated_bytes;
+    slice->frees = cell->frees;
+    slice->freed_bytes = cell->freed_bytes;
+    return cells_vec_push(&b->cells, *cell);
+}
+
+// The snapshots as slices, and as the cells of the row without a stack.
+static MUST_USE enum err add_series(struct massif *m, uint32_t row)
+{
+    struct recording_builder *b = m->import->b;
+    uint64_t end_ms = m->snapshot.time;
+    uint64_t bytes = 0;
+    struct rec_cell cell = {.row = row};
+    uint32_t shift = 0;
+    while (end_ms >> shift >= SLICES_MAX) {
+        shift++;
+    }
+    b->slice_ms = UINT64_C(1) << shift;
+    TRY(slices_vec_resize(&b->slices, (size_t)(end_ms >> shift) + 1));
+    for (size_t i = 0; i < m->snapshots.len; i++) {
+        const struct snapshot *at = &m->snapshots.items[i];
+        uint64_t time = min_u64(at->time, end_ms);
+        while (cell.slice < time >> shift) { // times that go back stay where they are
+            TRY(end_cell(b, &cell));
+            cell = (struct rec_cell){.row = row, .slice = cell.slice + 1};
+            add_change(b, &cell, bytes, bytes);
+        }
+        add_change(b, &cell, bytes, at->heap_bytes);
+        bytes = at->heap_bytes;
+    }
+    return end_cell(b, &cell);
+}
+
+// The row without a stack has what is known of none: what was live at the end, and the series.
+static MUST_USE enum err finish_row(struct massif *m)
+{
+    struct recording_builder *b = m->import->b;
+    uint32_t row = 0;
+    TRY(recording_builder_row(b, m->thread, 0, &row));
+    b->rows.items[row].allocated_bytes = m->snapshot.heap_bytes;
+    b->rows.items[row].allocations = m->snapshot.heap_bytes > 0;
+    if (!m->is_ms) {
+        return ERR_OK;
+    }
+    TRY(add_series(m, row));
+    struct rec_row *sum = &b->rows.items[row];
+    sum->allocated_bytes = 0;
+    sum->allocations = 0;
+    for (size_t i = 0; i < b->cells.len; i++) {
+        sum->allocations += b->cells.items[i].allocations;
+        sum->allocated_bytes += b->cells.items[i].allocated_bytes;
+        sum->frees += b->cells.items[i].frees;
+        sum->freed_bytes += b->cells.items[i].freed_bytes;
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err finish(struct massif *m)
+{
+    struct import *import = m->import;
+    struct recording_builder *b = import->b;
+    TRY(finish_row(m));
+    recording_builder_sum(b);
+    b->processes.items[0].peak_bytes = b->totals.peak_bytes;
+    if (m->is_ms) {
+        b->meta.unknown &= ~(uint32_t)REC_UNKNOWN_TIME;
+        b->meta.runtime_ms = m->snapshot.time;
+        b->totals.peak_time_ms = m->peak_time;
+    }
+    if (import->in->is_cut) {
+        (void)snprintf(import->damage, sizeof(import->damage),
+                       "it ends after line %" PRIu64 ", and what came then is not here",
+                       import->in->line_number - 1); // fits
+    }
+    return ERR_OK;
+}
+
+static enum err read_massif(struct import *import)
+{
+    CLEANUP(massif_release) struct massif m = {.import = import};
+    TRY(recording_builder_thread(import->b, 0, 0, "all threads", &m.thread));
+    TRY(read_lines(&m));
+    size_t count = m.snapshots.len; // the last one may have been cut
+    m.snapshot = count > 0 ? m.snapshots.items[count - 1] : (struct snapshot){0};
+    return finish(&m);
+}
+
+static bool recognizes(struct bytes head)
+{
+    bool is_desc = take_text(&head, "desc:");
+    const uint8_t *end = is_desc ? memchr(head.data, '\n', head.len) : NULL;
+    struct bytes second = {.data = end,
+                           .len = end != NULL ? head.len - (size_t)(end - head.data) : 0};
+    return take_text(&second, "\ncmd:");
+}
+
+const struct importer importer_massif = {
+    .name = "massif",
+    .phrase = "reading the massif file",
+    .unknown = REC_UNKNOWN_ALLOCATIONS | REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_BLOCKS |
+               REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME | REC_UNKNOWN_LIFETIMES |
+               REC_UNKNOWN_THREADS,
+    .recognizes = recognizes,
+    .read = read_massif,
+};

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: MIT
+// import_pprof: heap profiles in pprof's proto form, as Go, tcmalloc and converters write them.
+//
+//   sample_type  what a sample's values are, in order: alloc_objects, alloc_space, inuse_objects,
+//                inuse_space, or objects and space for what is in use; others are not looked at
+//   sample       location ids, innermost first, and values
+//   location     an address in a mapping, and the functions that are there, innermost first
+//   string       all texts; everything names them by number, and they come last
+//
+// The messages come in any order, and refer to each other: the content is gone through once for
+// each kind, those that are referred to first. Values are scaled up from samples already: a note
+// says so. What was in use when the profile was written counts as live at the end. Addresses are
+// those of the calls, one before the return addresses. A file that is cut lacks its texts, without
+// which nothing means anything.
+#include <inttypes.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "formats/codec/pprof_fields.h"
+#include "formats/codec/protobuf.h"
+#include "formats/import/import_formats.h"
+#include "formats/import/mapped_files.h"
+
+enum {
+    CONTENT_BASE_BYTES = 64 << 20,
+    CONTENT_RATIO = 8, // bytes of content for a byte of the packed file
+    STACK_MAX = 1 << 16,
+    CHECK_INTERVAL = 1024, // messages between two looks at the memory
+    NS_PER_MS = 1000000,
+};
+
+enum role {
+    ROLE_ALLOC_OBJECTS,
+    ROLE_ALLOC_SPACE,
+    ROLE_INUSE_OBJECTS,
+    ROLE_INUSE_SPACE,
+    ROLE_COUNT,
+};
+
+struct function {
+    rec_string name;
+    rec_string file;
+};
+
+DEFINE_VEC(function_vec, struct function);
+
+struct pprof {
+    struct import *import;         // borrowed
+    struct strbuf content;         // owned
+    struct u32_vec texts;          // owned; rec_string by number
+    struct u64_vec types;          // owned; of a sample's values: texts
+    struct mapped_files files;     // owned
+    struct function_vec functions; // owned
+    struct map_u64 mapping_of;     // owned; by id: in files
+    struct map_u64 function_of;    // owned; by id: in functions
+    struct map_u64 frame_of;       // owned; by id of a location
+    struct map_u64 thread_of;      // owned; by what the label says
+    struct u64_vec stack;          // owned; scratch: ids of locations
+    uint32_t value_of[ROLE_COUNT]; // index among a sample's values, REC_NONE: not there
+    uint64_t duration_ns;
+    uint64_t period;
+    size_t offset;      // of the message that is read
+    size_t since_check; // messages
+};
+
+static void pprof_release(struct pprof *p)
+{
+    strbuf_release(&p->content);
+    u32_vec_release(&p->texts);
+    u64_vec_release(&p->types);
+    mapped_files_release(&p->files);
+    function_vec_release(&p->functions);
+    map_u64_release(&p->mapping_of);
+    map_u64_release(&p->function_of);
+    map_u64_release(&p->frame_of);
+    map_u64_release(&p->thread_of);
+    u64_vec_release(&p->stack);
+}
+
+static MUST_USE enum err refuse(struct pprof *p, const char *why)
+{
+    return err_set_at(p->import->info, ERR_CORRUPT, p->offset, "'%s', offset %zu: %s",
+                      p->import->in->path, p->offset, why);
+}
+
+// The fields 1 to 7 of a message that are numbers, 0 where there is none.
+struct numbers {
+    uint64_t of[8];
+};
+
+static MUST_USE enum err take_numbers(struct pprof *p, struct bytes message, struct numbers *out)
+{
+    struct cursor c = cursor_over(message);
+    struct protobuf_field field;
+    while (protobuf_next(&c, &field)) {
+        if (!field.is_bytes && field.number < ARRAY_LEN(out->of)) {
+            out->of[field.number] = field.value;
+        }
+    }
+    return c.failed ? refuse(p, "a message that makes no sense") : ERR_OK;
+}
+
+static MUST_USE enum err find_text(struct pprof *p, uint64_t number, rec_string *out)
+{
+    if (number >= p->texts.len && number > 0) {
+        return refuse(p, "a text that is not in the file");
+    }
+    *out = number < p->texts.len ? p->texts.items[number] : 0;
+    return ERR_OK;
+}
+
+static const char *text_of(const struct pprof *p, rec_string id)
+{
+    return string_table_get(&p->import->b->strings, id);
+}
+
+// --- the messages, each kind in the order of its first mention here -----------------------------
+
+static enum err read_text(struct pprof *p, struct bytes message)
+{
+    rec_string id;
+    TRY(import_string(p->import, message, &id));
+    return u32_vec_push(&p->texts, id);
+}
+
+static enum err read_type(struct pprof *p, struct bytes message)
+{
+    static const struct {
+        const char *type;
+        enum role role;
+    } types[] = {
+        {"alloc_objects", ROLE_ALLOC_OBJECTS}, {"alloc_space", ROLE_ALLOC_SPACE},
+        {"inuse_objects", ROLE_INUSE_OBJECTS}, {"inuse_space", ROLE_INUSE_SPACE},
+        {"objects", ROLE_INUSE_OBJECTS},       {"space", ROLE_INUSE_SPACE},
+    };
+    struct numbers numbers = {0};
+    rec_string type = 0;
+    TRY(take_numbers(p, message, &numbers));
+    TRY(find_text(p, numbers.of[1], &type));
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (strcmp(text_of(p, type), types[i].type) == 0) {
+            p->value_of[types[i].role] = (uint32_t)p->types.len;
+        }
+    }
+    return u64_vec_push(&p->types, type);
+}
+
+static enum err read_mapping(struct pprof *p, struct bytes message)
+{
+    struct numbers numbers = {0};
+    rec_string path = 0;
+    rec_string build_id = 0;
+    TRY(take_numbers(p, message, &numbers));
+    TRY(find_text(p, numbers.of[5], &path));
+    TRY(find_text(p, numbers.of[6], &build_id));
+    const char *text = text_of(p, path);
+    struct mapped_file range = {.start = numbers.of[2], .end = numbers.of[3]};
+    TRY(map_u64_put(&p->mapping_of, numbers.of[1], (uint32_t)p->files.items.len));
+    TRY(mapped_files_add(&p->files, p->import,
+                         (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)}, range,
+                         numbers.of[4]));
+    uint32_t module = p->files.items.items[p->files.items.len - 1].module;
+    if (module == REC_NONE) {
+        return ERR_OK;
+    }
+    struct rec_module *to = &p->import->b->modules.items[module];
+    to->build_id = build_id;
+    if (p->files.items.len == 1) { // by convention the main program
+        p->import->b->meta.program = path;
+        to->is_executable = 1;
+    }
+    return ERR_OK;
+}
+
+static enum err read_function(struct pprof *p, struct bytes message)
+{
+    struct numbers numbers = {0};
+    struct function function = {0};
+    TRY(take_numbers(p, message, &numbers));
+    TRY(find_text(p, numbers.of[2] != 0 ? numbers.of[2] : numbers.of[3], &function.name));
+    TRY(find_text(p, numbers.of[4], &function.file));
+    TRY(map_u64_put(&p->function_of, numbers.of[1], (uint32_t)p->functions.len));
+    return function_vec_push(&p->functions, function);
+}
+
+// A function that is at a location.
+static MUST_USE enum err
+read_line(struct pprof *p, struct bytes message, struct rec_frame *frame, bool *has_name)
+{
+    struct symbols_vec *symbols = &p->import->b->symbols;
+    struct numbers numbers = {0};
+    TRY(take_numbers(p, message, &numbers));
+    const uint32_t *known = map_u64_find(&p->function_of, numbers.of[1]);
+    if (known == NULL && numbers.of[1] != 0) {
+        return refuse(p, "a function that is not in the file");
+    }
+    if (known == NULL || symbols->len >= REC_NONE) {
+        return known == NULL ? ERR_OK : ERR_LIMIT;
+    }
+    const struct function *function = &p->functions.items[*known];
+    frame->symbol_count++;
+    *has_name |= function->name != 0;
+    return symbols_vec_push(
+        symbols,
+        (struct rec_symbol){.function = function->name,
+                            .file = function->file,
+                            .line = numbers.of[2] <= INT32_MAX ? (uint32_t)numbers.of[2] : 0});
+}
+
+// The lines of a location may stand before or behind its numbers.
+static enum err read_location(struct pprof *p, struct bytes message)
+{
+    struct recording_builder *b = p->import->b;
+    struct cursor c = cursor_over(message);
+    struct protobuf_field field;
+    struct numbers numbers = {0};
+    struct rec_frame frame = {.module = REC_NONE, .symbol_first = (uint32_t)b->symbols.len};
+    bool has_name = false;
+    TRY(take_numbers(p, message, &numbers));
+    while (protobuf_next(&c, &field)) {
+        if (field.number == 4 && field.is_bytes) {
+            TRY(read_line(p, field.bytes, &frame, &has_name));
+        }
+    }
+    // A tool that could not read it all leaves lines without functions: they are looked up.
+    if (!has_name) {
+        b->symbols.len = frame.symbol_first;
+        frame.symbol_count = 0;
+    }
+    const uint32_t *mapping = map_u64_find(&p->mapping_of, numbers.of[2]);
+    frame.offset = numbers.of[3] + 1; // as a return address, which a recording has
+    if (mapping != NULL) {
+        const struct mapped_file *file = &p->files.items.items[*mapping];
+        frame.module = file->module;
+        frame.offset -= file->module != REC_NONE ? file->base : 0;
+    }
+    if (b->frames.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    TRY(map_u64_put(&p->frame_of, numbers.of[1], (uint32_t)b->frames.len));
+    return frames_vec_push(&b->frames, frame);
+}
+
+// --- samples ------------------------------------------------------------------------------------
+
+// What a sample says.
+struct sample {
+    uint64_t values[ROLE_COUNT];
+    uint64_t thread_id;
+    rec_string thread_name;
+};
+
+static MUST_USE enum err read_values(struct pprof *p,
+                                     const struct protobuf_field *field,
+                                     size_t *count,
+                                     struct sample *sample)
+{
+    struct protobuf_numbers numbers = protobuf_numbers_of(field);
+    uint64_t value;
+    for (; protobuf_next_number(&numbers, &value); (*count)++) {
+        if (value > INT64_MAX) {
+            return refuse(p, "a value below 0, as in the difference of two profiles");
+        }
+        for (size_t role = 0; role < ROLE_COUNT; role++) {
+            if (p->value_of[role] == *count) {
+                sample->values[role] = value;
+            }
+        }
+    }
+    return numbers.packed.failed ? refuse(p, "values that make no sense") : ERR_OK;
+}
+
+static MUST_USE enum err read_stack(struct pprof *p, const struct protobuf_field *field)
+{
+    struct protobuf_numbers numbers = protobuf_numbers_of(field);
+    uint64_t id;
+    while (protobuf_next_number(&numbers, &id)) {
+        if (p->stack.len >= STACK_MAX) {
+            return refuse(p, "a stack that is deeper than any is");
+        }
+        TRY(u64_vec_push(&p->stack, id));
+    }
+    return numbers.packed.failed ? refuse(p, "a stack that makes no sense") : ERR_OK;
+}
+
+// Our own exports say whose samples they are.
+static MUST_USE enum err read_label(struct pprof *p, struct bytes message, struct sample *sample)
+{
+    struct numbers numbers = {0};
+    rec_string key = 0;
+    TRY(take_numbers(p, message, &numbers));
+    TRY(find_text(p, numbers.of[1], &key));
+    if (strcmp(text_of(p, key), "thread_id") == 0) {
+        sample->thread_id = numbers.of[3];
+    }
+    return strcmp(text_of(p, key), "thread") == 0
+               ? find_text(p, numbers.of[2], &sample->thread_name)
+               : ERR_OK;
+}
+
+static MUST_USE enum err find_thread(struct pprof *p, const struct sample *sample, uint32_t *out)
+{
+    struct recording_builder *b = p->import->b;
+    uint64_t key = sample->thread_id << 32 | sample->thread_name;
+    const uint32_t *known = map_u64_find(&p->thread_of, key);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    const char *name = key != 0 ? text_of(p, sample->thread_name) : "all threads";
+    TRY(recording_builder_thread(b, 0, (uint32_t)sample->thread_id, name, out));
+    b->meta.unknown &= ~(uint32_t)(key != 0 ? REC_UNKNOWN_THREADS : 0);
+    return map_u64_put(&p->thread_of, key, *out);
+}
+
+static MUST_USE enum err add_sample(struct pprof *p, const struct sample *sample)
+{
+    struct recording_builder *b = p->import->b;
+    uint32_t node = 0;
+    uint32_t thread;
+    uint32_t row;
+    for (size_t i = p->stack.len; i > 0; i--) {
+        const uint32_t *frame = map_u64_find(&p->frame_of, p->stack.items[i - 1]);
+        if (frame == NULL) {
+            return refuse(p, "a location that is not in the file");
+        }
+        TRY(recording_builder_node(b, node, *frame, &node));
+    }
+    TRY(find_thread(p, sample, &thread));
+    TRY(recording_builder_row(b, thread, node, &row));
+    const uint64_t *values = sample->values;
+    uint64_t live_blocks = values[ROLE_INUSE_OBJECTS];
+    uint64_t live_bytes = values[ROLE_INUSE_SPACE];
+    uint64_t blocks = max_u64(values[ROLE_ALLOC_OBJECTS], live_blocks);
+    uint64_t bytes = max_u64(values[ROLE_ALLOC_SPACE], live_bytes);
+    bool is_too_much =
+        __builtin_add_overflow(b->totals.allocated_bytes, bytes, &b->totals.allocated_bytes) ||
+        __builtin_add_overflow(b->totals.allocations, blocks, &b->totals.allocations);
+    if (is_too_much) {
+        return refuse(p, "the sums are more than there can be");
+    }
+    b->rows.items[row].allocations += blocks;
+    b->rows.items[row].allocated_bytes += bytes;
+    b->rows.items[row].frees += blocks - live_blocks;
+    b->rows.items[row].freed_bytes += bytes - live_bytes;
+    return ERR_OK;
+}
+
+static enum err read_sample(struct pprof *p, struct bytes message)
+{
+    struct cursor c = cursor_over(message);
+    struct protobuf_field field;
+    struct sample sample = {0};
+    size_t count = 0;
+    u64_vec_clear(&p->stack);
+    while (protobuf_next(&c, &field)) {
+        if (field.number == 1) {
+            TRY(read_stack(p, &field));
+        } else if (field.number == 2) {
+            TRY(read_values(p, &field, &count, &sample));
+        } else if (field.number == 3 && field.is_bytes) {
+            TRY(read_label(p, field.bytes, &sample));
+        }
+    }
+    if (c.failed || count != p->types.len) {
+        return refuse(p, "a sample that has not as many values as there are types of them");
+    }
+    return add_sample(p, &sample);
+}
+
+// --- the file -----------------------------------------------------------------------------------
+
+static MUST_USE enum err check_memory(struct pprof *p)
+{
+    enum {
+        MAP_SLOT_BYTES = sizeof(uint64_t) + sizeof(uint32_t),
+    };
+    const struct map_u64 *maps[] = {&p->mapping_of, &p->function_of, &p->frame_of, &p->thread_of};
+    uint64_t used_bytes = p->content.len + p->texts.cap * sizeof(uint32_t) +
+                          p->functions.cap * sizeof(struct function) +
+                          mapped_files_bytes(&p->files);
+    for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
+        used_bytes += maps[i]->slot_count * MAP_SLOT_BYTES;
+    }
+    p->since_check = 0;
+    return import_check_memory(p->import, used_bytes);
+}
+
+typedef enum err read_message(struct pprof *p, struct bytes message);
+
+static MUST_USE enum err
+read_messages(struct pprof *p, enum profile_field wanted, read_message *read)
+{
+    struct cursor c = cursor_over(strbuf_bytes(&p->content));
+    struct protobuf_field field;
+    for (;;) {
+        p->offset = cursor_offset(&c);
+        if (!protobuf_next(&c, &field)) {
+            break;
+        }
+        if (field.number == PROFILE_DURATION_NS) {
+            p->duration_ns = field.value;
+        } else if (field.number == PROFILE_PERIOD) {
+            p->period = field.value;
+        }
+        if (field.number == wanted && field.is_bytes) {
+            TRY(read(p, field.bytes));
+            TRY(++p->since_check < CHECK_INTERVAL ? ERR_OK : check_memory(p));
+        }
+    }
+    bool is_cut = c.failed || p->import->in->is_cut;
+    return is_cut ? refuse(p, "here it is cut, or no profile any more") : ERR_OK;
+}
+
+static bool has_role(const struct pprof *p, enum role role)
+{
+    return p->value_of[role] != REC_NONE;
+}
+
+// What the kinds of values in the file leave open.
+static MUST_USE enum err check_types(struct pprof *p)
+{
+    struct rec_meta *meta = &p->import->b->meta;
+    bool has_inuse = has_role(p, ROLE_INUSE_SPACE);
+    bool has_alloc = has_role(p, ROLE_ALLOC_SPACE) && has_role(p, ROLE_ALLOC_OBJECTS);
+    if (!has_inuse && !has_alloc) {
+        const char *first =
+            p->types.len > 0 ? text_of(p, (rec_string)p->types.items[0]) : "nothing";
+        return err_set_at(p->import->info, ERR_UNSUPPORTED, 0,
+                          "'%s', offset 0: a profile of %.60s and not of the heap",
+                          p->import->in->path, first);
+    }
+    meta->unknown |= has_alloc ? 0 : REC_UNKNOWN_ALLOCATIONS;
+    meta->unknown |= has_inuse ? 0 : REC_UNKNOWN_LEAKED;
+    meta->unknown |= has_role(p, ROLE_INUSE_OBJECTS) || !has_inuse ? 0 : REC_UNKNOWN_BLOCKS;
+    return ERR_OK;
+}
+
+static MUST_USE enum err finish(struct pprof *p)
+{
+    struct recording_builder *b = p->import->b;
+    recording_builder_sum(b);
+    if (p->duration_ns > 0 && p->duration_ns <= INT64_MAX) {
+        b->meta.runtime_ms = p->duration_ns / NS_PER_MS;
+        b->meta.unknown &= ~(uint32_t)REC_UNKNOWN_TIME;
+    }
+    return p->period > 1 ? import_note_sampling(p->import, p->period) : ERR_OK;
+}
+
+static enum err read_pprof(struct import *import)
+{
+    static const struct {
+        enum profile_field field;
+        read_message *read;
+    } steps[] = {
+        {PROFILE_STRING, read_text},       {PROFILE_SAMPLE_TYPE, read_type},
+        {PROFILE_MAPPING, read_mapping},   {PROFILE_FUNCTION, read_function},
+        {PROFILE_LOCATION, read_location}, {PROFILE_SAMPLE, read_sample},
+    };
+    CLEANUP(pprof_release)
+    struct pprof p = {.import = import, .value_of = {REC_NONE, REC_NONE, REC_NONE, REC_NONE}};
+    uint64_t limit_bytes = CONTENT_BASE_BYTES + import->in->file_bytes * CONTENT_RATIO;
+    TRY(unpacked_all(import->in, limit_bytes, &p.content, import->info));
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        TRY(read_messages(&p, steps[i].field, steps[i].read));
+        TRY(check_memory(&p));
+        TRY(steps[i].field == PROFILE_SAMPLE_TYPE ? check_types(&p) : ERR_OK);
+    }
+    return finish(&p);
+}
+
+// Whether it is two numbers, the texts of a type and its unit.
+static bool is_type(const struct protobuf_field *field)
+{
+    bool is_first = field->number == PROFILE_SAMPLE_TYPE || field->number == PROFILE_PERIOD_TYPE;
+    if (!is_first || !field->is_bytes) {
+        return false;
+    }
+    struct cursor c = cursor_over(field->bytes);
+    struct protobuf_field number;
+    size_t count = 0;
+    for (; protobuf_next(&c, &number); count++) {
+        if (number.is_bytes || number.number > 2) {
+            return false;
+        }
+    }
+    return !c.failed && count > 0;
+}
+
+// There is no magic number. A profile begins with a type of its values or of its period, and what
+// follows are fields of a profile, as far as the head goes.
+static bool recognizes(struct bytes head)
+{
+    static const uint32_t messages = 1 << PROFILE_SAMPLE_TYPE | 1 << PROFILE_SAMPLE |
+                                     1 << PROFILE_MAPPING | 1 << PROFILE_LOCATION |
+                                     1 << PROFILE_FUNCTION | 1 << PROFILE_STRING |
+                                     1 << PROFILE_PERIOD_TYPE;
+    struct cursor c = cursor_over(head);
+    struct protobuf_field field;
+    size_t count = 0;
+    for (; protobuf_next(&c, &field); count++) {
+        bool is_profile = field.number <= PROFILE_FIELD_MAX &&
+                          (field.number == PROFILE_COMMENT || // packed or not
+                           field.is_bytes == ((messages >> field.number & 1) != 0));
+        if (!is_profile || (count == 0 && !is_type(&field))) {
+            return false;
+        }
+    }
+    return count > 0;
+}
+
+const struct importer importer_pprof = {
+    .name = "pprof",
+    .phrase = "reading the profile",
+    .unknown = REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_PEAK | REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME |
+               REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS | REC_UNKNOWN_NAMES,
+    .recognizes = recognizes,
+    .read = read_pprof,
+};

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// importer: the table of importers, and what is common to all imports. See importer.h.
+#include "formats/import/importer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "formats/import/import_formats.h"
+
+enum {
+    MEMORY_BASE_BYTES = 256 << 20,
+    MEMORY_RATIO = 64, // bytes of tables for a byte of the packed file
+};
+
+const struct importer *const importers[] = {
+    &importer_heaptrack, &importer_massif, &importer_dhat,
+    &importer_heap_text, &importer_pprof,  NULL,
+};
+
+const struct importer *importer_find(struct bytes head)
+{
+    for (const struct importer *const *at = importers; *at != NULL; at++) {
+        if ((*at)->recognizes(head)) {
+            return *at;
+        }
+    }
+    return NULL;
+}
+
+enum err import_string(struct import *import, struct bytes text, rec_string *out_id)
+{
+    const char *start = (const char *)text.data;
+    return string_table_intern(&import->b->strings, start, strnlen(start, text.len), out_id);
+}
+
+enum err import_refuse_line(struct import *import, enum err err, const char *why)
+{
+    return unpacked_refuse_line(import->in, err, import->info, why);
+}
+
+enum err import_note_sampling(struct import *import, uint64_t period_bytes)
+{
+    struct rec_counter note = {.kind = REC_COUNTER_NOTE, .value = period_bytes};
+    TRY(recording_builder_string(import->b, "sampling_period_bytes", &note.name));
+    TRY(recording_builder_string(
+        import->b, "all figures are estimates from samples, one in so many bytes", &note.text));
+    return counters_vec_push(&import->b->counters, note);
+}
+
+static uint64_t builder_bytes(const struct recording_builder *b)
+{
+    enum {
+        STRING_SLOT_BYTES = sizeof(uint32_t),
+        MAP_SLOT_BYTES = sizeof(uint64_t) + sizeof(uint32_t),
+    };
+    uint64_t sum = b->strings.texts.cap + b->strings.entries.cap * sizeof(struct string_entry) +
+                   b->strings.slot_count * STRING_SLOT_BYTES +
+                   (b->node_of.slot_count + b->row_of.slot_count) * MAP_SLOT_BYTES;
+#define X(type, name, count) sum += b->name.cap * sizeof(struct type);
+    REC_TABLES(X)
+#undef X
+    return sum;
+}
+
+enum err import_check_memory(struct import *import, uint64_t used_bytes)
+{
+    if (used_bytes + builder_bytes(import->b) <= import->max_bytes) {
+        return ERR_OK;
+    }
+    return err_set_at(import->info, ERR_LIMIT, import->in->offset,
+                      "'%s', line %" PRIu64 ": up to here the file asks for more than the %" PRIu64
+                      " MiB of memory that one of its size may",
+                      import->in->path, import->in->line_number, import->max_bytes >> 20);
+}
+
+// What a module's entry says of its frames.
+static void count_frames(struct recording_builder *b)
+{
+    for (size_t i = 0; i < b->frames.len; i++) {
+        const struct rec_frame *frame = &b->frames.items[i];
+        if (frame->module == REC_NONE) {
+            continue;
+        }
+        struct rec_module *module = &b->modules.items[frame->module];
+        module->frames++;
+        if (frame->symbol_count > 0) {
+            const struct rec_symbol *first = &b->symbols.items[frame->symbol_first];
+            module->frames_with_function += first[frame->symbol_count - 1].function != 0;
+            module->frames_with_line += first->line != 0;
+        }
+    }
+}
+
+static MUST_USE enum err read_all(const struct importer *importer, struct import *import)
+{
+    struct recording_builder *b = import->b;
+    uint32_t process;
+    TRY(recording_builder_init(b));
+    b->meta.exit_status = -1;
+    b->meta.state = REC_STATE_FINISHED;
+    b->meta.unknown = importer->unknown;
+    TRY(recording_builder_string(b, importer->name, &b->meta.source_format));
+    TRY(recording_builder_process(b, 0, "", &process));
+    b->processes.items[process].flags = REC_PROCESS_MAIN;
+    TRY(importer->read(import));
+    struct rec_process *main_process = &b->processes.items[process];
+    main_process->executable = b->meta.program;
+    main_process->command_line = b->meta.command_line;
+    main_process->pid = b->meta.pid;
+    count_frames(b);
+    return ERR_OK;
+}
+
+enum err importer_read(const struct importer *importer,
+                       struct unpacked *in,
+                       struct recording *out,
+                       char *damage,
+                       struct err_info *info)
+{
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    uint64_t ratio_bytes = in->file_bytes < (UINT64_C(1) << 50) ? in->file_bytes * MEMORY_RATIO : 0;
+    struct err_info said = {0};
+    struct import import = {
+        .in = in, .b = &b, .info = &said, .max_bytes = MEMORY_BASE_BYTES + ratio_bytes};
+    in->phrase = importer->phrase;
+    enum err err = read_all(importer, &import);
+    if (err == ERR_OK) {
+        err = recording_builder_finish(&b, out);
+    }
+    if (err != ERR_OK && said.text[0] == '\0') { // only tables and strings fail without words
+        err =
+            err_set(&said, err, "%s '%s'",
+                    err == ERR_NO_MEMORY ? "not enough memory for" : "too much lies in", in->path);
+    }
+    if (err == ERR_OK) {
+        (void)snprintf(damage, IMPORT_DAMAGE_BYTES, "%s", import.damage); // fits
+    } else if (info != NULL) {
+        *info = said;
+    }
+    return err;
+}

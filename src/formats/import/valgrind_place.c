@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// valgrind_place: see valgrind_place.h.
+#include "formats/import/valgrind_place.h"
+
+#include "base/compiler.h"
+#include "base/hex.h"
+
+void valgrind_places_release(struct valgrind_places *places)
+{
+    map_u64_release(&places->frame_of);
+    map_u64_release(&places->module_of);
+}
+
+static struct bytes part(struct bytes text, size_t first, size_t end)
+{
+    return (struct bytes){.data = text.data + first, .len = end - first};
+}
+
+static bool begins_with(struct bytes text, const char *start)
+{
+    size_t len = strlen(start);
+    return text.len >= len && memcmp(text.data, start, len) == 0;
+}
+
+// Takes "0x10A2FA: " off the text; 0 if there is none.
+static uint64_t take_address(struct bytes *text)
+{
+    uint64_t address = 0;
+    size_t at = 2;
+    if (!begins_with(*text, "0x")) {
+        return 0;
+    }
+    for (; at < text->len && at < 2 + 16; at++) {
+        int digit = hex_digit((char)text->data[at]);
+        if (digit < 0) {
+            break;
+        }
+        address = address << 4 | (uint64_t)digit;
+    }
+    if (at == 2 || !begins_with(part(*text, at, text->len), ": ")) {
+        return 0;
+    }
+    *text = part(*text, at + 2, text->len);
+    return address;
+}
+
+// Takes " (what)" off the end of the text.
+static struct bytes take_parenthesis(struct bytes *text)
+{
+    if (text->len < 4 || text->data[text->len - 1] != ')') {
+        return (struct bytes){.data = text->data, .len = 0};
+    }
+    for (size_t at = text->len - 2; at > 1; at--) {
+        if (text->data[at] == '(' && text->data[at - 1] == ' ') {
+            struct bytes inside = part(*text, at + 1, text->len - 1);
+            *text = part(*text, 0, at - 1);
+            return inside;
+        }
+    }
+    return (struct bytes){.data = text->data, .len = 0};
+}
+
+// "t.cpp:10"
+static void split_line(struct bytes place, struct bytes *file, uint32_t *line)
+{
+    size_t at = place.len;
+    uint32_t number = 0;
+    uint32_t scale = 1;
+    while (at > 0 && place.len - at < 9 && place.data[at - 1] >= '0' && place.data[at - 1] <= '9') {
+        number += scale * (uint32_t)(place.data[at - 1] - '0');
+        scale *= 10;
+        at--;
+    }
+    bool has_line = at > 0 && at < place.len && place.data[at - 1] == ':';
+    *file = has_line ? part(place, 0, at - 1) : place;
+    *line = has_line ? number : 0;
+}
+
+static MUST_USE enum err
+find_module(struct valgrind_places *places, struct import *import, struct bytes path, uint32_t *out)
+{
+    struct recording_builder *b = import->b;
+    rec_string name;
+    TRY(import_string(import, path, &name));
+    const uint32_t *known = map_u64_find(&places->module_of, name);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    TRY(modules_vec_push(&b->modules, (struct rec_module){.path = name}));
+    *out = (uint32_t)b->modules.len - 1;
+    return map_u64_put(&places->module_of, name, *out);
+}
+
+static MUST_USE enum err
+new_frame(struct valgrind_places *places, struct import *import, struct bytes text)
+{
+    struct recording_builder *b = import->b;
+    struct rec_frame frame = {.module = REC_NONE,
+                              .flags = REC_FRAME_EXACT_PC | REC_FRAME_LOADED,
+                              .symbol_first = (uint32_t)b->symbols.len};
+    struct rec_symbol symbol = {0};
+    frame.offset = take_address(&text);
+    struct bytes where = take_parenthesis(&text);
+    if (begins_with(where, "in ")) {
+        TRY(find_module(places, import, part(where, 3, where.len), &frame.module));
+    } else if (where.len > 0) {
+        struct bytes file;
+        split_line(where, &file, &symbol.line);
+        TRY(import_string(import, file, &symbol.file));
+    }
+    if (!begins_with(text, "???")) {
+        TRY(import_string(import, text, &symbol.function));
+    }
+    if (symbol.function != 0 || symbol.file != 0) {
+        TRY(symbols_vec_push(&b->symbols, symbol));
+        frame.symbol_count = 1;
+    }
+    return frames_vec_push(&b->frames, frame);
+}
+
+enum err valgrind_place_frame(struct valgrind_places *places,
+                              struct import *import,
+                              struct bytes text,
+                              uint32_t *out_frame)
+{
+    rec_string id;
+    TRY(import_string(import, text, &id));
+    const uint32_t *known = map_u64_find(&places->frame_of, id);
+    if (known != NULL) {
+        *out_frame = *known;
+        return ERR_OK;
+    }
+    TRY(new_frame(places, import, text));
+    *out_frame = (uint32_t)import->b->frames.len - 1;
+    return map_u64_put(&places->frame_of, id, *out_frame);
+}

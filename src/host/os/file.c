@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+// file: see file.h.
+#include "host/os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    READ_STEP_BYTES = 65536,
+    MAX_NAME_ATTEMPTS = 100,
+    MAX_LINKS = 40, // as the kernel has it
+};
+
+void fd_closep(int *fd)
+{
+    if (*fd >= 0) {
+        int saved_errno = errno;
+        (void)close(*fd); // only read from, or already failing
+        errno = saved_errno;
+        *fd = -1;
+    }
+}
+
+void stream_closep(FILE **stream)
+{
+    if (*stream != NULL) {
+        int saved_errno = errno;
+        (void)fclose(*stream); // only read from, or already failing
+        errno = saved_errno;
+        *stream = NULL;
+    }
+}
+
+void text_freep(char **text)
+{
+    free(*text);
+    *text = NULL;
+}
+
+enum err file_open_read(const char *path, int *out_fd, struct err_info *info)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        return err_set_errno(info, errno, "cannot open '%s'", path);
+    }
+    *out_fd = fd;
+    return ERR_OK;
+}
+
+enum err
+file_read_fd(int fd, const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
+{
+    size_t start = out->len;
+    for (;;) {
+        if (!strbuf_reserve(out, READ_STEP_BYTES)) {
+            return err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", path);
+        }
+        ssize_t got = read(fd, out->data + out->len, READ_STEP_BYTES);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return err_set_errno(info, errno, "cannot read '%s'", path);
+        }
+        if (got == 0) {
+            return ERR_OK;
+        }
+        if ((size_t)got > max_bytes - (out->len - start)) {
+            strbuf_truncate(out, start);
+            return err_set(info, ERR_LIMIT, "'%s' has more than %zu bytes", path, max_bytes);
+        }
+        out->len += (size_t)got;
+        out->data[out->len] = 0;
+    }
+}
+
+enum err file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
+{
+    CLEANUP(fd_closep) int fd = -1;
+    TRY(file_open_read(path, &fd, info));
+    return file_read_fd(fd, path, max_bytes, out, info);
+}
+
+enum err file_make_parents(const char *path, struct err_info *info)
+{
+    CLEANUP(text_freep) char *parent = strdup(path);
+    if (parent == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory");
+    }
+    for (char *slash = strchr(parent + (*parent == '/'), '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        // EEXIST may be a file, too: then whoever opens the path will say so. A parent that exists
+        // may also be on a file system that says EROFS or EACCES first.
+        struct stat status;
+        if (mkdir(parent, 0777) != 0 && errno != EEXIST && stat(parent, &status) != 0) {
+            return err_set_errno(info, errno, "cannot create the directory '%s'", parent);
+        }
+        *slash = '/';
+    }
+    return ERR_OK;
+}
+
+enum err file_absolute_path(const char *path, struct strbuf *out, struct err_info *info)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    CLEANUP(strbuf_release) struct strbuf directory = {0};
+    strbuf_append_text(&directory, slash == path ? "/" : slash == NULL ? "." : "");
+    strbuf_append(&directory, path, slash != NULL ? (size_t)(slash - path) : 0);
+    TRY(strbuf_result(&directory));
+    CLEANUP(text_freep) char *resolved = realpath(strbuf_text(&directory), NULL);
+    if (resolved == NULL) {
+        return err_set_errno(info, errno, "cannot find the directory '%s'",
+                             strbuf_text(&directory));
+    }
+    strbuf_printf(out, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name);
+    return strbuf_result(out);
+}
+
+bool file_is_in_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    path = path != NULL ? path : "/usr/bin:/bin";
+    while (*path != '\0') {
+        size_t len = strcspn(path, ":");
+        CLEANUP(strbuf_release) struct strbuf candidate = {0};
+        strbuf_append(&candidate, path, len);
+        strbuf_append_char(&candidate, '/');
+        strbuf_append_text(&candidate, program);
+        if (access(strbuf_text(&candidate), X_OK) == 0) {
+            return true;
+        }
+        path += len + (path[len] == ':');
+    }
+    return false;
+}
+
+enum err file_write_all(int fd, struct bytes data, const char *path, struct err_info *info)
+{
+    while (data.len > 0) {
+        ssize_t written = write(fd, data.data, data.len);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            return err_set_errno(info, errno, "cannot write '%s'", path);
+        }
+        data.data += written;
+        data.len -= (size_t)written;
+    }
+    return ERR_OK;
+}
+
+// The address of an open file among our own.
+struct descriptor_path {
+    char text[40];
+};
+
+static struct descriptor_path path_of_descriptor(int fd)
+{
+    struct descriptor_path path;
+    (void)snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd); // fits
+    return path;
+}
+
+// Makes one under a new name: creates a file (`fd` -1, returns its descriptor), or names the one
+// that is open without any. -1 with errno.
+static int create_or_name(int fd, const char *name, mode_t mode)
+{
+    if (fd < 0) {
+        return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, mode);
+    }
+    const struct descriptor_path path = path_of_descriptor(fd);
+    return linkat(AT_FDCWD, path.text, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? fd : -1;
+}
+
+// Gives *fd, or the file that it creates there if that is -1, a name beside `path` that nobody has;
+// in *out_name, the caller's. open() rather than mkstemp(), so that the mode follows the umask as
+// for any other file.
+static MUST_USE enum err
+name_beside(const char *path, mode_t mode, char **out_name, int *fd, struct err_info *info)
+{
+    for (unsigned attempt = 0;; attempt++) {
+        CLEANUP(text_freep) char *name = NULL;
+        if (asprintf(&name, "%s.%ld-%u.tmp", path, (long)getpid(), attempt) < 0) {
+            name = NULL;
+            return err_set(info, ERR_NO_MEMORY, "no memory");
+        }
+        const int made = create_or_name(*fd, name, mode);
+        if (made < 0 && errno == EEXIST && attempt < MAX_NAME_ATTEMPTS) {
+            continue;
+        }
+        if (made < 0) {
+            return err_set_errno(info, errno, "cannot create '%s'", path);
+        }
+        *out_name = name;
+        name = NULL;
+        *fd = made;
+        return ERR_OK;
+    }
+}
+
+// A file without a name in the folder of `path`, so that nothing is left of it whoever is killed;
+// -1 where the file system has none, or nothing by which it could be named later.
+static int open_nameless(const char *path, mode_t mode)
+{
+    CLEANUP(text_freep) char *copy = strdup(path);
+    if (copy == NULL) {
+        return -1;
+    }
+    int fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    if (fd >= 0 && access(path_of_descriptor(fd).text, F_OK) != 0) {
+        fd_closep(&fd);
+    }
+    return fd;
+}
+
+// Whether something is there that a renamed file must not take the place of.
+static bool is_special(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+// Whether `status` is of a link that may have been laid as a trap: what the kernel asks where
+// fs.protected_symlinks is set, of every directory in which anybody may create files.
+static bool is_a_strangers(const struct stat *link, const char *path)
+{
+    CLEANUP(text_freep) char *copy = strdup(path);
+    struct stat directory;
+    if (copy == NULL || stat(dirname(copy), &directory) != 0) {
+        return true;
+    }
+    return (directory.st_mode & S_IWOTH) != 0 && link->st_uid != geteuid() &&
+           link->st_uid != directory.st_uid;
+}
+
+// Where the link at `path` points to, as seen from here; the caller's. NULL with errno.
+static char *read_link(const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t len = readlink(path, target, sizeof(target) - 1);
+    if (len < 0) {
+        return NULL;
+    }
+    target[len] = '\0';
+    const char *slash = strrchr(path, '/');
+    size_t directory_len = target[0] == '/' || slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    char *joined = NULL;
+    return asprintf(&joined, "%.*s%s", (int)directory_len, path, target) >= 0 ? joined : NULL;
+}
+
+enum err file_find_target(const char *path, char **out, struct err_info *info)
+{
+    CLEANUP(text_freep) char *at = strdup(path);
+    struct stat status;
+    for (int links = 0; at != NULL && lstat(at, &status) == 0 && S_ISLNK(status.st_mode); links++) {
+        if (is_a_strangers(&status, at)) {
+            return err_set(info, ERR_PERMISSION,
+                           "'%s' is a symbolic link that another user has put there", at);
+        }
+        CLEANUP(text_freep) char *next = links < MAX_LINKS ? read_link(at) : NULL;
+        if (next == NULL) {
+            return err_set_errno(info, links < MAX_LINKS ? errno : ELOOP, "cannot follow '%s'",
+                                 path);
+        }
+        if (lstat(next, &status) != 0) {
+            break; // a link to nothing is replaced itself
+        }
+        free(at);
+        at = next;
+        next = NULL;
+    }
+    if (at == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory");
+    }
+    *out = at;
+    at = NULL;
+    return ERR_OK;
+}
+
+// A user's or group's id from sudo's environment; false if there is none.
+static bool id_of_caller(const char *variable, uint32_t *out)
+{
+    const char *text = getenv(variable);
+    char *end = NULL;
+    errno = 0;
+    unsigned long id = text != NULL ? strtoul(text, &end, 10) : 0;
+    bool is_id = text != NULL && end != text && *end == '\0' && errno == 0 && id < UINT32_MAX;
+    *out = (uint32_t)id;
+    return is_id;
+}
+
+void file_give_to_caller(int fd)
+{
+    uint32_t user;
+    uint32_t group;
+    if (geteuid() == 0 && id_of_caller("SUDO_UID", &user) && id_of_caller("SUDO_GID", &group)) {
+        (void)!fchown(fd, user, group); // it stays root's, and can be read by root
+    }
+}
+
+// The permissions that hold whatever the umask is; and whose the file is.
+static void settle_access(int fd, mode_t mode)
+{
+    if (mode != FILE_MODE_BY_UMASK) {
+        (void)fchmod(fd, mode); // what open() gave is no more than this
+    }
+    file_give_to_caller(fd);
+}
+
+static MUST_USE enum err open_special(const char *path, int *out_fd, struct err_info *info)
+{
+    *out_fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot write '%s'", path);
+}
+
+enum err
+replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
+{
+    const mode_t created_mode = mode != FILE_MODE_BY_UMASK ? mode : 0666;
+    CLEANUP(replacement_abandon) struct replacement fresh = {0};
+    TRY(file_find_target(path, &fresh.path, info));
+    if (fresh.path == NULL) {
+        return ERR_NO_MEMORY; // cannot be: err_set returns what it is given, which no analyzer sees
+    }
+    CLEANUP(fd_closep) int fd = -1;
+    bool is_kept = is_special(fresh.path);
+    if (is_kept) {
+        TRY(open_special(fresh.path, &fd, info));
+    } else {
+        fresh.is_nameless = (fd = open_nameless(fresh.path, created_mode)) >= 0;
+    }
+    if (fd < 0) {
+        TRY(name_beside(fresh.path, created_mode, &fresh.temporary, &fd, info));
+    }
+    if (!is_kept) {
+        settle_access(fd, mode);
+    }
+    fresh.stream = fdopen(fd, "w");
+    if (fresh.stream == NULL) {
+        return err_set_errno(info, errno, "cannot write '%s'", path);
+    }
+    fd = -1; // the stream owns it now
+    *r = fresh;
+    fresh = (struct replacement){0};
+    return ERR_OK;
+}
+
+void replacement_abandon(struct replacement *r)
+{
+    stream_closep(&r->stream);
+    if (r->temporary != NULL) {
+        (void)unlink(r->temporary); // at worst some litter stays
+    }
+    text_freep(&r->temporary);
+    text_freep(&r->path);
+}
+
+enum err replacement_commit(struct replacement *r, bool durable, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement done = *r;
+    *r = (struct replacement){0};
+    // An earlier failure leaves only the stream's error flag; its errno is gone, and a full disk is
+    // by far the likeliest.
+    bool failed_before = ferror(done.stream) != 0;
+    if (fflush(done.stream) != 0 || failed_before) {
+        return err_set_errno(info, failed_before ? ENOSPC : errno, "cannot write '%s'", done.path);
+    }
+    bool is_regular = done.temporary != NULL || done.is_nameless;
+    if (durable && is_regular && fsync(fileno(done.stream)) != 0) {
+        return err_set_errno(info, errno, "cannot write '%s' to the disk", done.path);
+    }
+    if (done.is_nameless) {
+        int fd = fileno(done.stream);
+        // Where nothing is yet it needs no other name first, which could stay behind.
+        if (create_or_name(fd, done.path, 0) >= 0) {
+            is_regular = false;
+        } else {
+            TRY(name_beside(done.path, 0, &done.temporary, &fd, info));
+        }
+    }
+    FILE *stream = done.stream;
+    done.stream = NULL;
+    if (fclose(stream) != 0) {
+        return err_set_errno(info, errno, "cannot write '%s'", done.path);
+    }
+    if (is_regular && rename(done.temporary, done.path) != 0) {
+        return err_set_errno(info, errno, "cannot replace '%s'", done.path);
+    }
+    text_freep(&done.temporary);
+    return ERR_OK;
+}
+
+enum err file_replace(const char *path, struct bytes data, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement r = {0};
+    TRY(replacement_begin(&r, path, FILE_MODE_BY_UMASK, info));
+    if (data.len > 0 && fwrite(data.data, 1, data.len, r.stream) != data.len) {
+        return err_set_errno(info, errno, "cannot write '%s'", path);
+    }
+    return replacement_commit(&r, false, info);
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+#include "host/os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// Whether the file system has files without a name. Takes the place of the C library's open().
+static bool g_has_nameless = true;
+
+int open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const bool creates = (flags & (O_CREAT | __O_TMPFILE)) != 0;
+    const mode_t mode = creates ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    if ((flags & __O_TMPFILE) != 0 && !g_has_nameless) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+static int refuse_nameless(void **state)
+{
+    (void)state;
+    g_has_nameless = false;
+    return 0;
+}
+
+static int allow_nameless(void **state)
+{
+    (void)state;
+    g_has_nameless = true;
+    return 0;
+}
+
+// Each test runs in a directory of its own and removes what it made.
+static char scratch[] = "/tmp/cairn-file-test-XXXXXX";
+
+static int enter_scratch(void **state)
+{
+    (void)state;
+    return mkdtemp(scratch) != NULL && chdir(scratch) == 0 ? 0 : -1;
+}
+
+static int leave_scratch(void **state)
+{
+    (void)state;
+    return chdir("/") == 0 && rmdir(scratch) == 0 ? 0 : -1;
+}
+
+static size_t entry_count(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    assert_non_null(entries);
+    size_t count = 0;
+    while (readdir(entries) != NULL) {
+        count++;
+    }
+    assert_int_equal(closedir(entries), 0);
+    return count - 2; // . and ..
+}
+
+static void assert_content(const char *path, const char *want)
+{
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    assert_int_equal(file_read(path, 1000, &got, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&got), want);
+}
+
+static struct bytes bytes_of(const char *text)
+{
+    return (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)};
+}
+
+static void replacing_shows_the_old_or_the_new_content(void **state)
+{
+    (void)state;
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    struct replacement r = {0};
+    assert_int_equal(replacement_begin(&r, "f", FILE_MODE_BY_UMASK, NULL), ERR_OK);
+    assert_true(fcntl(fileno(r.stream), F_GETFD) & FD_CLOEXEC);
+    assert_true(fputs("new", r.stream) >= 0);
+    assert_int_equal(fflush(r.stream), 0);
+    assert_content("f", "old");
+    assert_int_equal(entry_count("."), g_has_nameless ? 1 : 2);
+    assert_int_equal(replacement_commit(&r, true, NULL), ERR_OK);
+    assert_content("f", "new");
+    replacement_abandon(&r);
+    assert_content("f", "new");
+
+    assert_int_equal(replacement_begin(&r, "f", FILE_MODE_BY_UMASK, NULL), ERR_OK);
+    assert_true(fputs("never", r.stream) >= 0);
+    replacement_abandon(&r);
+    assert_content("f", "new");
+    assert_int_equal(entry_count("."), 1);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void what_is_no_file_is_written_to_as_it_is(void **state)
+{
+    (void)state;
+    char got[8] = "";
+    struct stat status;
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    int reader = open("pipe", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    assert_int_equal(file_replace("pipe", bytes_of("text"), NULL), ERR_OK);
+    assert_int_equal(read(reader, got, sizeof(got)), 4);
+    assert_string_equal(got, "text");
+    assert_int_equal(stat("pipe", &status), 0);
+    assert_true(S_ISFIFO(status.st_mode));
+    assert_int_equal(entry_count("."), 1);
+    close(reader);
+    assert_int_equal(unlink("pipe"), 0);
+}
+
+static void a_link_stays_one(void **state)
+{
+    (void)state;
+    struct stat status;
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    assert_int_equal(symlink("f", "link"), 0);
+    assert_int_equal(file_replace("link", bytes_of("new"), NULL), ERR_OK);
+    assert_content("f", "new");
+    assert_int_equal(lstat("link", &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(entry_count("."), 2);
+    assert_int_equal(unlink("link"), 0);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void the_mode_follows_the_umask(void **state)
+{
+    (void)state;
+    mode_t before = umask(027);
+    assert_int_equal(file_replace("f", bytes_of(""), NULL), ERR_OK);
+    (void)umask(before);
+    struct stat status;
+    assert_int_equal(stat("f", &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static struct stat made_with(mode_t mode)
+{
+    struct replacement r = {0};
+    struct stat status;
+    assert_int_equal(replacement_begin(&r, "f", mode, NULL), ERR_OK);
+    assert_int_equal(fstat(fileno(r.stream), &status), 0);
+    assert_int_equal(status.st_mode & 0777 & ~mode, 0); // never more, not even at first
+    assert_int_equal(replacement_commit(&r, false, NULL), ERR_OK);
+    assert_int_equal(stat("f", &status), 0);
+    assert_int_equal(unlink("f"), 0);
+    return status;
+}
+
+static void a_mode_that_is_asked_for_holds_whatever_the_umask(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {FILE_MODE_PRIVATE, 0640, 0644, 0666};
+    static const mode_t umasks[] = {0, 022, 077};
+    for (size_t i = 0; i < ARRAY_LEN(modes) * ARRAY_LEN(umasks); i++) {
+        mode_t before = umask(umasks[i % ARRAY_LEN(umasks)]);
+        const mode_t mode = modes[i / ARRAY_LEN(umasks)];
+        assert_int_equal(made_with(mode).st_mode & 0777, mode);
+        (void)umask(before);
+    }
+}
+
+static void under_sudo_a_file_is_who_called_its(void **state)
+{
+    (void)state;
+    enum {
+        CALLER = 65534
+    };
+    assert_int_equal(setenv("SUDO_UID", "65534", 1) + setenv("SUDO_GID", "65534", 1), 0);
+    assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid() == 0 ? CALLER : geteuid());
+    assert_int_equal(setenv("SUDO_UID", "65534x", 1), 0); // not what sudo writes
+    assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid());
+    assert_int_equal(unsetenv("SUDO_UID") + unsetenv("SUDO_GID"), 0);
+    assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid());
+}
+
+// Only root can lay a link of another user's; others see that their own are followed there.
+static void a_strangers_link_is_not_followed_where_anybody_writes(void **state)
+{
+    (void)state;
+    const bool is_root = geteuid() == 0;
+    struct err_info info = {0};
+    assert_int_equal(mkdir("public", 0777) + chmod("public", 01777), 0);
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    assert_int_equal(symlink("../f", "public/own"), 0);
+    assert_int_equal(symlink(is_root ? "../f" : "own", "public/theirs"), 0);
+    assert_int_equal(symlink("public/theirs", "private"), 0);
+    assert_true(!is_root || lchown("public/theirs", 65534, 65534) == 0);
+    assert_int_equal(file_replace("public/own", bytes_of("new"), NULL), ERR_OK);
+    assert_content("f", "new");
+    static const char *const names[] = {"public/theirs", "private"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_int_equal(file_replace(names[i], bytes_of("bad"), &info),
+                         is_root ? ERR_PERMISSION : ERR_OK);
+        assert_true(!is_root || strstr(info.text, "another user") != NULL);
+        assert_content("f", is_root ? "new" : "bad");
+    }
+    assert_int_equal(unlink("public/own") + unlink("public/theirs") + unlink("private"), 0);
+    assert_int_equal(rmdir("public") + unlink("f"), 0);
+}
+
+static void links_in_a_circle_end(void **state)
+{
+    (void)state;
+    struct err_info info = {0};
+    assert_int_equal(symlink("two", "one") + symlink("one", "two"), 0);
+    assert_int_not_equal(file_replace("one", bytes_of("x"), &info), ERR_OK);
+    assert_int_equal(info.errno_value, ELOOP);
+    assert_int_equal(unlink("one") + unlink("two"), 0);
+}
+
+static void a_full_disk_keeps_the_old_content(void **state)
+{
+    (void)state;
+    assert_int_equal(file_replace("f", bytes_of("old"), NULL), ERR_OK);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit small = {.rlim_cur = 10, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    struct err_info info = {0};
+    enum err at_once = file_replace("f", bytes_of("more than ten bytes"), &info);
+    struct replacement r = {0};
+    enum err begun = replacement_begin(&r, "f", FILE_MODE_BY_UMASK, NULL);
+    bool noticed = fputs("more than ten bytes", r.stream) < 0 || fflush(r.stream) != 0;
+    enum err later = replacement_commit(&r, false, NULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(at_once, ERR_IO);
+    assert_int_equal(info.errno_value, EFBIG);
+    assert_int_equal(begun, ERR_OK);
+    assert_true(noticed);
+    assert_int_equal(later, ERR_IO);
+    assert_content("f", "old");
+    assert_int_equal(entry_count("."), 1);
+    assert_int_equal(unlink("f"), 0);
+}
+
+// So whoever is killed while writing a new file leaves no other name.
+static void a_new_file_has_one_name_only(void **state)
+{
+    (void)state;
+    const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(watch >= 0);
+    assert_true(inotify_add_watch(watch, ".", IN_CREATE | IN_MOVED_TO) >= 0);
+    const struct bytes text = {.data = (const uint8_t *)"new", .len = 3};
+    assert_int_equal(file_replace("f", text, NULL), ERR_OK);
+    _Alignas(struct inotify_event) char events[4096];
+    const ssize_t got = read(watch, events, sizeof(events));
+    const struct inotify_event *event = (const void *)events;
+    assert_int_equal(got, sizeof(*event) + event->len); // one event
+    assert_string_equal(event->name, "f");
+    assert_content("f", "new");
+    assert_int_equal(close(watch), 0);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void files_without_a_size_are_read_to_their_end(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    strbuf_append_text(&got, "before ");
+    assert_int_equal(file_read("/proc/self/cmdline", 100000, &got, NULL), ERR_OK);
+    assert_true(strncmp(strbuf_text(&got), "before /", 8) == 0);
+    assert_non_null(strstr(strbuf_text(&got), "unit.host.file"));
+}
+
+static void reading_stops_at_the_cap(void **state)
+{
+    (void)state;
+    struct err_info info;
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    assert_int_equal(file_replace("f", bytes_of("12345"), NULL), ERR_OK);
+    assert_int_equal(file_read("f", 5, &got, NULL), ERR_OK);
+    assert_int_equal(file_read("f", 4, &got, &info), ERR_LIMIT);
+    assert_string_equal(info.text, "'f' has more than 4 bytes");
+    assert_string_equal(strbuf_text(&got), "12345");
+    assert_int_equal(file_read("/dev/zero", 1000000, &got, NULL), ERR_LIMIT);
+    assert_int_equal(unlink("f"), 0);
+}
+
+static void failures_name_the_file(void **state)
+{
+    (void)state;
+    struct err_info info;
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    assert_int_equal(file_read("nowhere", 10, &got, &info), ERR_NOT_FOUND);
+    assert_string_equal(info.text, "cannot open 'nowhere': No such file or directory");
+    assert_int_equal(file_read(".", 10, &got, &info), ERR_IO);
+    assert_int_equal(info.errno_value, EISDIR);
+    assert_int_equal(file_replace("no/where", bytes_of(""), &info), ERR_NOT_FOUND);
+    assert_int_equal(entry_count("."), 0);
+}
+
+static void parents_are_made_once(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(file_make_parents("a/b//c/file", NULL), ERR_OK);
+    }
+    assert_int_equal(entry_count("a/b/c"), 0);
+    assert_int_equal(file_make_parents("plain", NULL), ERR_OK);
+    assert_int_equal(file_make_parents("/", NULL), ERR_OK);
+    assert_int_equal(file_make_parents("/tmp/x", NULL), ERR_OK);
+    assert_int_equal(file_replace("a/f", bytes_of(""), NULL), ERR_OK);
+    assert_int_equal(file_make_parents("a/f/b/c", NULL), ERR_NOT_FOUND);
+    assert_int_equal(unlink("a/f"), 0);
+    assert_int_equal(rmdir("a/b/c"), 0);
+    assert_int_equal(rmdir("a/b"), 0);
+    assert_int_equal(rmdir("a"), 0);
+}
+
+static void programs_are_found_in_the_path(void **state)
+{
+    (void)state;
+    const char *before = getenv("PATH");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    assert_int_equal(mkdir("programs", 0777), 0);
+    assert_int_equal(close(open("programs/one", O_CREAT | O_WRONLY | O_CLOEXEC, 0700)), 0);
+    assert_int_equal(close(open("programs/text", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+    static const struct {
+        const char *path;
+        const char *program;
+        bool is_found;
+    } cases[] = {
+        {"programs", "one", true},    {"/nowhere:programs", "one", true},
+        {"programs:", "one", true},   {"/nowhere", "one", false},
+        {"", "one", false},           {"programs", "two", false},
+        {"programs", "text", false},  {NULL, "sh", true},
+        {NULL, "no such one", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(
+            cases[i].path != NULL ? setenv("PATH", cases[i].path, 1) : unsetenv("PATH"), 0);
+        assert_int_equal(file_is_in_path(cases[i].program), cases[i].is_found);
+    }
+    if (kept != NULL) {
+        assert_int_equal(setenv("PATH", kept, 1), 0);
+    }
+    free(kept);
+    assert_int_equal(unlink("programs/one") + unlink("programs/text") + rmdir("programs"), 0);
+}
+
+static void cleanups_accept_nothing_and_keep_errno(void **state)
+{
+    (void)state;
+    int fd = -1;
+    FILE *stream = NULL;
+    char *text = NULL;
+    errno = 77;
+    fd_closep(&fd);
+    stream_closep(&stream);
+    text_freep(&text);
+    fd = 1000000; // not open: close() sets errno
+    fd_closep(&fd);
+    assert_int_equal(errno, 77);
+    assert_int_equal(fd, -1);
+}
+
+int main(void)
+{
+    // What a full disk does to a write, a file size limit does, too, if its signal is ignored.
+    (void)signal(SIGXFSZ, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replacing_shows_the_old_or_the_new_content),
+        cmocka_unit_test(what_is_no_file_is_written_to_as_it_is),
+        cmocka_unit_test(a_link_stays_one),
+        cmocka_unit_test(a_mode_that_is_asked_for_holds_whatever_the_umask),
+        cmocka_unit_test(under_sudo_a_file_is_who_called_its),
+        cmocka_unit_test(a_strangers_link_is_not_followed_where_anybody_writes),
+        cmocka_unit_test(links_in_a_circle_end),
+        cmocka_unit_test_setup_teardown(a_mode_that_is_asked_for_holds_whatever_the_umask,
+                                        refuse_nameless, allow_nameless),
+        cmocka_unit_test(the_mode_follows_the_umask),
+        cmocka_unit_test(a_full_disk_keeps_the_old_content),
+        cmocka_unit_test_setup_teardown(replacing_shows_the_old_or_the_new_content, refuse_nameless,
+                                        allow_nameless),
+        cmocka_unit_test_setup_teardown(a_link_stays_one, refuse_nameless, allow_nameless),
+        cmocka_unit_test_setup_teardown(the_mode_follows_the_umask, refuse_nameless,
+                                        allow_nameless),
+        cmocka_unit_test_setup_teardown(a_full_disk_keeps_the_old_content, refuse_nameless,
+                                        allow_nameless),
+        cmocka_unit_test(a_new_file_has_one_name_only),
+        cmocka_unit_test(files_without_a_size_are_read_to_their_end),
+        cmocka_unit_test(reading_stops_at_the_cap),
+        cmocka_unit_test(failures_name_the_file),
+        cmocka_unit_test(parents_are_made_once),
+        cmocka_unit_test(programs_are_found_in_the_path),
+        cmocka_unit_test(cleanups_accept_nothing_and_keep_errno),
+    };
+    return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A quiet thread blocks what can be blocked; its starter blocks what it did before.
+#include "host/os/quiet_thread.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void *look_at_mask(void *argument)
+{
+    (void)pthread_sigmask(SIG_SETMASK, NULL, argument);
+    return argument;
+}
+
+static void it_blocks_all_and_its_starter_what_it_did(void **state)
+{
+    (void)state;
+    static const int asked[] = {SIGINT, SIGTERM, SIGCHLD, SIGHUP, SIGUSR1};
+    sigset_t own;
+    (void)sigemptyset(&own);
+    (void)sigaddset(&own, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &own, NULL), 0);
+    sigset_t its;
+    (void)sigemptyset(&its);
+    pthread_t thread;
+    assert_int_equal(quiet_thread_start(&thread, look_at_mask, &its), 0);
+    void *answer = NULL;
+    assert_int_equal(pthread_join(thread, &answer), 0);
+    assert_ptr_equal(answer, &its);
+    sigset_t after;
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        assert_int_equal(sigismember(&its, asked[i]), 1);
+        assert_int_equal(sigismember(&after, asked[i]), asked[i] == SIGUSR1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_blocks_all_and_its_starter_what_it_did),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// json_writer: see json_writer.h.
+#include "host/text/json_writer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/text/utf8.h"
+
+static bool sink_stream(void *context, const char *data, size_t len)
+{
+    return fwrite(data, 1, len, context) == len;
+}
+
+static bool sink_strbuf(void *context, const char *data, size_t len)
+{
+    struct strbuf *out = context;
+    strbuf_append(out, data, len);
+    return !out->failed;
+}
+
+void json_to_sink(struct json_writer *w, json_sink *sink, void *context, enum json_style style)
+{
+    w->sink = sink;
+    w->context = context;
+    w->style = style;
+    w->depth = 0;
+    w->has_sibling = false;
+    w->after_key = false;
+    w->failed = false;
+    w->buffered = 0;
+}
+
+void json_to_stream(struct json_writer *w, FILE *stream, enum json_style style)
+{
+    json_to_sink(w, sink_stream, stream, style);
+}
+
+void json_to_strbuf(struct json_writer *w, struct strbuf *out, enum json_style style)
+{
+    json_to_sink(w, sink_strbuf, out, style);
+}
+
+void json_flush(struct json_writer *w)
+{
+    if (!w->failed && w->buffered > 0 && !w->sink(w->context, w->buffer, w->buffered)) {
+        w->failed = true;
+    }
+    w->buffered = 0;
+    if (!w->failed && w->sink == sink_stream && fflush(w->context) != 0) {
+        w->failed = true;
+    }
+}
+
+static void put(struct json_writer *w, const char *data, size_t len)
+{
+    while (len > 0 && !w->failed) {
+        size_t room = sizeof(w->buffer) - w->buffered;
+        size_t part = len < room ? len : room;
+        memcpy(w->buffer + w->buffered, data, part);
+        w->buffered += part;
+        data += part;
+        len -= part;
+        if (w->buffered == sizeof(w->buffer)) {
+            w->failed = !w->sink(w->context, w->buffer, w->buffered);
+            w->buffered = 0;
+        }
+    }
+}
+
+static void put_line_break(struct json_writer *w)
+{
+    static const char spaces[] = "                                                                ";
+    put(w, "\n", 1);
+    size_t left = w->depth * 2;
+    while (left > 0 && !w->failed) {
+        size_t part = left < sizeof(spaces) - 1 ? left : sizeof(spaces) - 1;
+        put(w, spaces, part);
+        left -= part;
+    }
+}
+
+// What goes before a key, or before a value that has none.
+static void put_separator(struct json_writer *w)
+{
+    if (w->after_key) {
+        w->after_key = false;
+        return;
+    }
+    if (w->has_sibling) {
+        put(w, ",", 1);
+    }
+    if (w->style == JSON_INDENTED && w->depth > 0) {
+        put_line_break(w);
+    }
+    w->has_sibling = true;
+}
+
+static void begin_container(struct json_writer *w, const char *bracket)
+{
+    put_separator(w);
+    put(w, bracket, 1);
+    w->depth++;
+    w->has_sibling = false;
+}
+
+static void end_container(struct json_writer *w, const char *bracket)
+{
+    w->depth -= w->depth > 0 ? 1 : 0;
+    if (w->style == JSON_INDENTED && w->has_sibling) {
+        put_line_break(w);
+    }
+    put(w, bracket, 1);
+    w->has_sibling = true; // the parent now holds at least this
+}
+
+void json_begin_object(struct json_writer *w)
+{
+    begin_container(w, "{");
+}
+
+void json_end_object(struct json_writer *w)
+{
+    end_container(w, "}");
+}
+
+void json_begin_array(struct json_writer *w)
+{
+    begin_container(w, "[");
+}
+
+void json_end_array(struct json_writer *w)
+{
+    end_container(w, "]");
+}
+
+// Writes one character that cannot stand for itself; returns how many input bytes it was.
+static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
+{
+    static const char shorts[] = "b\bf\fn\nr\rt\t\"\"\\\\";
+    for (size_t i = 0; i < sizeof(shorts) - 1; i += 2) {
+        if ((uint8_t)shorts[i + 1] == *at) {
+            char escape[2] = {'\\', shorts[i]};
+            put(w, escape, 2);
+            return 1;
+        }
+    }
+    if (*at < 0x20 || *at == 0x7f) {
+        char escape[8];
+        put(w, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x", *at));
+        return 1;
+    }
+    uint32_t code;
+    size_t len = utf8_decode_bytes((const char *)at, left, &code);
+    if (len == 0) {
+        put(w, "\xef\xbf\xbd", 3);
+        return 1;
+    }
+    put(w, (const char *)at, len);
+    return len;
+}
+
+static void put_quoted(struct json_writer *w, const char *text, size_t len)
+{
+    const uint8_t *bytes = (const uint8_t *)text;
+    put(w, "\"", 1);
+    size_t at = 0;
+    while (at < len && !w->failed) {
+        size_t plain = at;
+        while (plain < len && bytes[plain] >= 0x20 && bytes[plain] < 0x7f && bytes[plain] != '"' &&
+               bytes[plain] != '\\') {
+            plain++;
+        }
+        put(w, text + at, plain - at);
+        at = plain;
+        if (at < len) {
+            at += put_special(w, bytes + at, len - at);
+        }
+    }
+    put(w, "\"", 1);
+}
+
+void json_key(struct json_writer *w, const char *key)
+{
+    put_separator(w);
+    put_quoted(w, key, strlen(key));
+    put(w, ": ", w->style == JSON_INDENTED ? 2 : 1);
+    w->after_key = true;
+}
+
+static void put_value(struct json_writer *w, const char *text, size_t len)
+{
+    put_separator(w);
+    put(w, text, len);
+}
+
+void json_u64(struct json_writer *w, uint64_t value)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    put_value(w, digits + at, sizeof(digits) - at);
+}
+
+void json_i64(struct json_writer *w, int64_t value)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof(digits), "%lld", (long long)value);
+    put_value(w, digits, (size_t)len);
+}
+
+void json_double(struct json_writer *w, double value)
+{
+    if (!isfinite(value)) {
+        json_null(w); // JSON has no word for it
+        return;
+    }
+    char digits[40];
+    int len = 0;
+    for (int precision = 15; precision <= 17; precision++) {
+        len = snprintf(digits, sizeof(digits), "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) {
+            break;
+        }
+    }
+    for (int i = 0; i < len; i++) {
+        if (strchr("0123456789+-e", digits[i]) == NULL) {
+            digits[i] = '.'; // whatever the locale's decimal separator is
+        }
+    }
+    put_value(w, digits, (size_t)len);
+}
+
+void json_bool(struct json_writer *w, bool value)
+{
+    put_value(w, value ? "true" : "false", value ? 4 : 5);
+}
+
+void json_null(struct json_writer *w)
+{
+    put_value(w, "null", 4);
+}
+
+void json_string(struct json_writer *w, const char *text)
+{
+    if (text == NULL) {
+        json_null(w);
+        return;
+    }
+    json_string_bytes(w, text, strlen(text));
+}
+
+void json_string_bytes(struct json_writer *w, const char *text, size_t len)
+{
+    put_separator(w);
+    put_quoted(w, text, len);
+}
+
+void json_key_u64(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_key(w, key);
+    json_u64(w, value);
+}
+
+void json_key_i64(struct json_writer *w, const char *key, int64_t value)
+{
+    json_key(w, key);
+    json_i64(w, value);
+}
+
+void json_key_double(struct json_writer *w, const char *key, double value)
+{
+    json_key(w, key);
+    json_double(w, value);
+}
+
+void json_key_bool(struct json_writer *w, const char *key, bool value)
+{
+    json_key(w, key);
+    json_bool(w, value);
+}
+
+void json_key_string(struct json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    json_string(w, text);
+}
+
+enum err json_finish(struct json_writer *w)
+{
+    if (w->style == JSON_INDENTED) {
+        put(w, "\n", 1);
+    }
+    json_flush(w);
+    return w->failed ? ERR_IO : ERR_OK;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// json_writer: JSON (RFC 8259) as a stream, in constant memory.
+//
+// The caller opens and closes objects and arrays; the writer puts the commas, quotes and, if
+// wished, line breaks. It remembers no nesting but the depth: after a container has closed, its
+// parent is known not to be empty, so one flag is enough for commas and trees may be as deep as
+// they like. Keys and strings may hold any bytes: control characters are escaped, bytes that are no
+// UTF-8 become U+FFFD. A failing sink is remembered; later calls do nothing; json_finish reports
+// it.
+//
+//   struct json_writer w;
+//   json_to_stream(&w, stdout, JSON_INDENTED);
+//   json_begin_object(&w);
+//   json_key(&w, "peak_bytes");
+//   json_u64(&w, peak);
+//   json_end_object(&w);
+//   TRY(json_finish(&w));
+//
+// Context: H; one thread at a time.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "host/text/strbuf.h"
+
+// Takes the next bytes; false when it cannot, after which it is not called again.
+typedef bool json_sink(void *context, const char *data, size_t len);
+
+enum json_style {
+    JSON_COMPACT,
+    JSON_INDENTED, // two spaces a level
+};
+
+struct json_writer {
+    json_sink *sink;
+    void *context; // borrowed, passed to the sink
+    enum json_style style;
+    size_t depth;
+    bool has_sibling; // something was written before in the innermost open container
+    bool after_key;
+    bool failed;
+    size_t buffered;
+    char buffer[16384];
+};
+
+void json_to_sink(struct json_writer *w, json_sink *sink, void *context, enum json_style style);
+
+// The stream stays the caller's, who also closes it; json_finish flushes it.
+void json_to_stream(struct json_writer *w, FILE *stream, enum json_style style);
+void json_to_strbuf(struct json_writer *w, struct strbuf *out, enum json_style style);
+
+void json_begin_object(struct json_writer *w);
+void json_end_object(struct json_writer *w);
+void json_begin_array(struct json_writer *w);
+void json_end_array(struct json_writer *w);
+
+// What follows is this key's value.
+void json_key(struct json_writer *w, const char *key);
+
+void json_u64(struct json_writer *w, uint64_t value); // exact: all digits
+void json_i64(struct json_writer *w, int64_t value);
+void json_double(struct json_writer *w, double value); // shortest that reads back equal; NaN: null
+void json_bool(struct json_writer *w, bool value);
+void json_null(struct json_writer *w);
+void json_string(struct json_writer *w, const char *text); // NULL counts as null
+void json_string_bytes(struct json_writer *w, const char *text, size_t len);
+
+// A key with its value.
+void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
+void json_key_i64(struct json_writer *w, const char *key, int64_t value);
+void json_key_double(struct json_writer *w, const char *key, double value);
+void json_key_bool(struct json_writer *w, const char *key, bool value);
+void json_key_string(struct json_writer *w, const char *key, const char *text);
+
+// Sends what is buffered; for answers that are streamed while they grow.
+void json_flush(struct json_writer *w);
+
+// Ends the document with a line feed if it is indented, and flushes. ERR_IO if the sink ever
+// refused.
+enum err json_finish(struct json_writer *w) MUST_USE;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "host/text/json_writer.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct json_writer writer;
+
+static void write_sample(void)
+{
+    json_begin_object(&writer);
+    json_key(&writer, "empty");
+    json_begin_array(&writer);
+    json_end_array(&writer);
+    json_key(&writer, "list");
+    json_begin_array(&writer);
+    json_u64(&writer, 1);
+    json_begin_object(&writer);
+    json_end_object(&writer);
+    json_begin_array(&writer);
+    json_bool(&writer, true);
+    json_null(&writer);
+    json_end_array(&writer);
+    json_string(&writer, NULL);
+    json_end_array(&writer);
+    json_key_string(&writer, "last", "x");
+    json_end_object(&writer);
+}
+
+static void commas_and_breaks_are_where_they_belong(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf out = {0};
+    json_to_strbuf(&writer, &out, JSON_COMPACT);
+    write_sample();
+    assert_int_equal(json_finish(&writer), ERR_OK);
+    assert_string_equal(strbuf_text(&out),
+                        "{\"empty\":[],\"list\":[1,{},[true,null],null],\"last\":\"x\"}");
+    strbuf_clear(&out);
+    json_to_strbuf(&writer, &out, JSON_INDENTED);
+    write_sample();
+    assert_int_equal(json_finish(&writer), ERR_OK);
+    assert_string_equal(strbuf_text(&out), "{\n"
+                                           "  \"empty\": [],\n"
+                                           "  \"list\": [\n"
+                                           "    1,\n"
+                                           "    {},\n"
+                                           "    [\n"
+                                           "      true,\n"
+                                           "      null\n"
+                                           "    ],\n"
+                                           "    null\n"
+                                           "  ],\n"
+                                           "  \"last\": \"x\"\n"
+                                           "}\n");
+}
+
+static void strings_are_escaped_and_always_utf8(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        size_t len;
+        const char *want;
+    } cases[] = {
+        {"plain ~", 7, "\"plain ~\""},
+        {"\"\\/", 3, "\"\\\"\\\\/\""},
+        {"\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\""},
+        {"\0\x01\x1f\x7f", 4, "\"\\u0000\\u0001\\u001f\\u007f\""},
+        {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"\x80", 1, "\"\xef\xbf\xbd\""},
+        {"a\xc3", 2, "\"a\xef\xbf\xbd\""},                               // cut short
+        {"\xc0\x80", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\""},                 // overlong zero
+        {"\xe0\x9f\xbf", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, // overlong
+        {"\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, // surrogate
+        {"\xf4\x90\x80\x80z", 5, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\""},
+        {"\xe2\x82z", 3, "\"\xef\xbf\xbd\xef\xbf\xbdz\""},
+        {"\xf4\x8f\xbf\xbf", 4, "\"\xf4\x8f\xbf\xbf\""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        json_to_strbuf(&writer, &out, JSON_COMPACT);
+        json_string_bytes(&writer, cases[i].in, cases[i].len);
+        assert_int_equal(json_finish(&writer), ERR_OK);
+        assert_string_equal(strbuf_text(&out), cases[i].want);
+    }
+}
+
+static void numbers_are_exact(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf out = {0};
+    json_to_strbuf(&writer, &out, JSON_COMPACT);
+    json_begin_array(&writer);
+    json_u64(&writer, 0);
+    json_u64(&writer, UINT64_MAX);
+    json_i64(&writer, INT64_MIN);
+    json_double(&writer, 0.1);
+    json_double(&writer, 1e300);
+    json_double(&writer, -2.5);
+    json_double(&writer, NAN);
+    json_double(&writer, INFINITY);
+    json_end_array(&writer);
+    assert_int_equal(json_finish(&writer), ERR_OK);
+    assert_string_equal(strbuf_text(&out),
+                        "[0,18446744073709551615,-9223372036854775808,0.1,1e+300,-2.5,null,null]");
+    static const double doubles[] = {1.0 / 3, DBL_MIN, DBL_MAX, DBL_EPSILON, 9007199254740993.0};
+    for (size_t i = 0; i < ARRAY_LEN(doubles); i++) {
+        strbuf_clear(&out);
+        json_to_strbuf(&writer, &out, JSON_COMPACT);
+        json_double(&writer, doubles[i]);
+        assert_int_equal(json_finish(&writer), ERR_OK);
+        assert_true(strtod(strbuf_text(&out), NULL) == doubles[i]);
+    }
+}
+
+static void depth_and_length_have_no_limit(void **state)
+{
+    (void)state;
+    enum {
+        DEPTH = 100000
+    };
+    CLEANUP(strbuf_release) struct strbuf out = {0};
+    json_to_strbuf(&writer, &out, JSON_COMPACT);
+    for (size_t i = 0; i < DEPTH; i++) {
+        json_begin_array(&writer);
+    }
+    for (size_t i = 0; i < DEPTH; i++) {
+        json_end_array(&writer);
+    }
+    assert_int_equal(json_finish(&writer), ERR_OK);
+    assert_int_equal(out.len, 2 * DEPTH);
+    assert_int_equal(strspn(strbuf_text(&out), "["), DEPTH);
+}
+
+static bool refuse_third(void *context, const char *data, size_t len)
+{
+    (void)data;
+    (void)len;
+    size_t *calls = context;
+    *calls += 1;
+    return *calls < 3;
+}
+
+static void a_failing_sink_is_asked_no_more_and_reported(void **state)
+{
+    (void)state;
+    size_t calls = 0;
+    json_to_sink(&writer, refuse_third, &calls, JSON_COMPACT);
+    json_begin_array(&writer);
+    for (size_t i = 0; i < 100000; i++) {
+        json_u64(&writer, i);
+    }
+    json_end_array(&writer);
+    assert_int_equal(json_finish(&writer), ERR_IO);
+    assert_int_equal(calls, 3);
+
+    FILE *full = fopen("/dev/full", "w");
+    assert_non_null(full);
+    json_to_stream(&writer, full, JSON_COMPACT);
+    json_string(&writer, "x");
+    assert_int_equal(json_finish(&writer), ERR_IO);
+    (void)fclose(full);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commas_and_breaks_are_where_they_belong),
+        cmocka_unit_test(strings_are_escaped_and_always_utf8),
+        cmocka_unit_test(numbers_are_exact),
+        cmocka_unit_test(depth_and_length_have_no_limit),
+        cmocka_unit_test(a_failing_sink_is_asked_no_more_and_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// strbuf: see strbuf.h.
+#include "host/text/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/containers/vec.h"
+
+void strbuf_release(struct strbuf *sb)
+{
+    free(sb->data);
+    *sb = (struct strbuf){0};
+}
+
+void strbuf_clear(struct strbuf *sb)
+{
+    sb->failed = false;
+    strbuf_truncate(sb, 0);
+}
+
+void strbuf_truncate(struct strbuf *sb, size_t len)
+{
+    if (len <= sb->len && sb->data != NULL) {
+        sb->len = len;
+        sb->data[len] = 0;
+    }
+}
+
+bool strbuf_reserve(struct strbuf *sb, size_t extra)
+{
+    if (sb->failed) {
+        return false;
+    }
+    if (extra < sb->cap - sb->len) { // never equal: the terminator needs its byte
+        return true;
+    }
+    char *grown = extra < SIZE_MAX ? vec_grown(sb->data, &sb->cap, sb->len, extra + 1, 1) : NULL;
+    if (grown == NULL) {
+        sb->failed = true;
+        return false;
+    }
+    sb->data = grown;
+    sb->data[sb->len] = 0;
+    return true;
+}
+
+void strbuf_append(struct strbuf *sb, const void *data, size_t len)
+{
+    if (!strbuf_reserve(sb, len) || len == 0) {
+        return;
+    }
+    memcpy(sb->data + sb->len, data, len);
+    sb->len += len;
+    sb->data[sb->len] = 0;
+}
+
+void strbuf_append_text(struct strbuf *sb, const char *text)
+{
+    strbuf_append(sb, text, strlen(text));
+}
+
+void strbuf_append_char(struct strbuf *sb, char character)
+{
+    strbuf_append(sb, &character, 1);
+}
+
+void strbuf_printf(struct strbuf *sb, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    strbuf_vprintf(sb, format, arguments);
+    va_end(arguments);
+}
+
+void strbuf_vprintf(struct strbuf *sb, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int len = vsnprintf(NULL, 0, format, arguments);
+    if (len < 0) {
+        sb->failed = true; // only a text of more than INT_MAX bytes gets here
+    } else if (strbuf_reserve(sb, (size_t)len)) {
+        (void)vsnprintf(sb->data + sb->len, (size_t)len + 1, format, again); // fits: just measured
+        sb->len += (size_t)len;
+    }
+    va_end(again);
+}
+
+char *strbuf_take(struct strbuf *sb)
+{
+    char *taken = NULL;
+    if (strbuf_reserve(sb, 0)) {
+        taken = sb->data;
+        sb->data = NULL;
+    }
+    strbuf_release(sb);
+    return taken;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "host/text/strbuf.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void pieces_join(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf sb = {0};
+    assert_string_equal(strbuf_text(&sb), "");
+    strbuf_append_text(&sb, "a");
+    strbuf_append_char(&sb, 'b');
+    strbuf_append(&sb, "c\0d", 3);
+    strbuf_printf(&sb, "%d-%s", 17, "e");
+    assert_int_equal(sb.len, 9);
+    assert_memory_equal(strbuf_text(&sb), "abc\0d17-e", 10);
+    strbuf_truncate(&sb, 100);
+    assert_int_equal(sb.len, 9);
+    strbuf_truncate(&sb, 2);
+    assert_string_equal(strbuf_text(&sb), "ab");
+    assert_int_equal(strbuf_result(&sb), ERR_OK);
+}
+
+static void it_is_terminated_at_every_length(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf sb = {0};
+    for (size_t i = 1; i <= 5000; i++) {
+        strbuf_printf(&sb, "%c", 'a' + (int)(i % 26));
+        assert_int_equal(strlen(strbuf_text(&sb)), i);
+        assert_true(sb.len < sb.cap);
+    }
+}
+
+static void a_failure_is_remembered_until_it_is_cleared(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf sb = {0};
+    strbuf_append_text(&sb, "kept");
+    static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        assert_false(strbuf_reserve(&sb, sizes[i]));
+        strbuf_append_text(&sb, "not added");
+        assert_string_equal(strbuf_text(&sb), "kept");
+        assert_int_equal(strbuf_result(&sb), ERR_NO_MEMORY);
+        sb.failed = false;
+    }
+    sb.failed = true;
+    strbuf_clear(&sb);
+    strbuf_append_text(&sb, "again");
+    assert_string_equal(strbuf_text(&sb), "again");
+}
+
+static void taking_moves_the_text_out(void **state)
+{
+    (void)state;
+    struct strbuf sb = {0};
+    strbuf_append_text(&sb, "mine");
+    char *text = strbuf_take(&sb);
+    assert_string_equal(text, "mine");
+    free(text);
+    assert_null(sb.data);
+    text = strbuf_take(&sb);
+    assert_string_equal(text, "");
+    free(text);
+    sb.failed = true;
+    assert_null(strbuf_take(&sb));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_join),
+        cmocka_unit_test(it_is_terminated_at_every_length),
+        cmocka_unit_test(a_failure_is_remembered_until_it_is_cleared),
+        cmocka_unit_test(taking_moves_the_text_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// coverage: how much of each module's code got names, and what to do to get the rest.
+//
+// Counted over distinct frames that some stack passes through, whatever the filter: it tells how
+// far the report can be trusted, not what the program did. Context: H.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "profile/model/profile.h"
+
+struct module_coverage {
+    uint64_t frames;
+    uint64_t with_function; // the function's name is known
+    uint64_t with_line;     // file and line too
+};
+
+DEFINE_VEC(module_coverage_vec, struct module_coverage);
+
+// One entry for each module of the recording, and a last one for code that belongs to no file.
+enum err coverage_build(const struct profile *profile, struct module_coverage_vec *out) MUST_USE;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// sampling: see sampling.h.
+#include "profile/accuracy/sampling.h"
+
+#include <stdio.h>
+
+#include "host/text/format.h"
+
+struct sampling sampling_of(const struct recording *recording)
+{
+    const struct rec_totals *totals = &recording->totals;
+    const uint64_t recorded = totals->allocations - totals->stand_in_allocations;
+    return (struct sampling){
+        .is_sampled = totals->left_out_allocations != 0,
+        .is_for_memory =
+            totals->left_out_allocations != 0 &&
+            rec_counter_value(recording, "unkept_blocks") == totals->left_out_allocations,
+        .allocations = recorded + totals->left_out_allocations,
+        .allocated_bytes =
+            totals->allocated_bytes - totals->stand_in_bytes + totals->left_out_bytes,
+        .recorded_allocations = recorded,
+        .coarsest_weight = totals->coarsest_weight > 1 ? totals->coarsest_weight : 1,
+        .peak_standard_error_bytes = totals->peak_standard_error_bytes,
+    };
+}
+
+struct sampling_rate sampling_format_rate(const struct sampling *sampling)
+{
+    struct sampling_rate rate = {.text = "none"};
+    if (sampling->recorded_allocations != 0) {
+        (void)snprintf(rate.text, sizeof(rate.text), "1 of %.3g", // fits
+                       (double)sampling->allocations / (double)sampling->recorded_allocations);
+    }
+    return rate;
+}
+
+void sampling_append_mark(const struct recording *recording, struct strbuf *out)
+{
+    const struct sampling sampling = sampling_of(recording);
+    if (sampling.is_sampled) {
+        strbuf_printf(out, " [estimates: %s recorded]", sampling_format_rate(&sampling).text);
+    }
+}
+
+void sampling_append(const struct sampling *sampling, struct strbuf *out)
+{
+    strbuf_printf(out,
+                  "all figures are estimates, for %s: %s allocations "
+                  "was recorded, at the coarsest 1 of %s; exact are %s allocations ",
+                  sampling->is_for_memory ? "live blocks took the recorder's memory (--max-memory)"
+                                          : "the program outran the recorder",
+                  sampling_format_rate(sampling).text, format_count(sampling->coarsest_weight).text,
+                  format_count(sampling->allocations).text);
+    strbuf_printf(out, "of %s bytes in all", format_count(sampling->allocated_bytes).text);
+}
+
+void sampling_json(struct json_writer *w, const struct recording *recording)
+{
+    const struct sampling sampling = sampling_of(recording);
+    json_key(w, "sampling");
+    if (!sampling.is_sampled) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key_u64(w, "allocations", sampling.allocations);
+    json_key_u64(w, "allocated_bytes", sampling.allocated_bytes);
+    json_key_u64(w, "recorded_allocations", sampling.recorded_allocations);
+    json_key_double(w, "rate",
+                    sampling.allocations > 0
+                        ? (double)sampling.recorded_allocations / (double)sampling.allocations
+                        : 0);
+    json_key_u64(w, "coarsest_weight", sampling.coarsest_weight);
+    json_key_u64(w, "peak_standard_error_bytes", sampling.peak_standard_error_bytes);
+    json_end_object(w);
+}

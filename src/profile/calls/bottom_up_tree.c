@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+// bottom_up_tree: see bottom_up_tree.h.
+//
+// Partition refinement: `order` holds the selected rows so that those of one node lie together.
+// Expanding a node moves each of its rows one location outwards and sorts them by where they came
+// to; each run is a child. Nodes are expanded in the order in which they were made, so a parent's
+// id is below its children's.
+//
+// Rows that come to the same place of the recording's tree in the same node have the rest of their
+// way in common: from there on one of them goes for all, with the costs of all.
+#include "profile/calls/bottom_up_tree.h"
+
+#include "base/compiler.h"
+
+const struct bottom_up_bounds bottom_up_default_bounds = {.whole_frames = 1000000, .share = 20000};
+
+// Where a row's stack has been followed to: the location that comes next.
+struct cursor {
+    uint32_t node;      // of the recording; 0 at the stack's outer end
+    uint32_t left;      // locations in the chain of the node's frame, with the next one
+    const uint32_t *at; // in that chain; NULL at the stack's outer end
+};
+
+// Rows of one node: order[first .. end).
+struct run {
+    size_t first;
+    size_t end;
+};
+
+// The last row that came to a node of the recording, and in which node of the tree that was.
+struct arrival {
+    uint32_t tree_node; // 0: none yet; nobody comes to the root
+    uint32_t row;
+};
+
+// The newest node that shows a function or a location. The children of a node are made one after
+// another, so a child is found here or is yet to be made.
+struct newest {
+    uint32_t parent;
+    uint32_t node; // 0: none yet; the root shows nothing
+};
+
+DEFINE_VEC(newest_vec, struct newest);
+DEFINE_VEC(cursor_vec, struct cursor);
+DEFINE_VEC(arrival_vec, struct arrival);
+DEFINE_VEC(run_vec, struct run);
+
+struct builder {
+    const struct selection *selection;
+    enum call_tree_key key;
+    bool collapses;
+    uint64_t share;              // a node goes on with 1/share of any cost; 0: always
+    struct costs least;          // 1/share of each cost
+    struct cursor_vec cursors;   // by index in the selection
+    struct costs_vec costs;      // the same; its own, and of those that it goes for
+    struct u32_vec goes_with;    // the same: the row that goes for it; REC_NONE: it goes itself
+    struct arrival_vec arrivals; // by node of the recording
+    struct u32_vec order;        // of indices in the selection: those that go themselves
+    struct u32_vec scratch;      // the same, while a run is sorted
+    struct u32_vec child_of;     // by place in a run: the child; REC_NONE for who goes no further
+    struct run_vec runs;         // by node
+    struct newest_vec newest;    // by function; by location, as itself and as inlined
+    struct bottom_up_tree out;
+};
+
+static void builder_release(struct builder *builder)
+{
+    cursor_vec_release(&builder->cursors);
+    costs_vec_release(&builder->costs);
+    u32_vec_release(&builder->goes_with);
+    arrival_vec_release(&builder->arrivals);
+    u32_vec_release(&builder->order);
+    u32_vec_release(&builder->scratch);
+    u32_vec_release(&builder->child_of);
+    run_vec_release(&builder->runs);
+    newest_vec_release(&builder->newest);
+    bottom_up_tree_release(&builder->out);
+}
+
+static struct cursor begin_node(const struct builder *builder, uint32_t node)
+{
+    const struct profile *profile = builder->selection->profile;
+    if (node == 0) {
+        return (struct cursor){0};
+    }
+    struct code_chain chain =
+        code_index_chain(&profile->code, profile->recording.nodes[node].frame);
+    return (struct cursor){.node = node, .left = (uint32_t)chain.count, .at = chain.locations};
+}
+
+static void advance(const struct builder *builder, struct cursor *cursor)
+{
+    cursor->at++;
+    if (--cursor->left == 0) {
+        *cursor =
+            begin_node(builder, builder->selection->profile->recording.nodes[cursor->node].parent);
+    }
+}
+
+static uint32_t function_of(const struct builder *builder, uint32_t location)
+{
+    return builder->selection->profile->code.locations.items[location].function;
+}
+
+// Past the locations of the same function that follow directly.
+static void
+skip_same_function(const struct builder *builder, struct cursor *cursor, uint32_t function)
+{
+    while (cursor->node != 0 && function_of(builder, *cursor->at) == function) {
+        advance(builder, cursor);
+    }
+}
+
+static MUST_USE enum err add_node(struct builder *builder, struct call_tree_node node)
+{
+    struct call_tree *tree = &builder->out.tree;
+    static const struct costs nothing = {0};
+    if (tree->nodes.len >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    TRY(costs_vec_push(&tree->self, nothing));
+    TRY(costs_vec_push(&tree->total, nothing));
+    TRY(flag_vec_push(&builder->out.pruned, 0));
+    TRY(run_vec_push(&builder->runs, (struct run){0}));
+    return call_tree_node_vec_push(&tree->nodes, node);
+}
+
+static MUST_USE enum err
+add_child(struct builder *builder, uint32_t parent, uint32_t id, const struct cursor *cursor)
+{
+    struct call_tree_node_vec *nodes = &builder->out.tree.nodes;
+    uint32_t child = (uint32_t)nodes->len;
+    struct call_tree_node node = {
+        .parent = parent,
+        .first_child = REC_NONE,
+        .next_sibling = nodes->items[parent].first_child,
+        .id = id,
+        .location = *cursor->at,
+        .frame = builder->selection->profile->recording.nodes[cursor->node].frame,
+        .depth = nodes->items[parent].depth + 1,
+        .is_inlined = cursor->left > 1};
+    TRY(add_node(builder, node));
+    nodes->items[parent].first_child = child;
+    return ERR_OK;
+}
+
+// The child of `parent` for the location at the cursor, found or made.
+static MUST_USE enum err
+find_child(struct builder *builder, uint32_t parent, const struct cursor *cursor, uint32_t *out)
+{
+    bool by_location = builder->key == CALL_TREE_BY_LOCATION;
+    uint32_t id = by_location ? *cursor->at : function_of(builder, *cursor->at);
+    size_t place = by_location ? (size_t)id * 2 + (cursor->left > 1) : id;
+    struct newest *newest = &builder->newest.items[place];
+    if (newest->node == 0 || newest->parent != parent) {
+        *newest = (struct newest){.parent = parent, .node = (uint32_t)builder->out.tree.nodes.len};
+        TRY(add_child(builder, parent, id, cursor));
+    }
+    *out = newest->node;
+    return ERR_OK;
+}
+
+// Moves the row's cursor on to the next node.
+static void step_outwards(const struct builder *builder, struct cursor *cursor)
+{
+    uint32_t function = function_of(builder, *cursor->at);
+    advance(builder, cursor);
+    if (builder->collapses) {
+        skip_same_function(builder, cursor, function);
+    }
+}
+
+// Whether another row came to the same place in the node before, which then goes for this one.
+static bool join_other(struct builder *builder, uint32_t row, uint32_t node)
+{
+    const struct cursor *cursors = builder->cursors.items;
+    struct arrival *last = &builder->arrivals.items[cursors[row].node];
+    if (last->tree_node == node && cursors[last->row].at == cursors[row].at) {
+        costs_add(&builder->costs.items[last->row], &builder->costs.items[row]);
+        builder->goes_with.items[row] = last->row;
+        return true;
+    }
+    *last = (struct arrival){.tree_node = node, .row = row};
+    return false;
+}
+
+// Sends a row of the node to a child, *out: REC_NONE if it goes no further.
+static MUST_USE enum err
+send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
+{
+    struct call_tree *tree = &builder->out.tree;
+    struct cursor *cursor = &builder->cursors.items[row];
+    uint32_t child;
+    *out = REC_NONE;
+    if (cursor->node == 0) {
+        costs_add(&tree->self.items[node], &builder->costs.items[row]);
+        return ERR_OK;
+    }
+    TRY(find_child(builder, node, cursor, &child));
+    costs_add(&tree->total.items[child], &builder->costs.items[row]);
+    step_outwards(builder, cursor);
+    tree->row_nodes.items[row] = child;
+    if (!join_other(builder, row, child)) {
+        builder->runs.items[child].end++; // a count, for now
+        *out = child;
+    }
+    return ERR_OK;
+}
+
+// Sends the rows of a node to its children; those whose stacks end here count as its own.
+static MUST_USE enum err send_rows(struct builder *builder, uint32_t node, struct run run)
+{
+    for (size_t i = run.first; i < run.end; i++) {
+        TRY(cancel_step(builder->selection->cancel));
+        TRY(send_row(builder, node, builder->order.items[i], &builder->child_of.items[i]));
+    }
+    return ERR_OK;
+}
+
+// Lays the rows of each child together. The children are those from `first_child` on.
+static void sort_rows(struct builder *builder, struct run run, size_t first_child)
+{
+    size_t begin = run.first;
+    for (size_t child = first_child; child < builder->runs.len; child++) {
+        struct run *own = &builder->runs.items[child];
+        size_t count = own->end;
+        own->first = begin;
+        own->end = begin;
+        begin += count;
+    }
+    for (size_t i = run.first; i < run.end; i++) {
+        uint32_t child = builder->child_of.items[i];
+        if (child != REC_NONE) {
+            builder->scratch.items[builder->runs.items[child].end++] = builder->order.items[i];
+        }
+    }
+    memcpy(builder->order.items + run.first, builder->scratch.items + run.first,
+           (begin - run.first) * sizeof(builder->order.items[0]));
+}
+
+static bool goes_on(const struct builder *builder, uint32_t node)
+{
+    const struct costs *own = &builder->out.tree.total.items[node];
+    if (builder->share == 0) {
+        return true;
+    }
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (own->values[cost] > 0 && own->values[cost] >= builder->least.values[cost]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether any of the node's stacks goes on outwards.
+static bool has_more(const struct builder *builder, struct run run)
+{
+    for (size_t i = run.first; i < run.end; i++) {
+        if (builder->cursors.items[builder->order.items[i]].node != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static MUST_USE enum err expand(struct builder *builder, uint32_t node)
+{
+    struct run run = builder->runs.items[node];
+    if (!goes_on(builder, node) && has_more(builder, run)) {
+        builder->out.pruned.items[node] = 1;
+        for (size_t i = run.first; i < run.end; i++) {
+            uint32_t row = builder->order.items[i];
+            if (builder->cursors.items[row].node == 0) {
+                costs_add(&builder->out.tree.self.items[node], &builder->costs.items[row]);
+            }
+        }
+        return ERR_OK;
+    }
+    size_t first_child = builder->runs.len;
+    TRY(send_rows(builder, node, run));
+    if (run.end > run.first) {
+        sort_rows(builder, run, first_child);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err make_room(struct builder *builder)
+{
+    const struct profile *profile = builder->selection->profile;
+    const struct code_index *code = &profile->code;
+    size_t count = builder->selection->rows.len;
+    TRY(cursor_vec_resize(&builder->cursors, count));
+    TRY(costs_vec_resize(&builder->costs, count));
+    TRY(u32_vec_resize(&builder->goes_with, count));
+    TRY(u32_vec_resize(&builder->order, count));
+    TRY(u32_vec_resize(&builder->scratch, count));
+    TRY(u32_vec_resize(&builder->child_of, count));
+    TRY(u32_vec_resize(&builder->out.tree.row_nodes, count));
+    TRY(arrival_vec_resize(&builder->arrivals, profile->recording.node_count));
+    return newest_vec_resize(&builder->newest, builder->key == CALL_TREE_BY_LOCATION
+                                                   ? code->locations.len * 2
+                                                   : code->functions.len);
+}
+
+static MUST_USE enum err begin(struct builder *builder)
+{
+    const struct selection *selection = builder->selection;
+    const struct rec_row *rows = selection->profile->recording.rows;
+    struct call_tree *tree = &builder->out.tree;
+    struct call_tree_node root = {.parent = REC_NONE,
+                                  .first_child = REC_NONE,
+                                  .next_sibling = REC_NONE,
+                                  .id = REC_NONE,
+                                  .location = REC_NONE,
+                                  .frame = REC_NONE};
+    TRY(make_room(builder));
+    TRY(add_node(builder, root));
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        builder->costs.items[i] = selection_costs(selection, i);
+        costs_add(&tree->total.items[0], &builder->costs.items[i]);
+        builder->goes_with.items[i] = REC_NONE;
+        builder->order.items[i] = (uint32_t)i;
+        builder->cursors.items[i] = begin_node(builder, rows[selection->rows.items[i]].node);
+    }
+    builder->runs.items[0].end = selection->rows.len;
+    for (int cost = 0; cost < COST_COUNT && builder->share > 0; cost++) {
+        builder->least.values[cost] = tree->total.items[0].values[cost] / builder->share;
+    }
+    return ERR_OK;
+}
+
+// The frames of all selected stacks, inlined ones included.
+static MUST_USE enum err count_frames(const struct selection *selection, uint64_t *out)
+{
+    const struct profile *profile = selection->profile;
+    const struct recording *recording = &profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec depths = {0};
+    TRY(u32_vec_resize(&depths, recording->node_count));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        struct rec_node node = recording->nodes[i];
+        size_t own = code_index_chain(&profile->code, node.frame).count;
+        depths.items[i] = depths.items[node.parent] + (uint32_t)own;
+    }
+    uint64_t sum = 0;
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        sum += depths.items[recording->rows[selection->rows.items[i]].node];
+    }
+    *out = sum;
+    return ERR_OK;
+}
+
+// The stacks of rows end where those end that went for them.
+static void place_joined_rows(struct builder *builder)
+{
+    uint32_t *goes_with = builder->goes_with.items;
+    uint32_t *row_nodes = builder->out.tree.row_nodes.items;
+    for (size_t row = 0; row < builder->goes_with.len; row++) {
+        uint32_t last = (uint32_t)row;
+        while (goes_with[last] != REC_NONE) {
+            last = goes_with[last];
+        }
+        for (uint32_t at = (uint32_t)row; at != last;) { // each way is walked once
+            uint32_t next = goes_with[at];
+            goes_with[at] = last;
+            at = next;
+        }
+        row_nodes[row] = row_nodes[last];
+    }
+}
+
+enum err bottom_up_tree_build(const struct selection *selection,
+                              enum call_tree_key key,
+                              bool collapses,
+                              const struct bottom_up_bounds *bounds,
+                              struct bottom_up_tree *out)
+{
+    CLEANUP(builder_release)
+    struct builder builder = {.selection = selection, .key = key, .collapses = collapses};
+    uint64_t frames;
+    TRY(count_frames(selection, &frames));
+    builder.share = frames > bounds->whole_frames ? bounds->share : 0;
+    TRY(begin(&builder));
+    cancel_stage(selection->cancel, 0); // what is pruned, and what goes together, nobody knows
+    for (uint32_t node = 0; node < builder.out.tree.nodes.len; node++) {
+        TRY(expand(&builder, node));
+    }
+    place_joined_rows(&builder);
+    *out = builder.out;
+    builder.out = (struct bottom_up_tree){0};
+    return ERR_OK;
+}
+
+void bottom_up_tree_release(struct bottom_up_tree *tree)
+{
+    call_tree_release(&tree->tree);
+    flag_vec_release(&tree->pruned);
+}

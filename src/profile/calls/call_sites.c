@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// call_sites: merging stacks by call site, and ranking. See call_sites.h.
+#include "profile/calls/call_sites.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "host/containers/map_u64.h"
+
+// Which site each stack belongs to, while building.
+struct assignment {
+    struct map_u64 by_location; // location -> site
+    struct u32_vec site_of;     // by tree node; REC_NONE where no stack ends
+};
+
+static void assignment_release(struct assignment *assignment)
+{
+    map_u64_release(&assignment->by_location);
+    u32_vec_release(&assignment->site_of);
+}
+
+static MUST_USE enum err find_site(struct call_sites *sites,
+                                   struct assignment *assignment,
+                                   struct call_site_location where,
+                                   uint32_t *out)
+{
+    const uint32_t *known = map_u64_find(&assignment->by_location, where.location);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    uint32_t id = (uint32_t)sites->sites.len;
+    struct call_site site = {.location = where.location, .is_inlined = where.is_inlined};
+    TRY(map_u64_put(&assignment->by_location, where.location, id));
+    TRY(call_site_vec_push(&sites->sites, site));
+    *out = id;
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+assign(struct call_sites *sites, struct assignment *assignment, const struct selection *selection)
+{
+    const struct recording *recording = &selection->profile->recording;
+    TRY(u32_vec_resize(&assignment->site_of, sites->tree.nodes.len));
+    TRY(u32_vec_resize(&sites->costs_of, sites->tree.nodes.len));
+    for (size_t i = 0; i < assignment->site_of.len; i++) {
+        assignment->site_of.items[i] = REC_NONE;
+        sites->costs_of.items[i] = REC_NONE;
+    }
+    cancel_stage(selection->cancel, selection->rows.len);
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        TRY(cancel_step(selection->cancel));
+        const uint32_t stack = sites->tree.row_nodes.items[i];
+        const struct costs costs = selection_costs(selection, i);
+        uint32_t *site = &assignment->site_of.items[stack];
+        if (*site == REC_NONE) {
+            const uint32_t node = recording->rows[selection->rows.items[i]].node;
+            TRY(find_site(sites, assignment, profile_call_site(selection->profile, node), site));
+            sites->sites.items[*site].stack_count++;
+            sites->costs_of.items[stack] = (uint32_t)sites->costs.len;
+            TRY(costs_vec_push(&sites->costs, (struct costs){0}));
+        }
+        costs_add(&sites->costs.items[sites->costs_of.items[stack]], &costs);
+        costs_add(&sites->sites.items[*site].costs, &costs);
+    }
+    return ERR_OK;
+}
+
+// Lays the stacks out site by site.
+static MUST_USE enum err group_stacks(struct call_sites *sites, const struct assignment *assignment)
+{
+    uint32_t first = 0;
+    for (size_t i = 0; i < sites->sites.len; i++) {
+        struct call_site *site = &sites->sites.items[i];
+        site->stack_first = first;
+        first += site->stack_count;
+        site->stack_count = 0;
+    }
+    TRY(u32_vec_resize(&sites->stacks, first));
+    for (size_t stack = 0; stack < assignment->site_of.len; stack++) {
+        uint32_t id = assignment->site_of.items[stack];
+        if (id != REC_NONE) {
+            struct call_site *site = &sites->sites.items[id];
+            sites->stacks.items[site->stack_first + site->stack_count++] = (uint32_t)stack;
+        }
+    }
+    return ERR_OK;
+}
+
+enum err call_sites_build(const struct selection *selection, struct call_sites *out)
+{
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
+    CLEANUP(assignment_release) struct assignment assignment = {0};
+    TRY(call_tree_build_shape(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &sites.tree));
+    TRY(assign(&sites, &assignment, selection));
+    TRY(group_stacks(&sites, &assignment));
+    *out = sites;
+    sites = (struct call_sites){0};
+    return ERR_OK;
+}
+
+enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out)
+{
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
+    CLEANUP(assignment_release) struct assignment assignment = {0};
+    const struct profile *profile = selection->profile;
+    cancel_stage(selection->cancel, selection->rows.len);
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        TRY(cancel_step(selection->cancel));
+        const uint32_t node = profile->recording.rows[selection->rows.items[i]].node;
+        const struct costs costs = selection_costs(selection, i);
+        uint32_t site;
+        TRY(find_site(&sites, &assignment, profile_call_site(profile, node), &site));
+        costs_add(&sites.sites.items[site].costs, &costs);
+    }
+    *out = sites;
+    sites = (struct call_sites){0};
+    return ERR_OK;
+}
+
+void call_sites_release(struct call_sites *sites)
+{
+    call_tree_release(&sites->tree);
+    call_site_vec_release(&sites->sites);
+    u32_vec_release(&sites->stacks);
+    costs_vec_release(&sites->costs);
+    u32_vec_release(&sites->costs_of);
+}
+
+struct ranking {
+    const struct call_sites *sites;
+    enum cost cost;
+};
+
+static int compare(uint64_t left, uint64_t right, uint32_t left_id, uint32_t right_id)
+{
+    if (left != right) {
+        return left > right ? -1 : 1;
+    }
+    return left_id < right_id ? -1 : left_id > right_id;
+}
+
+static int compare_sites(const void *left, const void *right, void *context)
+{
+    const struct ranking *ranking = context;
+    uint32_t left_id = *(const uint32_t *)left;
+    uint32_t right_id = *(const uint32_t *)right;
+    const struct call_site *sites = ranking->sites->sites.items;
+    return compare(costs_get(&sites[left_id].costs, ranking->cost),
+                   costs_get(&sites[right_id].costs, ranking->cost), left_id, right_id);
+}
+
+static int compare_stacks(const void *left, const void *right, void *context)
+{
+    const struct ranking *ranking = context;
+    uint32_t left_id = *(const uint32_t *)left;
+    uint32_t right_id = *(const uint32_t *)right;
+    return compare(costs_get(call_sites_costs(ranking->sites, left_id), ranking->cost),
+                   costs_get(call_sites_costs(ranking->sites, right_id), ranking->cost), left_id,
+                   right_id);
+}
+
+static void sort(struct u32_vec *ids,
+                 int (*order)(const void *left, const void *right, void *context),
+                 struct ranking ranking)
+{
+    if (ids->len > 1) {
+        qsort_r(ids->items, ids->len, sizeof(ids->items[0]), order, &ranking);
+    }
+}
+
+enum err call_sites_ranked(const struct call_sites *sites, enum cost cost, struct u32_vec *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    for (size_t i = 0; i < sites->sites.len; i++) {
+        if (costs_get(&sites->sites.items[i].costs, cost) > 0) {
+            TRY(u32_vec_push(&ids, (uint32_t)i));
+        }
+    }
+    sort(&ids, compare_sites, (struct ranking){.sites = sites, .cost = cost});
+    *out = ids;
+    ids = (struct u32_vec){0};
+    return ERR_OK;
+}
+
+enum err call_sites_ranked_stacks(const struct call_sites *sites,
+                                  const struct call_site *site,
+                                  enum cost cost,
+                                  struct u32_vec *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    for (uint32_t i = 0; i < site->stack_count; i++) {
+        uint32_t stack = sites->stacks.items[site->stack_first + i];
+        if (costs_get(call_sites_costs(sites, stack), cost) > 0) {
+            TRY(u32_vec_push(&ids, stack));
+        }
+    }
+    sort(&ids, compare_stacks, (struct ranking){.sites = sites, .cost = cost});
+    *out = ids;
+    ids = (struct u32_vec){0};
+    return ERR_OK;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// call_sites: the selected allocations, merged by the line that asked for them.
+//
+// A call site (plumbing.h) owns all rows whose stacks lead to it, over all threads and processes.
+// Its stacks are distinct as people read them: same locations, though the addresses may differ.
+//
+//   load() app.c:12      24.0 MiB      <- struct call_site
+//     1 stack of 20.0 MiB              <- struct call_site_stack, the end of a path in `tree`
+//     1 stack of  4.0 MiB
+//
+// Invariants: a site's costs = the sum of its stacks'; the sum of all sites = the selection.
+// Context: H.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "profile/calls/call_tree.h"
+#include "profile/model/cost.h"
+
+struct call_site {
+    uint32_t location;    // REC_NONE for allocations without any stack
+    bool is_inlined;      // in the first stack seen
+    uint32_t stack_first; // in stacks
+    uint32_t stack_count;
+    struct costs costs;
+};
+
+DEFINE_VEC(call_site_vec, struct call_site);
+
+struct call_sites {
+    struct call_tree tree;      // owned; top-down, by location, without costs
+    struct call_site_vec sites; // owned
+    struct u32_vec stacks;      // owned; nodes of `tree` with costs of their own, grouped by site
+    // Most nodes have none, and costs are large.
+    struct costs_vec costs;  // owned; of those that have
+    struct u32_vec costs_of; // owned; by node: where in `costs`, REC_NONE where no stack ends
+};
+
+// What was allocated by a stack, which is a node where one ends.
+static inline const struct costs *call_sites_costs(const struct call_sites *sites, uint32_t stack)
+{
+    return sites->costs.items + sites->costs_of.items[stack];
+}
+
+enum err call_sites_build(const struct selection *selection, struct call_sites *out) MUST_USE;
+
+// The sites alone, same ids and costs, without tree and stacks (stack_count is 0). Takes memory for
+// the sites only, where the tree takes it for every stack.
+enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out) MUST_USE;
+void call_sites_release(struct call_sites *sites);
+
+// The ids of the sites that have any of `cost`, highest first, ties in a fixed order.
+enum err call_sites_ranked(const struct call_sites *sites, enum cost cost, struct u32_vec *out)
+    MUST_USE;
+
+// The same for the stacks of one site: nodes of sites->tree.
+enum err call_sites_ranked_stacks(const struct call_sites *sites,
+                                  const struct call_site *site,
+                                  enum cost cost,
+                                  struct u32_vec *out) MUST_USE;

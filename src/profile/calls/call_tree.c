@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// call_tree: building and adding up trees of stacks. See call_tree.h.
+//
+// A child is found by (parent, id, inlined): most nodes have few, which are looked through; those
+// of a node with more are in a hash map that lives only while building. Top-down, every node of the
+// recording is placed once, after its parent; bottom-up, every stack is walked.
+#include "profile/calls/call_tree.h"
+
+#include "base/compiler.h"
+#include "host/containers/map_u64.h"
+#include "host/os/progress.h"
+
+enum {
+    NODES_PER_PROGRESS = 4096,
+    FEW_CHILDREN = 8
+};
+
+struct builder {
+    const struct profile *profile; // borrowed
+    enum call_tree_key key;
+    struct map_u64 children; // owned; (parent, id and inlined) -> node, of parents with many
+    struct call_tree tree;   // owned until it is handed out
+};
+
+static void builder_release(struct builder *builder)
+{
+    map_u64_release(&builder->children);
+    call_tree_release(&builder->tree);
+}
+
+static MUST_USE enum err begin(struct builder *builder)
+{
+    struct call_tree_node root = {.parent = REC_NONE,
+                                  .first_child = REC_NONE,
+                                  .next_sibling = REC_NONE,
+                                  .id = REC_NONE,
+                                  .location = REC_NONE,
+                                  .frame = REC_NONE};
+    return call_tree_node_vec_push(&builder->tree.nodes, root);
+}
+
+// By function, what is inlined in one place and called in another is one node.
+static uint64_t key_of_child(const struct builder *builder, const struct call_tree_node *child)
+{
+    bool is_inlined = builder->key == CALL_TREE_BY_LOCATION && child->is_inlined;
+    return (uint64_t)child->parent << 32 | child->id << 1 | is_inlined;
+}
+
+// The child of its parent that is the same as `wanted`, or REC_NONE. *out_count: of its siblings,
+// or FEW_CHILDREN + 1 if there are more of them, which then are in the map.
+static uint32_t
+find_child(struct builder *builder, const struct call_tree_node *wanted, int *out_count)
+{
+    const struct call_tree_node *nodes = builder->tree.nodes.items;
+    uint64_t key = key_of_child(builder, wanted);
+    uint32_t child = wanted->next_sibling;
+    for (*out_count = 0; child != REC_NONE; child = nodes[child].next_sibling) {
+        if (key_of_child(builder, &nodes[child]) == key) {
+            return child;
+        }
+        if (++*out_count > FEW_CHILDREN) {
+            const uint32_t *known = map_u64_find(&builder->children, key);
+            return known != NULL ? *known : REC_NONE;
+        }
+    }
+    return REC_NONE;
+}
+
+// Adds a child to a parent that had `count` of them, as find_child says.
+static MUST_USE enum err
+add_child(struct builder *builder, const struct call_tree_node *child, int count)
+{
+    struct call_tree_node_vec *nodes = &builder->tree.nodes;
+    uint32_t at = (uint32_t)nodes->len;
+    nodes->items[child->parent].first_child = at;
+    TRY(call_tree_node_vec_push(nodes, *child));
+    // The others are in the map already, or come into it with the first one that is too many.
+    int missing = count > FEW_CHILDREN ? 1 : count == FEW_CHILDREN ? count + 1 : 0;
+    for (; missing > 0; missing--) {
+        const struct call_tree_node *node = &nodes->items[at];
+        TRY(map_u64_put(&builder->children, key_of_child(builder, node), at));
+        at = node->next_sibling;
+    }
+    return ERR_OK;
+}
+
+// Steps from *at to its child for the location, which is made if it is new.
+static MUST_USE enum err
+descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inlined, uint32_t *at)
+{
+    bool by_location = builder->key == CALL_TREE_BY_LOCATION;
+    const struct call_tree_node *parent = &builder->tree.nodes.items[*at];
+    struct call_tree_node node = {
+        .parent = *at,
+        .first_child = REC_NONE,
+        .next_sibling = parent->first_child,
+        .id = by_location ? location : builder->profile->code.locations.items[location].function,
+        .location = location,
+        .frame = frame,
+        .depth = parent->depth + 1,
+        .is_inlined = is_inlined};
+    if (node.id >= UINT32_MAX / 2 || builder->tree.nodes.len >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    int count;
+    uint32_t known = find_child(builder, &node, &count);
+    if (known != REC_NONE) {
+        *at = known;
+        return ERR_OK;
+    }
+    *at = (uint32_t)builder->tree.nodes.len;
+    return add_child(builder, &node, count);
+}
+
+// Steps over all locations of a frame, from the real function to the innermost or the reverse.
+static MUST_USE enum err
+descend_frame(struct builder *builder, uint32_t frame, bool innermost_first, uint32_t *at)
+{
+    struct code_chain chain = code_index_chain(&builder->profile->code, frame);
+    for (size_t i = 0; i < chain.count; i++) {
+        size_t position = innermost_first ? i : chain.count - 1 - i;
+        bool is_inlined = position + 1 < chain.count;
+        TRY(descend(builder, chain.locations[position], frame, is_inlined, at));
+    }
+    return ERR_OK;
+}
+
+static void show_progress(const struct selection *selection, size_t done, size_t total)
+{
+    if (selection->progress != NULL && done % NODES_PER_PROGRESS == 0) {
+        progress_update(selection->progress, "merging call stacks", done, total);
+    }
+}
+
+// The nodes of the recording that a selected stack passes through, the root among them.
+static MUST_USE enum err mark_needed(const struct selection *selection, struct u32_vec *places)
+{
+    const struct recording *recording = &selection->profile->recording;
+    TRY(u32_vec_resize(places, recording->node_count));
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        places->items[recording->rows[selection->rows.items[i]].node] = 1;
+    }
+    for (size_t i = recording->node_count; i-- > 1;) {
+        places->items[recording->nodes[i].parent] |= places->items[i];
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err place_top_down(struct builder *builder, const struct selection *selection)
+{
+    const struct recording *recording = &builder->profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec places = {0};
+    TRY(mark_needed(selection, &places));
+    if (places.len > 0) {
+        places.items[0] = 0;
+    }
+    cancel_stage(selection->cancel, recording->node_count);
+    for (size_t i = 1; i < recording->node_count; i++) {
+        TRY(cancel_step(selection->cancel));
+        show_progress(selection, i, recording->node_count);
+        if (places.items[i] == 0) {
+            continue;
+        }
+        struct rec_node node = recording->nodes[i];
+        uint32_t at = places.items[node.parent];
+        TRY(descend_frame(builder, node.frame, false, &at));
+        places.items[i] = at;
+    }
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        uint32_t node = recording->rows[selection->rows.items[i]].node;
+        builder->tree.row_nodes.items[i] = places.items[node];
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err place_bottom_up(struct builder *builder, const struct selection *selection)
+{
+    const struct recording *recording = &builder->profile->recording;
+    cancel_stage(selection->cancel, 0); // frames, which nobody has counted
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        show_progress(selection, i, selection->rows.len);
+        uint32_t at = 0;
+        uint32_t node = recording->rows[selection->rows.items[i]].node;
+        for (; node != 0; node = recording->nodes[node].parent) {
+            TRY(cancel_step(selection->cancel));
+            TRY(descend_frame(builder, recording->nodes[node].frame, true, &at));
+        }
+        builder->tree.row_nodes.items[i] = at;
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err sum_self(struct call_tree *tree, const struct selection *selection)
+{
+    TRY(costs_vec_resize(&tree->self, tree->nodes.len));
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        struct costs costs = selection_costs(selection, i);
+        costs_add(&tree->self.items[tree->row_nodes.items[i]], &costs);
+    }
+    return ERR_OK;
+}
+
+enum err call_tree_build_shape(const struct selection *selection,
+                               enum call_tree_direction direction,
+                               enum call_tree_key key,
+                               struct call_tree *out)
+{
+    CLEANUP(builder_release) struct builder builder = {.profile = selection->profile, .key = key};
+    TRY(begin(&builder));
+    TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
+    if (direction == CALL_TREE_TOP_DOWN) {
+        TRY(place_top_down(&builder, selection));
+    } else {
+        TRY(place_bottom_up(&builder, selection));
+    }
+    *out = builder.tree;
+    builder.tree = (struct call_tree){0};
+    return ERR_OK;
+}
+
+enum err call_tree_build(const struct selection *selection,
+                         enum call_tree_direction direction,
+                         enum call_tree_key key,
+                         struct call_tree *out)
+{
+    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    TRY(call_tree_build_shape(selection, direction, key, &tree));
+    TRY(sum_self(&tree, selection));
+    *out = tree;
+    tree = (struct call_tree){0};
+    return ERR_OK;
+}
+
+enum err call_tree_add_up(struct call_tree *tree)
+{
+    TRY(costs_vec_resize(&tree->total, tree->nodes.len));
+    for (size_t i = tree->nodes.len; i-- > 0;) {
+        costs_add(&tree->total.items[i], &tree->self.items[i]);
+        if (i > 0) {
+            costs_add(&tree->total.items[tree->nodes.items[i].parent], &tree->total.items[i]);
+        }
+    }
+    return ERR_OK;
+}
+
+void call_tree_release(struct call_tree *tree)
+{
+    call_tree_node_vec_release(&tree->nodes);
+    costs_vec_release(&tree->self);
+    costs_vec_release(&tree->total);
+    u32_vec_release(&tree->row_nodes);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// code_index: interning of functions and locations. See code_index.h.
+//
+// All keys are exact: two 32-bit ids in one 64-bit key, so that nothing merges by an accident of
+// hashing.
+#include "profile/model/code_index.h"
+
+#include <string.h>
+
+#include "profile/model/plumbing.h"
+#include "recording/format/tables.h"
+
+static uint64_t pair(uint32_t high, uint32_t low)
+{
+    return (uint64_t)high << 32 | low;
+}
+
+// The id of `key`, which is `next` if it is new. Sets *is_new.
+static MUST_USE enum err
+intern(struct map_u64 *map, uint64_t key, size_t next, uint32_t *id, bool *is_new)
+{
+    const uint32_t *known = map_u64_find(map, key);
+    *is_new = known == NULL;
+    if (known != NULL) {
+        *id = *known;
+        return ERR_OK;
+    }
+    if (next >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    TRY(map_u64_put(map, key, (uint32_t)next));
+    *id = (uint32_t)next;
+    return ERR_OK;
+}
+
+static MUST_USE enum err intern_function(
+    struct code_index *index, const char *name, uint32_t module, uint32_t flags, uint32_t *out)
+{
+    uint32_t name_id;
+    TRY(string_table_intern_text(&index->names, name, &name_id));
+    uint32_t id;
+    bool is_new;
+    TRY(intern(&index->function_ids, pair(name_id, module), index->functions.len, &id, &is_new));
+    if (is_new) {
+        flags |= (flags & CODE_UNKNOWN) == 0 && is_plumbing(name, "") ? CODE_PLUMBING : 0;
+        struct code_function function = {.name = name_id, .module = module, .flags = flags};
+        TRY(code_function_vec_push(&index->functions, function));
+    }
+    *out = id;
+    return ERR_OK;
+}
+
+static MUST_USE enum err intern_location(struct code_index *index,
+                                         uint32_t module,
+                                         uint64_t offset,
+                                         const struct code_position *position,
+                                         uint32_t flags,
+                                         uint32_t *out)
+{
+    struct code_location location = {.line = position->line, .flags = flags, .offset = offset};
+    TRY(intern_function(index, position->function, module, flags, &location.function));
+    TRY(string_table_intern_text(&index->names, position->file, &location.file));
+    uint32_t place;
+    uint32_t id;
+    bool is_new;
+    TRY(intern(&index->place_ids, pair(location.file, location.line),
+               map_u64_count(&index->place_ids), &place, &is_new));
+    TRY(intern(&index->location_ids, pair(location.function, place), index->locations.len, &id,
+               &is_new));
+    if (is_new) {
+        location.flags |= index->functions.items[location.function].flags;
+        const bool has_name = (location.flags & CODE_UNKNOWN) == 0;
+        location.flags |=
+            is_plumbing(has_name ? position->function : "", position->file) ? CODE_PLUMBING : 0;
+        TRY(code_location_vec_push(&index->locations, location));
+    }
+    *out = id;
+    return ERR_OK;
+}
+
+enum err code_index_add_frame(struct code_index *index,
+                              uint32_t module,
+                              uint64_t offset,
+                              uint32_t flags,
+                              const struct code_position *positions,
+                              size_t count,
+                              const char *unnamed)
+{
+    static const struct code_position unknown = {.function = "", .file = ""};
+    static const struct code_position cut = {.function = "[frames left out]", .file = ""};
+    bool is_cut = (flags & REC_FRAME_CUT) != 0;
+    if (is_cut || count == 0) {
+        positions = is_cut ? &cut : &unknown;
+        module = is_cut ? REC_NONE : module;
+        count = 1;
+    }
+    if (index->chain_first.len == 0) {
+        TRY(u32_vec_push(&index->chain_first, 0));
+    }
+    TRY(u32_vec_reserve(&index->chain, count));
+    for (size_t i = 0; i < count; i++) {
+        uint32_t id;
+        struct code_position position = positions[i];
+        uint32_t is = is_cut ? CODE_CUT : 0;
+        if (position.function[0] == '\0') {
+            position.function = unnamed;
+            is |= CODE_UNKNOWN;
+        }
+        TRY(intern_location(index, module, offset, &position, is, &id));
+        TRY(u32_vec_push(&index->chain, id));
+    }
+    if (index->chain.len >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    return u32_vec_push(&index->chain_first, (uint32_t)index->chain.len);
+}
+
+void code_index_finish(struct code_index *index)
+{
+    map_u64_release(&index->function_ids);
+    map_u64_release(&index->place_ids);
+    map_u64_release(&index->location_ids);
+}
+
+void code_index_release(struct code_index *index)
+{
+    code_index_finish(index);
+    string_table_release(&index->names);
+    code_function_vec_release(&index->functions);
+    code_location_vec_release(&index->locations);
+    u32_vec_release(&index->chain);
+    u32_vec_release(&index->chain_first);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// code_index: the distinct functions and locations of a recording, and each frame as a chain of
+// them.
+//
+// A recording's frames are addresses with symbols. Questions are about functions ("how much by
+// load()?") and locations ("by load() at app.c:12?"), which many addresses share:
+//
+//   frame 7 = libapp.so+0x4f2 --chain--> [ grow() vec.h:31, push() vec.h:77, load() app.c:12 ]
+//                                          innermost, inlined  ...            the real function
+//
+//   function = (name, module). Code without a name is called by its module and where its function
+//   begins, or, if that is not known, by its own address: libx.so+0x4f2.
+//   location = (function, file, line)
+//
+// Every frame has a chain of at least one location. Invariants: all ids are below the counts of
+// their tables; chain_first has frame_count + 1 entries, in ascending order.
+// Context: H; one thread while it is built, any number of readers afterwards.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/map_u64.h"
+#include "host/containers/string_table.h"
+#include "host/containers/vec.h"
+
+enum code_flags {
+    CODE_PLUMBING = 1 << 0, // only passes allocations on, see plumbing.h
+    CODE_UNKNOWN = 1 << 1,  // has no name of its own, but that of a place in its module
+    CODE_CUT = 1 << 2,      // stands for frames that were left out of a deep stack
+};
+
+struct code_function {
+    uint32_t name;   // id in names
+    uint32_t module; // index in the recording, or REC_NONE
+    uint32_t flags;  // enum code_flags
+};
+
+struct code_location {
+    uint32_t function;
+    uint32_t file;   // id in names; 0 if unknown
+    uint32_t line;   // 0 if unknown
+    uint32_t flags;  // enum code_flags; file decides with the function whether it is plumbing
+    uint64_t offset; // of the first frame seen here, in its module
+};
+
+// One function at one place, as a symbolizer says it. Borrowed texts, never NULL.
+struct code_position {
+    const char *function;
+    const char *file;
+    uint32_t line;
+};
+
+DEFINE_VEC(code_function_vec, struct code_function);
+DEFINE_VEC(code_location_vec, struct code_location);
+
+struct code_index {
+    struct string_table names;          // owned
+    struct code_function_vec functions; // owned
+    struct code_location_vec locations; // owned
+    struct u32_vec chain;               // owned; location ids
+    struct u32_vec chain_first;         // owned; by frame, where its chain begins
+    struct map_u64 function_ids;        // owned, while building; (name, module)
+    struct map_u64 place_ids;           // owned, while building; (file, line)
+    struct map_u64 location_ids;        // owned, while building; (function, place)
+};
+
+// A chain, innermost location first. All but the last are inlined into the one after them.
+struct code_chain {
+    const uint32_t *locations;
+    size_t count; // at least 1
+};
+
+// Adds the next frame. `positions` has `count` entries, innermost first; none if nothing is known.
+// What has no name among them is called `unnamed`. `flags` are enum rec_frame_flags. ERR_NO_MEMORY
+// or ERR_LIMIT.
+enum err code_index_add_frame(struct code_index *index,
+                              uint32_t module,
+                              uint64_t offset,
+                              uint32_t flags,
+                              const struct code_position *positions,
+                              size_t count,
+                              const char *unnamed) MUST_USE;
+
+// Frees what only building needs.
+void code_index_finish(struct code_index *index);
+void code_index_release(struct code_index *index);
+
+// `frame` must be below the number of frames added.
+static inline struct code_chain code_index_chain(const struct code_index *index, uint32_t frame)
+{
+    uint32_t first = index->chain_first.items[frame];
+    return (struct code_chain){.locations = index->chain.items + first,
+                               .count = index->chain_first.items[frame + 1] - first};
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// code_union: the functions of one recording, or of two, under common ids.
+//
+// Two recordings of one program, or of two builds of it, give the same function different ids,
+// addresses and lines. In a union a function is known by its name and its module's file name
+// (libc.so for libc.so.6), which is how people know it; executables that are called differently are
+// matched by their part in the run (program_pairs.h):
+//
+//   new: 0 main@app   1 load@app          ids[0] = 0 1
+//   old: 0 load@app   1 gone@app          ids[1] = 1 2     origins = new 0, new 1, old 1
+//
+// Functions of the new recording keep their ids; two that are called the same share the lower one
+// if there is an old recording, and so do the copies that a compiler made of one. All code without
+// a name in a module is one function. Files of other tools may not say which module a function is
+// of: one without is that of the same name on the other side, if there it is of one module only.
+// Context: H; read-only once built.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "profile/model/profile.h"
+
+enum side {
+    SIDE_NEW,
+    SIDE_OLD,
+    SIDE_COUNT,
+};
+
+struct code_origin {
+    enum side side;
+    uint32_t function; // of that side's code index
+};
+
+DEFINE_VEC(code_origin_vec, struct code_origin);
+
+struct code_union {
+    const struct profile *profiles[SIDE_COUNT]; // borrowed; that of SIDE_OLD may be NULL
+    struct u32_vec ids[SIDE_COUNT];             // owned; by function of the side
+    struct code_origin_vec origins;             // owned; by id
+};
+
+// `old` may be NULL.
+enum err code_union_build(const struct profile *new,
+                          const struct profile *old,
+                          struct code_union *out) MUST_USE;
+void code_union_release(struct code_union *code);
+
+// The function's whole name, and the path of its module; "" if it has none. `id` must be below
+// origins.len.
+const char *code_union_name(const struct code_union *code, uint32_t id);
+const char *code_union_module(const struct code_union *code, uint32_t id);
+
+// The part of a path behind the last slash.
+const char *path_file_name(const char *path);

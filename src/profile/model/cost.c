@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// cost: the table of costs, and arithmetic on all of them at once. See cost.h.
+#include "profile/model/cost.h"
+
+#include <string.h>
+
+static const struct cost_info cost_infos[COST_COUNT] = {
+    [COST_PEAK_BYTES] = {"peak_bytes", "peak", "bytes live at the peak", COST_UNIT_BYTES},
+    [COST_PEAK_BLOCKS] = {"peak_blocks", "peak-blocks", "blocks live at the peak", COST_UNIT_CALLS},
+    [COST_ALLOCATIONS] = {"allocations", "allocations", "allocation calls", COST_UNIT_CALLS},
+    [COST_ALLOCATED_BYTES] = {"allocated_bytes", "allocated", "bytes allocated over time",
+                              COST_UNIT_BYTES},
+    [COST_FREES] = {"frees", "frees", "blocks freed", COST_UNIT_CALLS},
+    [COST_FREED_BYTES] = {"freed_bytes", "freed", "bytes freed", COST_UNIT_BYTES},
+    [COST_TEMPORARY] = {"temporary", "temporary", "temporary allocations", COST_UNIT_CALLS},
+    [COST_TEMPORARY_BYTES] = {"temporary_bytes", "temporary-bytes",
+                              "bytes in temporary allocations", COST_UNIT_BYTES},
+    [COST_LEAKED_BYTES] = {"leaked_bytes", "leaked", "bytes never freed", COST_UNIT_BYTES},
+    [COST_LEAKED_ALLOCATIONS] = {"leaked_allocations", "leaked-blocks", "blocks never freed",
+                                 COST_UNIT_CALLS},
+    [COST_OWN_PEAK_BYTES] = {"own_peak_bytes", "own-peak", "bytes at each stack's own peak",
+                             COST_UNIT_BYTES},
+};
+
+const struct cost_info *cost_get_info(enum cost cost)
+{
+    return &cost_infos[cost];
+}
+
+enum cost cost_find(const char *name)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (strcmp(name, cost_infos[cost].key) == 0 || strcmp(name, cost_infos[cost].option) == 0) {
+            return (enum cost)cost;
+        }
+    }
+    return COST_COUNT;
+}
+
+bool costs_any(const struct costs *costs)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (costs->values[cost] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void costs_add(struct costs *sum, const struct costs *part)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        sum->values[cost] += part->values[cost];
+    }
+}
+
+static uint64_t difference(uint64_t whole, uint64_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
+struct costs costs_of_row(const struct rec_row *row)
+{
+    return (struct costs){
+        .values = {
+            [COST_PEAK_BYTES] = row->peak_bytes,
+            [COST_PEAK_BLOCKS] = row->peak_blocks,
+            [COST_ALLOCATIONS] = row->allocations,
+            [COST_ALLOCATED_BYTES] = row->allocated_bytes,
+            [COST_FREES] = row->frees,
+            [COST_FREED_BYTES] = row->freed_bytes,
+            [COST_TEMPORARY] = row->temporary,
+            [COST_TEMPORARY_BYTES] = row->temporary_bytes,
+            [COST_LEAKED_BYTES] = difference(row->allocated_bytes, row->freed_bytes),
+            [COST_LEAKED_ALLOCATIONS] = difference(row->allocations, row->frees),
+            [COST_OWN_PEAK_BYTES] = row->own_peak_bytes,
+        }};
+}

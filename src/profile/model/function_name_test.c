@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Tests of function_name and plumbing: names as compilers and demanglers really write them.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "profile/model/function_name.h"
+#include "profile/model/plumbing.h"
+
+static const struct {
+    const char *name;
+    const char *no_return_type;
+    const char *no_parameters;
+    const char *no_templates;
+} names[] = {
+    {"main", "main", "main", "main"},
+    {"load(char const*)", "load(char const*)", "load", "load"},
+    {"std::vector<int> app::load<char>(std::string const&, int) const",
+     "app::load<char>(std::string const&, int) const", "app::load<char>", "app::load"},
+    {"void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)",
+     "std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)",
+     "std::vector<int, std::allocator<int> >::_M_realloc_insert<int>",
+     "std::vector::_M_realloc_insert"},
+    {"operator new(unsigned long)", "operator new(unsigned long)", "operator new", "operator new"},
+    {"operator new[](unsigned long, std::align_val_t)",
+     "operator new[](unsigned long, std::align_val_t)", "operator new[]", "operator new[]"},
+    {"bool operator<(A<1> const&, B)", "operator<(A<1> const&, B)", "operator<", "operator<"},
+    {"bool operator< <int>(int)", "operator< <int>(int)", "operator< <int>", "operator<"},
+    {"std::basic_string<char> std::operator+<char>(char const*, std::basic_string<char>&&)",
+     "std::operator+<char>(char const*, std::basic_string<char>&&)", "std::operator+<char>",
+     "std::operator+"},
+    {"A& A::operator+=<B>(B)", "A::operator+=<B>(B)", "A::operator+=<B>", "A::operator+="},
+    {"A<1>::operator->() const", "A<1>::operator->() const", "A<1>::operator->", "A::operator->"},
+    {"A::operator()(int) const", "A::operator()(int) const", "A::operator()", "A::operator()"},
+    {"A::operator bool() const", "A::operator bool() const", "A::operator bool",
+     "A::operator bool"},
+    {"(anonymous namespace)::grow(int)", "(anonymous namespace)::grow(int)",
+     "(anonymous namespace)::grow", "(anonymous namespace)::grow"},
+    {"void app::(anonymous namespace)::grow<int>(int)",
+     "app::(anonymous namespace)::grow<int>(int)", "app::(anonymous namespace)::grow<int>",
+     "app::(anonymous namespace)::grow"},
+    {"run(int)::{lambda(char)#1}::operator()(char) const",
+     "run(int)::{lambda(char)#1}::operator()(char) const", "run(int)::{lambda(char)#1}::operator()",
+     "run(int)::{lambda(char)#1}::operator()"},
+    {"A::run(int) const::{lambda()#1}::operator()() const",
+     "A::run(int) const::{lambda()#1}::operator()() const",
+     "A::run(int) const::{lambda()#1}::operator()", "A::run(int) const::{lambda()#1}::operator()"},
+    {"unsigned long count<A<B<C> > >(A<B<C> >)", "count<A<B<C> > >(A<B<C> >)", "count<A<B<C> > >",
+     "count"},
+    {"alloc::raw_vec::RawVec<T,A>::grow_one", "alloc::raw_vec::RawVec<T,A>::grow_one",
+     "alloc::raw_vec::RawVec<T,A>::grow_one", "alloc::raw_vec::RawVec::grow_one"},
+    {"<app::Cache as core::clone::Clone>::clone", "<app::Cache as core::clone::Clone>::clone",
+     "<app::Cache as core::clone::Clone>::clone", "<app::Cache as core::clone::Clone>::clone"},
+    {"app::run::{{closure}}", "app::run::{{closure}}", "app::run::{{closure}}",
+     "app::run::{{closure}}"},
+#define SAME(name)             \
+    {                          \
+        name, name, name, name \
+    }
+    // No signatures: nothing is cut.
+    SAME("<script>alert(1)</script>"),
+    SAME(".*regex[special](+)?^$|{2}"),
+    SAME("a<b>c"),
+    SAME("f(x)g(y)"),
+    SAME("main.(*Server).ServeHTTP"),
+    SAME("LazyCompile:*render /srv/app (copy).js:10"),
+    SAME("Function:~(anonymous) /srv/app.js:1"),
+    SAME("rm -rf everything"),
+    SAME("half<open(int"),
+    SAME("closed)before(opened"),
+    SAME("vtable for app::Cache"),
+    {"work() [clone .cold]", "work() [clone .cold]", "work", "work"},
+    {"int work(int) (.cold)", "work(int) (.cold)", "work", "work"},
+    {"void A::get() const &", "A::get() const &", "A::get", "A::get"},
+    {"std::function<void (int)>::operator()(int) const",
+     "std::function<void (int)>::operator()(int) const", "std::function<void (int)>::operator()",
+     "std::function::operator()"},
+    {"", "", "", ""},
+    {"((((", "((((", "((((", "(((("},
+    {"a>>>>b", "a>>>>b", "a>>>>b", "a>>>>b"},
+};
+
+static void names_are_shortened_without_losing_what_they_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *wanted[] = {names[i].name, names[i].no_return_type, names[i].no_parameters,
+                                names[i].no_templates};
+        for (int form = 0; form < NAME_FORM_COUNT; form++) {
+            CLEANUP(strbuf_release) struct strbuf out = {0};
+            name_append(&out, names[i].name, (enum name_form)form);
+            assert_string_equal(strbuf_text(&out), wanted[form]);
+        }
+    }
+}
+
+// Forms never grow, whatever brackets a name is made of, and every read stays inside it (the
+// sanitizers look).
+static void any_brackets_make_shorter_forms(void **state)
+{
+    (void)state;
+    static const char alphabet[] = "<>()[]{}: a&-";
+    uint64_t random = 7;
+    for (int round = 0; round < 20000; round++) {
+        char name[24] = "";
+        size_t len = (size_t)(round % 20);
+        for (size_t i = 0; i < len; i++) {
+            random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+            name[i] = alphabet[(random >> 33) % (sizeof(alphabet) - 1)];
+        }
+        size_t before = len;
+        for (int form = 0; form < NAME_FORM_COUNT; form++) {
+            CLEANUP(strbuf_release) struct strbuf out = {0};
+            name_append(&out, name, (enum name_form)form);
+            if (out.len > before) {
+                fail_msg("form %d of \"%s\" is longer than the one before: \"%s\"", form, name,
+                         strbuf_text(&out));
+            }
+            before = out.len;
+        }
+    }
+}
+
+static void plumbing_is_told_from_what_people_wrote(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *function;
+        const char *file;
+        bool wanted;
+    } cases[] = {
+        {"operator new(unsigned long)", "", true},
+        {"operator new[](unsigned long, std::nothrow_t const&)", "", true},
+        {"std::allocator<int>::allocate(unsigned long)", "", true},
+        {"__gnu_cxx::new_allocator<char>::allocate(unsigned long, void const*)", "", true},
+        {"void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)", "", true},
+        {"std::unique_ptr<A> std::make_unique<A>()", "", true},
+        {"strdup", "", true},
+        {"xmalloc", "", true},
+        {"g_malloc0", "", true},
+        {"__rust_alloc", "", true},
+        {"alloc::raw_vec::RawVec<T,A>::grow_one", "", true},
+        {"core::ops::function::FnOnce::call_once", "/rustc/abc/library/core/src/ops/function.rs",
+         true},
+        {"std::vector<int> app::load(char const*)", "", false},
+        {"main", "", false},
+        {"operator newest(int)", "", true}, // no C++ name can be this: it would be two words
+        {"app::malloc(unsigned long)", "", false},
+        {"malloc_everything", "", false},
+        {"stdx::make()", "", false},
+        {"core::App::load()", "/src/app.cpp", false},
+        {"", "", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (is_plumbing(cases[i].function, cases[i].file) != cases[i].wanted) {
+            fail_msg("\"%s\" in \"%s\" should %sbe plumbing", cases[i].function, cases[i].file,
+                     cases[i].wanted ? "" : "not ");
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_shortened_without_losing_what_they_name),
+        cmocka_unit_test(any_brackets_make_shorter_forms),
+        cmocka_unit_test(plumbing_is_told_from_what_people_wrote),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// Tests of processes that leave the heap, where the history of stacks is coarser than the slices.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "profile/select/time_range.h"
+#include "profile/time/cut_timeline.h"
+#include "profile/time/top_series.h"
+#include "recording/test_support/recording_text.h"
+
+struct fixture {
+    struct recording recording;
+    struct profile *profile;
+    struct selection selection;
+};
+
+static void fixture_release(struct fixture *fixture)
+{
+    selection_release(&fixture->selection);
+    profile_close(fixture->profile);
+    recording_release(&fixture->recording);
+}
+
+static void open_text(const char *text, struct fixture *out)
+{
+    struct err_info info = {0};
+    enum err problem = recording_from_text(text, &out->recording, &info);
+    if (problem == ERR_OK) {
+        out->recording.meta.state = REC_STATE_FINISHED;
+        problem = profile_from_recording(&out->recording, NULL, NULL, &out->profile, &info);
+    }
+    if (problem != ERR_OK || profile_select(out->profile, NULL, &out->selection, &info) != ERR_OK) {
+        fail_msg("%s in:\n%s", info.text, text);
+    }
+}
+
+// The history of stacks may be coarser than the slices: then dead and living of one step are not
+// added up, whichever part of the run is asked for.
+static void processes_of_one_coarse_step_do_not_meet(void **state)
+{
+    (void)state;
+    CLEANUP(fixture_release) struct fixture fixture = {0};
+    // The processes are called as the notes are whose strings they lend.
+    open_text("process coarse_cells\nleft 250\n"
+              "one 1 100 0 0 0 0 1 100 100\n@0 1 100 0 0 0\ncohort 0 - 1 100\n"
+              "process coarse_cohorts\n"
+              "two 1 90 0 0 0 0 0 0 90\n@0 1 90 0 0 0\ncohort 0 - 1 90\n"
+              "three 1 1 0 0 0 0 0 0 1\n@8 1 1 0 0 0\ncohort 8 - 1 1\n",
+              &fixture);
+    struct rec_counter notes[2] = {
+        {.name = fixture.recording.processes[0].executable, .value = 4},
+        {.name = fixture.recording.processes[1].executable, .value = 8},
+    };
+    struct recording coarse = fixture.recording;
+    coarse.counters = notes;
+    coarse.counter_count = ARRAY_LEN(notes);
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    assert_int_equal(profile_from_recording(&coarse, NULL, NULL, &profile, NULL), ERR_OK);
+    for (uint32_t first = 0; first < coarse.slice_count; first++) {
+        struct filter filter = {
+            .has_range = true,
+            .range = {first, (uint32_t)coarse.slice_count,
+                      BLOCKS_IN_IN | BLOCKS_IN_OUT | BLOCKS_OUT_IN | BLOCKS_OUT_OUT}};
+        CLEANUP(selection_release) struct selection selection = {0};
+        CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
+        assert_int_equal(profile_select(profile, &filter, &selection, NULL), ERR_OK);
+        assert_int_equal(cut_timeline_build(&selection, &timeline), ERR_OK);
+        uint64_t peak_bytes = 0;
+        for (size_t row = 0; row < selection.rows.len; row++) {
+            const struct costs costs = selection_costs(&selection, row);
+            peak_bytes += costs_get(&costs, COST_PEAK_BYTES);
+        }
+        assert_in_range(peak_bytes, 90, 91);
+        for (size_t slice = first; slice < coarse.slice_count; slice++) {
+            assert_in_range(timeline.points.items[slice].live_bytes, 90, 91);
+        }
+    }
+}
+
+// What a stack did in a coarse step is spread over it as all was; nothing is lost, and no part is
+// above the whole.
+static void charts_of_a_coarse_history_add_up(void **state)
+{
+    (void)state;
+    CLEANUP(fixture_release) struct fixture fixture = {0};
+    open_text("process coarse_cells\n"
+              "one 8 80 4 40 0 0 0 0 80\n@0 8 80 4 40 0\n"
+              "two 4 40 0 0 0 0 0 0 40\n@0 4 40 0 0 0\n"
+              "three 1 1 0 0 0 0 0 0 1\n@4 1 1 0 0 0\n",
+              &fixture);
+    struct rec_counter note = {.name = fixture.recording.processes[0].executable, .value = 4};
+    struct recording coarse = fixture.recording;
+    struct rec_slice slices[5] = {{.allocations = 2, .allocated_bytes = 20, .live_bytes = 20},
+                                  {.live_bytes = 20},
+                                  {.allocations = 10, .allocated_bytes = 100, .live_bytes = 120},
+                                  {.frees = 4, .freed_bytes = 40, .live_bytes = 80},
+                                  {.allocations = 1, .allocated_bytes = 1, .live_bytes = 81}};
+    coarse.counters = &note;
+    coarse.counter_count = 1;
+    coarse.slices = slices;
+    assert_int_equal(coarse.slice_count, ARRAY_LEN(slices));
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(selection_release) struct selection selection = {0};
+    assert_int_equal(profile_from_recording(&coarse, NULL, NULL, &profile, NULL), ERR_OK);
+    assert_int_equal(profile_select(profile, NULL, &selection, NULL), ERR_OK);
+    for (int value = SERIES_LIVE_BYTES; value <= SERIES_ALLOCATED_BYTES; value++) {
+        CLEANUP(top_series_release) struct top_series series = {0};
+        assert_int_equal(
+            top_series_build(&selection, (enum series_value)value, ROW_GROUPS_BY_STACK, 2, &series),
+            ERR_OK);
+        for (size_t i = 0; i < ARRAY_LEN(slices); i++) {
+            const uint64_t parts = series.top.items[0].values.items[i] +
+                                   series.top.items[1].values.items[i] + series.rest.items[i];
+            const uint64_t whole[] = {[SERIES_LIVE_BYTES] = slices[i].live_bytes,
+                                      [SERIES_ALLOCATIONS] = slices[i].allocations,
+                                      [SERIES_ALLOCATED_BYTES] = slices[i].allocated_bytes};
+            assert_int_equal(parts, whole[value]);
+        }
+        if (value == SERIES_ALLOCATIONS) { // 8 of 12, in the slices in which there were 2 and 10
+            assert_int_equal(series.top.items[0].values.items[0], 1);
+            assert_int_equal(series.top.items[0].values.items[2], 7);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_of_one_coarse_step_do_not_meet),
+        cmocka_unit_test(charts_of_a_coarse_history_add_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

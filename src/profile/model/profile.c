@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// profile: opening, and the lookups that every question shares. See profile.h.
+#include "profile/model/profile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "host/text/strbuf.h"
+#include "profile/model/code_union.h"
+
+enum {
+    SYMBOLS_PER_FRAME_MAX = 256
+}; // deeper inlining than any compiler does is a damaged file
+
+// The symbols that the recording holds for a frame. Returns how many.
+static size_t recorded_positions(const struct recording *recording,
+                                 const struct rec_frame *frame,
+                                 struct code_position *positions)
+{
+    size_t count = 0;
+    for (; count < frame->symbol_count && count < SYMBOLS_PER_FRAME_MAX; count++) {
+        const struct rec_symbol *symbol = &recording->symbols[frame->symbol_first + count];
+        positions[count] = (struct code_position){
+            .function = rec_string_get(recording, symbol->function),
+            .file = rec_string_get(recording, symbol->file),
+            .line = symbol->line,
+        };
+    }
+    return count;
+}
+
+// Those that were looked up now.
+static size_t
+late_positions(const struct late_symbols *late, size_t frame, struct code_position *positions)
+{
+    if (late->chains.len == 0) {
+        return 0;
+    }
+    struct symbol_chain chain = late->chains.items[frame];
+    size_t count = 0;
+    for (; count < chain.count && count < SYMBOLS_PER_FRAME_MAX; count++) {
+        const struct symbol_frame *symbol = &late->frames.items[chain.first + count];
+        positions[count] = (struct code_position){
+            .function = string_table_get(&late->texts, symbol->function),
+            .file = string_table_get(&late->texts, symbol->file),
+            .line = symbol->line,
+        };
+    }
+    return count;
+}
+
+// What code without a name is called, in `out`.
+static MUST_USE enum err
+append_unnamed(const struct profile *profile, size_t index, struct strbuf *out)
+{
+    const struct recording *recording = &profile->recording;
+    const struct rec_frame *frame = &recording->frames[index];
+    const struct symbol_chain_vec *late = &profile->late.chains;
+    uint64_t start = index < late->len ? late->items[index].function_start : 0;
+    start = start != 0 ? start : frame->function_start;
+    strbuf_clear(out);
+    if (frame->module != REC_NONE) {
+        const char *path = profile_string(profile, recording->modules[frame->module].path);
+        strbuf_append_text(out, path_file_name(path));
+        strbuf_append_char(out, '+');
+    }
+    strbuf_printf(out, "0x%" PRIx64, start != 0 ? start : frame->offset);
+    return strbuf_result(out);
+}
+
+static MUST_USE enum err index_code(struct profile *profile, struct progress *progress)
+{
+    const struct recording *recording = &profile->recording;
+    struct code_position positions[SYMBOLS_PER_FRAME_MAX];
+    CLEANUP(strbuf_release) struct strbuf unnamed = {0};
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        const struct rec_frame *frame = &recording->frames[i];
+        // What was looked up now is better, or there was nothing.
+        size_t count = late_positions(&profile->late, i, positions);
+        count = count > 0 ? count : recorded_positions(recording, frame, positions);
+        TRY(append_unnamed(profile, i, &unnamed));
+        TRY(code_index_add_frame(&profile->code, frame->module, frame->offset, frame->flags,
+                                 positions, count, strbuf_text(&unnamed)));
+        if (progress != NULL) {
+            progress_update(progress, "reading the recording", i, recording->frame_count);
+        }
+    }
+    code_index_finish(&profile->code);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+prepare(struct profile *profile, const struct name_sources *sources, struct progress *progress)
+{
+    TRY(process_lives_init(&profile->lives, &profile->recording));
+    TRY(late_symbols_find(&profile->recording, sources, NULL, progress, &profile->late));
+    TRY(index_code(profile, progress));
+    if (progress != NULL) {
+        progress_clear(progress);
+    }
+    return ERR_OK;
+}
+
+enum err profile_from_recording(const struct recording *recording,
+                                const struct name_sources *sources,
+                                struct progress *progress,
+                                struct profile **out,
+                                struct err_info *info)
+{
+    CLEANUP(profile_closep) struct profile *profile = calloc(1, sizeof(*profile));
+    if (profile == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    profile->recording = *recording;
+    enum err problem = prepare(profile, sources, progress);
+    if (problem != ERR_OK) {
+        return err_set(info, problem, "not enough memory to index the recording's code");
+    }
+    *out = profile;
+    profile = NULL;
+    return ERR_OK;
+}
+
+// What the reader found missing, as a sentence; nothing for a whole or a growing file.
+static void describe_damage(const struct recording_open_result *result, struct profile *profile)
+{
+    static const char *const phrases[] = {
+        [RECORDING_COMPLETE] = NULL,
+        [RECORDING_GROWING] = NULL,
+        [RECORDING_TRUNCATED] = "the file is cut",
+        [RECORDING_DAMAGED] = "the file is damaged",
+        [RECORDING_PRUNED] = "the file is too large for the memory that there is",
+    };
+    const char *phrase = phrases[result->condition];
+    if (phrase != NULL) {
+        const char *detail =
+            result->missing[0] != '\0' ? result->missing : "what follows is all that could be read";
+        // Cut if it is too long, which it is not.
+        (void)snprintf(profile->damage, sizeof(profile->damage), "%s: %s", phrase, detail);
+    }
+}
+
+enum err profile_take_recording(struct recording *recording,
+                                const struct recording_open_result *result,
+                                const struct name_sources *sources,
+                                struct progress *progress,
+                                struct profile **out,
+                                struct err_info *info)
+{
+    struct profile *profile;
+    TRY(profile_from_recording(recording, sources, progress, &profile, info));
+    *recording = (struct recording){0};
+    profile->owns_recording = true;
+    describe_damage(result, profile);
+    *out = profile;
+    return ERR_OK;
+}
+
+void profile_close(struct profile *profile)
+{
+    if (profile == NULL) {
+        return;
+    }
+    code_index_release(&profile->code);
+    late_symbols_release(&profile->late);
+    process_lives_release(&profile->lives);
+    if (profile->owns_recording) {
+        recording_release(&profile->recording);
+    }
+    free(profile);
+}
+
+void profile_closep(struct profile **profile)
+{
+    profile_close(*profile);
+}
+
+// What was found out about the module now; NULL if nobody has looked.
+static const struct late_module *late_module_of(const struct profile *profile, uint32_t module)
+{
+    const struct late_module_vec *modules = &profile->late.modules;
+    return module < modules->len && modules->items[module].is_known ? &modules->items[module]
+                                                                    : NULL;
+}
+
+const char *profile_string(const struct profile *profile, rec_string id)
+{
+    return rec_string_get(&profile->recording, id);
+}
+
+const char *profile_module_source(const struct profile *profile, uint32_t module)
+{
+    const struct late_module *late = late_module_of(profile, module);
+    const char *recorded =
+        profile_string(profile, profile->recording.modules[module].symbol_source);
+    // A file without debug information is no better than the one that the recording was named from.
+    return late == NULL || (!late->is_better && recorded[0] != '\0')
+               ? recorded
+               : string_table_get(&profile->late.texts, late->source);
+}
+
+const char *profile_module_advice(const struct profile *profile, uint32_t module)
+{
+    const struct late_module *late = late_module_of(profile, module);
+    return late != NULL ? string_table_get(&profile->late.texts, late->advice)
+                        : profile_string(profile, profile->recording.modules[module].symbol_advice);
+}
+
+enum symbol_gap profile_module_gap(const struct profile *profile, uint32_t module)
+{
+    const struct late_module *late = late_module_of(profile, module);
+    return late != NULL ? late->gap : SYMBOL_GAP_NOT_RESOLVED;
+}
+
+bool profile_knows(const struct profile *profile, enum cost cost)
+{
+    static const uint32_t made_of[COST_COUNT] = {
+        [COST_PEAK_BYTES] = REC_UNKNOWN_PEAK,
+        [COST_PEAK_BLOCKS] = REC_UNKNOWN_PEAK | REC_UNKNOWN_BLOCKS,
+        [COST_ALLOCATIONS] = REC_UNKNOWN_ALLOCATIONS,
+        [COST_ALLOCATED_BYTES] = REC_UNKNOWN_ALLOCATIONS,
+        [COST_FREES] = REC_UNKNOWN_ALLOCATIONS,
+        [COST_FREED_BYTES] = REC_UNKNOWN_ALLOCATIONS,
+        [COST_TEMPORARY] = REC_UNKNOWN_TEMPORARY,
+        [COST_TEMPORARY_BYTES] = REC_UNKNOWN_TEMPORARY,
+        [COST_LEAKED_BYTES] = REC_UNKNOWN_LEAKED,
+        [COST_LEAKED_ALLOCATIONS] = REC_UNKNOWN_LEAKED | REC_UNKNOWN_BLOCKS,
+        [COST_OWN_PEAK_BYTES] = REC_UNKNOWN_OWN_PEAK,
+    };
+    return (made_of[cost] & profile->recording.meta.unknown) == 0;
+}
+
+uint32_t profile_process_of_row(const struct profile *profile, uint32_t row)
+{
+    return profile->recording.threads[profile->recording.rows[row].thread].process;
+}
+
+const struct code_location *profile_location_get(const struct profile *profile, uint32_t location)
+{
+    return &profile->code.locations.items[location];
+}
+
+const char *profile_location_function(const struct profile *profile, uint32_t location)
+{
+    const struct code_location *place = profile_location_get(profile, location);
+    return string_table_get(&profile->code.names,
+                            profile->code.functions.items[place->function].name);
+}
+
+const char *profile_location_file(const struct profile *profile, uint32_t location)
+{
+    return string_table_get(&profile->code.names, profile_location_get(profile, location)->file);
+}
+
+const char *profile_location_module(const struct profile *profile, uint32_t location)
+{
+    const struct code_location *place = profile_location_get(profile, location);
+    uint32_t module = profile->code.functions.items[place->function].module;
+    return module == REC_NONE ? ""
+                              : profile_string(profile, profile->recording.modules[module].path);
+}
+
+struct call_site_location profile_call_site(const struct profile *profile, uint32_t node)
+{
+    const struct recording *recording = &profile->recording;
+    struct call_site_location innermost = {.location = REC_NONE, .frame = REC_NONE};
+    for (; node != 0; node = recording->nodes[node].parent) {
+        uint32_t frame = recording->nodes[node].frame;
+        struct code_chain chain = code_index_chain(&profile->code, frame);
+        for (size_t i = 0; i < chain.count; i++) {
+            struct call_site_location here = {
+                .location = chain.locations[i], .frame = frame, .is_inlined = i + 1 < chain.count};
+            if ((profile_location_get(profile, here.location)->flags & CODE_PLUMBING) == 0) {
+                return here;
+            }
+            innermost = innermost.location == REC_NONE ? here : innermost;
+        }
+    }
+    return innermost;
+}

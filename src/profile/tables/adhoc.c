@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// adhoc: see the header.
+//
+// A recording tells stacks apart by address. Here those that look the same are one: all are
+// collected, sorted by their frames, and neighbours that are equal are added up.
+#include "profile/tables/adhoc.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "profile/tables/ledger.h"
+
+void adhoc_release(struct adhoc_list *list)
+{
+    adhoc_event_vec_release(&list->events);
+    u32_vec_release(&list->locations);
+    u32_vec_release(&list->inlined);
+}
+
+static MUST_USE enum err add(const struct profile *profile,
+                             const struct rec_adhoc *adhoc,
+                             enum adhoc_by by,
+                             struct adhoc_list *list)
+{
+    const size_t first = list->locations.len;
+    TRY(ledger_stack(profile, adhoc->node, &list->locations, &list->inlined));
+    const size_t count = list->locations.len - first;
+    return adhoc_event_vec_push(
+        &list->events,
+        (struct adhoc_event){
+            .name =
+                count > 0 ? profile_location_function(profile, list->locations.items[first]) : "",
+            .process = by == ADHOC_BY_PROCESS ? adhoc->process : REC_NONE,
+            .events = adhoc->events,
+            .weight = adhoc->weight,
+            .first = first,
+            .count = count});
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+// By process and frames.
+static int compare_places(const struct adhoc_list *list,
+                          const struct adhoc_event *a,
+                          const struct adhoc_event *b)
+{
+    if (a->process != b->process) {
+        return compare_u64(a->process, b->process);
+    }
+    for (size_t i = 0; i < a->count && i < b->count; i++) {
+        const uint32_t left = list->locations.items[a->first + i];
+        const uint32_t right = list->locations.items[b->first + i];
+        if (left != right) {
+            return compare_u64(left, right);
+        }
+    }
+    return compare_u64(a->count, b->count);
+}
+
+// Equal ones in the order of the recording, by where their frames lie.
+static int compare_for_merging(const void *left, const void *right, void *list)
+{
+    const struct adhoc_event *a = left;
+    const struct adhoc_event *b = right;
+    const int order = compare_places(list, a, b);
+    return order != 0 ? order : compare_u64(a->first, b->first);
+}
+
+static int compare_by_weight(const void *left, const void *right)
+{
+    const struct adhoc_event *a = left;
+    const struct adhoc_event *b = right;
+    const int order = compare_u64(b->weight, a->weight);
+    return order != 0 ? order : compare_u64(a->first, b->first);
+}
+
+// Adds up those that are equal, which stand side by side.
+static void merge(struct adhoc_list *list)
+{
+    struct adhoc_event *events = list->events.items;
+    size_t kept = 0;
+    for (size_t i = 1; i < list->events.len; i++) {
+        struct adhoc_event *to = events + kept;
+        if (compare_places(list, to, events + i) != 0) {
+            events[++kept] = events[i];
+            continue;
+        }
+        to->events += events[i].events;
+        if (__builtin_add_overflow(to->weight, events[i].weight, &to->weight)) {
+            to->weight = UINT64_MAX;
+        }
+    }
+    list->events.len = kept + 1;
+}
+
+enum err adhoc_collect(const struct profile *profile, enum adhoc_by by, struct adhoc_list *out)
+{
+    CLEANUP(adhoc_release) struct adhoc_list list = {0};
+    for (size_t i = 0; i < profile->recording.adhoc_count; i++) {
+        TRY(add(profile, profile->recording.adhoc + i, by, &list));
+    }
+    if (list.events.len > 0) {
+        qsort_r(list.events.items, list.events.len, sizeof(list.events.items[0]),
+                compare_for_merging, &list);
+        merge(&list);
+        qsort(list.events.items, list.events.len, sizeof(list.events.items[0]), compare_by_weight);
+    }
+    *out = list;
+    list = (struct adhoc_list){0};
+    return ERR_OK;
+}
+
+static void write_location(struct json_writer *w,
+                           const struct profile *profile,
+                           uint32_t location,
+                           bool is_inlined)
+{
+    json_begin_object(w);
+    json_key_string(w, "function", profile_location_function(profile, location));
+    json_key_string(w, "file", profile_location_file(profile, location));
+    json_key_u64(w, "line", profile_location_get(profile, location)->line);
+    json_key_string(w, "module", profile_location_module(profile, location));
+    json_key_bool(w, "inlined", is_inlined);
+    json_end_object(w);
+}
+
+static void write_one(struct json_writer *w,
+                      const struct profile *profile,
+                      const struct adhoc_list *list,
+                      const struct adhoc_event *event)
+{
+    json_begin_object(w);
+    json_key_string(w, "name", event->name);
+    json_key_u64(w, "pid", profile->recording.processes[event->process].pid);
+    json_key_u64(w, "events", event->events);
+    json_key_u64(w, "weight", event->weight);
+    json_key(w, "frames");
+    json_begin_array(w);
+    for (size_t i = event->first + 1; i < event->first + event->count; i++) {
+        write_location(w, profile, list->locations.items[i], list->inlined.items[i] != 0);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+enum err adhoc_write_json(struct json_writer *w, const struct profile *profile)
+{
+    CLEANUP(adhoc_release) struct adhoc_list list = {0};
+    TRY(adhoc_collect(profile, ADHOC_BY_PROCESS, &list));
+    json_key(w, "adhoc");
+    json_begin_array(w);
+    for (size_t i = 0; i < list.events.len; i++) {
+        write_one(w, profile, &list, list.events.items + i);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}

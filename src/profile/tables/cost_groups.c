@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// cost_groups: see cost_groups.h.
+#include "profile/tables/cost_groups.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "profile/tables/histogram.h"
+#include "profile/tables/summary.h"
+
+const char *cost_group_by_name(enum cost_group_by by)
+{
+    static const char *const names[COST_GROUPS_BY_COUNT] = {
+        [COST_GROUPS_BY_FUNCTION] = "function", [COST_GROUPS_BY_FILE] = "file",
+        [COST_GROUPS_BY_MODULE] = "module",     [COST_GROUPS_BY_THREAD] = "thread",
+        [COST_GROUPS_BY_PROCESS] = "process",   [COST_GROUPS_BY_SIZE] = "size",
+    };
+    return by < COST_GROUPS_BY_COUNT ? names[by] : "";
+}
+
+// Groups by an id that each call site has.
+static MUST_USE enum err by_site(const struct selection *selection, struct cost_groups *out)
+{
+    const struct code_index *code = &selection->profile->code;
+    bool is_file = out->by == COST_GROUPS_BY_FILE;
+    size_t count = is_file ? string_table_count(&code->names) : code->functions.len;
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
+    CLEANUP(u32_vec_release) struct u32_vec places = {0}; // group + 1; the last is for no stack
+    TRY(call_sites_build(selection, &sites));
+    TRY(u32_vec_resize(&places, count + 1));
+    for (size_t i = 0; i < sites.sites.len; i++) {
+        const struct call_site *site = &sites.sites.items[i];
+        uint32_t id = REC_NONE;
+        if (site->location != REC_NONE) {
+            const struct code_location *location = &code->locations.items[site->location];
+            id = is_file ? location->file : location->function;
+        }
+        uint32_t *place = &places.items[id != REC_NONE ? id : count];
+        if (*place == 0) {
+            TRY(cost_group_vec_push(&out->items, (struct cost_group){.id = id}));
+            *place = (uint32_t)out->items.len;
+        }
+        costs_add(&out->items.items[*place - 1].costs, &site->costs);
+    }
+    return ERR_OK;
+}
+
+static bool has_any(const struct costs *costs)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (costs->values[cost] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static MUST_USE enum err by_table(const struct selection *selection, struct cost_groups *out)
+{
+    static const enum group_by tables[] = {[COST_GROUPS_BY_MODULE] = GROUP_BY_MODULE,
+                                           [COST_GROUPS_BY_THREAD] = GROUP_BY_THREAD,
+                                           [COST_GROUPS_BY_PROCESS] = GROUP_BY_PROCESS};
+    CLEANUP(group_vec_release) struct group_vec groups = {0};
+    TRY(groups_build(selection, tables[out->by], &groups));
+    for (size_t i = 0; i < groups.len; i++) {
+        struct cost_group group = {.id = groups.items[i].id, .costs = groups.items[i].costs};
+        if (has_any(&group.costs)) {
+            TRY(cost_group_vec_push(&out->items, group));
+        }
+    }
+    return ERR_OK;
+}
+
+// The power of two below which a size lies, + 1: 1 for 0 bytes, 2 for 1, 3 for 2 and 3, ...
+static uint32_t octave_of(uint64_t size_bytes)
+{
+    return size_bytes == 0 ? 1 : 65 - (uint32_t)__builtin_clzll(size_bytes);
+}
+
+static MUST_USE enum err by_size(const struct selection *selection, struct cost_groups *out)
+{
+    CLEANUP(histogram_release) struct histogram histogram = {0};
+    TRY(histogram_build(selection, HISTOGRAM_SIZES, false, 0, &histogram));
+    for (size_t i = 0; i < histogram.total.len; i++) {
+        const struct bucket_amount *amount = &histogram.total.items[i];
+        uint32_t octave = octave_of(rec_bucket_low(histogram.first_bucket + (uint32_t)i));
+        if (amount->count == 0) {
+            continue;
+        }
+        if (out->items.len == 0 || out->items.items[out->items.len - 1].id != octave) {
+            TRY(cost_group_vec_push(&out->items, (struct cost_group){.id = octave}));
+        }
+        struct costs *costs = &out->items.items[out->items.len - 1].costs;
+        costs->values[COST_ALLOCATIONS] += amount->count;
+        costs->values[COST_ALLOCATED_BYTES] += amount->bytes;
+    }
+    out->unknown =
+        ((1U << COST_COUNT) - 1) & ~(1U << COST_ALLOCATIONS) & ~(1U << COST_ALLOCATED_BYTES);
+    return ERR_OK;
+}
+
+static int compare_groups(const void *left, const void *right, void *context)
+{
+    const struct cost_group *a = left;
+    const struct cost_group *b = right;
+    enum cost cost = *(const enum cost *)context;
+    uint64_t a_value = costs_get(&a->costs, cost);
+    uint64_t b_value = costs_get(&b->costs, cost);
+    if (a_value != b_value) {
+        return a_value > b_value ? -1 : 1;
+    }
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+enum err cost_groups_build(const struct selection *selection,
+                           enum cost_group_by by,
+                           enum cost cost,
+                           struct cost_groups *out)
+{
+    CLEANUP(cost_groups_release)
+    struct cost_groups groups = {
+        .profile = selection->profile, .by = by, .unknown = selection->unknown};
+    switch (by) {
+    case COST_GROUPS_BY_FUNCTION:
+    case COST_GROUPS_BY_FILE:
+        TRY(by_site(selection, &groups));
+        break;
+    case COST_GROUPS_BY_MODULE:
+    case COST_GROUPS_BY_THREAD:
+    case COST_GROUPS_BY_PROCESS:
+        TRY(by_table(selection, &groups));
+        break;
+    case COST_GROUPS_BY_SIZE:
+        TRY(by_size(selection, &groups));
+        break;
+    case COST_GROUPS_BY_COUNT:
+        break;
+    }
+    if (groups.items.len > 1 && by != COST_GROUPS_BY_SIZE) {
+        qsort_r(groups.items.items, groups.items.len, sizeof(groups.items.items[0]), compare_groups,
+                &cost);
+    }
+    *out = groups;
+    groups = (struct cost_groups){0};
+    return ERR_OK;
+}
+
+void cost_groups_release(struct cost_groups *groups)
+{
+    cost_group_vec_release(&groups->items);
+}
+
+static const char *module_path(const struct profile *profile, uint32_t module)
+{
+    return module == REC_NONE ? ""
+                              : profile_string(profile, profile->recording.modules[module].path);
+}
+
+void cost_group_append_name(const struct cost_groups *groups, size_t index, struct strbuf *out)
+{
+    const struct profile *profile = groups->profile;
+    const struct recording *recording = &profile->recording;
+    uint32_t id = groups->items.items[index].id;
+    uint64_t low;
+    switch (groups->by) {
+    case COST_GROUPS_BY_FUNCTION:
+        strbuf_append_text(out, id == REC_NONE
+                                    ? ""
+                                    : string_table_get(&profile->code.names,
+                                                       profile->code.functions.items[id].name));
+        return;
+    case COST_GROUPS_BY_FILE:
+        strbuf_append_text(out, id == REC_NONE ? "" : string_table_get(&profile->code.names, id));
+        return;
+    case COST_GROUPS_BY_MODULE:
+        strbuf_append_text(out, module_path(profile, id));
+        return;
+    case COST_GROUPS_BY_THREAD:
+        strbuf_append_text(out, profile_string(profile, recording->threads[id].name));
+        return;
+    case COST_GROUPS_BY_PROCESS:
+        strbuf_append_text(out, profile_string(profile, recording->processes[id].executable));
+        return;
+    case COST_GROUPS_BY_SIZE:
+        low = id > 1 ? UINT64_C(1) << (id - 2) : 0;
+        strbuf_printf(out, "%" PRIu64 "..%" PRIu64, low, low == 0 ? 0 : low + (low - 1));
+        return;
+    case COST_GROUPS_BY_COUNT:
+        return;
+    }
+}
+
+void cost_group_append_detail(const struct cost_groups *groups, size_t index, struct strbuf *out)
+{
+    const struct recording *recording = &groups->profile->recording;
+    uint32_t id = groups->items.items[index].id;
+    switch (groups->by) {
+    case COST_GROUPS_BY_FUNCTION:
+        if (id != REC_NONE) {
+            strbuf_append_text(out, module_path(groups->profile,
+                                                groups->profile->code.functions.items[id].module));
+        }
+        return;
+    case COST_GROUPS_BY_THREAD:
+        strbuf_printf(out, "%" PRIu32, recording->threads[id].thread_id);
+        return;
+    case COST_GROUPS_BY_PROCESS:
+        strbuf_printf(out, "%" PRIu32, recording->processes[id].pid);
+        return;
+    case COST_GROUPS_BY_FILE:
+    case COST_GROUPS_BY_MODULE:
+    case COST_GROUPS_BY_SIZE:
+    case COST_GROUPS_BY_COUNT:
+        return;
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// cost_groups: the selection's costs, put together by what people group them by.
+//
+//   function, file   of the call site (plumbing.h)
+//   module           of the call site
+//   thread, process  that allocated; an exec makes another process here
+//   size             of the blocks, by powers of two; only calls and bytes allocated are known
+//
+// Invariant: the sum over all groups is the selection, but for costs that `unknown` names.
+// Context: H.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/text/strbuf.h"
+#include "profile/calls/call_sites.h"
+
+enum cost_group_by {
+    COST_GROUPS_BY_FUNCTION,
+    COST_GROUPS_BY_FILE,
+    COST_GROUPS_BY_MODULE,
+    COST_GROUPS_BY_THREAD,
+    COST_GROUPS_BY_PROCESS,
+    COST_GROUPS_BY_SIZE,
+    COST_GROUPS_BY_COUNT,
+};
+
+// As typed. Static.
+const char *cost_group_by_name(enum cost_group_by by);
+
+struct cost_group {
+    uint32_t id; // function, name, module, thread, process, or the power of two + 1; REC_NONE: of
+                 // none
+    struct costs costs;
+};
+
+DEFINE_VEC(cost_group_vec, struct cost_group);
+
+struct cost_groups {
+    const struct profile *profile; // borrowed
+    enum cost_group_by by;
+    uint32_t unknown;            // bit n: enum cost n is not known of groups, and 0
+    struct cost_group_vec items; // owned; highest first
+};
+
+// Ranked by `cost`, those without any of it last; by size the smallest first.
+enum err cost_groups_build(const struct selection *selection,
+                           enum cost_group_by by,
+                           enum cost cost,
+                           struct cost_groups *out) MUST_USE;
+void cost_groups_release(struct cost_groups *groups);
+
+// What a group is called, and what tells it from others of that name (a module's path, a process
+// id); either may be "". Texts of the recording, not made safe.
+void cost_group_append_name(const struct cost_groups *groups, size_t index, struct strbuf *out);
+void cost_group_append_detail(const struct cost_groups *groups, size_t index, struct strbuf *out);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// function_costs: see function_costs.h.
+#include "profile/tables/function_costs.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+
+static MUST_USE enum err build_side(const struct code_union *code,
+                                    enum side side,
+                                    const struct selection *selection,
+                                    struct function_tree *out)
+{
+    TRY(call_tree_build(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &out->tree));
+    TRY(call_tree_add_up(&out->tree));
+    TRY(node_functions(selection->profile, &out->tree, &out->functions));
+    for (size_t i = 1; i < out->functions.len; i++) {
+        out->functions.items[i] = code->ids[side].items[out->functions.items[i]];
+    }
+    return ERR_OK;
+}
+
+enum err function_trees_build(const struct code_union *code,
+                              const struct selection *new,
+                              const struct selection *old,
+                              struct function_trees *out)
+{
+    CLEANUP(function_trees_release) struct function_trees trees = {.code = code, .count = 1};
+    TRY(build_side(code, SIDE_NEW, new, &trees.sides[SIDE_NEW]));
+    if (old != NULL) {
+        TRY(build_side(code, SIDE_OLD, old, &trees.sides[SIDE_OLD]));
+        trees.count = 2;
+    }
+    *out = trees;
+    trees = (struct function_trees){0};
+    return ERR_OK;
+}
+
+void function_trees_release(struct function_trees *trees)
+{
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        call_tree_release(&trees->sides[side].tree);
+        u32_vec_release(&trees->sides[side].functions);
+    }
+}
+
+// What a node counts as.
+struct keying {
+    uint32_t function; // the one that is asked about
+    const struct code_union *code;
+};
+
+typedef uint32_t
+node_key(const struct keying *keying, const struct function_tree *tree, size_t node);
+
+static uint32_t
+key_function(const struct keying *keying, const struct function_tree *tree, size_t node)
+{
+    (void)keying;
+    return tree->functions.items[node];
+}
+
+// A call into the function counts for its caller; the last key is for the thread's entry.
+static uint32_t
+key_caller(const struct keying *keying, const struct function_tree *tree, size_t node)
+{
+    if (node == 0 || tree->functions.items[node] != keying->function) {
+        return REC_NONE;
+    }
+    uint32_t caller = tree->functions.items[tree->tree.nodes.items[node].parent];
+    return caller != REC_NONE ? caller : (uint32_t)keying->code->origins.len;
+}
+
+static uint32_t
+key_callee(const struct keying *keying, const struct function_tree *tree, size_t node)
+{
+    bool is_called =
+        node != 0 && tree->functions.items[tree->tree.nodes.items[node].parent] == keying->function;
+    return is_called ? tree->functions.items[node] : REC_NONE;
+}
+
+// Lines are of one side: two builds number them differently.
+static uint32_t
+key_location(const struct keying *keying, const struct function_tree *tree, size_t node)
+{
+    bool is_own = node != 0 && tree->functions.items[node] == keying->function;
+    return is_own ? tree->tree.nodes.items[node].location : REC_NONE;
+}
+
+static MUST_USE enum err add_up_by(const struct function_tree *tree,
+                                   node_key *key,
+                                   const struct keying *keying,
+                                   size_t key_count,
+                                   struct keyed_costs *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec keys = {0};
+    TRY(u32_vec_resize(&keys, tree->tree.nodes.len));
+    for (size_t i = 0; i < keys.len; i++) {
+        keys.items[i] = key(keying, tree, i);
+    }
+    return keyed_costs_build(&tree->tree, &keys, key_count, out);
+}
+
+// What the function allocated itself stands among its callees under the last key.
+static void
+add_own(const struct function_tree *tree, const struct keying *keying, struct keyed_costs *callees)
+{
+    struct costs *own = &callees->inclusive.items[callees->inclusive.len - 1];
+    for (size_t i = 1; i < tree->functions.len; i++) {
+        if (tree->functions.items[i] == keying->function) {
+            costs_add(own, &tree->tree.self.items[i]);
+        }
+    }
+}
+
+enum err function_costs_build(const struct function_trees *trees,
+                              enum function_key by,
+                              uint32_t function,
+                              struct function_costs *out)
+{
+    static node_key *const keys[] = {[BY_FUNCTION] = key_function,
+                                     [BY_CALLER] = key_caller,
+                                     [BY_CALLEE] = key_callee,
+                                     [BY_LOCATION] = key_location};
+    CLEANUP(function_costs_release) struct function_costs costs = {0};
+    const struct keying keying = {.function = function, .code = trees->code};
+    size_t sides = by == BY_LOCATION ? 1 : trees->count;
+    size_t key_count = by == BY_LOCATION ? trees->code->profiles[SIDE_NEW]->code.locations.len
+                                         : trees->code->origins.len + 1;
+    for (size_t side = 0; side < sides; side++) {
+        TRY(add_up_by(&trees->sides[side], keys[by], &keying, key_count, &costs.sides[side]));
+        if (by == BY_CALLEE) {
+            add_own(&trees->sides[side], &keying, &costs.sides[side]);
+        }
+    }
+    *out = costs;
+    costs = (struct function_costs){0};
+    return ERR_OK;
+}
+
+void function_costs_release(struct function_costs *costs)
+{
+    keyed_costs_release(&costs->sides[SIDE_NEW]);
+    keyed_costs_release(&costs->sides[SIDE_OLD]);
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct ranked_key *a = left;
+    const struct ranked_key *b = right;
+    if (a->score != b->score) {
+        return a->score > b->score ? -1 : 1;
+    }
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static bool has_any(const struct costs *costs)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (costs->values[cost] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t value_of(const struct costs_vec *costs, uint32_t key, enum cost cost)
+{
+    return key < costs->len ? costs_get(&costs->items[key], cost) : 0;
+}
+
+enum err function_costs_rank(const struct function_costs *costs,
+                             bool by_self,
+                             enum cost cost,
+                             enum side_score score,
+                             struct ranked_key_vec *out)
+{
+    const struct keyed_costs *new = &costs->sides[SIDE_NEW];
+    const struct keyed_costs *old = &costs->sides[SIDE_OLD];
+    for (uint32_t key = 0; key < new->inclusive.len; key++) {
+        if (!has_any(&new->inclusive.items[key]) &&
+            (key >= old->inclusive.len || !has_any(&old->inclusive.items[key]))) {
+            continue;
+        }
+        uint64_t new_value = value_of(by_self ? &new->self : &new->inclusive, key, cost);
+        uint64_t old_value = value_of(by_self ? &old->self : &old->inclusive, key, cost);
+        struct ranked_key ranked = {key, side_score_of(score, new_value, old_value)};
+        TRY(ranked_key_vec_push(out, ranked));
+    }
+    if (out->len > 1) {
+        qsort(out->items, out->len, sizeof(out->items[0]), compare_keys);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// function_costs: who calls whom at what cost, of one recording or of two.
+//
+// All of it is keyed costs (keyed_costs.h) of the top-down tree by location, under these keys:
+//
+//   BY_FUNCTION   every function                      self and inclusive costs
+//   BY_CALLER     the calls into one function         by who made them
+//   BY_CALLEE     the calls out of it                 by whom they went to
+//   BY_LOCATION   the lines of it                     of the new recording alone
+//
+// Functions are those of a code union, so that both recordings have columns of the same length. The
+// last key of BY_CALLER is the thread's entry, that of BY_CALLEE what the function allocated
+// itself. Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "profile/calls/shown_tree.h"
+#include "profile/model/code_union.h"
+#include "profile/tables/keyed_costs.h"
+
+// The tree of one side, and the function of each of its nodes.
+struct function_tree {
+    struct call_tree tree;
+    struct u32_vec functions; // ids of the union, REC_NONE for the root
+};
+
+struct function_trees {
+    const struct code_union *code; // borrowed
+    struct function_tree sides[SIDE_COUNT];
+    size_t count; // of sides
+};
+
+// `old` is NULL for one recording. `code` must be of the selections' profiles. ERR_NO_MEMORY.
+enum err function_trees_build(const struct code_union *code,
+                              const struct selection *new,
+                              const struct selection *old,
+                              struct function_trees *out) MUST_USE;
+void function_trees_release(struct function_trees *trees);
+
+enum function_key {
+    BY_FUNCTION,
+    BY_CALLER,
+    BY_CALLEE,
+    BY_LOCATION,
+};
+
+// Costs of both sides under the same keys; those of SIDE_OLD are empty with one recording.
+struct function_costs {
+    struct keyed_costs sides[SIDE_COUNT];
+};
+
+// `function` is the one whose neighbours or lines are asked for; any with BY_FUNCTION.
+enum err function_costs_build(const struct function_trees *trees,
+                              enum function_key by,
+                              uint32_t function,
+                              struct function_costs *out) MUST_USE;
+void function_costs_release(struct function_costs *costs);
+
+struct ranked_key {
+    uint32_t key;
+    uint64_t score;
+};
+
+DEFINE_VEC(ranked_key_vec, struct ranked_key);
+
+// The keys that have any costs, highest first, ties by key.
+enum err function_costs_rank(const struct function_costs *costs,
+                             bool by_self, // else inclusive
+                             enum cost cost,
+                             enum side_score score,
+                             struct ranked_key_vec *out) MUST_USE;

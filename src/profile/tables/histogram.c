@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// histogram: see histogram.h.
+#include "profile/tables/histogram.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+
+// One of the recording's two tables of buckets.
+struct bucket_table {
+    const struct rec_bucket *buckets;
+    size_t count;
+    struct bucket_range range; // what of it passes the filter
+};
+
+static struct bucket_table table_of(const struct selection *selection, enum histogram_of of)
+{
+    const struct recording *recording = &selection->profile->recording;
+    return of == HISTOGRAM_SIZES
+               ? (struct bucket_table){recording->size_buckets, recording->size_bucket_count,
+                                       selection->sizes}
+               : (struct bucket_table){recording->lifetime_buckets,
+                                       recording->lifetime_bucket_count, selection->lifetimes};
+}
+
+// The buckets of one row that pass.
+static struct bucket_table buckets_of_row(struct bucket_table table, uint32_t row)
+{
+    size_t first = first_entry_of_row(table.buckets, table.count, sizeof(table.buckets[0]), row);
+    while (first < table.count && table.buckets[first].row == row &&
+           table.buckets[first].bucket < table.range.first) {
+        first++;
+    }
+    size_t end = first;
+    while (end < table.count && table.buckets[end].row == row &&
+           table.buckets[end].bucket < table.range.end) {
+        end++;
+    }
+    return (struct bucket_table){table.buckets + first, end - first, table.range};
+}
+
+static void add_row(struct bucket_table table, uint32_t row, struct bucket_amount *amounts)
+{
+    struct bucket_table buckets = buckets_of_row(table, row);
+    for (size_t i = 0; i < buckets.count; i++) {
+        struct bucket_amount *amount = &amounts[buckets.buckets[i].bucket];
+        amount->count += buckets.buckets[i].count;
+        amount->bytes += buckets.buckets[i].bytes;
+    }
+}
+
+static void add_group(const struct row_groups *groups,
+                      struct bucket_table table,
+                      uint32_t group,
+                      struct bucket_amount *amounts)
+{
+    for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
+        add_row(table, groups->rows.items[i], amounts);
+    }
+}
+
+struct ranked_group {
+    uint32_t group;
+    uint64_t score;
+};
+
+DEFINE_VEC(ranked_group_vec, struct ranked_group);
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked_group *a = left;
+    const struct ranked_group *b = right;
+    if (a->score != b->score) {
+        return a->score > b->score ? -1 : 1;
+    }
+    return a->group < b->group ? -1 : a->group > b->group;
+}
+
+static MUST_USE enum err rank(const struct row_groups *groups,
+                              struct bucket_table table,
+                              bool by_bytes,
+                              struct cancel *cancel,
+                              struct ranked_group_vec *out)
+{
+    cancel_stage(cancel, groups->groups.len);
+    for (uint32_t group = 0; group < groups->groups.len; group++) {
+        TRY(cancel_step(cancel));
+        struct bucket_amount amounts[REC_BUCKET_COUNT] = {0};
+        add_group(groups, table, group, amounts);
+        struct ranked_group ranked = {.group = group};
+        for (size_t i = 0; i < REC_BUCKET_COUNT; i++) {
+            ranked.score += by_bytes ? amounts[i].bytes : amounts[i].count;
+        }
+        if (ranked.score > 0) {
+            TRY(ranked_group_vec_push(out, ranked));
+        }
+    }
+    if (out->len > 1) {
+        qsort(out->items, out->len, sizeof(out->items[0]), compare_ranked);
+    }
+    return ERR_OK;
+}
+
+// Copies the buckets in use.
+static MUST_USE enum err keep_used(const struct histogram *histogram,
+                                   const struct bucket_amount *amounts,
+                                   size_t count,
+                                   struct bucket_amount_vec *out)
+{
+    TRY(bucket_amount_vec_resize(out, count));
+    for (size_t i = 0; i < count; i++) {
+        out->items[i] = amounts[histogram->first_bucket + i];
+    }
+    return ERR_OK;
+}
+
+static void subtract(struct bucket_amount_vec *from, const struct bucket_amount_vec *part)
+{
+    for (size_t i = 0; i < from->len; i++) {
+        from->items[i].count -= part->items[i].count;
+        from->items[i].bytes -= part->items[i].bytes;
+    }
+}
+
+static MUST_USE enum err
+fill(struct histogram *histogram, struct bucket_table table, const struct ranked_group_vec *ranked)
+{
+    struct bucket_amount amounts[REC_BUCKET_COUNT] = {0};
+    for (uint32_t i = 0; i < histogram->groups.groups.len; i++) {
+        add_group(&histogram->groups, table, i, amounts);
+    }
+    uint32_t first = 0;
+    uint32_t end = REC_BUCKET_COUNT;
+    while (first < end && amounts[first].count == 0) {
+        first++;
+    }
+    while (end > first && amounts[end - 1].count == 0) {
+        end--;
+    }
+    histogram->first_bucket = first;
+    TRY(keep_used(histogram, amounts, end - first, &histogram->total));
+    TRY(keep_used(histogram, amounts, end - first, &histogram->rest));
+    for (size_t i = 0; i < ranked->len; i++) {
+        struct bucket_amount own[REC_BUCKET_COUNT] = {0};
+        add_group(&histogram->groups, table, ranked->items[i].group, own);
+        TRY(histogram_entry_vec_push(&histogram->top,
+                                     (struct histogram_entry){.group = ranked->items[i].group}));
+        struct histogram_entry *entry = &histogram->top.items[i];
+        TRY(keep_used(histogram, own, end - first, &entry->amounts));
+        subtract(&histogram->rest, &entry->amounts);
+    }
+    return ERR_OK;
+}
+
+enum err histogram_build(const struct selection *selection,
+                         enum histogram_of of,
+                         bool by_bytes,
+                         size_t top_count,
+                         struct histogram *out)
+{
+    struct bucket_table table = table_of(selection, of);
+    CLEANUP(histogram_release) struct histogram histogram = {0};
+    CLEANUP(ranked_group_vec_release) struct ranked_group_vec ranked = {0};
+    TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE, &histogram.groups));
+    TRY(rank(&histogram.groups, table, by_bytes, selection->cancel, &ranked));
+    ranked.len = min_u64(ranked.len, top_count);
+    TRY(fill(&histogram, table, &ranked));
+    *out = histogram;
+    histogram = (struct histogram){0};
+    return ERR_OK;
+}
+
+void histogram_release(struct histogram *histogram)
+{
+    row_groups_release(&histogram->groups);
+    bucket_amount_vec_release(&histogram->total);
+    bucket_amount_vec_release(&histogram->rest);
+    for (size_t i = 0; i < histogram->top.len; i++) {
+        bucket_amount_vec_release(&histogram->top.items[i].amounts);
+    }
+    histogram_entry_vec_release(&histogram->top);
+}
+
+static uint64_t count_all(struct bucket_table table)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < table.count; i++) {
+        sum += table.buckets[i].count;
+    }
+    return sum;
+}
+
+// Spreads the blocks of one lifetime over the row's sizes in proportion. What rounding takes from
+// one size it gives to the next, so that all blocks are somewhere.
+static void spread_lifetime(struct bucket_table sizes,
+                            uint64_t size_sum,
+                            const struct rec_bucket *lifetime,
+                            bool is_certain,
+                            struct heat_cell *cells)
+{
+    uint64_t sizes_before = 0;
+    uint64_t given = 0;
+    for (size_t i = 0; i < sizes.count; i++) {
+        sizes_before += sizes.buckets[i].count;
+        uint64_t due = (uint64_t)((unsigned __int128)lifetime->count * sizes_before / size_sum);
+        struct heat_cell *cell =
+            &cells[sizes.buckets[i].bucket * (size_t)REC_BUCKET_COUNT + lifetime->bucket];
+        *(is_certain ? &cell->certain : &cell->estimated) += due - given;
+        given = due;
+    }
+}
+
+static void
+spread_row(struct bucket_table sizes, struct bucket_table lifetimes, struct heat_cell *cells)
+{
+    uint64_t size_sum = count_all(sizes);
+    bool is_certain =
+        sizes.count == 1 || (lifetimes.count == 1 && count_all(lifetimes) == size_sum);
+    for (size_t i = 0; size_sum > 0 && i < lifetimes.count; i++) {
+        spread_lifetime(sizes, size_sum, &lifetimes.buckets[i], is_certain, cells);
+    }
+}
+
+enum err heat_map_build(const struct selection *selection, struct heat_cell_vec *out)
+{
+    struct bucket_table sizes = table_of(selection, HISTOGRAM_SIZES);
+    struct bucket_table lifetimes = table_of(selection, HISTOGRAM_LIFETIMES);
+    // All of a row is spread; what does not pass is left out afterwards.
+    sizes.range = lifetimes.range = (struct bucket_range){0, REC_BUCKET_COUNT};
+    CLEANUP(heat_cell_vec_release) struct heat_cell_vec cells = {0};
+    TRY(heat_cell_vec_resize(&cells, (size_t)REC_BUCKET_COUNT * REC_BUCKET_COUNT));
+    cancel_stage(selection->cancel, selection->rows.len);
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        TRY(cancel_step(selection->cancel));
+        uint32_t row = selection->rows.items[i];
+        spread_row(buckets_of_row(sizes, row), buckets_of_row(lifetimes, row), cells.items);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < cells.len; i++) {
+        struct heat_cell cell = cells.items[i];
+        cell.size = (uint32_t)(i / REC_BUCKET_COUNT);
+        cell.lifetime = (uint32_t)(i % REC_BUCKET_COUNT);
+        if (cell.certain + cell.estimated > 0 && bucket_range_has(selection->sizes, cell.size) &&
+            bucket_range_has(selection->lifetimes, cell.lifetime)) {
+            cells.items[kept++] = cell;
+        }
+    }
+    cells.len = kept;
+    *out = cells;
+    cells = (struct heat_cell_vec){0};
+    return ERR_OK;
+}

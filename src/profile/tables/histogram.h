@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// histogram: how large the selection's blocks were, or how long they lived, and by whom.
+//
+// Buckets are those of the recording (rec_bucket_low). Invariant: in every bucket, the top call
+// sites and `rest` add up to the total. A time range does not apply: buckets have no times. A range
+// of sizes cuts the sizes, one of lifetimes the lifetimes; neither cuts the other.
+//
+// The recording keeps sizes and lifetimes of each row, not their pairs. The heat map tells the
+// certain part (rows with one size, or with one lifetime and nothing alive) from an estimate, which
+// spreads the rest as if sizes and lifetimes were independent within a row. Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "profile/time/row_groups.h"
+
+enum histogram_of {
+    HISTOGRAM_SIZES,     // of all allocations, in bytes
+    HISTOGRAM_LIFETIMES, // of freed blocks, in milliseconds
+};
+
+struct bucket_amount {
+    uint64_t count;
+    uint64_t bytes;
+};
+
+DEFINE_VEC(bucket_amount_vec, struct bucket_amount);
+
+struct histogram_entry {
+    uint32_t group;                   // in histogram.groups
+    struct bucket_amount_vec amounts; // owned; by bucket - first_bucket
+};
+
+DEFINE_VEC(histogram_entry_vec, struct histogram_entry);
+
+struct histogram {
+    struct row_groups groups;       // owned; by call site
+    uint32_t first_bucket;          // of those in use; total.len buckets follow
+    struct bucket_amount_vec total; // owned; empty if nothing was selected
+    struct histogram_entry_vec top; // owned; highest first
+    struct bucket_amount_vec rest;  // owned
+};
+
+// Ranks by bytes if `by_bytes`, else by count.
+enum err histogram_build(const struct selection *selection,
+                         enum histogram_of of,
+                         bool by_bytes,
+                         size_t top_count,
+                         struct histogram *out) MUST_USE;
+void histogram_release(struct histogram *histogram);
+
+struct heat_cell {
+    uint32_t size; // buckets
+    uint32_t lifetime;
+    uint64_t certain;
+    uint64_t estimated;
+};
+
+DEFINE_VEC(heat_cell_vec, struct heat_cell);
+
+// Freed blocks by size and lifetime: the cells that hold any, by size, then lifetime.
+enum err heat_map_build(const struct selection *selection, struct heat_cell_vec *out) MUST_USE;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// keyed_costs: see keyed_costs.h.
+//
+// A walk in depth-first order without recursion, by the nodes' own links; `open` counts the nodes
+// of each key between the root and the place where the walk is.
+#include "profile/tables/keyed_costs.h"
+
+#include "base/compiler.h"
+
+struct walk {
+    const struct call_tree *tree;
+    const struct u32_vec *keys;
+    struct u32_vec open; // by key
+    struct keyed_costs *out;
+};
+
+static void enter(struct walk *walk, uint32_t node)
+{
+    uint32_t key = walk->keys->items[node];
+    if (key == REC_NONE) {
+        return;
+    }
+    costs_add(&walk->out->self.items[key], &walk->tree->self.items[node]);
+    if (walk->open.items[key]++ == 0) {
+        costs_add(&walk->out->inclusive.items[key], &walk->tree->total.items[node]);
+    }
+}
+
+static void leave(struct walk *walk, uint32_t node)
+{
+    uint32_t key = walk->keys->items[node];
+    if (key != REC_NONE) {
+        walk->open.items[key]--;
+    }
+}
+
+static void walk_tree(struct walk *walk)
+{
+    const struct call_tree_node *nodes = walk->tree->nodes.items;
+    uint32_t at = 0;
+    enter(walk, at);
+    while (at != REC_NONE) {
+        if (nodes[at].first_child != REC_NONE) {
+            at = nodes[at].first_child;
+            enter(walk, at);
+            continue;
+        }
+        while (at != REC_NONE && nodes[at].next_sibling == REC_NONE) {
+            leave(walk, at);
+            at = nodes[at].parent;
+        }
+        if (at != REC_NONE) {
+            leave(walk, at);
+            at = nodes[at].next_sibling;
+            enter(walk, at);
+        }
+    }
+}
+
+enum err keyed_costs_build(const struct call_tree *tree,
+                           const struct u32_vec *keys,
+                           size_t key_count,
+                           struct keyed_costs *out)
+{
+    CLEANUP(keyed_costs_release) struct keyed_costs costs = {0};
+    TRY(costs_vec_resize(&costs.self, key_count));
+    TRY(costs_vec_resize(&costs.inclusive, key_count));
+    struct walk walk = {.tree = tree, .keys = keys, .out = &costs};
+    TRY(u32_vec_resize(&walk.open, key_count));
+    walk_tree(&walk);
+    u32_vec_release(&walk.open);
+    *out = costs;
+    costs = (struct keyed_costs){0};
+    return ERR_OK;
+}
+
+void keyed_costs_release(struct keyed_costs *costs)
+{
+    costs_vec_release(&costs->self);
+    costs_vec_release(&costs->inclusive);
+}
+
+enum err
+node_functions(const struct profile *profile, const struct call_tree *tree, struct u32_vec *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec functions = {0};
+    TRY(u32_vec_resize(&functions, tree->nodes.len));
+    functions.items[0] = REC_NONE;
+    for (size_t i = 1; i < tree->nodes.len; i++) {
+        functions.items[i] = profile->code.locations.items[tree->nodes.items[i].location].function;
+    }
+    *out = functions;
+    functions = (struct u32_vec){0};
+    return ERR_OK;
+}

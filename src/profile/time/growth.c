@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// growth: see growth.h.
+#include "profile/time/growth.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+
+bool growth_is_known(const struct recording *recording)
+{
+    return time_range_is_known(recording);
+}
+
+// What is judged: the rows of one process in a group.
+struct part {
+    const struct growth *growth; // borrowed
+    uint32_t group;
+    uint32_t process;
+    size_t begin; // its slices, from a step of births on
+    size_t end;
+    struct u64_vec live_bytes;
+    struct u64_vec birth_bytes;
+    uint64_t allocations;
+    bool has_births;
+};
+
+static void part_release(struct part *part)
+{
+    u64_vec_release(&part->live_bytes);
+    u64_vec_release(&part->birth_bytes);
+}
+
+static const struct recording *recording_of(const struct growth *growth)
+{
+    return &growth->groups.profile->recording;
+}
+
+// The process that left most of the group unfreed.
+static MUST_USE enum err find_process(const struct growth *growth, uint32_t group, uint32_t *out)
+{
+    const struct row_groups *groups = &growth->groups;
+    const struct recording *recording = recording_of(growth);
+    CLEANUP(u64_vec_release) struct u64_vec unfreed = {0}; // by process
+    TRY(u64_vec_resize(&unfreed, recording->process_count));
+    uint32_t most = REC_NONE;
+    for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
+        const struct rec_row *row = &recording->rows[groups->rows.items[i]];
+        const uint32_t process = recording->threads[row->thread].process;
+        unfreed.items[process] += row->allocated_bytes - row->freed_bytes;
+        most = most == REC_NONE || unfreed.items[process] > unfreed.items[most] ? process : most;
+    }
+    *out = most;
+    return ERR_OK;
+}
+
+static void add_births(const struct recording *recording, uint32_t row, struct part *part)
+{
+    size_t at = first_entry_of_row(recording->cohorts, recording->cohort_count,
+                                   sizeof(recording->cohorts[0]), row);
+    for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
+        const struct rec_cohort *cohort = &recording->cohorts[at];
+        if (cohort->freed_slice == REC_NONE && cohort->born_slice >= part->begin &&
+            cohort->born_slice < part->end) {
+            part->birth_bytes.items[cohort->born_slice - part->begin] += cohort->bytes;
+            part->has_births = true;
+        }
+    }
+}
+
+// Differences for now: settle_levels adds them up.
+static void add_levels(const struct recording *recording, uint32_t row, struct part *part)
+{
+    size_t at = first_entry_of_row(recording->cells, recording->cell_count,
+                                   sizeof(recording->cells[0]), row);
+    for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
+        const struct rec_cell *cell = &recording->cells[at];
+        if (cell->slice >= part->begin && cell->slice < part->end) {
+            part->live_bytes.items[cell->slice - part->begin] +=
+                cell->allocated_bytes - cell->freed_bytes;
+        }
+    }
+}
+
+static void settle_levels(struct part *part)
+{
+    uint64_t level = 0;
+    for (size_t i = 0; i < part->live_bytes.len; i++) {
+        level += part->live_bytes.items[i];
+        part->live_bytes.items[i] = level;
+    }
+}
+
+// Whether the process said itself when it ended: who waits for a last look at its memory has.
+static bool has_noted_exit(const struct recording *recording, uint32_t process)
+{
+    for (size_t i = 0; i < recording->look_count; i++) {
+        const struct rec_look *look = &recording->looks[i];
+        if (look->process == process && (look->flags & REC_LOOK_AT_EXIT) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The slice behind the last one of a process. A recording may go on for some time after its last
+// process has ended, on a busy machine; but one that did nothing at the end did that, too.
+static size_t end_of_process(const struct recording *recording, uint32_t process, uint32_t left)
+{
+    if (left != REC_NONE) {
+        return (size_t)left + 1;
+    }
+    const uint64_t end_ms = recording->processes[process].end_ms; // 0: not known
+    const uint64_t last = end_ms / recording->slice_ms;
+    return end_ms > 0 && has_noted_exit(recording, process) && last < recording->slice_count
+               ? (size_t)last + 1
+               : recording->slice_count;
+}
+
+static MUST_USE enum err fill_part(struct part *part)
+{
+    const struct growth *growth = part->growth;
+    const struct row_groups *groups = &growth->groups;
+    const struct recording *recording = recording_of(growth);
+    const struct process_lives *lives = &groups->profile->lives;
+    const uint64_t start = recording->processes[part->process].start_ms / recording->slice_ms;
+    const uint32_t left = process_lives_left(lives, part->process);
+    part->end = end_of_process(recording, part->process, left);
+    part->begin = start < part->end ? (size_t)start - (size_t)start % lives->cohort_step : 0;
+    TRY(u64_vec_resize(&part->live_bytes, part->end - part->begin));
+    TRY(u64_vec_resize(&part->birth_bytes, part->end - part->begin));
+    for (uint32_t i = groups->row_first.items[part->group];
+         i < groups->row_first.items[part->group + 1]; i++) {
+        const uint32_t row = groups->rows.items[i];
+        if (profile_process_of_row(groups->profile, row) == part->process) {
+            part->allocations += recording->rows[row].allocations;
+            add_births(recording, row, part);
+            add_levels(recording, row, part);
+        }
+    }
+    settle_levels(part);
+    return ERR_OK;
+}
+
+static MUST_USE enum err judge(const struct growth *growth, struct growth_entry *entry)
+{
+    const struct recording *recording = recording_of(growth);
+    CLEANUP(part_release) struct part part = {.growth = growth, .group = entry->group};
+    TRY(find_process(growth, entry->group, &part.process));
+    TRY(fill_part(&part));
+    const struct growth_history history = {.count = part.live_bytes.len,
+                                           .live_bytes = part.live_bytes.items,
+                                           .birth_bytes = part.birth_bytes.items,
+                                           .allocations = part.allocations,
+                                           .step = growth->groups.profile->lives.cohort_step};
+    struct growth_verdict verdict;
+    TRY(growth_judge(&history, &verdict));
+    entry->class = verdict.class;
+    entry->confidence = verdict.confidence;
+    entry->slope_bytes_per_s = verdict.slope_bytes * 1000 / (double)recording->slice_ms;
+    if (part.has_births) {
+        entry->latest_birth_slice = (uint32_t)(part.begin + verdict.latest_birth);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+describe(const struct growth *growth, struct timeline_point_vec *points, struct growth_entry *entry)
+{
+    row_groups_timeline(&growth->groups, entry->group, points->items);
+    for (uint32_t i = 0; i < points->len; i++) {
+        if (points->items[i].allocations > 0) {
+            entry->first_slice = entry->first_slice == REC_NONE ? i : entry->first_slice;
+            entry->last_slice = i;
+        }
+    }
+    return growth_is_known(recording_of(growth)) ? judge(growth, entry) : ERR_OK;
+}
+
+static int compare_entries(const void *left, const void *right, void *context)
+{
+    const struct row_group *groups = context;
+    const struct growth_entry *a = left;
+    const struct growth_entry *b = right;
+    uint64_t a_bytes = costs_get(&groups[a->group].costs, COST_LEAKED_BYTES);
+    uint64_t b_bytes = costs_get(&groups[b->group].costs, COST_LEAKED_BYTES);
+    if (a_bytes != b_bytes) {
+        return a_bytes > b_bytes ? -1 : 1;
+    }
+    return a->group < b->group ? -1 : a->group > b->group;
+}
+
+enum err growth_build(const struct selection *selection,
+                      enum row_group_by by,
+                      size_t described_max,
+                      struct growth *out)
+{
+    CLEANUP(growth_release) struct growth growth = {0};
+    CLEANUP(timeline_point_vec_release) struct timeline_point_vec points = {0};
+    TRY(timeline_point_vec_resize(&points, selection->profile->recording.slice_count));
+    TRY(row_groups_build(selection, by, &growth.groups));
+    const struct row_group_vec *groups = &growth.groups.groups;
+    for (size_t i = 0; i < groups->len; i++) {
+        if (costs_get(&groups->items[i].costs, COST_LEAKED_ALLOCATIONS) > 0) {
+            struct growth_entry entry = {.group = (uint32_t)i,
+                                         .first_slice = REC_NONE,
+                                         .last_slice = REC_NONE,
+                                         .latest_birth_slice = REC_NONE};
+            TRY(growth_entry_vec_push(&growth.entries, entry));
+        }
+    }
+    if (growth.entries.len > 1) {
+        qsort_r(growth.entries.items, growth.entries.len, sizeof(growth.entries.items[0]),
+                compare_entries, groups->items);
+    }
+    cancel_stage(selection->cancel, min_u64(growth.entries.len, described_max));
+    for (size_t i = 0; i < growth.entries.len && i < described_max; i++) {
+        TRY(cancel_step(selection->cancel));
+        TRY(describe(&growth, &points, &growth.entries.items[i]));
+    }
+    *out = growth;
+    growth = (struct growth){0};
+    return ERR_OK;
+}
+
+void growth_release(struct growth *growth)
+{
+    row_groups_release(&growth->groups);
+    growth_entry_vec_release(&growth->entries);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+// growth_shape: see growth_shape.h.
+#include "profile/time/growth_shape.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/containers/vec.h"
+
+enum {
+    QUARTERS = 4,
+    STEPS_MIN = 8,        // slices, or steps of slices, in which something can be told
+    WINDOW_STEPS_MIN = 6, // of a window in them
+    BIRTHS_MIN = 4,       // likewise
+    TAIL_DIVISOR = 10,    // births that stopped did so before the last tenth,
+    TAIL_GAPS = 2,        // and longer ago than twice the longest time between two of them
+    START_DIVISOR = 8,    // of the process's life
+    BOUNDED_DIVISOR = 4,  // of what is born in the window, for its level to be the same
+    FAINT_DIVISOR = 4,    // of a rate
+    PAST_SHARE = 4,       // what is older than the window is so many times as much
+};
+
+const char *growth_class_name(enum growth_class class)
+{
+    static const char *const names[GROWTH_COUNT] = {
+        [GROWTH_UNKNOWN] = "unknown", [GROWTH_GROWING] = "growing",
+        [GROWTH_STOPPED] = "stopped", [GROWTH_START_UP] = "start_up",
+        [GROWTH_BOUNDED] = "bounded", [GROWTH_SAWTOOTH] = "sawtooth",
+        [GROWTH_BURSTS] = "bursts",   [GROWTH_LATE] = "late",
+        [GROWTH_ONCE] = "once",
+    };
+    return class < GROWTH_COUNT ? names[class] : "unknown";
+}
+
+const char *growth_confidence_name(enum growth_confidence confidence)
+{
+    static const char *const names[CONFIDENCE_COUNT] = {"none", "low", "medium", "high"};
+    return confidence < CONFIDENCE_COUNT ? names[confidence] : "none";
+}
+
+// The births of slices first .. end - 1.
+struct births {
+    size_t moments; // slices with any
+    size_t first;
+    size_t last;
+    size_t longest_gap; // between two that follow each other
+    uint64_t bytes;
+};
+
+static struct births find_births(const struct growth_history *h, size_t first, size_t end)
+{
+    struct births births = {.first = end, .last = first};
+    for (size_t i = first; i < end; i++) {
+        if (h->birth_bytes[i] == 0) {
+            continue;
+        }
+        if (births.moments == 0) {
+            births.first = i;
+        } else if (i - births.last > births.longest_gap) {
+            births.longest_gap = i - births.last;
+        }
+        births.last = i;
+        births.moments++;
+        births.bytes += h->birth_bytes[i];
+    }
+    return births;
+}
+
+static enum growth_confidence confidence_of(size_t moments, size_t steps)
+{
+    if (moments >= 16 && steps >= 64) {
+        return CONFIDENCE_HIGH;
+    }
+    return moments >= 8 && steps >= 32 ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
+static enum growth_class class_of_past(const struct growth_history *h, size_t last_birth)
+{
+    return last_birth + h->step <= (h->count + START_DIVISOR - 1) / START_DIVISOR ? GROWTH_START_UP
+                                                                                  : GROWTH_STOPPED;
+}
+
+// How many slices passed without a birth at the end.
+static size_t tail_of(const struct growth_history *h, size_t last_birth)
+{
+    return last_birth + h->step < h->count ? h->count - last_birth - h->step : 0;
+}
+
+// Whether a tail of slices with hardly a birth, behind `births`, says that there will be no more.
+static bool is_end(const struct growth_history *h, size_t tail, const struct births *births)
+{
+    return tail >= 2 * h->step && tail > TAIL_GAPS * births->longest_gap &&
+           tail * TAIL_DIVISOR >= h->count - births->first;
+}
+
+static int compare_levels(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left;
+    const uint64_t b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static double middle(uint64_t *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), compare_levels);
+    const size_t lower = (count - 1) / 2;
+    const size_t upper = count / 2;
+    return ((double)values[lower] + (double)values[upper]) / 2;
+}
+
+struct level {
+    double median;
+    double noise; // the median distance from it
+};
+
+static struct level
+level_of(const uint64_t *live_bytes, size_t first, size_t end, struct u64_vec *scratch)
+{
+    const size_t count = end - first;
+    memcpy(scratch->items, live_bytes + first, count * sizeof(*live_bytes));
+    struct level level = {.median = middle(scratch->items, count)};
+    for (size_t i = 0; i < count; i++) {
+        const double away = (double)live_bytes[first + i] - level.median;
+        scratch->items[i] = (uint64_t)(away < 0 ? -away : away);
+    }
+    level.noise = middle(scratch->items, count);
+    return level;
+}
+
+// The window from the first birth that matters to the end.
+struct window {
+    size_t first;
+    struct births births;
+    uint64_t floor_bytes; // lowest level from just before it on
+    uint64_t climb_bytes; // from there to the end
+};
+
+static struct window window_from(const struct growth_history *h, size_t first)
+{
+    struct window window = {.first = first, .births = find_births(h, first, h->count)};
+    window.floor_bytes = first > 0 ? h->live_bytes[first - 1] : 0;
+    for (size_t i = first; i < h->count; i++) {
+        const uint64_t level = h->live_bytes[i];
+        window.floor_bytes = level < window.floor_bytes ? level : window.floor_bytes;
+    }
+    window.climb_bytes = h->live_bytes[h->count - 1] - window.floor_bytes;
+    return window;
+}
+
+// Before the window the level was about as high, and came down again, within a time that is not
+// much shorter than the window.
+static bool has_come_down(const struct growth_history *h, const struct window *w)
+{
+    const uint64_t high = w->floor_bytes + w->climb_bytes / 2;
+    const uint64_t low = w->floor_bytes + w->climb_bytes / 4;
+    size_t longest = 0;
+    size_t here = 0;
+    bool was_high = false;
+    for (size_t i = 0; i < w->first; i++) {
+        here = h->live_bytes[i] > low ? here + 1 : 0;
+        longest = here > longest ? here : longest;
+        was_high |= h->live_bytes[i] >= high && h->live_bytes[i] > w->floor_bytes;
+    }
+    return was_high && h->count - w->first <= 2 * longest + 2 * h->step;
+}
+
+// Of what comes and goes: bursts are low for two thirds of the time.
+static enum growth_class class_of_cycles(const struct growth_history *h)
+{
+    uint64_t low = UINT64_MAX;
+    uint64_t high = 0;
+    size_t first = 0;
+    while (first + 1 < h->count && h->live_bytes[first] == 0) {
+        first++;
+    }
+    for (size_t i = first; i < h->count; i++) {
+        low = h->live_bytes[i] < low ? h->live_bytes[i] : low;
+        high = h->live_bytes[i] > high ? h->live_bytes[i] : high;
+    }
+    size_t high_slices = 0;
+    for (size_t i = first; i < h->count; i++) {
+        high_slices += h->live_bytes[i] > low + (high - low) / 4;
+    }
+    return 3 * high_slices < h->count - first ? GROWTH_BURSTS : GROWTH_SAWTOOTH;
+}
+
+static size_t quarter_begin(const struct growth_history *h, const struct window *w, size_t quarter)
+{
+    return w->first + (h->count - w->first) * quarter / QUARTERS;
+}
+
+// What was born in each quarter of the window.
+struct quarters {
+    double births[QUARTERS];
+    size_t fourth_begin;
+};
+
+static struct quarters quarters_of(const struct growth_history *h, const struct window *w)
+{
+    struct quarters quarters = {.fourth_begin = quarter_begin(h, w, 3)};
+    for (size_t q = 0; q < QUARTERS; q++) {
+        quarters.births[q] =
+            (double)find_births(h, quarter_begin(h, w, q), quarter_begin(h, w, q + 1)).bytes;
+    }
+    return quarters;
+}
+
+// How many slices at the end have births at less than a quarter of `rate`.
+static size_t faint_tail(const struct growth_history *h, size_t first, double rate)
+{
+    double bytes = 0;
+    size_t longest = 0;
+    for (size_t tail = 1; tail < h->count - first; tail++) {
+        bytes += (double)h->birth_bytes[h->count - tail];
+        longest = bytes < rate * (double)tail / FAINT_DIVISOR ? tail : longest;
+    }
+    return longest;
+}
+
+// If what is born in the window at `rate` ended long ago but for some noise, says so in *out.
+static bool has_faded(const struct growth_history *h,
+                      const struct window *w,
+                      double rate,
+                      struct growth_verdict *out)
+{
+    const size_t tail = faint_tail(h, w->first, rate);
+    const struct births before = find_births(h, w->first, h->count - tail);
+    if (!is_end(h, tail, &before)) {
+        return false;
+    }
+    *out = (struct growth_verdict){
+        .class = class_of_past(h, before.last),
+        .confidence = confidence_of(tail / h->step, h->count / h->step),
+        .latest_birth = before.last,
+    };
+    return true;
+}
+
+// Whether the level tells of a growth by what is born.
+static bool is_growing(const struct growth_history *h,
+                       const struct window *w,
+                       const struct quarters *quarters,
+                       struct u64_vec *scratch)
+{
+    const struct level third =
+        level_of(h->live_bytes, quarter_begin(h, w, 2), quarters->fourth_begin, scratch);
+    const struct level fourth = level_of(h->live_bytes, quarters->fourth_begin, h->count, scratch);
+    const double rise = fourth.median - third.median;
+    const double noise = third.noise > fourth.noise ? third.noise : fourth.noise;
+    const double born = quarters->births[2];
+    if (rise + noise < born / 2) {
+        return false; // as much went as came
+    }
+    return quarters->births[1] >= born / 3 || (rise >= 2 * noise && born >= rise / 4);
+}
+
+// The least-squares line through the last half of the window.
+static double slope_of(const struct growth_history *h, const struct window *w)
+{
+    const size_t first = quarter_begin(h, w, 2);
+    const double count = (double)(h->count - first);
+    const double mean_time = (count - 1) / 2;
+    double mean_bytes = 0;
+    for (size_t i = first; i < h->count; i++) {
+        mean_bytes += (double)h->live_bytes[i] / count;
+    }
+    double together = 0;
+    double spread = 0;
+    for (size_t i = first; i < h->count; i++) {
+        const double time = (double)(i - first) - mean_time;
+        together += time * ((double)h->live_bytes[i] - mean_bytes);
+        spread += time * time;
+    }
+    const double slope = spread > 0 ? together / spread : 0;
+    return slope > 0 ? slope : 0;
+}
+
+// Of a window that does not grow, or is too short to tell: `class`, unless nearly all that is there
+// is older than the window.
+static struct growth_verdict judge_rest(const struct growth_history *h,
+                                        const struct window *w,
+                                        enum growth_class class,
+                                        enum growth_confidence confidence)
+{
+    const struct births before = find_births(h, 0, w->first);
+    if (before.bytes / PAST_SHARE > w->births.bytes) {
+        return (struct growth_verdict){.class = class_of_past(h, before.last),
+                                       .confidence = CONFIDENCE_LOW,
+                                       .latest_birth = before.last};
+    }
+    return (struct growth_verdict){
+        .class = class, .confidence = confidence, .latest_birth = w->births.last};
+}
+
+static struct growth_verdict
+judge_windows(const struct growth_history *h, const struct births *all, struct u64_vec *scratch)
+{
+    for (size_t first = all->first;;) {
+        const struct window w = window_from(h, first);
+        const size_t steps = (h->count - first) / h->step;
+        const enum growth_confidence confidence = confidence_of(w.births.moments, steps);
+        struct growth_verdict verdict;
+        if (first > 0 && w.climb_bytes < w.births.bytes / BOUNDED_DIVISOR) {
+            if (has_faded(h, &w, (double)w.births.bytes / (double)(h->count - first), &verdict)) {
+                return verdict;
+            }
+            return judge_rest(h, &w, GROWTH_BOUNDED,
+                              confidence_of(h->count / h->step, h->count / h->step));
+        }
+        if (has_come_down(h, &w)) {
+            return judge_rest(h, &w, class_of_cycles(h), confidence);
+        }
+        if (steps < WINDOW_STEPS_MIN) {
+            return judge_rest(h, &w, GROWTH_LATE, CONFIDENCE_LOW);
+        }
+        const struct quarters quarters = quarters_of(h, &w);
+        if (quarters.births[3] == 0) {
+            return judge_rest(h, &w, GROWTH_STOPPED, CONFIDENCE_LOW);
+        }
+        if (quarters.births[2] == 0) {
+            first = find_births(h, quarters.fourth_begin, h->count).first;
+            continue; // less than a quarter is left: this ends
+        }
+        if (w.births.moments < BIRTHS_MIN) {
+            return judge_rest(h, &w, GROWTH_LATE, CONFIDENCE_LOW);
+        }
+        if (!is_growing(h, &w, &quarters, scratch)) {
+            return judge_rest(h, &w, GROWTH_BOUNDED, confidence);
+        }
+        const double third = (double)(quarters.fourth_begin - quarter_begin(h, &w, 2));
+        if (has_faded(h, &w, quarters.births[2] / third, &verdict)) {
+            return verdict;
+        }
+        const size_t lately =
+            find_births(h, quarter_begin(h, &w, 2), quarters.fourth_begin).moments;
+        return (struct growth_verdict){.class = GROWTH_GROWING,
+                                       .confidence =
+                                           lately < BIRTHS_MIN ? CONFIDENCE_LOW : confidence,
+                                       .latest_birth = all->last,
+                                       .slope_bytes = slope_of(h, &w)};
+    }
+}
+
+enum err growth_judge(const struct growth_history *h, struct growth_verdict *out)
+{
+    const struct births all = find_births(h, 0, h->count);
+    *out = (struct growth_verdict){.class = GROWTH_UNKNOWN, .latest_birth = all.last};
+    if (h->allocations == 1) {
+        out->class = GROWTH_ONCE;
+        out->confidence = CONFIDENCE_HIGH;
+        return ERR_OK;
+    }
+    if (h->count / h->step < STEPS_MIN || all.moments == 0) {
+        return ERR_OK;
+    }
+    const size_t tail = tail_of(h, all.last);
+    if (is_end(h, tail, &all)) {
+        out->class = class_of_past(h, all.last);
+        out->confidence = confidence_of(tail / h->step, h->count / h->step);
+        return ERR_OK;
+    }
+    CLEANUP(u64_vec_release) struct u64_vec scratch = {0};
+    TRY(u64_vec_resize(&scratch, h->count));
+    *out = judge_windows(h, &all, &scratch);
+    return ERR_OK;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// row_groups: see row_groups.h.
+#include "profile/time/row_groups.h"
+
+#include "base/compiler.h"
+
+// Which group each stack belongs to: by node of the sites' tree.
+static MUST_USE enum err
+number_groups(struct row_groups *groups, enum row_group_by by, struct u32_vec *group_of)
+{
+    const struct call_sites *sites = &groups->sites;
+    TRY(u32_vec_resize(group_of, sites->tree.nodes.len));
+    for (size_t i = 0; i < sites->sites.len; i++) {
+        const struct call_site *site = &sites->sites.items[i];
+        for (uint32_t s = 0; s < site->stack_count; s++) {
+            uint32_t stack = sites->stacks.items[site->stack_first + s];
+            struct row_group group = {.site = (uint32_t)i, .stack = REC_NONE};
+            if (by == ROW_GROUPS_BY_STACK) {
+                group.stack = stack;
+            }
+            if (by == ROW_GROUPS_BY_STACK || s == 0) {
+                TRY(row_group_vec_push(&groups->groups, group));
+            }
+            struct row_group *last = &groups->groups.items[groups->groups.len - 1];
+            last->stack_count++;
+            costs_add(&last->costs, call_sites_costs(sites, stack));
+            group_of->items[stack] = (uint32_t)groups->groups.len - 1;
+        }
+    }
+    return ERR_OK;
+}
+
+// A counting sort, so that rows stay in order within their group.
+static MUST_USE enum err sort_rows(struct row_groups *groups,
+                                   const struct selection *selection,
+                                   const struct u32_vec *group_of)
+{
+    const struct u32_vec *row_nodes = &groups->sites.tree.row_nodes;
+    struct u32_vec *first = &groups->row_first;
+    TRY(u32_vec_resize(first, groups->groups.len + 1));
+    TRY(u32_vec_resize(&groups->rows, selection->rows.len));
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        first->items[group_of->items[row_nodes->items[i]] + 1]++;
+    }
+    for (size_t i = 1; i < first->len; i++) {
+        first->items[i] += first->items[i - 1];
+    }
+    CLEANUP(u32_vec_release) struct u32_vec filled = {0};
+    TRY(u32_vec_resize(&filled, groups->groups.len));
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        uint32_t group = group_of->items[row_nodes->items[i]];
+        groups->rows.items[first->items[group] + filled.items[group]++] = selection->rows.items[i];
+    }
+    return ERR_OK;
+}
+
+enum err
+row_groups_build(const struct selection *selection, enum row_group_by by, struct row_groups *out)
+{
+    CLEANUP(row_groups_release) struct row_groups groups = {.profile = selection->profile};
+    CLEANUP(u32_vec_release) struct u32_vec group_of = {0};
+    TRY(call_sites_build(selection, &groups.sites));
+    TRY(number_groups(&groups, by, &group_of));
+    TRY(sort_rows(&groups, selection, &group_of));
+    *out = groups;
+    groups = (struct row_groups){0};
+    return ERR_OK;
+}
+
+void row_groups_release(struct row_groups *groups)
+{
+    call_sites_release(&groups->sites);
+    row_group_vec_release(&groups->groups);
+    u32_vec_release(&groups->rows);
+    u32_vec_release(&groups->row_first);
+}
+
+uint32_t row_groups_location(const struct row_groups *groups, uint32_t group)
+{
+    return groups->sites.sites.items[groups->groups.items[group].site].location;
+}
+
+size_t first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint32_t at;
+        memcpy(&at, (const char *)table + middle * entry_bytes, sizeof(at));
+        if (at < row) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+void row_groups_timeline(const struct row_groups *groups,
+                         uint32_t group,
+                         struct timeline_point *points)
+{
+    const struct recording *recording = &groups->profile->recording;
+    for (size_t i = 0; i < recording->slice_count; i++) {
+        points[i] = (struct timeline_point){0};
+    }
+    for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
+        uint32_t row = groups->rows.items[i];
+        size_t at = first_entry_of_row(recording->cells, recording->cell_count,
+                                       sizeof(recording->cells[0]), row);
+        for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
+            timeline_point_add(&points[recording->cells[at].slice], &recording->cells[at]);
+        }
+        timeline_points_leave(points, groups->profile, row);
+    }
+    timeline_points_settle(points, recording->slice_count);
+}

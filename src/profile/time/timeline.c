@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// timeline: adding the cells of the selected rows up by slice. See timeline.h.
+#include "profile/time/timeline.h"
+
+#include "base/compiler.h"
+
+void timeline_point_add(struct timeline_point *point, const struct rec_cell *cell)
+{
+    point->allocations += cell->allocations;
+    point->allocated_bytes += cell->allocated_bytes;
+    point->frees += cell->frees;
+    point->freed_bytes += cell->freed_bytes;
+    point->temporary += cell->temporary;
+}
+
+void timeline_points_leave(struct timeline_point *points,
+                           const struct profile *profile,
+                           uint32_t row)
+{
+    const struct rec_row *r = &profile->recording.rows[row];
+    const uint32_t process = profile_process_of_row(profile, row);
+    const uint32_t left = process_lives_left_of_cells(&profile->lives, process);
+    if (left != REC_NONE && r->allocated_bytes > r->freed_bytes) {
+        points[left].left_bytes += r->allocated_bytes - r->freed_bytes;
+    }
+}
+
+void timeline_points_settle(struct timeline_point *points, size_t count)
+{
+    uint64_t live_bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        live_bytes += points[i].allocated_bytes;
+        const uint64_t gone_bytes = points[i].freed_bytes + points[i].left_bytes;
+        live_bytes -= gone_bytes < live_bytes ? gone_bytes : live_bytes;
+        points[i].live_bytes = live_bytes;
+    }
+}
+
+// What was counted of the whole recording.
+static void take_slices(const struct recording *recording, struct timeline_point_vec *points)
+{
+    for (size_t i = 0; i < points->len; i++) {
+        const struct rec_slice *slice = &recording->slices[i];
+        points->items[i] = (struct timeline_point){
+            .allocations = slice->allocations,
+            .allocated_bytes = slice->allocated_bytes,
+            .frees = slice->frees,
+            .freed_bytes = slice->freed_bytes,
+            .temporary = slice->temporary,
+            .live_bytes = slice->live_bytes,
+        };
+    }
+}
+
+static void add_rows(const struct selection *selection, struct timeline_point_vec *points)
+{
+    const struct recording *recording = &selection->profile->recording;
+    // Rows of the selection and cells are both sorted by row: one pass over each.
+    size_t at = 0;
+    for (size_t i = 0; i < recording->cell_count; i++) {
+        const struct rec_cell *cell = &recording->cells[i];
+        while (at < selection->rows.len && selection->rows.items[at] < cell->row) {
+            at++;
+        }
+        bool is_selected = at < selection->rows.len && selection->rows.items[at] == cell->row;
+        if (is_selected && cell->slice < points->len) {
+            timeline_point_add(&points->items[cell->slice], cell);
+        }
+    }
+    for (size_t i = 0; i < selection->rows.len && recording->cell_count > 0; i++) {
+        timeline_points_leave(points->items, selection->profile, selection->rows.items[i]);
+    }
+    timeline_points_settle(points->items, points->len);
+}
+
+enum err timeline_build(const struct selection *selection, struct timeline *out)
+{
+    const struct recording *recording = &selection->profile->recording;
+    CLEANUP(timeline_release) struct timeline timeline = {.slice_ms = recording->slice_ms};
+    TRY(timeline_point_vec_resize(&timeline.points, recording->slice_count));
+    if (selection->is_everything) {
+        take_slices(recording, &timeline.points);
+    } else {
+        add_rows(selection, &timeline.points);
+    }
+    *out = timeline;
+    timeline = (struct timeline){0};
+    return ERR_OK;
+}
+
+void timeline_release(struct timeline *timeline)
+{
+    timeline_point_vec_release(&timeline->points);
+}

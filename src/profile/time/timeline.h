@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// timeline: what a selection did in each time slice, and what it held at the end of each.
+//
+// Of everything it is what the recording itself counted, to the slice; of a part it is the sum of
+// its rows' cells, which may be coarser (process_lives.h).
+// Invariant: live_bytes of slice n = allocated - freed - left, summed over slices 0 to n.
+// Context: H.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "profile/select/filter.h"
+
+struct timeline_point {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t temporary;
+    uint64_t left_bytes; // that processes took with them (process_lives.h)
+    uint64_t live_bytes; // at the end of the slice
+};
+
+DEFINE_VEC(timeline_point_vec, struct timeline_point);
+
+struct timeline {
+    uint64_t slice_ms;                // width of a slice, 0 if the recording has none
+    struct timeline_point_vec points; // owned
+};
+
+enum err timeline_build(const struct selection *selection, struct timeline *out) MUST_USE;
+void timeline_release(struct timeline *timeline);
+
+// For those that add up parts of a selection: adds what a cell says, what a row's process took with
+// it, and, once all cells of slices 0 to count - 1 are there, fills in what was live.
+void timeline_point_add(struct timeline_point *point, const struct rec_cell *cell);
+void timeline_points_leave(struct timeline_point *points,
+                           const struct profile *profile,
+                           uint32_t row);
+void timeline_points_settle(struct timeline_point *points, size_t count);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// bucket_set: one histogram of one row, sparse.
+//
+// Most rows allocate one size only. So a histogram is at first just the number of its one bucket:
+// its counts are those of the row itself and are stored nowhere. The second bucket makes it an
+// array in memory of its own: counts, and the numbers of their buckets, a byte each.
+// Memory: 8 bytes; with two buckets or more 48 bytes, 17 a bucket, and room for growth.
+// Context: H, one thread. Failure: ERR_NO_MEMORY; the event then has no place in the histogram.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "recording/format/tables.h"
+
+// Where a bucket was found last, by its number modulo BUCKET_PLACES: so up to ten octaves of
+// neighbours, which is what the sizes and lifetimes of one stack mostly are, are found without a
+// search.
+#define BUCKET_PLACES 40u
+
+#define BUCKET_TAG_BITS 8
+
+// The bucket's number is in its count, so that one cache line tells whether a place is right and
+// takes what is counted.
+struct bucket_count {
+    uint64_t tagged; // count << BUCKET_TAG_BITS | number
+    uint64_t bytes;
+};
+
+// Followed by `cap` bucket_counts and `cap` bytes with the numbers of the buckets.
+struct bucket_array {
+    uint32_t used; // at least 1
+    uint32_t cap;
+    uint8_t places[BUCKET_PLACES]; // indices below `used`, 0 where none is known
+    struct bucket_count counts[];
+};
+_Static_assert(offsetof(struct bucket_array, counts) % sizeof(struct bucket_count) == 0,
+               "no count lies in two cache lines");
+
+static inline uint8_t *bucket_array_numbers(struct bucket_array *array)
+{
+    return (uint8_t *)(array->counts + array->cap);
+}
+_Static_assert(REC_BUCKET_COUNT <= 1u << BUCKET_TAG_BITS, "a bucket is a byte, and so is an index");
+
+// The place of the one who counts in `bucket`, if it is known.
+static inline struct bucket_count *bucket_array_guess(struct bucket_array *array, uint32_t bucket)
+{
+    return array->counts + array->places[bucket % BUCKET_PLACES];
+}
+
+// The address of an array (even), or one bucket's number (times 2, plus 1). 0: no events yet.
+struct bucket_set {
+    uintptr_t tagged;
+};
+
+static inline uintptr_t bucket_set_only(uint32_t bucket)
+{
+    return (uintptr_t)bucket << 1 | 1;
+}
+
+static inline bool bucket_set_is_only(const struct bucket_set *set)
+{
+    return (set->tagged & 1) != 0;
+}
+
+// The array, owned by the set; NULL if there is none.
+static inline struct bucket_array *bucket_set_array(const struct bucket_set *set)
+{
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): it was made from one
+    return bucket_set_is_only(set) ? NULL : (struct bucket_array *)set->tagged;
+}
+
+// Lets what bucket_set_collect will look at come nearer.
+static inline void bucket_set_fetch(const struct bucket_set *set)
+{
+    const struct bucket_array *array = bucket_set_array(set);
+    if (array != NULL) {
+        __builtin_prefetch(array);
+        __builtin_prefetch(array->counts + 4); // most have no more than these two lines
+    }
+}
+
+DEFINE_VEC(rec_bucket_vec, struct rec_bucket);
+
+// The rest of bucket_set_add: a bucket that was not found at its place.
+enum err bucket_set_add_other(struct bucket_set *set,
+                              uint32_t bucket,
+                              uint64_t bytes,
+                              uint64_t old_count,
+                              uint64_t old_bytes) MUST_USE;
+
+// Counts one event of `bytes` in `bucket`. `old_count` and `old_bytes` are the row's sums before.
+static inline MUST_USE enum err bucket_set_add(
+    struct bucket_set *set, uint32_t bucket, uint64_t bytes, uint64_t old_count, uint64_t old_bytes)
+{
+    const uintptr_t only = bucket_set_only(bucket);
+    if (old_count == 0) {
+        set->tagged = only;
+        return ERR_OK;
+    }
+    if (set->tagged == only) {
+        return ERR_OK;
+    }
+    struct bucket_array *array = bucket_set_array(set);
+    if (LIKELY(array != NULL)) {
+        struct bucket_count *count = bucket_array_guess(array, bucket);
+        if (LIKELY((count->tagged & ((1u << BUCKET_TAG_BITS) - 1)) == bucket)) {
+            count->tagged += 1u << BUCKET_TAG_BITS;
+            count->bytes += bytes;
+            return ERR_OK;
+        }
+    }
+    return bucket_set_add_other(set, bucket, bytes, old_count, old_bytes);
+}
+
+// Starts loading what says where `bucket` is counted. No effect but speed.
+static inline void bucket_set_prefetch_place(const struct bucket_set *set, uint32_t bucket)
+{
+    const struct bucket_array *array = bucket_set_array(set);
+    if (array != NULL) {
+        __builtin_prefetch(array->places + bucket % BUCKET_PLACES, 1);
+    }
+}
+
+// Starts loading what counting an event in `bucket` will change, when its place is there.
+static inline void bucket_set_prefetch(const struct bucket_set *set, uint32_t bucket)
+{
+    struct bucket_array *array = bucket_set_array(set);
+    if (array != NULL) {
+        __builtin_prefetch(bucket_array_guess(array, bucket), 1);
+    }
+}
+
+// Counts `count` more events of `bytes` in all, in the bucket of the event that was added last.
+static inline void
+bucket_set_add_more(struct bucket_set *set, uint32_t bucket, uint64_t count, uint64_t bytes)
+{
+    struct bucket_array *array = bucket_set_array(set);
+    if (array != NULL) { // else it is the only one, and stored nowhere
+        struct bucket_count *last = bucket_array_guess(array, bucket);
+        last->tagged += count << BUCKET_TAG_BITS;
+        last->bytes += bytes;
+    }
+}
+
+// How many buckets it has, of a row with `count` events.
+static inline size_t bucket_set_count(const struct bucket_set *set, uint64_t count)
+{
+    const struct bucket_array *array = bucket_set_array(set);
+    return array != NULL ? array->used : count > 0;
+}
+
+// Appends the histogram of `row`, whose sums are `count` and `bytes`, to `out`, by ascending
+// bucket.
+enum err bucket_set_collect(const struct bucket_set *set,
+                            uint32_t row,
+                            uint64_t count,
+                            uint64_t bytes,
+                            struct rec_bucket_vec *out) MUST_USE;
+
+void bucket_set_release(struct bucket_set *set);

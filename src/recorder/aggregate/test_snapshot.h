@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// test_snapshot: a snapshot of a book with the tables that are only made while it is written.
+// Context: tests only, after cmocka.h.
+#pragma once
+
+#include <stdlib.h>
+
+#include "recorder/output/book_snapshot.h"
+
+struct whole_snapshot {
+    struct book_snapshot snapshot;
+    struct recording recording; // borrows; the tables of the history are its own
+};
+
+static inline void *
+made_table(const struct table_supply *supply, enum rec_table_index table, size_t *count)
+{
+    *count = supply->count(supply->context, table);
+    void *items = calloc(*count + 1, rec_tables[table].entry_bytes);
+    assert_non_null(items);
+    supply->begin(supply->context, table);
+    for (size_t done = 0; done < *count;) { // in pieces, as the writer does
+        const size_t now = *count - done < 3 ? *count - done : 3;
+        char *at = (char *)items + done * rec_tables[table].entry_bytes;
+        assert_int_equal(supply->next(supply->context, table, at, now), ERR_OK);
+        done += now;
+    }
+    return items;
+}
+
+static inline void whole_snapshot_take(struct book *book, struct whole_snapshot *out)
+{
+    static const struct book_snapshot_facts facts = {
+        .state = REC_STATE_FINISHED, .tool_version = "test", .program = "program"};
+    *out = (struct whole_snapshot){0};
+    assert_int_equal(book_snapshot_take(book, NULL, NULL, &facts, &out->snapshot), ERR_OK);
+    const struct table_supply supply = row_history_supply(&out->snapshot.history);
+    struct recording *r = &out->recording;
+    *r = out->snapshot.recording;
+    r->cells = made_table(&supply, REC_TABLE_CELLS, &r->cell_count);
+    r->size_buckets = made_table(&supply, REC_TABLE_SIZE_BUCKETS, &r->size_bucket_count);
+    r->lifetime_buckets =
+        made_table(&supply, REC_TABLE_LIFETIME_BUCKETS, &r->lifetime_bucket_count);
+}
+
+static inline void whole_snapshot_release(struct whole_snapshot *whole)
+{
+    free(whole->recording.cells);
+    free(whole->recording.size_buckets);
+    free(whole->recording.lifetime_buckets);
+    book_snapshot_release(&whole->snapshot);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// control_socket: see the header.
+#include "recorder/control/control_socket.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+
+enum {
+    BACKLOG = 16
+};
+
+enum err control_socket_open(struct control_socket *control, struct err_info *info)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    uint64_t token = 0;
+    if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
+        return err_set_errno(info, errno, "cannot get random bytes");
+    }
+    char *name = address.sun_path + 1; // abstract
+    const int name_bytes =
+        snprintf(name, sizeof(address.sun_path) - 1, CONTROL_NAME_PREFIX "%u-%016" PRIx64,
+                 (unsigned)getpid(), token); // fits
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        control->clients[i] = (struct control_client){.fd = -1};
+    }
+    const socklen_t bytes =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name_bytes);
+    control->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (control->listener < 0 || bind(control->listener, (struct sockaddr *)&address, bytes) != 0 ||
+        listen(control->listener, BACKLOG) != 0) {
+        enum err err = err_set_errno(info, errno, "cannot open the socket for 'cairn ctl'");
+        control_socket_close(control);
+        return err;
+    }
+    return ERR_OK;
+}
+
+static void drop(struct control_client *client)
+{
+    if (client->fd >= 0) {
+        (void)close(client->fd);
+    }
+    *client = (struct control_client){.fd = -1};
+}
+
+void control_socket_close(struct control_socket *control)
+{
+    if (control->listener < 0) {
+        return;
+    }
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        drop(&control->clients[i]);
+    }
+    (void)close(control->listener);
+    control->listener = -1;
+}
+
+static bool is_same_user(int peer)
+{
+    struct ucred peer_is;
+    socklen_t bytes = sizeof(peer_is);
+    return getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) == 0 &&
+           peer_is.uid == geteuid();
+}
+
+// A free place, or that of somebody who has been there for long.
+static struct control_client *find_place(struct control_socket *control)
+{
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        if (control->clients[i].fd < 0) {
+            return &control->clients[i];
+        }
+    }
+    struct control_client *place = &control->clients[control->next_place];
+    control->next_place = (control->next_place + 1) % CONTROL_CLIENTS_MAX;
+    drop(place);
+    return place;
+}
+
+static void accept_all(struct control_socket *control)
+{
+    for (int i = 0; i < BACKLOG; i++) {
+        const int peer = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer < 0) {
+            return;
+        }
+        if (is_same_user(peer)) {
+            find_place(control)->fd = peer;
+        } else {
+            (void)close(peer);
+        }
+    }
+}
+
+static void reply_to(struct control_client *client, const char *reply)
+{
+    // Whoever does not read it has lost interest.
+    (void)send(client->fd, reply, strlen(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+    drop(client);
+}
+
+static void hear(struct control_client *client, const struct control_handler *handler)
+{
+    char request[CONTROL_REQUEST_BYTES_MAX + 1];
+    const ssize_t len = recv(client->fd, request, CONTROL_REQUEST_BYTES_MAX, MSG_DONTWAIT);
+    if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (len <= 0 || client->waits_for != 0) { // gone, or it talks while it should wait
+        drop(client);
+        return;
+    }
+    request[len] = '\0';
+    char *text = strchr(request, ' ');
+    if (text != NULL) {
+        *text++ = '\0';
+    }
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    client->waits_for =
+        handler->answer(handler->context, request, text != NULL ? text : "", &reply);
+    if (client->waits_for == 0) {
+        reply_to(client, strbuf_result(&reply) == ERR_OK ? strbuf_text(&reply) : "-no memory");
+    }
+}
+
+void control_socket_poll(struct control_socket *control, const struct control_handler *handler)
+{
+    if (control->listener < 0) {
+        return;
+    }
+    accept_all(control);
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        if (control->clients[i].fd >= 0) {
+            hear(&control->clients[i], handler);
+        }
+    }
+}
+
+void control_socket_announce(struct control_socket *control, uint64_t number, const char *reply)
+{
+    for (size_t i = 0; control->listener >= 0 && i < CONTROL_CLIENTS_MAX; i++) {
+        struct control_client *client = &control->clients[i];
+        if (client->fd >= 0 && client->waits_for != 0 && client->waits_for <= number) {
+            reply_to(client, reply);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// run_control: see the header.
+#include "recorder/control/run_control.h"
+
+#include <string.h>
+
+static enum err add_mark(struct run_control *control,
+                         uint64_t time_ms,
+                         enum rec_mark_kind kind,
+                         const char *text,
+                         struct err_info *info)
+{
+    const struct bytes bytes = {.data = (const uint8_t *)text, .len = strlen(text)};
+    enum err err =
+        mark_list_add(&control->book->marks, &control->book->strings, time_ms, kind, bytes);
+    if (err == ERR_LIMIT) {
+        return err_set(info, ERR_LIMIT, "the recording has %u marks, and takes no more", MARKS_MAX);
+    }
+    return err == ERR_OK ? ERR_OK : err_set(info, err, "no memory for a mark");
+}
+
+// What hooks are to do while it records.
+static enum session_recording recording_word(const struct run_control *control)
+{
+    return (control->session->flags & SESSION_OVERFLOW_SAMPLE) != 0 ? SESSION_RECORD_SAMPLE
+                                                                    : SESSION_RECORD_ALL;
+}
+
+static void tell_hooks(struct run_control *control, enum session_recording recording)
+{
+    control->recording = recording;
+    // Relaxed: see enum session_recording.
+    atomic_store_explicit(&control->session->recording, recording, memory_order_relaxed);
+}
+
+enum err run_control_init(struct run_control *control,
+                          const struct run_control_options *options,
+                          struct session_header *session,
+                          struct book *book)
+{
+    *control = (struct run_control){.session = session, .book = book, .options = *options};
+    if (options->delay_ms == 0 && !options->is_paused) {
+        tell_hooks(control, recording_word(control));
+        return ERR_OK;
+    }
+    tell_hooks(control, SESSION_RECORD_NOTHING);
+    TRY(book_note_stop(book, (struct book_stop){0}));
+    return add_mark(control, 0, REC_MARK_STOP, "", NULL);
+}
+
+bool run_control_is_whole(const struct run_control *control)
+{
+    const struct rec_mark_vec *marks = &control->book->marks.marks;
+    for (size_t i = 0; i < marks->len; i++) {
+        if (marks->items[i].kind == REC_MARK_STOP) {
+            return false;
+        }
+    }
+    return control->options.delay_ms == 0 && !control->options.is_paused;
+}
+
+enum err run_control_start(struct run_control *control, uint64_t now_ms, struct err_info *info)
+{
+    if (control->recording == recording_word(control)) {
+        return err_set(info, ERR_INVALID, "it is recording already");
+    }
+    TRY(add_mark(control, now_ms, REC_MARK_START, "", info));
+    if (!run_control_has_started(control)) {
+        control->started_ms = now_ms;
+    }
+    tell_hooks(control, recording_word(control));
+    return ERR_OK;
+}
+
+enum err run_control_stop(struct run_control *control,
+                          uint64_t (*clock)(void *context),
+                          void *context,
+                          struct err_info *info)
+{
+    if (control->recording != recording_word(control)) {
+        return err_set(info, ERR_INVALID, "recording is stopped already");
+    }
+    const uint64_t from_ms = clock(context);
+    TRY(add_mark(control, from_ms, REC_MARK_STOP, "", info));
+    tell_hooks(control, SESSION_RECORD_FREES);
+    return book_note_stop(control->book,
+                          (struct book_stop){.from_ms = from_ms, .to_ms = clock(context)});
+}
+
+enum err run_control_mark(struct run_control *control,
+                          uint64_t now_ms,
+                          const char *text,
+                          struct err_info *info)
+{
+    if (text[0] == '\0' || strlen(text) > MARK_TEXT_BYTES_MAX) {
+        return err_set(info, ERR_INVALID, "a mark needs a text of at most %u bytes",
+                       MARK_TEXT_BYTES_MAX);
+    }
+    return add_mark(control, now_ms, REC_MARK_USER, text, info);
+}
+
+enum err run_control_tick(struct run_control *control, uint64_t now_ms)
+{
+    const bool starts_by_itself = control->options.delay_ms != 0 && !control->options.is_paused;
+    if (starts_by_itself && !run_control_has_started(control) &&
+        now_ms >= control->options.delay_ms) {
+        return run_control_start(control, now_ms, NULL);
+    }
+    return ERR_OK;
+}
+
+bool run_control_is_over(const struct run_control *control, uint64_t now_ms)
+{
+    return control->options.duration_ms != 0 && run_control_has_started(control) &&
+           now_ms >= control->started_ms + control->options.duration_ms;
+}

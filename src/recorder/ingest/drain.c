@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: MIT
+// drain: see the header. Here: the pass and the lanes. Processes: drain_process.c.
+#include "recorder/ingest/drain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/minmax.h"
+#include "recorder/ingest/drain_names.h"
+#include "recorder/ingest/drain_process.h"
+#include "recorder/ingest/lane_counters.h"
+#include "recorder/ingest/questions.h"
+#include "recorder/session/told_counter.h"
+
+enum {
+    ANY_SLOT = SESSION_MAX_PROCESSES,
+    SETTLE_NS = 1000000,
+    HOLD_SHIFT = 8,
+    HOLD_SMALL = 1024,      // bytes
+    THREAD_CHECK_MS = 1000, // how often lanes are asked whether their thread still lives
+};
+
+enum err drain_init(struct drain *drain,
+                    const struct session *session,
+                    struct book *book,
+                    struct err_info *info)
+{
+    *drain = (struct drain){.session = session, .book = book, .pending_stamp = UINT64_MAX};
+    drain->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (drain->epoll < 0) {
+        return err_set_errno(info, errno, "cannot watch processes");
+    }
+    drain->scratch = malloc(sizeof(*drain->scratch));
+    if (drain->scratch == NULL) {
+        drain_release(drain);
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    return ERR_OK;
+}
+
+static void lane_free(struct drain *drain, uint32_t lane)
+{
+    lane_reader_release(&drain->lanes[lane]->reader);
+    free(drain->lanes[lane]);
+    drain->lanes[lane] = NULL;
+}
+
+void drain_release(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        lane_free(drain, drain->active[i]);
+    }
+    drain->active_count = 0;
+    for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
+        drain_process_forget(drain, i);
+    }
+    free(drain->scratch);
+    drain->scratch = NULL;
+    if (drain->epoll > 0) {
+        (void)close(drain->epoll);
+    }
+    drain->epoll = -1;
+}
+
+uint64_t drain_events(const struct drain *drain)
+{
+    uint64_t events = drain->ended_events;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        events += drain->lanes[drain->active[i]]->reader.events;
+    }
+    return events;
+}
+
+struct lane_load drain_take_load(struct drain *drain)
+{
+    struct lane_load load = {0};
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        const uint64_t events = lane->reader.events - lane->weighed_events;
+        lane->weighed_events = lane->reader.events;
+        load.events += events;
+        load.busiest_events = max_u64(load.busiest_events, events);
+    }
+    return load;
+}
+
+// A lane's bit is set and we do not read it yet.
+static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_ms)
+{
+    struct lane_header *header = session_lane(drain->session->memory, index);
+    // Acquire: pairs with the release in session_claim_lane; the owner's fields are final.
+    if (atomic_load_explicit(&header->state, memory_order_acquire) == LANE_FREE) {
+        return ERR_OK; // claimed, not filled in yet
+    }
+    const uint32_t slot = header->process_index;
+    if (slot >= SESSION_MAX_PROCESSES || drain->processes[slot].book == NULL) {
+        drain->has_unknown = true; // its process has not been begun yet, or the lane lies
+        return ERR_OK;
+    }
+    struct drain_process *process = drain->processes + slot;
+    struct drain_lane *lane = calloc(1, sizeof(*lane));
+    if (lane == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    lane->process = slot;
+    lane_reader_init(&lane->reader, header, index, process->book, header->thread_id,
+                     drain_process_time(header->start_ms, clock_ms));
+    drain->lanes[index] = lane;
+    drain->active[drain->active_count++] = index;
+    process->lane_count++;
+    return ERR_OK;
+}
+
+// Begins the lanes that are in use and new; those of one slot, or of all (ANY_SLOT).
+static enum err find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    for (uint32_t word = 0; word < SESSION_MAX_LANES / 64; word++) {
+        // Relaxed: lane_begin acquires what it needs from the lane itself.
+        uint64_t used =
+            atomic_load_explicit(&drain->session->header->lane_bitmap[word], memory_order_relaxed);
+        for (; used != 0; used &= used - 1) {
+            uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(used);
+            const struct lane_header *header = session_lane(drain->session->memory, index);
+            if (drain->lanes[index] == NULL &&
+                (slot == ANY_SLOT || slot == header->process_index)) {
+                TRY(lane_begin(drain, index, clock_ms));
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+enum err drain_find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    return find_lanes(drain, slot, clock_ms);
+}
+
+static void lane_distrust(struct drain *drain, struct drain_lane *lane)
+{
+    if (!lane->is_corrupt) {
+        lane->is_corrupt = true;
+        drain->corrupt_lanes++;
+    }
+    lane_reader_discard(&lane->reader);
+}
+
+// The latest time that the lane's thread can have seen: one that is dead has seen none since.
+static uint64_t
+latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t clock_ms)
+{
+    const struct drain_process *process = drain->processes + lane->process;
+    return process->is_dead ? process->dead_ms : clock_ms + DRAIN_TIME_SLACK_MS;
+}
+
+// Reads one lane up to last_stamp. Trouble with the lane is no trouble of ours.
+static enum err
+lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint64_t clock_ms)
+{
+    const struct lane_limits limits = {.time_ms = latest_ms_of(drain, lane, clock_ms),
+                                       .stamp = drain->latest_stamp};
+    enum err err = lane_reader_run(&lane->reader, drain->book, last_stamp, &limits);
+    if (err != ERR_CORRUPT) {
+        return err;
+    }
+    lane_distrust(drain, lane);
+    return ERR_OK;
+}
+
+static bool lane_note_left_out(struct drain *drain, struct drain_lane *lane)
+{
+    return lane_counters_take(&lane->reader, drain->book, drain->clock_ms) == ERR_OK;
+}
+
+// Looks how far each lane has been written; the unread ones come to the front of `active`.
+static void snapshot_lanes(struct drain *drain)
+{
+    drain->unread_count = 0;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        const bool is_sound = !lane->is_corrupt &&
+                              lane_consumer_refresh(&lane->reader.consumer) == ERR_OK &&
+                              lane_note_left_out(drain, lane);
+        if (!is_sound) {
+            lane_distrust(drain, lane);
+        } else if (lane_reader_has_unread(&lane->reader)) {
+            uint32_t index = drain->active[i];
+            drain->active[i] = drain->active[drain->unread_count];
+            drain->active[drain->unread_count++] = index;
+        }
+    }
+}
+
+// Takes what the lane's nursery holds.
+static enum err lane_take(struct drain *drain, struct drain_lane *lane, bool is_alive)
+{
+    struct lane_reader *reader = &lane->reader;
+    enum err err = lane_consumer_refresh(&reader->consumer);
+    if (err == ERR_OK) {
+        reader->late_pos = reader->consumer.write_pos;
+        reader->late_stamp =
+            is_alive ? drain->alive_stamp : drain->processes[lane->process].end_stamp;
+        err = nursery_reader_take(reader->consumer.lane, is_alive, drain->scratch, &reader->late);
+    }
+    if (err != ERR_CORRUPT) {
+        return err;
+    }
+    lane_distrust(drain, lane);
+    return ERR_OK;
+}
+
+static bool lane_is_deserted(const struct drain *drain, const struct drain_lane *lane)
+{
+    // Acquire: pairs with the release in lane_producer_close.
+    return drain->processes[lane->process].is_dead || lane->is_done ||
+           atomic_load_explicit(&lane->reader.consumer.lane->state, memory_order_acquire) ==
+               LANE_CLOSED;
+}
+
+// Takes what the thread of `lane` holds, if it will not send it itself in time. Notes what may not
+// have been booked when the pass begins, whoever has it.
+static enum err lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last)
+{
+    struct lane_header *header = lane->reader.consumer.lane;
+    if (lane->reader.late.len > 0) {
+        return ERR_OK; // what was taken is still to be booked
+    }
+    lane->hold = (struct nursery_hold){.since_ms = UINT64_MAX};
+    if (lane->is_corrupt || lane->is_relieved) {
+        return ERR_OK;
+    }
+    lane->hold = nursery_reader_hold(header);
+    if (is_last || lane_is_deserted(drain, lane)) {
+        lane->is_relieved = true;
+        return lane_take(drain, lane, false);
+    }
+    if (lane->hold.since_ms != UINT64_MAX && nursery_reader_lock(header, drain->settled_ms)) {
+        const enum err err = lane_take(drain, lane, true);
+        nursery_reader_unlock(header);
+        return err;
+    }
+    return ERR_OK;
+}
+
+static enum err relieve_lanes(struct drain *drain, bool is_last)
+{
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        TRY(lane_relieve(drain, drain->lanes[drain->active[i]], is_last));
+    }
+    return ERR_OK;
+}
+
+// What the thread of `lane` may have held at most since the pass before, if there are several. It
+// takes what it is allowed at each tick of its own. If there was more than one, we may have missed
+// what it took in between. *out_is_awake: there was one.
+static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bool *out_is_awake)
+{
+    const struct nursery *n = &lane->reader.consumer.lane->nursery;
+    // Acquire: pairs with the thread's release; the budget is of that count or a later one.
+    const uint32_t count = atomic_load_explicit(&n->budget_count, memory_order_acquire);
+    const uint64_t said = atomic_load_explicit(&n->budget_bytes, memory_order_relaxed);
+    const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is a lie
+    const uint64_t before = lane->budget_bytes;
+    const uint32_t taken = count - lane->budget_count;
+    lane->budget_bytes = now;
+    lane->budget_count = count;
+    *out_is_awake = taken != 0;
+    return max_u64(max_u64(now, before),
+                   taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0);
+}
+
+// What threads may hold together: a 256th of the peak, by which its bound gets wider. A small heap
+// needs a little more, if anything is to be held at all.
+static uint64_t held_at_most(uint64_t peak_bytes)
+{
+    const uint64_t usual = peak_bytes >> HOLD_SHIFT;
+    return max_u64(usual, min_u64(2 * usual, HOLD_SMALL));
+}
+
+// Tells threads what each may hold, by how many of them were awake of late.
+static void allow_holding(struct drain *drain, uint32_t awake_count)
+{
+    struct session_header *header = drain->session->header;
+    const bool is_wanted = (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1;
+    const uint32_t among = awake_count > 2 ? awake_count : 2;
+    drain->hold_bytes_before = drain->hold_bytes;
+    drain->hold_bytes = is_wanted ? held_at_most(drain->book->peak_bytes) / among : 0;
+    drain->hold_bytes_most = max_u64(drain->hold_bytes_most, drain->hold_bytes);
+    // Relaxed: stands for nothing but itself.
+    atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);
+}
+
+// What threads still hold, and who rests.
+static void note_threads(struct drain *drain)
+{
+    uint64_t budget_bytes = 0;
+    uint32_t awake_count = 0;
+    book_clear_holds(drain->book);
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane_reader_has_unread(&lane->reader)) { // blocks that were sent late, perhaps
+            lane->hold.since_ms = min_u64(lane->hold.since_ms, lane->reader.thread.tick_ms);
+        }
+        if (lane->hold.since_ms != UINT64_MAX) {
+            book_add_hold(drain->book, &lane->hold);
+        }
+        bool is_awake;
+        budget_bytes += budget_of(drain, lane, &is_awake);
+        awake_count += is_awake;
+        book_thread_rests(drain->book, &lane->reader.thread);
+    }
+    book_end_holds(drain->book, budget_bytes, drain->active_count == 1);
+    allow_holding(drain, awake_count);
+}
+
+void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
+{
+    if (monotonic_ns - drain->noted_at_ns >= SETTLE_NS) {
+        drain->settled_ms = drain->noted_ms;
+        drain->noted_ms = clock_ms;
+        drain->noted_at_ns = monotonic_ns;
+    }
+}
+
+// Before it, ticks are over and nothing of them is still on its way.
+static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
+{
+    const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
+    return is_held_back ? drain->settled_ms : clock_ms;
+}
+
+// What the thread of `lane` has begun, of which we have not read all. *which: its place.
+static uint64_t pending_of(const struct drain_lane *lane, uint32_t *which)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t k = 0; k < LANE_PENDING_STAMPS && !lane->is_corrupt; k++) {
+        // Acquire: pairs with the release in record.c; what it stood for is published.
+        const uint64_t pending = atomic_load_explicit(
+            &lane->reader.consumer.lane->pending_stamps[k], memory_order_acquire);
+        if (pending != 0 && pending != lane->given_up[k] && pending < first) {
+            first = pending;
+            *which = k;
+        }
+    }
+    return first;
+}
+
+// When the process began to exit, if it has not been found dead since.
+static uint64_t exit_of(const struct drain *drain, uint32_t slot)
+{
+    const struct drain_process *process = drain->processes + slot;
+    if (process->book == NULL || process->is_dead || process->is_lingering) {
+        return UINT64_MAX;
+    }
+    const uint64_t stamp = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
+    return stamp != 0 ? stamp : UINT64_MAX;
+}
+
+// The first moment of which we do not know all. `is_given_up`: it has been that for
+// too long, and the others go on without it.
+static uint64_t first_pending(struct drain *drain, bool is_given_up)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        uint32_t which;
+        const uint64_t pending = pending_of(lane, &which);
+        if (pending == drain->pending_stamp && is_given_up) {
+            lane->given_up[which] = pending;
+            continue;
+        }
+        first = min_u64(first, pending);
+    }
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES && drain->process_count > 1; slot++) {
+        const uint64_t exited = exit_of(drain, slot);
+        if (exited == drain->pending_stamp && is_given_up) {
+            drain->processes[slot].is_lingering = true;
+            continue;
+        }
+        first = min_u64(first, exited);
+    }
+    return first;
+}
+
+// The moment up to which this pass books; see the header. Before lanes are looked at.
+static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
+{
+    const bool is_given_up = drain->pending_stamp != UINT64_MAX &&
+                             clock_ms - drain->pending_since_ms >= DRAIN_PATIENCE_MS;
+    const uint64_t pending = first_pending(drain, is_given_up);
+    if (is_given_up && pending != drain->pending_stamp) {
+        // Relaxed: a counter.
+        atomic_fetch_add_explicit(&drain->session->header->counters[NOTE_order_timeouts], 1,
+                                  memory_order_relaxed);
+    }
+    if (pending != drain->pending_stamp) {
+        drain->pending_stamp = pending;
+        drain->pending_since_ms = clock_ms;
+    }
+    return min_u64(drain->alive_stamp, pending - 1);
+}
+
+// Recycles lane active[i].
+static void lane_end(struct drain *drain, uint32_t i)
+{
+    const uint32_t index = drain->active[i];
+    struct drain_lane *lane = drain->lanes[index];
+    drain->ended_events += lane->reader.events;
+    if (!lane->is_corrupt && !lane_note_left_out(drain, lane)) {
+        lane_distrust(drain, lane);
+    }
+    book_thread_end(drain->book, &lane->reader.thread);
+    struct drain_process *process = drain->processes + lane->process;
+    process->lane_count--;
+    if (lane->reader.thread.tick_ms > process->end_ms) {
+        process->end_ms = lane->reader.thread.tick_ms;
+    }
+    lane_free(drain, index);
+    if (i <
+        drain->unread_count) { // the last unread one takes its place, so that they stay in front
+        drain->active[i] = drain->active[--drain->unread_count];
+        i = drain->unread_count;
+    }
+    drain->active[i] = drain->active[--drain->active_count];
+    session_recycle_lane(drain->session, index);
+}
+
+static bool lane_is_finished(struct drain *drain, struct drain_lane *lane)
+{
+    if (!drain->processes[lane->process].is_dead && !lane->is_done) {
+        // Acquire: pairs with the release in lane_producer_close; its last records are published.
+        uint32_t state =
+            atomic_load_explicit(&lane->reader.consumer.lane->state, memory_order_acquire);
+        if (state != LANE_CLOSED) {
+            return false;
+        }
+    }
+    if (lane->is_corrupt) {
+        return true;
+    }
+    // It may have been written to after the snapshot: then it is for the next pass.
+    if (lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {
+        lane_distrust(drain, lane);
+        return true;
+    }
+    return !lane_reader_has_unread(&lane->reader);
+}
+
+static void end_finished_lanes(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->active_count;) {
+        if (lane_is_finished(drain, drain->lanes[drain->active[i]])) {
+            lane_end(drain, i);
+        } else {
+            i++;
+        }
+    }
+}
+
+// All that happened in ticks up to this one is booked at the end of a pass that began like this,
+// whoever still holds something.
+static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
+{
+    if (drain->pending_stamp < drain->alive_stamp) {
+        return 0;
+    }
+    uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);
+    for (uint32_t i = 0; i < drain->active_count && drain->active_count > 1; i++) {
+        const struct nursery_hold *hold = &drain->lanes[drain->active[i]]->hold;
+        beyond_ms = min_u64(beyond_ms, hold->since_ms);
+    }
+    return beyond_ms == 0 ? 0 : beyond_ms - 1;
+}
+
+static bool is_of_earlier_image(const struct drain *drain, uint32_t lane)
+{
+    return drain->processes[drain->lanes[lane]->process].is_replaced;
+}
+
+// The unread lane whose next event comes first: its place in `active`. *out_second: the stamp of
+// the next one of the others. Events without stamps have no order but this: what a process did
+// before it executed another program comes before what that did.
+static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint64_t *out_second)
+{
+    uint32_t place = 0;
+    uint64_t first = UINT64_MAX;
+    uint64_t second = UINT64_MAX;
+    for (uint32_t i = 0; i < drain->unread_count; i++) {
+        const uint64_t stamp = drain->lanes[drain->active[i]]->reader.next_stamp;
+        if (stamp < first || (stamp == first && is_of_earlier_image(drain, drain->active[i]))) {
+            second = first;
+            first = stamp;
+            place = i;
+        } else {
+            second = min_u64(second, stamp);
+        }
+    }
+    *out_first = first;
+    *out_second = second;
+    return place;
+}
+
+// Ends who is dead, and whose last sign of life lies before `stamp`, which all that was booked
+// does.
+static enum err end_before(struct drain *drain, uint64_t stamp)
+{
+    end_finished_lanes(drain);
+    return drain_process_end_dead(drain, stamp);
+}
+
+// Books what the snapshot found in the unread lanes up to last_stamp, in the order of stamps. The
+// dead end between events: when their lanes have been read, and at their exit.
+static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t clock_ms)
+{
+    bool is_over = drain->has_dead; // for somebody, perhaps
+    while (drain->unread_count > 0) {
+        uint64_t first;
+        uint64_t second;
+        uint32_t place = first_lane(drain, &first, &second);
+        if (first > last_stamp) {
+            return ERR_OK;
+        }
+        if (UNLIKELY(drain->has_dead && (is_over || first > drain->next_end_stamp))) {
+            TRY(end_before(drain, first));
+            is_over = false;
+            continue;
+        }
+        struct drain_lane *lane = drain->lanes[drain->active[place]];
+        uint64_t until = min_u64(second, last_stamp);
+        until = drain->has_dead ? min_u64(until, drain->next_end_stamp) : until;
+        TRY(lane_run(drain, lane, until, clock_ms));
+        if (!lane_reader_has_unread(&lane->reader)) {
+            const uint32_t index = drain->active[place];
+            drain->active[place] = drain->active[--drain->unread_count];
+            drain->active[drain->unread_count] = index;
+            is_over = drain->processes[lane->process].is_dead;
+        }
+    }
+    return ERR_OK;
+}
+
+// A thread that ended without a word (by a raw system call, or when another one executed a
+// program) leaves its lane open.
+static void check_threads(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        const struct drain_process *process = drain->processes + lane->process;
+        if (!lane->is_done && process->is_our_namespace && !process->is_dead) {
+            lane->is_done =
+                !drain_process_has_thread(process, (pid_t)lane->reader.thread.thread_id);
+        }
+    }
+}
+
+enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    TRY(find_lanes(drain, slot, clock_ms)); // it may have come and gone since the last pass
+    TRY(drain_names_learn_of(drain, slot, clock_ms));
+    for (uint32_t i = 0; i < drain->active_count;) {
+        struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane->process != slot) {
+            i++;
+            continue;
+        }
+        if (!lane->is_corrupt) {
+            TRY(lane_take(drain, lane, false));
+        }
+        if (!lane->is_corrupt) {
+            drain->latest_stamp = session_stamp(drain->session);
+            TRY(lane_run(drain, lane, UINT64_MAX, clock_ms));
+        }
+        lane_end(drain, i);
+    }
+    return ERR_OK;
+}
+
+// Who and what is new, and who is dead of all that are known then.
+static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
+{
+    drain_process_date_dead(drain, clock_ms);
+    drain->has_begun = false;
+    for (int round = 0; round < 2; round++) {
+        drain->has_unknown = false;
+        TRY(drain_process_begin_new(drain, clock_ms));
+        TRY(find_lanes(drain, ANY_SLOT, clock_ms));
+        if (!drain->has_unknown) {
+            break;
+        }
+        drain->next_slot_scan_ms = 0; // the slot was counted before it was filled in
+    }
+    if (drain->has_begun) { // some may have come and gone
+        TRY(drain_names_learn(drain, clock_ms));
+        drain_process_look_for_dead(drain);
+        drain_process_date_dead(drain, clock_ms);
+    }
+    return ERR_OK;
+}
+
+// Those of the session that all may write.
+static void note_counters(struct drain *drain)
+{
+    const uint64_t most = told_counter_most(drain->clock_ms);
+    for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
+        // Relaxed: counters order nothing.
+        const uint64_t now =
+            atomic_load_explicit(&drain->session->header->counters[i], memory_order_relaxed);
+        uint64_t *known = &drain->known_counters[i];
+        if (!told_counter_take(now, most, known, &drain->counters[i])) {
+            drain->corrupt_counters++;
+            *known = now; // and what it gains from here on counts again
+        }
+    }
+}
+
+enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
+{
+    drain->clock_ms = clock_ms;
+    note_counters(drain);
+    TRY(find_newcomers(drain, clock_ms));
+    if (clock_ms >= drain->next_thread_check_ms) {
+        drain->next_thread_check_ms = clock_ms + THREAD_CHECK_MS;
+        check_threads(drain);
+    }
+    const uint64_t last_stamp = is_last ? UINT64_MAX : limit_of_pass(drain, clock_ms);
+    TRY(relieve_lanes(drain, is_last));
+    snapshot_lanes(drain);
+    drain->latest_stamp = session_stamp(drain->session);
+    const bool has_unread = drain->unread_count > 0;
+    const uint64_t complete_tick = complete_tick_of_pass(drain, clock_ms);
+    note_threads(drain);
+    TRY(merge_lanes(drain, last_stamp, clock_ms));
+    TRY(end_before(drain, last_stamp));
+    bool has_questions = false;
+    TRY(questions_answer(drain, complete_tick, &has_questions));
+    *out_was_busy = has_unread || has_questions;
+    return ERR_OK;
+}

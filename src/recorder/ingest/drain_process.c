@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+// drain_process: see the header.
+#include "recorder/ingest/drain_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "recorder/ingest/drain_names.h"
+#include "recorder/processes/pid_lookup.h"
+
+enum {
+    DEATHS_AT_ONCE = 64,
+    SLOT_SCAN_MS = 10, // how often all process slots are looked at, come what may
+};
+
+bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)process->pid, (int)thread_id);
+    if (access(path, F_OK) == 0) {
+        return true;
+    }
+    // Without its process a missing thread proves nothing: leave that to the pidfd.
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+    return access(path, F_OK) != 0;
+}
+
+uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
+{
+    return written_ms <= clock_ms + DRAIN_TIME_SLACK_MS ? written_ms : clock_ms;
+}
+
+// It is dead. When it died is for a time that is read afterwards: see drain_process_date_dead.
+static void find_dead(struct drain *drain, uint32_t slot)
+{
+    if (!drain->processes[slot].is_dead) {
+        drain->processes[slot].is_found_dead = true;
+        drain->has_found_dead = true;
+    }
+}
+
+static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    struct drain_process *process = drain->processes + slot;
+    // Relaxed: whoever wrote it is gone. A time in the future is a lie. The clock goes on while a
+    // pass lasts.
+    const uint64_t clock_now_ms = drain_process_time(
+        atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed), clock_ms);
+    const uint64_t now_ms = clock_now_ms > clock_ms ? clock_now_ms : clock_ms;
+    const uint64_t exit_ms = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
+    const bool is_noted = exit_ms > 0 && exit_ms <= now_ms;
+    if (is_noted && exit_ms > process->end_ms) {
+        process->end_ms = exit_ms;
+    }
+    const uint64_t now = session_stamp(drain->session);
+    const uint64_t exit_stamp = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
+    const bool is_stamped = is_noted && exit_stamp != 0 && exit_stamp <= now;
+    process->end_stamp = is_stamped ? exit_stamp : 0;
+    process->gone_stamp = is_stamped ? 0 : now; // a heap counts until its process exits
+    process->dead_ms = now_ms;
+    process->is_dead = true;
+    drain->has_dead = true;
+}
+
+void drain_process_date_dead(struct drain *drain, uint64_t clock_ms)
+{
+    if (!drain->has_found_dead) {
+        return;
+    }
+    drain->has_found_dead = false;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        if (drain->processes[slot].is_found_dead) {
+            drain->processes[slot].is_found_dead = false;
+            mark_dead(drain, slot, clock_ms);
+        }
+    }
+}
+
+static void watch(struct drain *drain, uint32_t slot)
+{
+    struct drain_process *process = drain->processes + slot;
+    if (process->pid <= 0 || process->pid == drain->own_pid) { // the slot was scribbled over
+        find_dead(drain, slot);
+        return;
+    }
+    process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    if (process->pidfd < 0) {
+        if (errno == ESRCH) {
+            find_dead(drain, slot);
+        }
+        return;
+    }
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = slot};
+    if (epoll_ctl(drain->epoll, EPOLL_CTL_ADD, process->pidfd, &event) != 0) {
+        (void)close(process->pidfd);
+        process->pidfd = -1;
+    }
+}
+
+void drain_process_forget(struct drain *drain, uint32_t slot)
+{
+    struct drain_process *process = drain->processes + slot;
+    if (process->book == NULL) {
+        return;
+    }
+    if (process->pidfd >= 0) {
+        // By name: closing alone leaves it in the set while a checkpoint's writer has a copy, and
+        // the slot's next process would be taken for dead (epoll(7)). It is there, so this cannot
+        // fail.
+        (void)epoll_ctl(drain->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
+        (void)close(process->pidfd);
+    }
+    *process = (struct drain_process){.pidfd = -1};
+    drain->process_count--;
+}
+
+// Ends what is in `slot` and gives the slot back.
+static enum err slot_end(struct drain *drain, uint32_t slot)
+{
+    const struct drain_process *process = drain->processes + slot;
+    const struct book_process_ending ending = {.end_ms = process->end_ms,
+                                               .gone_stamp = process->gone_stamp};
+    TRY(book_process_end(drain->book, process->book, &ending));
+    drain_process_forget(drain, slot);
+    struct process_slot *shared = session_process(drain->session->memory, slot);
+    // Release: pairs with the acquire of whoever claims the slot next.
+    atomic_store_explicit(&shared->state, PROCESS_FREE, memory_order_release);
+    return ERR_OK;
+}
+
+// When the image began that a process goes on as.
+struct next_image {
+    uint64_t start_ms;
+    uint64_t start_stamp; // UINT64_MAX: not known, but before now
+};
+
+// The process of `slot` goes on as another image: its earlier heap was gone when that began. Alone,
+// it is followed by its own next image and by nobody else, and ends at once. Otherwise its events
+// keep their place among those of others, as a dead process's do.
+static enum err
+replace_image(struct drain *drain, uint32_t slot, const struct next_image *next, uint64_t clock_ms)
+{
+    struct drain_process *process = drain->processes + slot;
+    process->book->record.flags |= REC_PROCESS_EXECED;
+    if (drain->process_count == 1) {
+        TRY(drain_image(drain, slot, clock_ms));
+        process->end_ms = next->start_ms;
+        process->gone_stamp = 0;
+        return slot_end(drain, slot);
+    }
+    TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have come and gone since the last pass
+    TRY(drain_names_learn_of(drain, slot, clock_ms));
+    mark_dead(drain, slot, clock_ms);
+    process->is_found_dead = false;
+    process->end_ms = next->start_ms;
+    if (next->start_stamp < process->gone_stamp) { // later is a lie
+        process->gone_stamp = next->start_stamp;
+    }
+    process->is_replaced = true;
+    return ERR_OK;
+}
+
+static enum err
+replace_images(struct drain *drain, pid_t pid, const struct next_image *next, uint64_t clock_ms)
+{
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = drain->processes + slot;
+        if (pid > 0 && process->book != NULL && process->pid == pid && !process->is_replaced) {
+            TRY(replace_image(drain, slot, next, clock_ms));
+        }
+    }
+    return ERR_OK;
+}
+
+// The slot holds an image that had joined by then, and the process has mapped other memory since.
+static bool
+is_replaced(const struct drain *drain, uint32_t slot, const struct drain_replacement *exec)
+{
+    const struct drain_process *process = drain->processes + slot;
+    return process->book != NULL && process->pid == exec->pid && !process->is_dead &&
+           process->book->join_number < exec->joins &&
+           !pid_lookup_may_map(process->pid, drain->session->memfd);
+}
+
+enum err
+drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
+{
+    const uint32_t *index =
+        exec->pid > 0 ? map_u64_find(&drain->book->last_of_pid, (uint64_t)exec->pid) : NULL;
+    if (index == NULL || drain->book->processes.items[*index]->is_ended) {
+        return ERR_OK;
+    }
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        if (is_replaced(drain, slot, exec)) {
+            const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
+                                            .start_stamp = UINT64_MAX};
+            return replace_images(drain, exec->pid, &next, clock_ms);
+        }
+    }
+    return ERR_OK;
+}
+
+// What a process is called: by our pid, or, if that could not be learned, by its own.
+static uint32_t name_of(const struct drain_process *process)
+{
+    return process->pid > 0 ? (uint32_t)process->pid : process->inner_pid;
+}
+
+// What the slot's process is to be called, and its parent. One of another namespace names its
+// parent by a pid of that, or not at all. One that had no /proc to see its namespace is found by
+// the memory that it shares with us; who took its pid for one of ours would wait for a stranger's
+// end.
+static struct drain_process
+identify(const struct drain *drain, const struct process_slot *shared, uint32_t *out_parent_pid)
+{
+    struct drain_process process = {.pid = (pid_t)shared->pid,
+                                    .inner_pid = shared->pid,
+                                    .pid_namespace = shared->pid_namespace,
+                                    .pidfd = -1};
+    if (process.pid_namespace == 0 && drain->session->pid_namespace != 0) {
+        process.pid_namespace = pid_lookup_namespace(process.inner_pid, drain->session->memfd);
+    }
+    const uint32_t inner_parent_pid = shared->parent_pid;
+    process.is_our_namespace = process.pid_namespace == drain->session->pid_namespace;
+    *out_parent_pid = inner_parent_pid;
+    if (process.is_our_namespace) {
+        return process;
+    }
+    process.pid =
+        process.pid_namespace != 0 ? pid_lookup(process.inner_pid, process.pid_namespace) : 0;
+    *out_parent_pid = process.pid > 0 ? pid_lookup_parent(process.pid) : 0;
+    for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
+        const struct drain_process *other = drain->processes + i;
+        if (other->book != NULL && other->inner_pid == inner_parent_pid &&
+            (other->pid_namespace == process.pid_namespace || process.pid_namespace == 0)) {
+            *out_parent_pid = name_of(other); // whose heap it has, if it was forked
+        }
+    }
+    return process;
+}
+
+static uint32_t rec_flags(const struct drain *drain, uint32_t flags, pid_t pid)
+{
+    return ((flags & PROCESS_FORKED) != 0 ? REC_PROCESS_FORKED : 0) |
+           ((flags & PROCESS_OWN_ALLOCATOR) != 0 ? REC_PROCESS_OWN_ALLOCATOR : 0) |
+           ((flags & PROCESS_GO) != 0 ? REC_PROCESS_GO : 0) |
+           (pid == drain->main_pid ? REC_PROCESS_MAIN : 0);
+}
+
+// A slot that is filled in and new.
+static bool is_new(const struct drain *drain, uint32_t slot)
+{
+    // Acquire: pairs with the release of PROCESS_ACTIVE; the other fields are final.
+    const uint32_t state = atomic_load_explicit(
+        &session_process(drain->session->memory, slot)->state, memory_order_acquire);
+    return drain->processes[slot].book == NULL &&
+           (state == PROCESS_ACTIVE || state == PROCESS_REFUSED);
+}
+
+static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    const struct process_slot *shared = session_process(drain->session->memory, slot);
+    uint32_t parent_pid;
+    struct drain_process process = identify(drain, shared, &parent_pid);
+    const pid_t pid = process.pid;
+    const uint64_t start_ms = shared->start_ms;
+    const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
+    const struct next_image image = {.start_ms = drain_process_time(start_ms, clock_ms),
+                                     .start_stamp = shared->start_stamp};
+    TRY(replace_images(drain, pid, &image, clock_ms));
+    const struct rec_process record = {
+        .pid = name_of(&process),
+        .parent_pid = parent_pid,
+        .flags = rec_flags(drain, shared->flags, pid),
+        .exit_status = -1,
+        .start_ms = begun_ms,
+    };
+    TRY(book_process_begin(drain->book, &record, &process.book));
+    process.book->join_number = shared->join_number;
+    drain->processes[slot] = process;
+    drain->process_count++;
+    drain->has_begun = true;
+    watch(drain, slot);
+    return ERR_OK;
+}
+
+// The new slot that joined first, or SESSION_MAX_PROCESSES.
+static uint32_t first_new_slot(const struct drain *drain)
+{
+    uint32_t first = SESSION_MAX_PROCESSES;
+    uint64_t first_number = UINT64_MAX;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        if (is_new(drain, slot)) {
+            const uint64_t number = session_process(drain->session->memory, slot)->join_number;
+            if (first == SESSION_MAX_PROCESSES || number < first_number) {
+                first = slot;
+                first_number = number;
+            }
+        }
+    }
+    return first;
+}
+
+enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
+{
+    // Relaxed: only says that a look is worth while. A slot that is counted and not filled in yet
+    // is found by the next regular look; or when somebody has died, beside whom it may have lived.
+    const uint64_t joined =
+        atomic_load_explicit(&drain->session->header->join_count, memory_order_relaxed);
+    const bool is_due = clock_ms >= drain->next_slot_scan_ms || drain->has_dead;
+    if (joined == drain->seen_joins && !is_due) {
+        return ERR_OK;
+    }
+    drain->seen_joins = joined;
+    drain->next_slot_scan_ms = clock_ms + SLOT_SCAN_MS;
+    for (uint32_t slot; (slot = first_new_slot(drain)) < SESSION_MAX_PROCESSES;) {
+        TRY(slot_begin(drain, slot, clock_ms));
+    }
+    for (uint32_t slot = 0; is_due && slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = drain->processes + slot;
+        if (process->book != NULL && process->pidfd < 0 && kill(process->pid, 0) != 0 &&
+            errno == ESRCH) {
+            find_dead(drain, slot);
+        }
+    }
+    return ERR_OK;
+}
+
+void drain_find_dead(struct drain *drain)
+{
+    drain->alive_stamp = session_stamp(drain->session);
+    drain_process_look_for_dead(drain);
+}
+
+void drain_process_look_for_dead(struct drain *drain)
+{
+    struct epoll_event events[DEATHS_AT_ONCE];
+    int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
+    for (int i = 0; i < count; i++) {
+        find_dead(drain, events[i].data.u32);
+    }
+}
+
+void drain_find_strangers(struct drain *drain)
+{
+    enum {
+        LOOKS_ENOUGH = 2
+    };
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        struct drain_process *process = drain->processes + slot;
+        if (process->book == NULL || process->is_dead) {
+            continue;
+        }
+        const bool is_ours =
+            process->pid > 0 && pid_lookup_may_map(process->pid, drain->session->memfd);
+        process->strange_looks = is_ours ? 0 : process->strange_looks + 1;
+        if (process->strange_looks >= LOOKS_ENOUGH) {
+            find_dead(drain, slot);
+        }
+    }
+}
+
+enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp)
+{
+    drain->next_end_stamp = UINT64_MAX;
+    if (!drain->has_dead) {
+        return ERR_OK;
+    }
+    drain->has_dead = false;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = drain->processes + slot;
+        if (process->book == NULL || !process->is_dead) {
+            continue;
+        }
+        const bool is_over = process->end_stamp == 0 || process->end_stamp < before_stamp;
+        if (process->lane_count == 0 && is_over) {
+            TRY(slot_end(drain, slot));
+            continue;
+        }
+        drain->has_dead = true;
+        if (process->lane_count == 0 && process->end_stamp < drain->next_end_stamp) {
+            drain->next_end_stamp = process->end_stamp;
+        }
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// drain on sessions whose programs died after they had scribbled over them: whatever lies there,
+// the recorder reads it once, goes on with the others, and comes to an end.
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "recorder/ingest/test_session.h"
+
+enum {
+    SLOT = 7,
+    PASSES = 20, // more than any of these needs
+};
+
+struct fixture {
+    struct test_session on;
+    uint64_t clock_ms;
+};
+
+static void open_fixture(struct fixture *f)
+{
+    *f = (struct fixture){.clock_ms = 1};
+    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
+}
+
+// A process of its own: a child that lives until it is killed, by a test that fails, too.
+static pid_t sleeping_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            (void)pause();
+        }
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+static uint32_t join_as(struct fixture *f, pid_t pid)
+{
+    const uint32_t index = test_session_add_process(&f->on);
+    struct process_slot *slot = session_process(f->on.mapping.header, index);
+    slot->pid = (uint32_t)pid;
+    slot->pid_namespace = f->on.session.pid_namespace;
+    atomic_fetch_add(&f->on.mapping.header->join_count, 1);
+    return index;
+}
+
+// The lane of a process's main thread, with one stack defined.
+static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
+{
+    test_session_add_lane(&f->on, process, p);
+    p->lane->thread_id = session_process(f->on.mapping.header, process)->pid;
+    assert_true(lane_producer_tick(p));
+    test_session_define_stacks(p, SLOT + 1);
+}
+
+static void send(struct lane_producer *p, const uint64_t *words, size_t count)
+{
+    uint64_t *to = lane_producer_reserve(p, count);
+    assert_non_null(to);
+    for (size_t i = 0; i < count; i++) {
+        to[i] = words[i];
+    }
+    lane_producer_advance(p, count);
+    lane_producer_publish(p);
+}
+
+static void send_allocation(struct lane_producer *p, uint64_t address)
+{
+    const uint64_t words[] = {wire_word(WIRE_ALLOC, address), wire_slot_size(SLOT, 100)};
+    send(p, words, 2);
+}
+
+static void send_time(struct lane_producer *p, uint64_t tick_ms)
+{
+    const uint64_t word = wire_word(WIRE_TICK, tick_ms);
+    send(p, &word, 1);
+}
+
+static void pass(struct fixture *f)
+{
+    bool was_busy;
+    drain_find_dead(&f->on.drain);
+    f->clock_ms++;
+    atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
+    drain_note_time(&f->on.drain, f->clock_ms, 2 * f->clock_ms * 1000000);
+    drain_note_time(&f->on.drain, f->clock_ms, (2 * f->clock_ms + 1) * 1000000);
+    assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, false, &was_busy), ERR_OK);
+}
+
+static void kill_and_reap(pid_t child)
+{
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void assert_ends(struct fixture *f)
+{
+    for (int i = 0; i < PASSES; i++) {
+        pass(f);
+    }
+    assert_int_equal(f->on.drain.process_count, 0);
+    assert_int_equal(f->on.drain.active_count, 0);
+}
+
+// Its lane is found to be corrupt in the middle of a pass, while other lanes wait behind it, and
+// what its nursery held, too.
+static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
+{
+    (void)state;
+    enum {
+        BAD_AT_MOST = 3
+    };
+    for (uint32_t bad = 0; bad < BAD_AT_MOST; bad++) {
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t child = sleeping_child();
+        const uint32_t process = join_as(&f, child);
+        struct lane_producer lanes[BAD_AT_MOST];
+        for (uint32_t i = 0; i < BAD_AT_MOST; i++) {
+            open_lane(&f, process, &lanes[i]);
+        }
+        pass(&f);
+        for (uint32_t i = 0; i < BAD_AT_MOST; i++) {
+            send_allocation(&lanes[i], i == bad ? 0 : 0x1000 * (i + 1)); // 0 breaks the rules
+        }
+        struct nursery *nursery = &lanes[bad].lane->nursery;
+        nursery->mask = NURSERY_BLOCKS_MIN - 1;
+        nursery->fold_mask = NURSERY_FOLDS_MIN - 1;
+        nursery->hold_count = 1;
+        kill_and_reap(child);
+        assert_ends(&f);
+        assert_int_equal(f.on.drain.corrupt_lanes, 1);
+        assert_int_equal(f.on.book.sums.allocations, BAD_AT_MOST - 1);
+        test_session_close(&f.on);
+    }
+}
+
+// Nobody is left who could make it true.
+static void times_to_come_are_not_waited_for(void **state)
+{
+    (void)state;
+    static const uint64_t times[] = {500, 1000, 1001, 100000, (uint64_t)1 << 55};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        print_message("%llu ms\n", (unsigned long long)times[i]);
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t children[] = {sleeping_child(), sleeping_child()};
+        struct lane_producer lanes[2];
+        for (size_t k = 0; k < 2; k++) {
+            open_lane(&f, join_as(&f, children[k]), &lanes[k]);
+            pass(&f);
+            send_time(&lanes[k], times[i]);
+            send_allocation(&lanes[k], 0x1000);
+            pass(&f); // while the first is alone, even a lie is read at once
+            send_time(&lanes[k], 2 * times[i]);
+            send_allocation(&lanes[k], 0x2000);
+        }
+        pass(&f);
+        kill_and_reap(children[0]);
+        kill_and_reap(children[1]);
+        assert_ends(&f);
+        assert_int_equal(f.on.book.sums.allocations, 4);
+        test_session_close(&f.on);
+    }
+}
+
+#define LIES 400ull // less than a ring
+
+// The same of the order between lanes, whether the one who lies lives or not.
+static void stamps_to_come_are_not_waited_for(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t child = sleeping_child();
+    struct lane_producer lanes[2];
+    open_lane(&f, join_as(&f, getpid()), &lanes[0]);
+    open_lane(&f, join_as(&f, child), &lanes[1]);
+    pass(&f);
+    for (uint64_t i = 0; i < 2 * LIES; i++) {
+        const uint64_t word = wire_word(WIRE_STAMP, ((uint64_t)1 << 55) + i);
+        send(&lanes[i % 2], &word, 1);
+        send_allocation(&lanes[i % 2], 0x1000 * (i + 1));
+    }
+    for (int i = 0; i < PASSES; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.book.sums.allocations, 2 * LIES);
+    assert_int_equal(f.on.drain.corrupt_lanes, 0);
+    const uint64_t word = wire_word(WIRE_STAMP, (uint64_t)1 << 50);
+    send(&lanes[1], &word, 1);
+    send_allocation(&lanes[1], 0x10);
+    kill_and_reap(child);
+    for (int i = 0; i < PASSES; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.book.sums.allocations, 2 * LIES + 1);
+    assert_int_equal(f.on.drain.process_count, 1);
+    test_session_close(&f.on);
+}
+
+// A pid that was written into a slot is alive and nobody of ours: its end is not waited for.
+static void strangers_are_not_waited_for(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t stranger = getppid(); // lives, and has not mapped the session
+    struct lane_producer ours;
+    struct lane_producer theirs;
+    open_lane(&f, join_as(&f, getpid()), &ours);
+    open_lane(&f, join_as(&f, stranger), &theirs);
+    send_allocation(&theirs, 0x1000);
+    pass(&f);
+    assert_int_equal(f.on.drain.process_count, 2);
+    for (int look = 0; look < 2; look++) {
+        drain_find_strangers(&f.on.drain);
+        assert_int_equal(f.on.drain.process_count, 2);
+    }
+    for (int i = 0; i < PASSES; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.drain.process_count, 1); // ourselves
+    assert_int_equal(f.on.drain.active_count, 1);
+    assert_int_equal(f.on.book.sums.allocations, 1);
+    test_session_close(&f.on);
+}
+
+// What programs count is believed as far as it is possible, lane by lane and in all.
+static void counters_are_bounded_by_what_is_possible(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    struct lane_producer lanes[2];
+    const uint32_t process = join_as(&f, getpid());
+    open_lane(&f, process, &lanes[0]);
+    open_lane(&f, process, &lanes[1]);
+    _Atomic uint64_t *counter = &f.on.session.header->counters[NOTE_unfinished_stacks];
+    const uint64_t *believed = &f.on.drain.counters[NOTE_unfinished_stacks];
+    static const struct {
+        uint64_t stands_at;
+        uint64_t believed;
+    } steps[] = {{5, 5}, {7, 7}, {UINT64_MAX, 7}, {UINT64_MAX - 3, 7},
+                 {6, 7}, {8, 9}, {1ull << 40, 9}};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        atomic_store(counter, steps[i].stands_at);
+        pass(&f);
+        assert_int_equal(*believed, steps[i].believed);
+    }
+    assert_int_equal(f.on.drain.corrupt_counters, 4);
+    atomic_store(&lanes[0].lane->missed_frees, 12);
+    atomic_store(&lanes[0].lane->missed_allocations, 11);
+    atomic_store(&lanes[1].lane->left_out_bytes, 1ull << 60);
+    pass(&f);
+    assert_int_equal(f.on.book.missed_frees, 12);
+    assert_int_equal(f.on.book.missed_allocations, 11);
+    assert_int_equal(f.on.book.sampling.left_out_bytes, 0);
+    assert_int_equal(f.on.drain.corrupt_lanes, 1);
+    atomic_store(&lanes[0].lane->missed_frees, 3); // it cannot become less
+    pass(&f);
+    assert_int_equal(f.on.book.missed_frees, 12);
+    assert_int_equal(f.on.drain.corrupt_lanes, 2);
+    test_session_close(&f.on);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_corrupt_lane_of_the_dead_is_ended_among_others),
+        cmocka_unit_test(counters_are_bounded_by_what_is_possible),
+        cmocka_unit_test(strangers_are_not_waited_for),
+        cmocka_unit_test(stamps_to_come_are_not_waited_for),
+        cmocka_unit_test(times_to_come_are_not_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// lane_counters: see the header.
+#include "recorder/ingest/lane_counters.h"
+
+#include "recorder/session/told_counter.h"
+
+#define LEFT_OUT_BYTES_MAX ((uint64_t)1 << 51) // of one lane: thousands of them do not overflow
+
+enum err lane_counters_take(struct lane_reader *reader, struct book *book, uint64_t clock_ms)
+{
+    struct lane_header *lane = reader->consumer.lane;
+    struct book_sampling *sampling = &book->sampling;
+    const uint64_t most = told_counter_most(clock_ms);
+    const struct {
+        const _Atomic uint64_t *now;
+        uint64_t most;
+        uint64_t *known;
+        uint64_t *sum;
+    } counters[] = {
+        {&lane->left_out_allocations, most, &reader->left_out_allocations,
+         &sampling->left_out_allocations},
+        {&lane->left_out_bytes, LEFT_OUT_BYTES_MAX, &reader->left_out_bytes,
+         &sampling->left_out_bytes},
+        {&lane->left_out_frees, most, &reader->left_out_frees, &sampling->left_out_frees},
+        {&lane->left_out_forgotten, most, &reader->left_out_forgotten, &sampling->forgotten},
+        {&lane->missed_allocations, most, &reader->missed_allocations, &book->missed_allocations},
+        {&lane->missed_frees, most, &reader->missed_frees, &book->missed_frees},
+    };
+    enum err err = ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+        // Relaxed: sums that stand for nothing but themselves.
+        const uint64_t now = atomic_load_explicit(counters[i].now, memory_order_relaxed);
+        if (!told_counter_take(now, counters[i].most, counters[i].known, counters[i].sum)) {
+            err = ERR_CORRUPT;
+        }
+    }
+    return err;
+}

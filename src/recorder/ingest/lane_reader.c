@@ -1,0 +1,785 @@
+// SPDX-License-Identifier: MIT
+// lane_reader: see the header.
+#include "recorder/ingest/lane_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/minmax.h"
+#include "session/inquiry_values.h"
+
+enum {
+    PREFETCH_WORDS =
+        28, // how far ahead of booking the live map's memory is fetched: 14 to 28 events
+};
+
+void lane_reader_init(struct lane_reader *reader,
+                      struct lane_header *lane,
+                      uint32_t lane_index,
+                      struct book_process *process,
+                      uint32_t thread_id,
+                      uint64_t start_ms)
+{
+    *reader = (struct lane_reader){.piece_len = 0};
+    lane_consumer_init(&reader->consumer, lane);
+    book_thread_begin(&reader->thread, process, lane_index, thread_id, start_ms);
+}
+
+void lane_reader_release(struct lane_reader *reader)
+{
+    lane_module_slot_vec_release(&reader->modules);
+    u32_vec_release(&reader->nodes);
+    u32_vec_release(&reader->rows);
+    u64_vec_release(&reader->late);
+    free(reader->piece);
+    reader->piece = NULL;
+    for (size_t i = 0; i < LANE_READER_TEXT_KINDS; i++) {
+        strbuf_release(&reader->texts[i]);
+    }
+}
+
+void lane_reader_discard(struct lane_reader *reader)
+{
+    lane_consumer_discard(&reader->consumer);
+    reader->piece_at = reader->piece_len;
+    u64_vec_clear(&reader->late);
+}
+
+// A frame as the wire packs it.
+struct wire_frame {
+    uint64_t pc;     // for naming
+    uint64_t offset; // for the stack table
+    uint32_t module; // or REC_NONE
+    uint32_t flags;  // enum rec_frame_flags
+};
+
+static enum err frame_of(const struct lane_reader *reader, uint64_t word, struct wire_frame *out)
+{
+    uint64_t offset = word & WIRE_OFFSET_MASK;
+    size_t slot = word >> WIRE_OFFSET_BITS;
+    if (slot == 0) {
+        *out = (struct wire_frame){.pc = offset, .offset = offset, .module = REC_NONE};
+        return ERR_OK;
+    }
+    if (word == WIRE_FRAME_CUT) {
+        *out = (struct wire_frame){.pc = word, .module = REC_NONE, .flags = REC_FRAME_CUT};
+        return ERR_OK;
+    }
+    if (slot >= reader->modules.len || !reader->modules.items[slot].is_defined) {
+        return ERR_CORRUPT;
+    }
+    const struct lane_module_slot *module = reader->modules.items + slot;
+    *out = (struct wire_frame){
+        .pc = module->bias + offset, .offset = offset, .module = module->module};
+    return ERR_OK;
+}
+
+// A frame of a STACK record and the node that it leads to.
+struct wire_step {
+    struct wire_frame frame;
+    uint64_t name;  // of the node
+    uint32_t known; // the node that had this name in this process when last asked, or REC_NONE
+};
+
+// The child of `parent` by a step. What is known may be out of date (code was unloaded, something
+// else lies there now).
+static enum err child_node(struct book *book,
+                           struct map_u64 *names,
+                           uint32_t parent,
+                           const struct wire_step *step,
+                           uint32_t *out_node)
+{
+    const struct wire_frame *frame = &step->frame;
+    if (step->known != REC_NONE &&
+        stack_table_is_child(&book->stacks, step->known, parent, frame->module, frame->offset)) {
+        *out_node = step->known;
+        return ERR_OK;
+    }
+    uint32_t frame_id = 0;
+    uint32_t node = 0;
+    TRY(stack_table_frame(&book->stacks, frame->module, frame->offset, frame->flags, &frame_id));
+    TRY(stack_table_node(&book->stacks, parent, frame_id, &node));
+    TRY(map_u64_put(names, step->name, node));
+    *out_node = node;
+    return ERR_OK;
+}
+
+static enum err define_slot(struct lane_reader *reader, uint32_t slot, uint32_t node)
+{
+    if (slot >= LANE_READER_SLOTS_MAX) {
+        return ERR_CORRUPT;
+    }
+    while (reader->rows.len <= slot) {
+        TRY(u32_vec_reserve(&reader->nodes, 1));
+        TRY(u32_vec_push(&reader->rows, REC_NONE));
+        reader->nodes.items[reader->nodes.len++] = REC_NONE;
+    }
+    reader->nodes.items[slot] = node;
+    reader->rows.items[slot] = REC_NONE;
+    return ERR_OK;
+}
+
+// The steps of a STACK record. With many stacks each look at a name and at a node waits for memory;
+// none needs the one before, so that they wait together.
+static enum err read_steps(const struct lane_reader *reader,
+                           struct book *book,
+                           const uint64_t *words,
+                           struct wire_step steps[static WIRE_STACK_FRAMES_MAX])
+{
+    struct map_u64 *names = &reader->thread.process->nodes_by_name;
+    const uint32_t count = wire_stack_count(words);
+    uint64_t name = words[1];
+    for (uint32_t i = 0; i < count; i++) {
+        struct wire_frame *frame = &steps[i].frame;
+        TRY(frame_of(reader, words[2 + i], frame));
+        if (UNLIKELY(frame->module == REC_NONE && (frame->flags & REC_FRAME_CUT) == 0)) {
+            TRY(book_jit_module(book, reader->thread.process, &frame->module));
+        }
+        name = stack_name(name, steps[i].frame.pc);
+        steps[i].name = name;
+        map_u64_prefetch(names, name);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t *known = map_u64_find(names, steps[i].name);
+        steps[i].known = known != NULL ? *known : REC_NONE;
+        if (known != NULL) {
+            __builtin_prefetch(book->stacks.nodes.items + *known);
+        }
+    }
+    return ERR_OK;
+}
+
+// The node that is reached from `node` by `step`, if there is one already.
+static enum err known_child(struct book *book,
+                            struct map_u64 *names,
+                            uint32_t node,
+                            const struct wire_step *step,
+                            uint32_t *out_node)
+{
+    const struct wire_frame *frame = &step->frame;
+    *out_node =
+        stack_table_find_child(&book->stacks, node, frame->module, frame->offset, frame->flags);
+    const bool is_named = *out_node == REC_NONE || step->known == *out_node;
+    return is_named || book->budget.merging == MEMORY_MERGES_ALL
+               ? ERR_OK
+               : map_u64_put(names, step->name, *out_node);
+}
+
+// The node of what is kept of a stack that is new: its outermost frames from `node` on, as far as
+// they are known, and the innermost one, `last`.
+static enum err
+merged_node(struct book *book, uint32_t node, const struct wire_frame *last, uint32_t *out_node)
+{
+    struct stack_table *stacks = &book->stacks;
+    uint32_t frame = 0;
+    book->budget.merged_stacks++;
+    node = stack_table_cut(stacks, node, memory_budget_depth(&book->budget));
+    TRY(stack_table_frame(stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
+    TRY(stack_table_node(stacks, node, frame, &node));
+    *out_node = stack_table_find_child(stacks, node, last->module, last->offset, last->flags);
+    if (*out_node != REC_NONE) {
+        return ERR_OK;
+    }
+    *out_node = node;
+    if (!memory_budget_adds(&book->budget)) {
+        return ERR_OK;
+    }
+    TRY(stack_table_frame(stacks, last->module, last->offset, last->flags, &frame));
+    return stack_table_node(stacks, node, frame, out_node);
+}
+
+// While stacks take their part of the memory (memory_budget.h): the node of a stack of which the
+// first frames may not have been kept, and what is known of it has names.
+static NOINLINE enum err merge_stack(struct lane_reader *reader,
+                                     struct book *book,
+                                     const struct wire_record *record,
+                                     const struct wire_step *steps)
+{
+    struct map_u64 *names = &reader->thread.process->nodes_by_name;
+    const uint64_t *words = record->payload - 1;
+    const uint32_t count = wire_stack_count(words);
+    const uint32_t *base = words[1] != 0 ? map_u64_find(names, words[1]) : NULL;
+    uint32_t node = base != NULL ? *base : 0;
+    bool is_known = base != NULL || words[1] == 0;
+    for (uint32_t i = 0; i < count && is_known; i++) {
+        uint32_t child = REC_NONE;
+        TRY(known_child(book, names, node, &steps[i], &child));
+        is_known = child != REC_NONE;
+        node = is_known ? child : node;
+    }
+    if ((wire_stack_flags(words) & WIRE_STACK_HAS_SLOT) == 0) {
+        return ERR_OK;
+    }
+    if (!is_known && count > 0) {
+        TRY(merged_node(book, node, &steps[count - 1].frame, &node));
+    } else if (!is_known) {
+        TRY(book_merged_node(book, &node));
+    }
+    return define_slot(reader, record->slot, node);
+}
+
+static enum err
+book_stack(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct map_u64 *names = &reader->thread.process->nodes_by_name;
+    const uint64_t *words = record->payload - 1;
+    struct wire_step steps[WIRE_STACK_FRAMES_MAX];
+    uint32_t node = 0;
+    TRY(read_steps(reader, book, words, steps));
+    if (UNLIKELY(book->budget.merging != MEMORY_MERGES_NOTHING)) {
+        return merge_stack(reader, book, record, steps);
+    }
+    if (words[1] != 0) {
+        const uint32_t *base = map_u64_find(names, words[1]);
+        if (base == NULL) {
+            return ERR_CORRUPT;
+        }
+        node = *base;
+    }
+    for (uint32_t i = 0; i < wire_stack_count(words); i++) {
+        TRY(child_node(book, names, node, &steps[i], &node));
+    }
+    if ((wire_stack_flags(words) & WIRE_STACK_HAS_SLOT) == 0) {
+        return ERR_OK;
+    }
+    return define_slot(reader, record->slot, node);
+}
+
+static enum err
+book_module(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct wire_module module = wire_module_of(record);
+    if ((module.flags & WIRE_MODULE_RESET) != 0) {
+        lane_module_slot_vec_clear(&reader->modules);
+        u32_vec_clear(&reader->nodes);
+        u32_vec_clear(&reader->rows);
+    }
+    if (module.slot == 0) {
+        return ERR_OK; // a reset alone
+    }
+    uint32_t id = 0;
+    CLEANUP(strbuf_release) struct strbuf program = {0};
+    if ((module.flags & WIRE_MODULE_MAIN) != 0 && module.path.len == 0) {
+        // The dynamic linker has no name for the program itself.
+        const rec_string executable = reader->thread.process->record.executable;
+        strbuf_append_text(&program, string_table_get(&book->strings, executable));
+        TRY(strbuf_result(&program));
+        module.path = strbuf_bytes(&program);
+    }
+    TRY(stack_table_module(&book->stacks, module.path, module.build_id, &id));
+    if ((module.flags & WIRE_MODULE_MAIN) != 0) {
+        book->stacks.modules.items[id].is_executable = 1;
+    }
+    if (module.slot >= reader->modules.len) {
+        TRY(lane_module_slot_vec_resize(&reader->modules, (size_t)module.slot + 1));
+    }
+    reader->modules.items[module.slot] =
+        (struct lane_module_slot){.bias = module.bias, .module = id, .is_defined = true};
+    return ERR_OK;
+}
+
+static enum err intern(struct book *book, struct bytes text, rec_string *out)
+{
+    size_t len = strnlen((const char *)text.data, text.len);
+    return string_table_intern(&book->strings, (const char *)text.data, len, out);
+}
+
+static enum err command_line(struct book *book, struct bytes arguments, rec_string *out)
+{
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    command_line_quote(&line, arguments);
+    TRY(strbuf_result(&line));
+    return string_table_intern(&book->strings, strbuf_text(&line), line.len, out);
+}
+
+// A whole text has arrived.
+static enum err
+book_text(struct lane_reader *reader, struct book *book, uint32_t kind, struct bytes text)
+{
+    struct rec_process *process = &reader->thread.process->record;
+    switch ((enum wire_text_kind)kind) {
+    case WIRE_TEXT_EXECUTABLE:
+        return intern(book, text, &process->executable);
+    case WIRE_TEXT_COMMAND_LINE:
+        return command_line(book, text, &process->command_line);
+    case WIRE_TEXT_THREAD_NAME:
+        return book_thread_name(book, &reader->thread, text);
+    case WIRE_TEXT_ALLOCATOR:
+        return intern(book, text, &process->allocator);
+    case WIRE_TEXT_LIBC:
+        return intern(book, text, &book->libc);
+    case WIRE_TEXT_MARK:
+    case WIRE_TEXT_PHASE:
+        return mark_list_add_of_program(&book->marks, &book->strings, reader->thread.tick_ms,
+                                        kind == WIRE_TEXT_MARK ? REC_MARK_USER : REC_MARK_PHASE,
+                                        text);
+    case WIRE_TEXT_WORKING_DIRECTORY:
+        break; // the recording has no place for it
+    }
+    return ERR_OK; // kinds that we do not know are for later versions
+}
+
+static enum err
+collect_text(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct wire_text part = wire_text_of(record);
+    if (part.kind >= LANE_READER_TEXT_KINDS) {
+        return ERR_OK;
+    }
+    struct strbuf *whole = reader->texts + part.kind;
+    if (whole->len < LANE_READER_TEXT_MAX) {
+        strbuf_append(whole, part.text.data, part.text.len);
+    }
+    if ((part.flags & WIRE_TEXT_MORE) != 0) {
+        return strbuf_result(whole);
+    }
+    TRY(strbuf_result(whole));
+    enum err err = book_text(reader, book, part.kind, strbuf_bytes(whole));
+    strbuf_release(whole);
+    return err;
+}
+
+static enum err
+book_change(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    const struct wire_mapping change = wire_mapping_of(record);
+    uint32_t node = REC_NONE;
+    if (change.size_bytes != 0) {
+        node = record->slot < reader->nodes.len ? reader->nodes.items[record->slot] : REC_NONE;
+        if (node == REC_NONE) {
+            return ERR_CORRUPT;
+        }
+    }
+    return book_mapping(book, reader->thread.process, &change, node);
+}
+
+static enum err
+book_event(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    const uint32_t node =
+        record->slot < reader->nodes.len ? reader->nodes.items[record->slot] : REC_NONE;
+    return node != REC_NONE ? book_adhoc(book, reader->thread.process, node, record->size_bytes)
+                            : ERR_CORRUPT;
+}
+
+static void
+note_question(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    if (record->count == 0) { // nobody waits
+        if (record->slot == INQUIRY_PEAK_END) {
+            book_end_scope(book, &reader->thread, record->shift);
+        }
+        return;
+    }
+    reader->question = (struct lane_question){.number = record->count,
+                                              .what = record->slot,
+                                              .scope = record->shift,
+                                              .tick_ms = reader->thread.tick_ms};
+}
+
+// A stack's first heap event: only now it has a row. ERR_CORRUPT: the slot was never defined.
+static NOINLINE enum err
+begin_row(struct lane_reader *reader, struct book *book, uint32_t slot, uint32_t *out)
+{
+    if (slot >= reader->nodes.len || reader->nodes.items[slot] == REC_NONE) {
+        return ERR_CORRUPT;
+    }
+    TRY(book_row(book, &reader->thread, reader->nodes.items[slot], out));
+    reader->rows.items[slot] = *out;
+    return ERR_OK;
+}
+
+// The row that `slot` stands for.
+static inline enum err
+row_of_slot(struct lane_reader *reader, struct book *book, uint32_t slot, uint32_t *out)
+{
+    if (LIKELY(slot < reader->rows.len && reader->rows.items[slot] != REC_NONE)) {
+        *out = reader->rows.items[slot];
+        return ERR_OK;
+    }
+    return begin_row(reader, book, slot, out);
+}
+
+// The row of the record's stack in *out. ERR_CORRUPT: it has none, or its address is none.
+static inline enum err row_of_record(struct lane_reader *reader,
+                                     struct book *book,
+                                     const struct wire_record *record,
+                                     uint32_t *out)
+{
+    TRY(row_of_slot(reader, book, record->slot, out));
+    return LIKELY(record->address != 0) ? ERR_OK : ERR_CORRUPT;
+}
+
+static inline enum err
+book_moved(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct book_move move = {
+        .from = record->old_address,
+        .to = record->address,
+        .size_bytes = record->size_bytes,
+        .is_temporary =
+            record->tag == WIRE_REALLOC_TEMPORARY || record->tag == WIRE_REALLOC_LARGE_TEMPORARY,
+    };
+    TRY(row_of_record(reader, book, record, &move.row));
+    reader->events += 2;
+    return move.from != 0 ? book_reallocate(book, &reader->thread, &move) : ERR_CORRUPT;
+}
+
+static inline enum err
+book_pair(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    uint32_t row;
+    TRY(row_of_slot(reader, book, record->slot, &row));
+    if (record->count == 0) {
+        return ERR_CORRUPT;
+    }
+    const bool is_temporary =
+        record->tag == WIRE_PAIR_TEMPORARY || record->tag == WIRE_PAIRS_TEMPORARY;
+    reader->events += (uint64_t)2 * record->count;
+    return book_pairs(book, row, record->count, record->size_bytes, is_temporary);
+}
+
+// Blocks that are gone, but were there at a summit.
+static enum err
+book_gone(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < record->count; i++) {
+        bytes += record->payload[i] & WIRE_SIZE_MAX;
+    }
+    if (!book_summit(book, &reader->thread, record->count, bytes)) {
+        return ERR_OK;
+    }
+    for (uint32_t i = 0; i < record->count; i++) {
+        uint32_t row;
+        TRY(row_of_slot(reader, book, (uint32_t)(record->payload[i] >> WIRE_SIZE_BITS), &row));
+        TRY(row_table_was_at_peak(&book->rows, row, record->payload[i] & WIRE_SIZE_MAX));
+    }
+    return ERR_OK;
+}
+
+// Books any record but TICK and STAMP.
+static inline enum err
+book_record(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+{
+    struct book_thread *thread = &reader->thread;
+    uint32_t row;
+    switch (record->tag) {
+    case WIRE_FREE:
+    case WIRE_FREE_TEMPORARY:
+        reader->events++;
+        return record->address != 0
+                   ? book_free(book, thread, record->address, record->tag == WIRE_FREE_TEMPORARY)
+                   : ERR_CORRUPT;
+    case WIRE_ALLOC:
+    case WIRE_ALLOC_LARGE:
+        TRY(row_of_record(reader, book, record, &row));
+        reader->events++;
+        return book_allocate(book, thread, record->address, row, record->size_bytes);
+    case WIRE_ALLOC_LATE:
+        TRY(row_of_record(reader, book, record, &row));
+        reader->events++;
+        return book_allocate_late(book, thread, record->address, row, record->size_bytes,
+                                  record->stamp);
+    case WIRE_ALLOC_SAMPLED:
+        TRY(row_of_record(reader, book, record, &row));
+        reader->events++;
+        return book_allocate_sampled(book, thread, record->address, row, record->size_bytes,
+                                     record->shift);
+    case WIRE_REALLOC:
+    case WIRE_REALLOC_LARGE:
+    case WIRE_REALLOC_TEMPORARY:
+    case WIRE_REALLOC_LARGE_TEMPORARY:
+        return book_moved(reader, book, record);
+    case WIRE_PAIR:
+    case WIRE_PAIR_TEMPORARY:
+    case WIRE_PAIRS:
+    case WIRE_PAIRS_TEMPORARY:
+        return book_pair(reader, book, record);
+    case WIRE_SUMMIT:
+        return book_gone(reader, book, record);
+    case WIRE_STACK:
+        return book_stack(reader, book, record);
+    case WIRE_MODULE:
+        return book_module(reader, book, record);
+    case WIRE_TEXT:
+        return collect_text(reader, book, record);
+    case WIRE_MAPPING:
+        return book_change(reader, book, record);
+    case WIRE_EVENT:
+        return book_event(reader, book, record);
+    case WIRE_QUESTION:
+        note_question(reader, book, record);
+        return ERR_OK;
+    case WIRE_PAD:
+    case WIRE_STAMP:
+    case WIRE_TICK:
+        break;
+    }
+    return ERR_OK;
+}
+
+// How many of the words it looked through; *found: the text was there.
+static enum err peek_piece(struct lane_reader *reader,
+                           struct book *book,
+                           const uint64_t *words,
+                           size_t count,
+                           size_t *out_words,
+                           bool *found)
+{
+    size_t at = 0;
+    struct wire_record record;
+    while (at < count && !*found && wire_decode(words + at, count - at, &record) == WIRE_DECODED) {
+        if (record.tag == WIRE_TEXT) {
+            const struct wire_text part = wire_text_of(&record);
+            *found = part.kind == WIRE_TEXT_EXECUTABLE && (part.flags & WIRE_TEXT_MORE) == 0;
+            if (*found) {
+                TRY(intern(book, part.text, &reader->thread.process->record.executable));
+            }
+        }
+        at += record.words;
+    }
+    *out_words = at;
+    return ERR_OK;
+}
+
+static enum err
+peek_ring(struct lane_reader *reader, struct book *book, struct lane_consumer *ahead, bool *found)
+{
+    uint64_t *piece = malloc(LANE_READER_PIECE_WORDS * sizeof(*piece));
+    if (piece == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    enum err err = ERR_OK;
+    size_t words = 1;
+    while (err == ERR_OK && !*found && words > 0 && lane_consumer_unread_bytes(ahead) > 0) {
+        const size_t bytes =
+            lane_consumer_copy(ahead, piece, LANE_READER_PIECE_WORDS * sizeof(*piece));
+        err = peek_piece(reader, book, piece, bytes / sizeof(*piece), &words, found);
+        ahead->read_pos += words * sizeof(*piece);
+    }
+    free(piece);
+    return err;
+}
+
+enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book)
+{
+    struct lane_consumer ahead = reader->consumer; // ours: the producer hears nothing of it
+    bool found = false;
+    size_t words;
+    TRY(peek_piece(reader, book, reader->piece + reader->piece_at,
+                   reader->piece_len - reader->piece_at, &words, &found));
+    if (found || lane_consumer_refresh(&ahead) != ERR_OK) {
+        return ERR_OK; // whoever reads it will say so
+    }
+    if (reader->peeked_pos > ahead.read_pos && reader->peeked_pos <= ahead.write_pos) {
+        ahead.read_pos = reader->peeked_pos;
+    }
+    TRY(peek_ring(reader, book, &ahead, &found));
+    reader->peeked_pos = ahead.read_pos;
+    return ERR_OK;
+}
+
+// Fetches what booking the record at words[at] will need. Returns where the next one begins; `end`
+// if that cannot be said. It is record number `number` of them.
+static inline size_t prefetch_record(
+    struct live_map *live, const uint64_t *words, size_t at, size_t end, uint32_t number)
+{
+    struct wire_record record;
+    if (wire_decode(words + at, end - at, &record) != WIRE_DECODED) {
+        return end;
+    }
+    if (record.tag == WIRE_FREE || record.tag == WIRE_FREE_TEMPORARY) {
+        live_map_prefetch(live, record.address, number);
+    } else if (record.tag == WIRE_ALLOC) {
+        live_map_prefetch_add(live, record.address, number);
+    } else if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
+        live_map_prefetch_add(live, record.address, number);
+        live_map_prefetch(live, record.old_address, number); // which is needed first
+    }
+    return at + record.words;
+}
+
+// Tells the thread how far from the maximum we are at its TICK at `pos`. Hostile programs may make
+// of it what they like.
+static void tell_margin(struct lane_reader *reader, const struct book *book, uint64_t pos)
+{
+    struct lane_header *lane = reader->consumer.lane;
+    reader->margin_serial++;
+    // Odd first, even last: whoever reads one even serial before and after has a whole pair. The
+    // fence and the release pair with the reader's fence and acquire.
+    atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial - 1,
+                          memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&lane->margin_pos, pos, memory_order_relaxed);
+    atomic_store_explicit(&lane->margin_bytes, book_margin(book, reader->thread.process),
+                          memory_order_relaxed);
+    atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial, memory_order_release);
+}
+
+// A TICK, which lies at `pos` of the ring.
+static enum err book_time(struct lane_reader *reader,
+                          struct book *book,
+                          uint64_t time_ms,
+                          uint64_t latest_ms,
+                          uint64_t pos)
+{
+    uint64_t tick = time_ms < latest_ms ? time_ms : latest_ms;
+    tick = max_u64(tick, reader->thread.tick_ms);
+    TRY(book_tick(book, tick));
+    book_thread_tick(book, &reader->thread, tick);
+    tell_margin(reader, book, pos);
+    return ERR_OK;
+}
+
+// How booking some words came to an end.
+enum booking_end {
+    BOOKED_ALL,
+    BOOKED_UP_TO_STAMP,
+    BOOKED_UP_TO_CUT, // the next record goes on behind them
+};
+
+// Some of a lane's records, of which those before `at` have been booked.
+struct stretch {
+    const uint64_t *words;
+    size_t len;
+    size_t at;
+};
+
+// Begins to fetch what booking the next records will need.
+static inline void fetch_ahead(struct lane_reader *reader, const struct stretch *s)
+{
+    struct live_map *live = &reader->thread.process->live;
+    while (reader->fetched < s->len && reader->fetched < s->at + PREFETCH_WORDS) {
+        reader->fetched =
+            prefetch_record(live, s->words, reader->fetched, s->len, reader->fetched_count++);
+    }
+}
+
+// A stamp to come is a lie. All of a lane's are taken for the moment of the first: taken for the
+// latest moment there is, a lie would be put off from pass to pass for ever.
+static uint64_t believed_stamp(struct lane_reader *reader, uint64_t stamp, uint64_t latest_stamp)
+{
+    if (LIKELY(stamp <= latest_stamp)) {
+        return stamp;
+    }
+    reader->lie_stamp = reader->lie_stamp != 0 ? reader->lie_stamp : latest_stamp;
+    return reader->lie_stamp;
+}
+
+static enum err book_words(struct lane_reader *reader,
+                           struct book *book,
+                           struct stretch *s,
+                           uint64_t last_stamp,
+                           const struct lane_limits *limits,
+                           enum booking_end *out_end)
+{
+    struct live_map *live = &reader->thread.process->live;
+    const bool needs_prefetch = live_map_needs_prefetch(live);
+    while (s->at < s->len) {
+        if (needs_prefetch) {
+            fetch_ahead(reader, s);
+        }
+        struct wire_record record;
+        const enum wire_result result = wire_decode(s->words + s->at, s->len - s->at, &record);
+        if (UNLIKELY(result != WIRE_DECODED)) {
+            *out_end = BOOKED_UP_TO_CUT;
+            return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
+        }
+        if (record.tag == WIRE_STAMP) {
+            const uint64_t stamp = believed_stamp(reader, record.address, limits->stamp);
+            if (stamp > last_stamp) {
+                reader->next_stamp = stamp;
+                *out_end = BOOKED_UP_TO_STAMP;
+                return ERR_OK;
+            }
+            reader->thread.stamp = stamp != 0 ? stamp : 1;
+        } else if (UNLIKELY(record.tag == WIRE_TICK)) {
+            TRY(book_time(reader, book, record.address, limits->time_ms,
+                          reader->piece_pos + s->at * sizeof(*s->words)));
+        } else {
+            live_map_use_hint(live, reader->booked_count);
+            TRY(book_record(reader, book, &record));
+        }
+        reader->booked_count++;
+        s->at += record.words;
+    }
+    *out_end = BOOKED_ALL;
+    return ERR_OK;
+}
+
+// Copies what follows, at most up to the late records, behind what is left of the piece.
+// ERR_CORRUPT: nothing follows, and something is left, which is cut.
+static enum err copy_piece(struct lane_reader *reader)
+{
+    struct lane_consumer *consumer = &reader->consumer;
+    if (reader->piece == NULL) {
+        reader->piece = malloc(LANE_READER_PIECE_WORDS * sizeof(*reader->piece));
+        if (reader->piece == NULL) {
+            return ERR_NO_MEMORY;
+        }
+    }
+    const size_t left = reader->piece_len - reader->piece_at;
+    memmove(reader->piece, reader->piece + reader->piece_at, left * sizeof(*reader->piece));
+    size_t room = (LANE_READER_PIECE_WORDS - left) * sizeof(*reader->piece);
+    if (reader->late.len > 0 && reader->late_pos - consumer->read_pos < room) {
+        room = reader->late_pos - consumer->read_pos;
+    }
+    reader->piece_pos = consumer->read_pos - left * sizeof(*reader->piece);
+    reader->piece_at = 0;
+    reader->fetched = 0;
+    reader->fetched_count = reader->booked_count;
+    const size_t bytes = lane_consumer_copy(consumer, reader->piece + left, room);
+    reader->piece_len = left + bytes / sizeof(*reader->piece);
+    if (bytes == 0) {
+        return ERR_CORRUPT;
+    }
+    lane_consumer_advance(consumer, bytes);
+    return ERR_OK;
+}
+
+// Books what was taken from the nursery.
+static enum err
+run_late(struct lane_reader *reader, struct book *book, const struct lane_limits *limits)
+{
+    const size_t fetched = reader->fetched;
+    enum booking_end end;
+    struct stretch s = {.words = reader->late.items, .len = reader->late.len};
+    reader->fetched = reader->late.len; // they are few
+    enum err err = book_words(reader, book, &s, UINT64_MAX, limits, &end);
+    reader->fetched = fetched;
+    u64_vec_clear(&reader->late);
+    return err != ERR_OK || end == BOOKED_ALL ? err : ERR_CORRUPT;
+}
+
+enum err lane_reader_run(struct lane_reader *reader,
+                         struct book *book,
+                         uint64_t last_stamp,
+                         const struct lane_limits *limits)
+{
+    reader->next_stamp = 0;
+    while (lane_reader_has_unread(reader)) {
+        enum booking_end end = BOOKED_ALL;
+        struct stretch s = {
+            .words = reader->piece, .len = reader->piece_len, .at = reader->piece_at};
+        const enum err err = book_words(reader, book, &s, last_stamp, limits, &end);
+        reader->piece_at = s.at;
+        TRY(err);
+        if (end == BOOKED_UP_TO_STAMP) {
+            return ERR_OK;
+        }
+        const bool is_late_next = reader->consumer.read_pos >= reader->late_pos ||
+                                  lane_consumer_unread_bytes(&reader->consumer) == 0;
+        if (end == BOOKED_ALL && reader->late.len > 0 && is_late_next) {
+            if (reader->late_stamp > last_stamp) {
+                reader->next_stamp = reader->late_stamp;
+                return ERR_OK;
+            }
+            TRY(run_late(reader, book, limits));
+        } else if (end != BOOKED_ALL || lane_consumer_unread_bytes(&reader->consumer) > 0) {
+            TRY(copy_piece(reader));
+        }
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// lane_reader: reads one lane into the book.
+//
+// It holds our half of the lane's dictionaries: which module a module slot means, and which row a
+// stack slot means. Both sides change them by the same records in the same order, so they agree.
+// Records are decoded from a private copy, a piece at a time, of which some may be left for later,
+// when other lanes have come as far; while one is booked, the live map's memory for the next dozen
+// is already being fetched.
+// Trust: none. What breaks the rules of wire.h gives ERR_CORRUPT, and the lane is not read again.
+// Memory: 16 bytes a module slot and 4 a stack slot, as far as the lane really uses them; a piece.
+// Context: H, the recorder's main thread.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "host/text/strbuf.h"
+#include "recorder/aggregate/book.h"
+#include "recorder/session/lane_consumer.h"
+
+// Stack slots that we follow; the producer's own dictionary has to fit into LANE_STATE_BYTES.
+#define LANE_READER_SLOTS_MAX   (1u << 17)
+#define LANE_READER_TEXT_MAX    (256u << 10) // of one text; the rest is cut
+#define LANE_READER_TEXT_KINDS  9u
+#define LANE_READER_PIECE_WORDS (2 * WIRE_RECORD_BYTES_MAX / 8)
+
+struct lane_module_slot {
+    uint64_t bias;
+    uint32_t module; // id in the stack table
+    bool is_defined;
+};
+
+DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
+
+// What the thread asked last; number 0: nothing, or it was answered.
+struct lane_question {
+    uint32_t number;
+    uint32_t what;   // as sent: not necessarily an enum inquiry_what
+    uint32_t scope;  // as sent
+    uint32_t passes; // that have ended since it was read
+    uint64_t tick_ms;
+};
+
+struct lane_reader {
+    struct lane_consumer consumer;
+    struct book_thread thread;
+    struct lane_module_slot_vec modules;         // by slot
+    struct u32_vec nodes;                        // by slot; REC_NONE: not defined
+    struct u32_vec rows;                         // by slot; REC_NONE: no heap event yet
+    struct strbuf texts[LANE_READER_TEXT_KINDS]; // parts of texts that go on
+    uint64_t *piece;        // owned: LANE_READER_PIECE_WORDS words, NULL before the first is needed
+    size_t piece_len;       // of it have been copied
+    size_t piece_at;        // and so many booked
+    size_t fetched;         // up to there what booking needs is being fetched
+    uint32_t fetched_count; // records, in all
+    uint32_t booked_count;
+    uint64_t piece_pos;  // where its first word lay in the ring
+    uint64_t next_stamp; // of the first unread record; 0: none, or not known yet
+    uint64_t lie_stamp;  // what stamps to come are taken for; 0: there was none
+    uint64_t events;     // allocations and frees booked in all
+    // What was taken from the lane's nursery, as records: they belong behind the ring's byte
+    // late_pos.
+    struct u64_vec late;
+    uint64_t late_pos;
+    uint64_t late_stamp;    // they are due then: all had happened by that moment
+    uint64_t margin_serial; // of the lane's, halved
+    struct lane_question question;
+    uint64_t peeked_pos;           // how far lane_reader_peek_executable has looked
+    uint64_t left_out_allocations; // of the lane's, as far as the book knows
+    uint64_t left_out_bytes;
+    uint64_t left_out_frees;
+    uint64_t left_out_forgotten;
+    uint64_t missed_allocations;
+    uint64_t missed_frees;
+};
+
+// Whether there is anything to read.
+static inline bool lane_reader_has_unread(const struct lane_reader *reader)
+{
+    return reader->piece_at < reader->piece_len ||
+           lane_consumer_unread_bytes(&reader->consumer) > 0 || reader->late.len > 0;
+}
+
+// Nothing more is read of what there is.
+void lane_reader_discard(struct lane_reader *reader);
+
+// Starts to read `lane` from its beginning as a thread of `process`.
+void lane_reader_init(struct lane_reader *reader,
+                      struct lane_header *lane,
+                      uint32_t lane_index,
+                      struct book_process *process,
+                      uint32_t thread_id,
+                      uint64_t start_ms);
+void lane_reader_release(struct lane_reader *reader);
+
+// Looks through what is unread for the text that says which executable the process runs, and notes
+// that; nothing is booked or taken.
+enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book) MUST_USE;
+
+// What a record may say at most; more is a lie, and taken for that.
+struct lane_limits {
+    uint64_t time_ms;
+    uint64_t stamp;
+};
+
+// Books what is unread (as of the consumer's last refresh) up to the first record with a stamp
+// beyond `last_stamp`. Sets reader->next_stamp.
+// ERR_CORRUPT: the lane broke the rules. ERR_NO_MEMORY, ERR_LIMIT: the book is full.
+enum err lane_reader_run(struct lane_reader *reader,
+                         struct book *book,
+                         uint64_t last_stamp,
+                         const struct lane_limits *limits) MUST_USE;

@@ -1,0 +1,723 @@
+// SPDX-License-Identifier: MIT
+// The nursery from end to end: random threads write through it into a session, a drain reads it,
+// and what the book says is held against what the threads did, and against the same with every
+// event sent.
+#include "target/producer/nursery/nursery.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "recorder/ingest/drain.h"
+#include "recorder/ingest/test_session.h"
+#include "target/producer/session_join.h"
+
+enum {
+    LANES_MAX = 4,
+    STACKS = 6, // of one lane
+    ROWS_MAX = LANES_MAX * STACKS,
+    ADDRESSES = 2000,
+    EVENTS = 30000,
+    TICK_EVENTS = 400, // on average
+    TWINS = 16 * STACKS,
+    BUCKETS = REC_BUCKET_COUNT,
+};
+
+// The streams differ in what they free and how large they are.
+struct taste {
+    const char *name;
+    uint32_t lanes;
+    uint32_t live_max; // blocks
+    uint32_t size_max;
+    uint32_t latest_of_8; // how often a free takes the latest block
+    uint32_t foreign;     // in 64: by another lane than its own
+    uint32_t grow;        // in 8: reallocations among what is no free
+    uint32_t recent;      // frees take one of so many of the latest; 0: any
+    bool has_giants;      // some are too large to be held
+};
+
+static const struct taste tastes[] = {
+    {"queue", 1, 16, 60, 0, 0, 0, 0, false},
+    {"temporaries below a plateau", 1, 100, 500, 6, 0, 0, 0, true},
+    {"churn", 1, 500, 270, 0, 0, 0, 0, false},
+    {"growth by realloc", 1, 40, 3000, 2, 0, 4, 0, false},
+    {"wide and restless", 1, 600, 100000, 3, 0, 1, 0, true},
+    {"a heap that grows under temporaries", 1, 1900, 400, 2, 0, 0, 12, false},
+    {"a heap that grows and moves", 1, 1900, 400, 1, 0, 3, 150, true},
+    {"two that keep to themselves", 2, 100, 300, 3, 0, 1, 0, false},
+    {"two that are nearly idle", 2, 6, 300, 5, 0, 0, 0, false},
+    {"two that grow", 2, 1900, 300, 2, 0, 1, 20, false},
+    {"four that free each other's", 4, 300, 300, 2, 30, 1, 0, false},
+};
+
+struct block {
+    uint64_t size_bytes; // 0: not live
+    uint32_t lane;
+};
+
+struct stream {
+    const struct taste *taste;
+    uint64_t random;
+    struct block blocks[ADDRESSES];
+    uint32_t live[ADDRESSES];
+    uint32_t live_count;
+    uint64_t live_bytes;
+    uint64_t peak_bytes;
+    uint64_t allocations;
+    uint64_t frees;
+    uint64_t allocated_bytes;
+    uint64_t temporary;
+    uint32_t latest[LANES_MAX]; // address index + 1 of what the lane's latest event allocated
+};
+
+struct fixture {
+    struct test_session on;
+    struct lane_producer lanes[LANES_MAX];
+    uint32_t lane_count;
+    bool is_stubborn; // lanes never give up holding
+    struct freed_table freed;
+    uint64_t clock_ms;
+    uint64_t monotonic_ns;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static uint64_t address_of(uint32_t index)
+{
+    return 0x7f0000001010 + (uint64_t)index * 48;
+}
+
+static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
+{
+    test_session_add_lane(&f->on, process, p);
+    p->freed = &f->freed;
+    nursery_init(p);
+    p->lane->nursery.trial_ticks = f->is_stubborn ? UINT32_MAX : 0;
+    assert_true(nursery_begin(p));
+    test_session_define_stacks(p, STACKS);
+}
+
+static void open_fixture(struct fixture *f, uint32_t lane_count, uint32_t flags, bool is_stubborn)
+{
+    *f = (struct fixture){.clock_ms = 1, .lane_count = lane_count, .is_stubborn = is_stubborn};
+    test_session_open(&f->on, flags);
+    const uint32_t process = test_session_add_process(&f->on);
+    for (uint32_t i = 0; i < lane_count; i++) {
+        open_lane(f, process, f->lanes + i);
+    }
+}
+
+static void close_fixture(struct fixture *f)
+{
+    test_session_close(&f->on);
+}
+
+static void pass(struct fixture *f, bool is_last)
+{
+    bool was_busy;
+    drain_find_dead(&f->on.drain);
+    f->monotonic_ns += 700000;
+    drain_note_time(&f->on.drain, f->clock_ms, f->monotonic_ns);
+    assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, is_last, &was_busy), ERR_OK);
+}
+
+// The index of a live block, or ADDRESSES if the next event is no free.
+static uint32_t choose_victim(struct stream *s, uint32_t lane)
+{
+    const uint32_t latest = s->latest[lane];
+    if (latest != 0 && s->blocks[latest - 1].size_bytes != 0 &&
+        next_random(&s->random) % 8 < s->taste->latest_of_8) {
+        return latest - 1;
+    }
+    const bool is_full = s->live_count >= s->taste->live_max;
+    if (s->live_count == 0 || (!is_full && next_random(&s->random) % 2 == 0)) {
+        return ADDRESSES;
+    }
+    const uint32_t recent = s->taste->recent;
+    const uint32_t among = recent != 0 && recent < s->live_count ? recent : s->live_count;
+    return s->live[s->live_count - 1 - next_random(&s->random) % among];
+}
+
+static void forget(struct stream *s, uint32_t lane, uint32_t index)
+{
+    s->temporary += s->latest[lane] == index + 1 && s->blocks[index].lane == lane;
+    s->latest[lane] = 0;
+    s->frees++;
+    s->live_bytes -= s->blocks[index].size_bytes;
+    s->blocks[index].size_bytes = 0;
+    for (uint32_t i = 0; i < s->live_count; i++) {
+        if (s->live[i] == index) {
+            memmove(s->live + i, s->live + i + 1, (s->live_count - i - 1) * sizeof(s->live[0]));
+            s->live_count--;
+            return;
+        }
+    }
+}
+
+static void remember(struct stream *s, uint32_t lane, uint32_t index, uint64_t size_bytes)
+{
+    s->blocks[index] = (struct block){.size_bytes = size_bytes, .lane = lane};
+    s->live[s->live_count++] = index;
+    s->latest[lane] = index + 1;
+    s->allocations++;
+    s->allocated_bytes += size_bytes;
+    s->live_bytes += size_bytes;
+    s->peak_bytes = s->live_bytes > s->peak_bytes ? s->live_bytes : s->peak_bytes;
+}
+
+static uint32_t unused_index(struct stream *s)
+{
+    uint32_t index;
+    do {
+        index = (uint32_t)(next_random(&s->random) % ADDRESSES);
+    } while (s->blocks[index].size_bytes != 0);
+    return index;
+}
+
+static uint64_t random_size(struct stream *s)
+{
+    const uint64_t r = next_random(&s->random);
+    if (s->taste->has_giants && r % 997 == 0) {
+        return 3 << 20; // never held
+    }
+    return 1 + (r >> 10) % s->taste->size_max;
+}
+
+static void step(struct fixture *f, struct stream *s)
+{
+    uint32_t lane = (uint32_t)(next_random(&s->random) % f->lane_count);
+    const uint32_t slot = (uint32_t)(next_random(&s->random) % STACKS);
+    const uint32_t victim = choose_victim(s, lane);
+    if (victim < ADDRESSES && next_random(&s->random) % 64 >= s->taste->foreign) {
+        lane = s->blocks[victim].lane;
+    }
+    struct lane_producer *p = f->lanes + lane;
+    assert_true(nursery_begin(p));
+    if (victim < ADDRESSES && next_random(&s->random) % 8 >= s->taste->grow) {
+        assert_true(nursery_free(p, address_of(victim)));
+        forget(s, lane, victim);
+        return;
+    }
+    const uint64_t size_bytes = random_size(s);
+    if (victim < ADDRESSES) {
+        // As a hook does it, before the allocator frees it.
+        const uint64_t stamp = p->is_ordered ? stamp_now(p->session) : 0;
+        const struct freed_note freed = {
+            .stamp = stamp,
+            .latest = stamp != 0 ? freed_table_note(p->freed, address_of(victim), stamp) : 0,
+        };
+        forget(s, lane, victim);
+        const bool stays = next_random(&s->random) % 2 == 0;
+        const uint32_t to = stays ? victim : unused_index(s);
+        assert_true(
+            nursery_reallocate(p, address_of(victim), address_of(to), size_bytes, slot, freed));
+        remember(s, lane, to, size_bytes);
+        return;
+    }
+    const uint32_t index = unused_index(s);
+    assert_true(nursery_allocate(p, address_of(index), size_bytes, slot));
+    remember(s, lane, index, size_bytes);
+}
+
+static void run_stream(struct fixture *f, struct stream *s)
+{
+    uint64_t schedule = s->random ^ 0x5555; // of its own, so that all sessions see the same events
+    uint64_t pause = 0;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        if (next_random(&schedule) % TICK_EVENTS == 0) {
+            f->clock_ms += next_random(&schedule) % 8 == 0 ? 5 : 1;
+            atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
+            pause = next_random(&schedule) % 4; // how many passes before the threads go on
+        }
+        for (; pause > 0; pause--) {
+            pass(f, false);
+        }
+        if (next_random(&schedule) % 100 == 0) {
+            pass(f, false);
+        }
+        step(f, s);
+    }
+    pass(f, true);
+    book_settle(&f->on.book, f->on.book.processes.items[0], UINT64_MAX);
+}
+
+static void compare_row(const struct rec_row *a, const struct rec_row *b)
+{
+    assert_int_equal(a->allocations, b->allocations);
+    assert_int_equal(a->allocated_bytes, b->allocated_bytes);
+    assert_int_equal(a->frees, b->frees);
+    assert_int_equal(a->freed_bytes, b->freed_bytes);
+    assert_int_equal(a->temporary, b->temporary);
+    assert_int_equal(a->temporary_bytes, b->temporary_bytes);
+    assert_int_equal(a->peak_bytes, b->peak_bytes);
+    assert_int_equal(a->peak_blocks, b->peak_blocks);
+}
+
+static void compare_buckets(const struct bucket_set *a,
+                            const struct bucket_set *b,
+                            uint64_t count,
+                            uint64_t bytes)
+{
+    struct rec_bucket_vec left = {0};
+    struct rec_bucket_vec right = {0};
+    assert_int_equal(bucket_set_collect(a, 0, count, bytes, &left), ERR_OK);
+    assert_int_equal(bucket_set_collect(b, 0, count, bytes, &right), ERR_OK);
+    assert_int_equal(left.len, right.len);
+    for (size_t i = 0; i < left.len; i++) {
+        assert_memory_equal(left.items + i, right.items + i, sizeof(left.items[i]));
+    }
+    rec_bucket_vec_release(&left);
+    rec_bucket_vec_release(&right);
+}
+
+// A stack's row; they are in the order of first events.
+static uint32_t row_of_node(struct row_table *rows, uint32_t node)
+{
+    uint32_t found = 0;
+    while (found < rows->rows.len && rows->rows.items[found].node != node) {
+        found++;
+    }
+    assert_true(found < rows->rows.len);
+    row_table_fold(rows, found, true, 0);
+    return found;
+}
+
+// One thread: everything is as if every event had been sent.
+static void compare_books(struct book *held, struct book *sent)
+{
+    assert_int_equal(held->peak_bytes, sent->peak_bytes);
+    assert_int_equal(held->peak_blocks, sent->peak_blocks);
+    assert_int_equal(held->peak_time_ms, sent->peak_time_ms);
+    assert_int_equal(held->rows.rows.len, sent->rows.rows.len);
+    assert_int_equal(row_table_count(&held->rows), ERR_OK);
+    assert_int_equal(row_table_count(&sent->rows), ERR_OK);
+    for (uint32_t i = 0; i < held->rows.rows.len; i++) {
+        row_table_fold(&held->rows, i, true, 0);
+        const struct rec_row *a = held->rows.rows.items + i;
+        const uint32_t k = row_of_node(&sent->rows, held->rows.rows.items[i].node);
+        const struct rec_row *b = sent->rows.rows.items + k;
+        const struct row_extra *x = held->rows.extras.items + i;
+        const struct row_extra *y = sent->rows.extras.items + k;
+        compare_row(a, b);
+        compare_buckets(&x->sizes, &y->sizes, a->allocations, a->allocated_bytes);
+        compare_buckets(&x->lifetimes, &y->lifetimes, a->frees, a->freed_bytes);
+    }
+}
+
+static void check_against_truth(const struct fixture *f, const struct stream *s)
+{
+    const struct running_sums *sums = &f->on.book.sums;
+    const uint64_t above = peak_bound_above(&f->on.book.bound, f->on.book.peak_bytes);
+    assert_int_equal(f->on.drain.corrupt_lanes, 0);
+    assert_int_equal(f->on.book.unknown_frees, 0);
+    assert_int_equal(sums->allocations, s->allocations);
+    assert_int_equal(sums->allocated_bytes, s->allocated_bytes);
+    assert_int_equal(sums->frees, s->frees);
+    assert_int_equal(sums->live_bytes, s->live_bytes);
+    assert_int_equal(sums->temporary, s->temporary);
+    assert_in_range(s->peak_bytes, f->on.book.peak_bytes, f->on.book.peak_bytes + above);
+    assert_int_equal(peak_bound_below(&f->on.book.bound, f->on.book.peak_bytes), 0);
+    assert_true(f->lane_count > 1 || above == 0);
+}
+
+static void run_taste(const struct taste *taste, uint64_t seed)
+{
+    static struct fixture held;
+    static struct fixture sent;
+    static struct stream streams[2];
+    open_fixture(&held, taste->lanes, SESSION_FOLLOW_CHILDREN, seed % 2 == 0);
+    open_fixture(&sent, taste->lanes, SESSION_FOLLOW_CHILDREN | SESSION_NO_NURSERY, false);
+    atomic_store(&held.on.session.header->is_pressed, seed % 3 == 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        streams[i] = (struct stream){.taste = taste, .random = seed * 0x9e3779b97f4a7c15 + 1};
+        run_stream(i == 0 ? &held : &sent, streams + i);
+    }
+    for (uint32_t i = 0; i < taste->lanes; i++) {
+        assert_int_equal(sent.lanes[i].lane->nursery.is_holding, 0);
+    }
+    check_against_truth(&held, streams);
+    check_against_truth(&sent, streams + 1);
+    if (taste->lanes == 1) {
+        compare_books(&held.on.book, &sent.on.book);
+    }
+    close_fixture(&held);
+    close_fixture(&sent);
+}
+
+static void what_is_held_back_makes_no_difference(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(tastes); i++) {
+        for (uint64_t seed = 1; seed <= 12; seed++) {
+            print_message("%s, seed %d\n", tastes[i].name, (int)seed);
+            run_taste(tastes + i, seed);
+        }
+    }
+}
+
+// One tick of a thread whose blocks all die in it, two of a kind: worth a record only while the
+// recorder is pressed.
+static void play_tick(struct fixture *f)
+{
+    struct lane_producer *p = f->lanes;
+    f->clock_ms++;
+    atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
+    for (uint32_t i = 0; i < 2 * TWINS; i++) {
+        const uint32_t bucket = i % TWINS / STACKS;
+        const uint64_t size_bytes = (uint64_t)(4 + bucket % 4) << (1 + bucket / 4);
+        assert_true(nursery_begin(p));
+        assert_true(nursery_allocate(p, address_of(i % 5), size_bytes, i % STACKS));
+        assert_true(nursery_free(p, address_of(i % 5)));
+    }
+    pass(f, false);
+}
+
+static void more_is_held_back_while_the_recorder_is_pressed(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f, 1, SESSION_FOLLOW_CHILDREN, false);
+    const struct nursery *n = &f.lanes[0].lane->nursery;
+    // What follows is no maximum.
+    assert_true(nursery_allocate(f.lanes, address_of(0), 1u << 30, 0));
+    assert_true(nursery_free(f.lanes, address_of(0)));
+    uint32_t ticks = 0;
+    for (; ticks < 32; ticks++) {
+        play_tick(&f);
+    }
+    assert_int_equal(n->is_holding, 0);
+    atomic_store(&f.on.session.header->is_pressed, 1);
+    for (; ticks < 300; ticks++) {
+        play_tick(&f);
+        assert_int_equal(n->is_holding, 1); // though the pause is not over
+    }
+    atomic_store(&f.on.session.header->is_pressed, 0);
+    for (; ticks < 332; ticks++) {
+        play_tick(&f);
+    }
+    assert_int_equal(n->is_holding, 0);
+    pass(&f, true);
+    assert_int_equal(f.on.book.sums.allocations, 1 + (uint64_t)ticks * 2 * TWINS);
+    assert_int_equal(f.on.book.sums.temporary, f.on.book.sums.allocations);
+    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    close_fixture(&f);
+}
+
+// A session with one lane, in a tick in which it may hold.
+static struct lane_producer *open_one_lane(struct fixture *f)
+{
+    open_fixture(f, 1, SESSION_FOLLOW_CHILDREN, true);
+    f->clock_ms += 4; // in the first tick sizes are learnt
+    atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
+    assert_true(nursery_begin(f->lanes));
+    return f->lanes;
+}
+
+// Large blocks are sent at once. One that was freed leaves the thread's sum: the maximum is that of
+// one block, however many there were.
+static void a_freed_block_that_was_sent_leaves_the_sum(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct lane_producer *p = open_one_lane(&f);
+    const struct nursery *n = &p->lane->nursery;
+    const uint64_t size_bytes = (uint64_t)64 << 20;
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_true(nursery_allocate(p, address_of(i % 7), size_bytes, 0));
+        assert_int_equal(n->ceiling_bytes - n->room_bytes, size_bytes);
+        assert_true(nursery_free(p, address_of(i % 7)));
+        assert_int_equal(n->ceiling_bytes - n->room_bytes, 0);
+        assert_int_equal(n->ceiling_bytes, size_bytes);
+    }
+    pass(&f, true);
+    assert_int_equal(f.on.book.peak_bytes, size_bytes);
+    close_fixture(&f);
+}
+
+enum {
+    SUMMITS = 1030, // two each are more than there are stamps
+};
+
+// One tick in which the heap does nothing but grow: each temporary block is part of a new maximum.
+static void there_may_be_more_summits_than_stamps(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct lane_producer *p = open_one_lane(&f);
+    for (uint32_t i = 0; i < SUMMITS; i++) {
+        assert_true(nursery_allocate(p, address_of(i), 100, 0));
+        assert_true(nursery_allocate(p, address_of(SUMMITS), 50, 1));
+        assert_true(nursery_free(p, address_of(SUMMITS)));
+        if (i % 100 == 0) {
+            pass(&f, false); // or the ring would be full
+        }
+    }
+    assert_true(p->pos < (uint64_t)SUMMITS * 3 * sizeof(uint64_t)); // the pairs were counted
+    pass(&f, true);
+    struct book *book = &f.on.book;
+    assert_int_equal(book->sums.allocations, 2 * SUMMITS);
+    assert_int_equal(book->sums.frees, SUMMITS);
+    assert_int_equal(book->peak_bytes, 100 * SUMMITS + 50);
+    assert_int_equal(book->peak_blocks, SUMMITS + 1);
+    assert_int_equal(book->rows.rows.len, 2);
+    assert_int_equal(row_table_count(&book->rows), ERR_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        row_table_fold(&book->rows, i, true, 0);
+        const struct rec_row *row = book->rows.rows.items + i;
+        const bool is_temporary = row->temporary > 0;
+        assert_int_equal(row->temporary, is_temporary ? SUMMITS : 0);
+        assert_int_equal(row->peak_blocks, is_temporary ? 1 : SUMMITS);
+        assert_int_equal(row->peak_bytes, is_temporary ? 50 : 100 * SUMMITS);
+    }
+    close_fixture(&f);
+}
+
+// The next address of `wanted`'s place and line.
+static uint64_t next_rival(struct lane_header *lane, uint64_t wanted, uint64_t address)
+{
+    do {
+        address += 16;
+    } while (nursery_block_of(lane, address) != nursery_block_of(lane, wanted) ||
+             nursery_line_of(lane, address) != nursery_line_of(lane, wanted));
+    return address;
+}
+
+// A thread with one block of 100 bytes, whose heap had one of 50 besides.
+static struct lane_producer *leave_a_summit(struct fixture *f)
+{
+    struct lane_producer *p = open_one_lane(f);
+    assert_true(nursery_allocate(p, address_of(0), 100, 0));
+    assert_true(nursery_allocate(p, address_of(1), 50, 1));
+    assert_true(nursery_free(p, address_of(1)));
+    return p;
+}
+
+// A later block that has to make room is not told before the summit.
+static void what_is_displaced_is_no_part_of_the_summit(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct lane_producer *p = leave_a_summit(&f);
+    const uint64_t wanted = 0x600000000000;
+    uint64_t address = wanted;
+    for (uint32_t i = 0; i < NURSERY_LINE + 2; i++) {
+        assert_true(nursery_allocate(p, address, 5, 2));
+        address = next_rival(p->lane, wanted, address);
+    }
+    assert_int_equal(p->lane->nursery.evicted_count, 1);
+    pass(&f, true);
+    assert_int_equal(f.on.book.peak_bytes, 150);
+    assert_int_equal(f.on.book.peak_blocks, 2);
+    close_fixture(&f);
+}
+
+// The thread's latest block may lie where one did that another thread has freed.
+static void two_blocks_of_one_address_are_both_sent(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f, 2, SESSION_FOLLOW_CHILDREN, true);
+    struct lane_producer *p = f.lanes;
+    const uint64_t first = 0x600000000000;
+    const uint64_t second = next_rival(p->lane, first, first);
+    assert_true(nursery_allocate(p, address_of(0), 1000, 0)); // the others are no maximum
+    assert_true(nursery_free(p, address_of(0)));
+    assert_true(nursery_allocate(p, first, 10, 0));
+    assert_true(nursery_allocate(p, second, 20, 1)); // in the line
+    assert_true(nursery_free(f.lanes + 1, second));
+    assert_true(nursery_free(p, first));
+    assert_true(nursery_allocate(p, second, 30, 2)); // in its own place
+    for (uint32_t i = 0; i < 4; i++) {
+        f.clock_ms += 5;
+        atomic_store(&f.on.session.header->clock_ms, f.clock_ms);
+        assert_true(nursery_begin(p));
+        pass(&f, false);
+    }
+    assert_int_equal(f.on.book.sums.allocations, 4);
+    assert_int_equal(f.on.book.sums.frees, 3);
+    assert_int_equal(f.on.book.sums.live_bytes, 30);
+    close_fixture(&f);
+}
+
+// What a relieved thread does next has nothing to do with the summit that was taken from it.
+static void a_relieved_thread_stands_on_no_summit(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct lane_producer *p = leave_a_summit(&f);
+    const uint64_t clock_ms = f.clock_ms;
+    for (uint32_t i = 0; i < 4; i++) {
+        f.clock_ms += 5;
+        pass(&f, false);
+    }
+    assert_int_equal(p->lane->nursery.hold_count, 0);
+    assert_int_equal(f.on.book.peak_bytes, 150);
+    f.clock_ms = clock_ms; // to the thread it is still the same tick
+    for (uint32_t i = 2; i < 4; i++) {
+        assert_true(nursery_begin(p));
+        assert_true(nursery_allocate(p, address_of(i), 40, 2));
+        assert_true(nursery_free(p, address_of(i)));
+    }
+    assert_int_equal(p->lane->nursery.hold_count, 2);
+    pass(&f, true);
+    assert_int_equal(f.on.book.peak_bytes, 150);
+    assert_int_equal(f.on.book.sums.allocations, 4);
+    close_fixture(&f);
+}
+
+// What two threads do, each one after the other: a allocates, f frees, at one of two addresses. All
+// orders are tried in which that is possible: what is freed is there, and what is allocated is not.
+struct small {
+    const char *name;
+    const char *threads[2];
+};
+
+struct small_run {
+    uint64_t sizes[2]; // of what is live, 0: nothing
+    uint32_t makers[2];
+    uint32_t latest[2]; // address + 1 of what the thread allocated last, if that was its last event
+    uint64_t live_bytes;
+    uint64_t peak_bytes;
+    uint64_t temporary;
+    uint64_t frees[2]; // of what each thread allocated
+};
+
+static bool small_step(struct fixture *f, struct small_run *run, uint32_t lane, const char *what)
+{
+    const uint32_t at = (uint32_t)(what[1] - '0');
+    const bool is_free = what[0] == 'f';
+    if ((run->sizes[at] != 0) != is_free) {
+        return false;
+    }
+    struct lane_producer *p = f->lanes + lane;
+    const uint64_t address = address_of(at);
+    assert_true(nursery_begin(p));
+    if (is_free) {
+        run->temporary += run->latest[lane] == at + 1 && run->makers[at] == lane;
+        run->latest[lane] = 0;
+        run->frees[run->makers[at]]++;
+        run->live_bytes -= run->sizes[at];
+        run->sizes[at] = 0;
+        assert_true(nursery_free(p, address));
+        return true;
+    }
+    run->sizes[at] = lane == 0 ? 10 : 17;
+    run->makers[at] = lane;
+    run->latest[lane] = at + 1;
+    run->live_bytes += run->sizes[at];
+    run->peak_bytes = run->live_bytes > run->peak_bytes ? run->live_bytes : run->peak_bytes;
+    assert_true(nursery_allocate(p, address, run->sizes[at], lane));
+    return true;
+}
+
+static void check_small(struct fixture *f, const struct small_run *run, uint64_t settled_bytes)
+{
+    struct book *book = &f->on.book;
+    book_settle(book, book->processes.items[0], UINT64_MAX);
+    assert_int_equal(row_table_count(&book->rows), ERR_OK);
+    assert_int_equal(book->unknown_frees, 0);
+    assert_int_equal(book->sums.live_bytes, run->live_bytes + settled_bytes);
+    assert_int_equal(book->sums.temporary, run->temporary);
+    for (uint32_t i = 0; i < book->rows.rows.len; i++) {
+        const struct rec_row *row = book->rows.rows.items + i;
+        const uint32_t frame = book->stacks.nodes.items[row->node].frame;
+        const uint64_t slot = book->stacks.frames.items[frame].offset - 0x1000;
+        assert_int_equal(row->frees, slot < 2 ? run->frees[slot] : 0);
+    }
+    const uint64_t peak = run->peak_bytes + settled_bytes;
+    assert_in_range(peak, book->peak_bytes,
+                    book->peak_bytes + peak_bound_above(&book->bound, book->peak_bytes));
+}
+
+// `order`: bit i says whose step is the i-th. Whether that is possible. The recorder looks before
+// the steps whose bit is set in `looks`, and time passes.
+static bool run_small(const struct small *small, uint32_t order, uint32_t looks)
+{
+    static struct fixture f;
+    const uint64_t settled_bytes = (uint64_t)2 << 20; // so that something may be held
+    struct small_run run = {0};
+    const char *next[2] = {small->threads[0], small->threads[1]};
+    open_fixture(&f, 2, SESSION_FOLLOW_CHILDREN, true);
+    assert_true(nursery_allocate(f.lanes, address_of(100), settled_bytes, 2));
+    pass(&f, false); // so that the threads hear what they may hold
+    f.clock_ms++;
+    atomic_store(&f.on.session.header->clock_ms, f.clock_ms);
+    bool is_possible = true;
+    for (uint32_t i = 0; is_possible && (*next[0] != '\0' || *next[1] != '\0'); i++) {
+        const uint32_t lane = order >> i & 1;
+        if ((looks >> i & 1) != 0) {
+            f.clock_ms += 2;
+            atomic_store(&f.on.session.header->clock_ms, f.clock_ms);
+            pass(&f, false);
+        }
+        is_possible = *next[lane] != '\0' && small_step(&f, &run, lane, next[lane]);
+        next[lane] += 2;
+    }
+    if (is_possible) {
+        for (uint32_t i = 0; i < 4; i++) {
+            f.clock_ms += 5;
+            pass(&f, i == 3);
+        }
+        check_small(&f, &run, settled_bytes);
+    }
+    close_fixture(&f);
+    return is_possible;
+}
+
+static void small_histories_are_right_in_all_orders(void **state)
+{
+    (void)state;
+    static const struct small histories[] = {
+        {"one frees the other's", {"a0", "f0"}},
+        {"and has the address next", {"a0f0", "f0a0"}},
+        {"and keeps it", {"a0", "f0a0"}},
+        {"both free what is there", {"a0f0a0", "f0a0f0"}},
+        {"two addresses", {"a0f1", "a1f0"}},
+        {"two addresses, one used again", {"a0a1f0", "f0f1a0"}},
+        {"each its own", {"a0f0", "a1f1"}},
+    };
+    uint32_t possible = 0;
+    for (size_t i = 0; i < ARRAY_LEN(histories); i++) {
+        print_message("%s\n", histories[i].name);
+        const size_t steps =
+            (strlen(histories[i].threads[0]) + strlen(histories[i].threads[1])) / 2;
+        for (uint32_t order = 0; order < 1u << steps; order++) {
+            if ((size_t)__builtin_popcount(order) * 2 != strlen(histories[i].threads[1])) {
+                continue;
+            }
+            for (uint32_t looks = 0; looks < 1u << steps; looks++) {
+                if (!run_small(histories + i, order, looks)) {
+                    break; // in no way
+                }
+                possible++;
+            }
+        }
+    }
+    assert_true(possible > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_held_back_makes_no_difference),
+        cmocka_unit_test(more_is_held_back_while_the_recorder_is_pressed),
+        cmocka_unit_test(what_is_displaced_is_no_part_of_the_summit),
+        cmocka_unit_test(two_blocks_of_one_address_are_both_sent),
+        cmocka_unit_test(a_relieved_thread_stands_on_no_summit),
+        cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
+        cmocka_unit_test(there_may_be_more_summits_than_stamps),
+        cmocka_unit_test(small_histories_are_right_in_all_orders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// questions: see the header.
+#include "recorder/ingest/questions.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "recorder/ingest/drain.h"
+#include "session/inquiry_values.h"
+
+static void add_row(uint64_t sums[static ANSWER_VALUES], const struct rec_row *row)
+{
+    sums[ANSWER_ALLOCATIONS] += row->allocations;
+    sums[ANSWER_ALLOCATED_BYTES] += row->allocated_bytes;
+    sums[ANSWER_FREES] += row->frees;
+    sums[ANSWER_FREED_BYTES] += row->freed_bytes;
+    sums[ANSWER_TEMPORARY] += row->temporary;
+}
+
+// The sums of what the thread, or its process, has done.
+static void add_up(const struct book *book,
+                   const struct book_thread *thread,
+                   bool is_process,
+                   uint64_t sums[static ANSWER_VALUES])
+{
+    const struct rec_thread *threads = book->threads.threads.items;
+    for (size_t i = 0; i < book->rows.rows.len; i++) {
+        const struct rec_row *row = book->rows.rows.items + i;
+        if (is_process ? threads[row->thread].process == thread->process->index
+                       : row->thread == thread->entry) {
+            add_row(sums, row);
+        }
+    }
+}
+
+static MUST_USE enum err
+find_values(struct book *book, struct lane_reader *reader, uint64_t values[static ANSWER_VALUES])
+{
+    const struct lane_question *question = &reader->question;
+    if (question->what == INQUIRY_PEAK) {
+        values[ANSWER_PEAK_BYTES] = book_scope_peak(book, &reader->thread, question->scope);
+        return ERR_OK;
+    }
+    if (question->what == INQUIRY_PEAK_BEGIN && question->scope < LANE_SCOPES_MAX) {
+        TRY(book_begin_scope(book, &reader->thread, question->scope));
+        return ERR_OK;
+    }
+    TRY(row_table_count(&book->rows));
+    add_up(book, &reader->thread, question->what != INQUIRY_THREAD, values);
+    return ERR_OK;
+}
+
+static enum err answer(struct book *book, struct lane_reader *reader)
+{
+    struct lane_answer *out = &reader->consumer.lane->answer;
+    uint64_t values[ANSWER_VALUES] = {0};
+    TRY(find_values(book, reader, values));
+    for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
+        atomic_store_explicit(&out->values[i], values[i], memory_order_relaxed);
+    }
+    // Release: pairs with the thread's acquire; the values come first.
+    atomic_store_explicit(&out->answered, reader->question.number, memory_order_release);
+    // Failing to wake is no tragedy: its sleep has an end.
+    (void)syscall(SYS_futex, &out->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    reader->question = (struct lane_question){0};
+    return ERR_OK;
+}
+
+enum err questions_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
+{
+    *is_waiting = false;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct lane_reader *reader = &drain->lanes[drain->active[i]]->reader;
+        if (reader->question.number == 0) {
+            continue;
+        }
+        if (reader->question.passes++ > 0 && reader->question.tick_ms <= complete_tick) {
+            TRY(answer(drain->book, reader));
+        } else {
+            *is_waiting = true;
+        }
+    }
+    return ERR_OK;
+}

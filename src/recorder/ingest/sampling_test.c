@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: MIT
+// Sampling from end to end: random threads write through the sampler and the nursery into a session
+// whose recorder comes by too rarely, and what the book says is held against what the threads did.
+//
+// Nothing here depends on time: the recorder's looks are steps of the stream, and all seeds are
+// fixed. That the estimates are unbiased is shown by repeating streams with other coins: the mean
+// error of each figure has to be within a few of its own standard errors, which must be small.
+#include "target/producer/sampler.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "recorder/ingest/drain.h"
+#include "recorder/ingest/test_session.h"
+#include "target/producer/nursery/nursery.h"
+#include "target/producer/session_join.h"
+
+enum {
+    LANES = 2,
+    KINDS = 6,
+    ADDRESSES = 60000, // of one lane
+    EVENTS = 100000,
+    REPETITIONS = 30,
+    TICK_EVENTS = 500,
+    LIFE_MAX = 30000,
+    NOBODY = UINT32_MAX,
+};
+
+// What allocations of one stack are like.
+static const struct kind {
+    uint32_t share;       // how often, of 64
+    uint64_t size_bytes;  // up to twice that
+    uint32_t life_events; // at most; 0: freed at once, LIFE_MAX + 1: never
+    bool moves;           // is reallocated at the end of its life, and then lives as long again
+} kinds[KINDS] = {
+    {24, 16, 200, false},   {16, 40, 20000, true}, {12, 200, 0, false},
+    {6, 5000, 3000, false}, {2, 70000, 50, false}, {4, 24, LIFE_MAX + 1, false},
+};
+
+struct figures {
+    double allocations;
+    double bytes;
+    double frees;
+    double freed_bytes;
+    double temporary;
+    double live_bytes;
+};
+#define FIGURES (sizeof(struct figures) / sizeof(double))
+
+struct block {
+    uint64_t size_bytes;
+    uint32_t address; // index
+    uint32_t lane;
+    uint32_t kind;
+    uint32_t next; // of those that die at the same event
+    bool has_moved;
+};
+
+struct fixture {
+    struct test_session on;
+    struct lane_producer lanes[LANES];
+    struct sampler samplers[LANES];
+    struct left_out *left_out;
+    uint64_t clock_ms;
+    uint64_t random;
+    // The threads' own heap. Addresses that were freed last are used first, as allocators do.
+    struct block *blocks;
+    uint32_t block_count;
+    uint32_t *deaths; // by event: the first block that dies then
+    uint32_t free_addresses[LANES][ADDRESSES];
+    uint32_t free_count[LANES];
+    uint32_t resting[ADDRESSES]; // freed by another lane: not used again in this tick
+    uint32_t resting_count;
+    struct figures truth[KINDS];
+    uint64_t live_bytes; // and its peak, exactly
+    uint64_t peak_bytes;
+    const struct block *latest[LANES]; // that the lane's latest event allocated
+    uint32_t coarsest;                 // level
+    uint32_t lane_count;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static uint64_t address_of(uint32_t lane, uint32_t index)
+{
+    return 0x7f0000001010 + ((uint64_t)index * LANES + lane) * 48;
+}
+
+static void open_lane(struct fixture *f, uint32_t process, uint32_t number, uint64_t seed)
+{
+    struct lane_producer *p = f->lanes + number;
+    test_session_add_lane(&f->on, process, p);
+    nursery_init(p);
+    sampler_init(f->samplers + number, p, seed * LANES + number);
+    assert_true(nursery_begin(p));
+    test_session_define_stacks(p, KINDS);
+}
+
+static void open_fixture(struct fixture *f, uint64_t seed, uint32_t flags, uint32_t lane_count)
+{
+    *f = (struct fixture){.clock_ms = 1, .random = 0x9e3779b97f4a7c15ULL, .lane_count = lane_count};
+    test_session_open(&f->on, flags | SESSION_OVERFLOW_SAMPLE);
+    const uint32_t process = test_session_add_process(&f->on);
+    for (uint32_t i = 0; i < lane_count; i++) {
+        open_lane(f, process, i, seed);
+        for (uint32_t address = 0; address < ADDRESSES; address++) {
+            f->free_addresses[i][address] = ADDRESSES - 1 - address;
+        }
+        f->free_count[i] = ADDRESSES;
+    }
+    f->left_out = aligned_alloc(64, LEFT_OUT_BYTES);
+    f->blocks = calloc(EVENTS + LIFE_MAX, sizeof(*f->blocks));
+    f->deaths = malloc((EVENTS + LIFE_MAX + 2) * sizeof(*f->deaths));
+    assert_true(f->left_out != NULL && f->blocks != NULL && f->deaths != NULL);
+    memset(f->left_out, 0, LEFT_OUT_BYTES);
+    memset(f->deaths, 0xff, (EVENTS + LIFE_MAX + 2) * sizeof(*f->deaths));
+}
+
+static void close_fixture(struct fixture *f)
+{
+    test_session_close(&f->on);
+    free(f->left_out);
+    free(f->blocks);
+    free(f->deaths);
+}
+
+static void pass(struct fixture *f, bool is_last)
+{
+    bool was_busy;
+    drain_find_dead(&f->on.drain);
+    drain_note_time(&f->on.drain, f->clock_ms, f->clock_ms * 1000000);
+    assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, is_last, &was_busy), ERR_OK);
+    assert_int_equal(row_table_count(&f->on.book.rows), ERR_OK);
+}
+
+static void tick(struct fixture *f)
+{
+    atomic_store(&f->on.session.header->clock_ms, ++f->clock_ms);
+    while (f->resting_count > 0) {
+        const uint32_t address = f->resting[--f->resting_count];
+        const uint32_t lane = address / ADDRESSES;
+        f->free_addresses[lane][f->free_count[lane]++] = address % ADDRESSES;
+    }
+}
+
+// As src/target/preload/record/record_sampled.c does it. Returns whether the block was recorded.
+static bool record_block(struct fixture *f, const struct block *block)
+{
+    struct lane_producer *p = f->lanes + block->lane;
+    const uint64_t address = address_of(block->lane, block->address);
+    uint32_t shift;
+    assert_true(nursery_begin(p));
+    f->coarsest = p->level > f->coarsest ? p->level : f->coarsest;
+    if (!sampler_takes(f->samplers + block->lane, f->left_out, address, block->size_bytes,
+                       &shift)) {
+        nursery_forget_latest(p);
+        return false;
+    }
+    assert_true(shift == 0
+                    ? nursery_allocate(p, address, block->size_bytes, block->kind)
+                    : nursery_allocate_sampled(p, address, block->size_bytes, block->kind, shift));
+    return true;
+}
+
+static void record_end(struct fixture *f, const struct block *block, uint32_t lane)
+{
+    struct lane_producer *p = f->lanes + lane;
+    const uint64_t address = address_of(block->lane, block->address);
+    assert_true(nursery_begin(p));
+    if (sampler_forgets(f->samplers + lane, f->left_out, address)) {
+        nursery_forget_latest(p);
+        return;
+    }
+    assert_true(nursery_free(p, address));
+}
+
+static void put_address(struct fixture *f, const struct block *block, uint32_t freed_by)
+{
+    if (freed_by == block->lane) {
+        f->free_addresses[block->lane][f->free_count[block->lane]++] = block->address;
+    } else {
+        f->resting[f->resting_count++] = block->lane * ADDRESSES + block->address;
+    }
+}
+
+static void kill_block(struct fixture *f, struct block *block, uint32_t lane)
+{
+    struct figures *truth = f->truth + block->kind;
+    truth->frees++;
+    truth->freed_bytes += (double)block->size_bytes;
+    f->live_bytes -= block->size_bytes;
+    truth->temporary += f->latest[lane] == block;
+    f->latest[lane] = NULL;
+    record_end(f, block, lane);
+    put_address(f, block, lane);
+}
+
+static void make_block(struct fixture *f, struct block *block, uint32_t event)
+{
+    const struct kind *kind = kinds + block->kind;
+    assert_true(f->free_count[block->lane] > 0);
+    block->address = f->free_addresses[block->lane][--f->free_count[block->lane]];
+    f->truth[block->kind].allocations++;
+    f->truth[block->kind].bytes += (double)block->size_bytes;
+    f->live_bytes += block->size_bytes;
+    f->peak_bytes = f->live_bytes > f->peak_bytes ? f->live_bytes : f->peak_bytes;
+    f->latest[block->lane] = block;
+    (void)record_block(f, block);
+    if (kind->life_events == 0) {
+        kill_block(f, block, block->lane);
+    } else if (kind->life_events <= LIFE_MAX) {
+        const uint32_t death = event + 1 + (uint32_t)(next_random(&f->random) % kind->life_events);
+        block->next = f->deaths[death];
+        f->deaths[death] = (uint32_t)(block - f->blocks);
+    }
+}
+
+static uint32_t choose_kind(struct fixture *f)
+{
+    uint32_t left = (uint32_t)(next_random(&f->random) % 64);
+    for (uint32_t kind = 0; kind < KINDS - 1; kind++) {
+        if (left < kinds[kind].share) {
+            return kind;
+        }
+        left -= kinds[kind].share;
+    }
+    return KINDS - 1;
+}
+
+static void end_lives(struct fixture *f, uint32_t event)
+{
+    uint32_t next;
+    for (uint32_t i = f->deaths[event]; i != NOBODY; i = next) {
+        struct block *block = f->blocks + i;
+        next = block->next;
+        const bool is_foreign = next_random(&f->random) % 16 == 0 && f->lane_count > 1;
+        kill_block(f, block, is_foreign ? 1 - block->lane : block->lane);
+        if (kinds[block->kind].moves && !block->has_moved && !is_foreign) {
+            block->has_moved = true;
+            block->size_bytes += 100;
+            make_block(f, block, event);
+        }
+    }
+}
+
+// The recorder looks after `look_events` events on average: with many, rings run over.
+static void run_stream(struct fixture *f, uint32_t look_events)
+{
+    uint32_t next_look = look_events;
+    for (uint32_t event = 0; event < EVENTS; event++) {
+        struct block *block = f->blocks + f->block_count++;
+        block->kind = choose_kind(f);
+        block->lane = (uint32_t)(next_random(&f->random) % f->lane_count);
+        block->size_bytes =
+            kinds[block->kind].size_bytes + next_random(&f->random) % kinds[block->kind].size_bytes;
+        make_block(f, block, event);
+        end_lives(f, event);
+        if (event % TICK_EVENTS == 0) {
+            tick(f);
+        }
+        if (event == next_look) {
+            pass(f, false);
+            next_look += look_events / 2 + (uint32_t)(next_random(&f->random) % look_events);
+        }
+    }
+    tick(f);
+    pass(f, true);
+    book_settle(&f->on.book, f->on.book.processes.items[0], UINT64_MAX);
+    assert_int_equal(row_table_count(&f->on.book.rows), ERR_OK);
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        f->truth[kind].live_bytes = f->truth[kind].bytes - f->truth[kind].freed_bytes;
+    }
+}
+
+// What the book says of one kind, over all threads.
+static struct figures estimate_of(const struct fixture *f, uint32_t kind)
+{
+    struct figures sum = {0};
+    for (size_t i = 0; i < f->on.book.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.book.rows.rows.items + i;
+        const struct rec_node *node = f->on.book.stacks.nodes.items + row->node;
+        if (f->on.book.stacks.frames.items[node->frame].offset != 0x1000 + kind) {
+            continue;
+        }
+        sum.allocations += (double)row->allocations;
+        sum.bytes += (double)row->allocated_bytes;
+        sum.frees += (double)row->frees;
+        sum.freed_bytes += (double)row->freed_bytes;
+        sum.temporary += (double)row->temporary;
+        sum.live_bytes += (double)(row->allocated_bytes - row->freed_bytes);
+    }
+    return sum;
+}
+
+// What is known exactly, whatever was left out.
+static void check_exact(const struct fixture *f)
+{
+    uint64_t allocations = 0;
+    uint64_t bytes = 0;
+    const struct book_sampling *sampling = &f->on.book.sampling;
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        allocations += (uint64_t)f->truth[kind].allocations;
+        bytes += (uint64_t)f->truth[kind].bytes;
+    }
+    assert_int_equal(f->on.book.sums.allocations - sampling->stand_in_allocations +
+                         sampling->left_out_allocations,
+                     allocations);
+    assert_int_equal(f->on.book.sums.allocated_bytes - sampling->stand_in_bytes +
+                         sampling->left_out_bytes,
+                     bytes);
+    assert_int_equal(f->on.book.unknown_frees, 0);
+    assert_int_equal(atomic_load(&f->on.session.header->counters[NOTE_producer_waits]), 0);
+}
+
+// The sums over rows, the book's own, and the live map say the same.
+static void check_consistent(struct fixture *f)
+{
+    uint64_t live_bytes = 0;
+    uint64_t live_blocks = 0;
+    for (size_t i = 0; i < f->on.book.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.book.rows.rows.items + i;
+        assert_true(row->frees <= row->allocations && row->freed_bytes <= row->allocated_bytes);
+        live_bytes += row->allocated_bytes - row->freed_bytes;
+        live_blocks += row->allocations - row->frees;
+    }
+    struct live_map_position position = {0};
+    struct live_block block;
+    uint64_t address;
+    uint64_t mapped_bytes = 0;
+    uint64_t mapped_blocks = 0;
+    struct live_map *live = &f->on.book.processes.items[0]->live;
+    while (live_map_next(live, &position, &address, &block)) {
+        mapped_bytes += block.size_bytes << block.shift;
+        mapped_blocks += (uint64_t)1 << block.shift;
+    }
+    assert_true(live_map_check(live));
+    assert_int_equal(live_bytes, f->on.book.sums.live_bytes);
+    assert_int_equal(live_blocks, f->on.book.live_blocks);
+    assert_int_equal(live_bytes, mapped_bytes);
+    assert_int_equal(live_blocks, mapped_blocks);
+}
+
+// The errors of one figure over all repetitions.
+struct errors {
+    double sum;
+    double squares;
+    double truth;
+    double whole; // of the kind: what the figure is a part of
+};
+
+static void add_errors(struct errors *errors, const struct figures *is, const struct figures *truth)
+{
+    double values[2][FIGURES];
+    memcpy(values[0], is, sizeof(*is));
+    memcpy(values[1], truth, sizeof(*truth));
+    for (size_t i = 0; i < FIGURES; i++) {
+        const double error = values[0][i] - values[1][i];
+        errors[i].sum += error;
+        errors[i].squares += error * error;
+        errors[i].truth = values[1][i];
+        const bool is_bytes = i == 1 || i == 3 || i == 5;
+        errors[i].whole = is_bytes ? truth->bytes : truth->allocations;
+    }
+}
+
+static void check_unbiased(const struct errors *errors, uint32_t kind, size_t figure)
+{
+    enum {
+        SIGMAS = 5
+    };
+    const double mean = errors->sum / REPETITIONS;
+    const double variance = (errors->squares - errors->sum * mean) / (REPETITIONS - 1);
+    const double standard_error = sqrt(variance > 0 ? variance / REPETITIONS : 0);
+    // What is rarer than a block's weight may not have been met in all repetitions together.
+    const double rare = errors->whole / 500;
+    if (fabs(mean) > SIGMAS * standard_error + rare) {
+        fail_msg("kind %u, figure %zu: %g too much on average, standard error %g, truth %g", kind,
+                 figure, mean, standard_error, errors->truth);
+    }
+    if (standard_error > 0.1 * errors->whole) {
+        fail_msg("kind %u, figure %zu: standard error %g says nothing of %g", kind, figure,
+                 standard_error, errors->whole);
+    }
+}
+
+// How well the book knows its own error, over all repetitions.
+struct self_knowledge {
+    double squares;  // of the live bytes' errors at the end
+    double variance; // as estimated
+    double peak_squares;
+    double stated_squares; // of what was stated of the peak
+    uint32_t covered;
+};
+
+static void add_knowledge(struct self_knowledge *known, const struct fixture *f)
+{
+    const struct book *book = &f->on.book;
+    const double error = (double)book->sums.live_bytes - (double)f->live_bytes;
+    known->squares += error * error;
+    known->variance += book->spread.variance;
+    const uint64_t stated = peak_spread_error(&book->spread, book->peak_bytes) +
+                            peak_bound_above(&book->bound, book->peak_bytes);
+    const double peak_error = (double)book->peak_bytes - (double)f->peak_bytes;
+    known->peak_squares += peak_error * peak_error;
+    known->stated_squares += (double)stated * (double)stated;
+    known->covered +=
+        book->peak_bytes <= f->peak_bytes + stated && f->peak_bytes <= book->peak_bytes + stated;
+}
+
+static void check_knowledge(const struct self_knowledge *known)
+{
+    // A variance that is estimated from so many repetitions has a standard error of 26 % itself.
+    const double ratio = known->variance / known->squares;
+    if (ratio < 0.5 || ratio > 2) {
+        fail_msg("the variance is estimated as %g times what it is", ratio);
+    }
+    assert_true(known->covered >= REPETITIONS * 95 / 100);
+    // What is exceeded once in twenty is twice the usual error, and the highest of many more.
+    const double looseness = sqrt(known->stated_squares / known->peak_squares);
+    assert_true(looseness > 1.5 && looseness < 5);
+}
+
+static void estimates_are_unbiased(uint32_t flags, uint32_t lane_count, uint32_t look_events)
+{
+    static struct errors errors[KINDS][FIGURES];
+    memset(errors, 0, sizeof(errors));
+    struct self_knowledge known = {0};
+    uint64_t left_out = 0;
+    for (uint64_t seed = 1; seed <= REPETITIONS; seed++) {
+        static struct fixture f;
+        open_fixture(&f, seed, flags, lane_count);
+        run_stream(&f, look_events);
+        check_exact(&f);
+        check_consistent(&f);
+        for (uint32_t kind = 0; kind < KINDS; kind++) {
+            const struct figures estimate = estimate_of(&f, kind);
+            add_errors(errors[kind], &estimate, f.truth + kind);
+        }
+        left_out += f.on.book.sampling.left_out_allocations;
+        add_knowledge(&known, &f);
+        close_fixture(&f);
+    }
+    assert_true(left_out > (uint64_t)EVENTS * REPETITIONS / 10);
+    check_knowledge(&known);
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        for (size_t figure = 0; figure < FIGURES; figure++) {
+            check_unbiased(&errors[kind][figure], kind, figure);
+        }
+    }
+}
+
+static void estimates_are_unbiased_with_a_nursery(void **state)
+{
+    (void)state;
+    estimates_are_unbiased(0, 1, 15000);
+}
+
+static void estimates_are_unbiased_without_one(void **state)
+{
+    (void)state;
+    estimates_are_unbiased(SESSION_NO_NURSERY, LANES, 18000);
+}
+
+static void a_recorder_that_keeps_up_gets_everything(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f, 1, SESSION_NO_NURSERY, LANES);
+    run_stream(&f, 2000);
+    check_exact(&f);
+    check_consistent(&f);
+    assert_int_equal(f.coarsest, 0);
+    assert_int_equal(f.on.book.sampling.left_out_allocations, 0);
+    assert_int_equal(peak_spread_error(&f.on.book.spread, f.on.book.peak_bytes), 0);
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        const struct figures estimate = estimate_of(&f, kind);
+        assert_memory_equal(&estimate, f.truth + kind, sizeof(estimate));
+    }
+    close_fixture(&f);
+}
+
+// One block of a lane, with the given kind's stack, at the address of that number.
+static struct block plain_block(uint32_t address, uint32_t kind)
+{
+    return (struct block){.size_bytes = 32, .address = address, .kind = kind};
+}
+
+static void a_recorder_that_stands_still_is_not_waited_for(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    enum {
+        KEPT = 2500,
+        MADE = 2000000,
+        CIRCLE = 40000,
+    };
+    open_fixture(&f, 7, SESSION_NO_NURSERY, LANES);
+    for (uint32_t i = 0; i < KEPT; i++) { // before it stops
+        const struct block block = plain_block(i, 0);
+        assert_true(record_block(&f, &block));
+    }
+    pass(&f, false);
+    for (uint32_t i = 0; i < MADE; i++) {
+        const struct block block = plain_block(KEPT + i % CIRCLE, 1);
+        if (i >= CIRCLE) {
+            record_end(&f, &block, 0);
+        }
+        (void)record_block(&f, &block);
+    }
+    assert_true(f.coarsest > 5 && f.coarsest <= LANE_LEVEL_MAX);
+    for (uint32_t i = 0; i < KEPT; i++) { // their frees are not lost
+        const struct block block = plain_block(i, 0);
+        record_end(&f, &block, 0);
+    }
+    for (uint32_t i = 0; i < CIRCLE; i++) { // nor those of what was recorded meanwhile
+        const struct block block = plain_block(KEPT + i, 1);
+        record_end(&f, &block, 0);
+    }
+    assert_int_equal(atomic_load(&f.on.session.header->counters[NOTE_producer_waits]), 0);
+    pass(&f, true);
+    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    assert_int_equal(f.on.book.live_blocks, 0);
+    assert_true(f.on.book.spread.variance < 1 && f.on.book.spread.renewed > 1e6);
+    const struct figures kept = estimate_of(&f, 0);
+    assert_true(kept.allocations == KEPT && kept.frees == KEPT);
+    const struct book_sampling *sampling = &f.on.book.sampling;
+    assert_int_equal(f.on.book.sums.allocations - sampling->stand_in_allocations +
+                         sampling->left_out_allocations,
+                     KEPT + MADE);
+    close_fixture(&f);
+}
+
+static void everything_is_recorded_again_when_there_is_room(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f, 3, SESSION_NO_NURSERY, LANES);
+    for (uint32_t i = 0; i < ADDRESSES; i++) {
+        const struct block block = plain_block(i, 0);
+        (void)record_block(&f, &block);
+    }
+    assert_true(f.lanes[0].level > 0);
+    pass(&f, false);
+    uint32_t address = 0;
+    for (; f.lanes[0].level > 0; address++) { // it looks now and then
+        assert_true(address < ADDRESSES);
+        const struct block block = plain_block(address, 0);
+        record_end(&f, &block, 0);
+        (void)record_block(&f, &block);
+    }
+    for (uint32_t i = 0; i < 1000; i++) {
+        struct block block = plain_block(i, 5);
+        block.lane = 1;
+        assert_true(record_block(&f, &block));
+        block = plain_block(ADDRESSES - 1 - i, 4);
+        record_end(&f, &block, 0);
+        assert_true(record_block(&f, &block));
+    }
+    pass(&f, true);
+    for (uint32_t kind = 4; kind < KINDS; kind++) {
+        const struct figures estimate = estimate_of(&f, kind);
+        assert_true(estimate.allocations == 1000 && estimate.bytes == 32000);
+    }
+    close_fixture(&f);
+}
+
+static void large_blocks_are_likelier(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t level;
+        uint64_t size_bytes;
+        uint32_t shift;
+    } cases[] = {
+        {0, 1, 0},        {0, UINT64_MAX, 0}, {1, 0, 1},        {1, 127, 1},
+        {1, 128, 0},      {4, 64, 4},         {4, 128, 3},      {4, 1023, 1},
+        {4, 1024, 0},     {20, 16, 20},       {20, 1 << 20, 6}, {20, (1 << 26) - 1, 1},
+        {20, 1 << 26, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(sampler_shift(cases[i].level, cases[i].size_bytes), cases[i].shift);
+    }
+}
+
+// What is in the table is known; what it forgets is only forgotten.
+static void the_table_of_what_was_left_out(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = 1000000 // twice what there is room for
+    };
+    struct left_out *set = aligned_alloc(64, LEFT_OUT_BYTES);
+    assert_non_null(set);
+    memset(set, 0, LEFT_OUT_BYTES);
+    uint32_t found = 0;
+    uint32_t kept = COUNT;
+    for (uint64_t i = 1; i <= COUNT; i++) {
+        kept -= !left_out_add(set, i * 32, i);
+    }
+    for (uint64_t i = 1; i <= COUNT; i++) {
+        found += left_out_take(set, i * 32);
+        assert_false(left_out_take(set, i * 32));
+        assert_false(left_out_take(set, i * 32 + 16));
+    }
+    assert_int_equal(found, kept);
+    assert_in_range(found, LEFT_OUT_LINES * LEFT_OUT_WAYS * 9 / 10, LEFT_OUT_LINES * LEFT_OUT_WAYS);
+    free(set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_blocks_are_likelier),
+        cmocka_unit_test(the_table_of_what_was_left_out),
+        cmocka_unit_test(a_recorder_that_keeps_up_gets_everything),
+        cmocka_unit_test(a_recorder_that_stands_still_is_not_waited_for),
+        cmocka_unit_test(everything_is_recorded_again_when_there_is_room),
+        cmocka_unit_test(estimates_are_unbiased_with_a_nursery),
+        cmocka_unit_test(estimates_are_unbiased_without_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// session_clock: see the header.
+#include "recorder/ingest/session_clock.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "host/os/quiet_thread.h"
+
+// As a thread does whose lane is half full.
+static void wake_recorder(struct session_header *session)
+{
+    // Release: as everywhere where it is counted. Nobody asleep is fine.
+    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
+    (void)syscall(SYS_futex, &session->recorder_wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void *run(void *argument)
+{
+    struct session_clock *clock = argument;
+    struct pollfd watched[] = {{.fd = clock->session->socket, .events = POLLIN},
+                               {.fd = clock->program_fd, .events = POLLIN},
+                               {.fd = -1, .events = POLLIN}};
+    while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
+        const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
+        const uint64_t now_ms = elapsed_ns / NS_PER_MS;
+        // Relaxed: see layout.h; the order of events does not hang on it. But what we say ourselves
+        // threads have been able to see before (drain_note_time).
+        atomic_store_explicit(&clock->session->header->clock_ms, now_ms, memory_order_relaxed);
+        atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
+        session_open_door(clock->session);
+        watched[2].fd = clock->session->door > 0 ? clock->session->door : -1;
+        const struct timespec rest = {.tv_nsec = (long)(NS_PER_MS - elapsed_ns % NS_PER_MS)};
+        if (ppoll(watched, ARRAY_LEN(watched), &rest, NULL) <= 0) {
+            continue;
+        }
+        if (watched[0].revents != 0 || watched[2].revents != 0) {
+            session_answer(clock->session);
+        }
+        if (watched[1].revents != 0) {
+            watched[1].fd = -1; // it ends once, and stays readable
+            wake_recorder(clock->session->header);
+        }
+    }
+    return NULL;
+}
+
+enum err session_clock_start(struct session_clock *clock,
+                             struct session *session,
+                             int program_fd,
+                             struct err_info *info)
+{
+    *clock = (struct session_clock){
+        .session = session, .program_fd = program_fd, .start_ns = clock_monotonic_ns()};
+    const int failure = quiet_thread_start(&clock->thread, run, clock);
+    if (failure != 0) {
+        return err_set_errno(info, failure, "cannot start the recorder's clock");
+    }
+    clock->is_running = true;
+    return ERR_OK;
+}
+
+void session_clock_stop(struct session_clock *clock)
+{
+    if (clock->is_running) {
+        atomic_store_explicit(&clock->stop, true, memory_order_relaxed);
+        (void)pthread_join(clock->thread, NULL); // ours, and joined once
+        clock->is_running = false;
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// test_session: a session with both its sides in one process: a recorded one, and the recorder's
+// book and drain.
+//
+// Context: tests only, after cmocka.h.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "recorder/aggregate/book.h"
+#include "recorder/ingest/drain.h"
+#include "recorder/session/session_create.h"
+#include "target/producer/lane_producer.h"
+#include "target/producer/session_join.h"
+
+struct test_session {
+    struct session session;
+    struct session_mapping mapping; // as a recorded process has it
+    struct book book;
+    struct drain drain;
+};
+
+// Running, at 1 ms. `flags` are enum session_flags.
+static inline void test_session_open(struct test_session *t, uint32_t flags)
+{
+    const struct session_options options = {.flags = flags, .max_frames = 64};
+    assert_int_equal(session_create(&options, &t->session, NULL), ERR_OK);
+    atomic_store(&t->session.header->state, SESSION_RUNNING);
+    atomic_store(&t->session.header->clock_ms, 1);
+    assert_int_equal(session_join(t->session.environment, &t->mapping), ERR_OK);
+    assert_int_equal(book_init(&t->book, 1), ERR_OK);
+    assert_int_equal(drain_init(&t->drain, &t->session, &t->book, NULL), ERR_OK);
+}
+
+static inline void test_session_close(struct test_session *t)
+{
+    drain_release(&t->drain);
+    book_release(&t->book);
+    assert_int_equal(munmap(t->mapping.header, SESSION_BYTES), 0);
+    session_release(&t->session);
+}
+
+// This process joins; its index.
+static inline uint32_t test_session_add_process(struct test_session *t)
+{
+    uint32_t index;
+    assert_int_equal(session_claim_process(t->mapping.header, &index), ERR_OK);
+    struct process_slot *slot = session_process(t->mapping.header, index);
+    slot->pid = (uint32_t)getpid();
+    slot->start_ms = 1;
+    atomic_store(&slot->state, PROCESS_ACTIVE);
+    return index;
+}
+
+// A lane of that process.
+static inline void
+test_session_add_lane(struct test_session *t, uint32_t process, struct lane_producer *p)
+{
+    struct lane_header *lane;
+    assert_int_equal(session_claim_lane(&t->mapping, process, (uint32_t)getpid(), &lane), ERR_OK);
+    lane_producer_init(p, t->mapping.header, lane);
+}
+
+// In each slot from 0 to `count` a stack of one frame, 0x1000 + slot.
+static inline void test_session_define_stacks(struct lane_producer *p, uint32_t count)
+{
+    for (uint32_t slot = 0; slot < count; slot++) {
+        uint64_t *frames = lane_producer_begin_stack(p, slot, WIRE_STACK_HAS_SLOT, 0, 1);
+        assert_non_null(frames);
+        frames[0] = 0x1000 + slot;
+        lane_producer_advance(p, lane_stack_words(1));
+    }
+    lane_producer_publish(p);
+}

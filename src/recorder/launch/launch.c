@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// launch: see launch.h.
+#include "recorder/launch/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/os/file.h"
+#include "host/text/strbuf.h"
+#include "session/session_env.h"
+
+// The signals whose disposition we change, and where launch_signals keeps it.
+static const struct {
+    int number;
+    size_t offset;
+    bool ignore;
+    bool is_heard; // blocked, and read from the signalfd
+} taken_signals[] = {
+    {SIGINT, offsetof(struct launch_signals, interrupt), true, true},
+    {SIGQUIT, offsetof(struct launch_signals, quit), true, true},
+    {SIGTERM, offsetof(struct launch_signals, terminate), false, true},
+    {SIGHUP, offsetof(struct launch_signals, hangup), false, true},
+    {SIGCHLD, offsetof(struct launch_signals, child), false, true},
+    {SIGXFSZ, offsetof(struct launch_signals, file_size), true, false}, // write says EFBIG, too
+};
+
+static struct sigaction *saved_action(struct launch_signals *signals, size_t index)
+{
+    return (struct sigaction *)(void *)((char *)signals + taken_signals[index].offset);
+}
+
+enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struct err_info *info)
+{
+    sigset_t blocked;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction normal = {.sa_handler = SIG_DFL};
+    (void)sigemptyset(&blocked); // cannot fail with these arguments, nor can sigaddset
+    (void)sigemptyset(&ignore.sa_mask);
+    (void)sigemptyset(&normal.sa_mask);
+    for (size_t i = 0; i < ARRAY_LEN(taken_signals); i++) {
+        const int number = taken_signals[i].number;
+        if (taken_signals[i].is_heard) {
+            (void)sigaddset(&blocked, number);
+        }
+        // An ignored SIGCHLD would let the kernel reap the program before we read its status.
+        if (sigaction(number, taken_signals[i].ignore ? &ignore : &normal,
+                      saved_action(saved, i)) != 0) {
+            return err_set_errno(info, errno, "cannot take over signal %d", number);
+        }
+    }
+    if (sigprocmask(SIG_BLOCK, &blocked, &saved->mask) != 0) {
+        return err_set_errno(info, errno, "cannot block signals");
+    }
+    const int fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0) {
+        return err_set_errno(info, errno, "cannot receive signals");
+    }
+    *signal_fd = fd;
+    return ERR_OK;
+}
+
+void launch_restore_signals(const struct launch_signals *saved)
+{
+    struct launch_signals copy = *saved;
+    for (size_t i = 0; i < ARRAY_LEN(taken_signals); i++) {
+        (void)sigaction(taken_signals[i].number, saved_action(&copy, i), NULL); // was valid before
+    }
+    (void)sigprocmask(SIG_SETMASK, &copy.mask, NULL);
+}
+
+// `environ` with our two variables. The strings of the others are borrowed.
+struct child_environment {
+    struct strbuf preload;
+    struct strbuf session;
+    char **entries;
+};
+
+static void child_environment_release(struct child_environment *environment)
+{
+    strbuf_release(&environment->preload);
+    strbuf_release(&environment->session);
+    free(environment->entries);
+}
+
+static bool is_variable(const char *entry, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+static enum err child_environment_make(const struct launch_plan *plan,
+                                       struct child_environment *out)
+{
+    const char *others = getenv("LD_PRELOAD");
+    strbuf_printf(&out->preload, "LD_PRELOAD=%s", plan->preload_library);
+    if (others != NULL && others[0] != '\0') {
+        strbuf_printf(&out->preload, ":%s", others); // ours first, so that ours calls theirs
+    }
+    strbuf_printf(&out->session, "%s=%s", SESSION_ENV_NAME, plan->session);
+    size_t count = 0;
+    while (environ[count] != NULL) {
+        count++;
+    }
+    char **entries = calloc(count + 3, sizeof(*entries));
+    if (entries == NULL || strbuf_result(&out->preload) != ERR_OK ||
+        strbuf_result(&out->session) != ERR_OK) {
+        free(entries);
+        return ERR_NO_MEMORY;
+    }
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_variable(environ[i], "LD_PRELOAD") && !is_variable(environ[i], SESSION_ENV_NAME)) {
+            entries[used++] = environ[i];
+        }
+    }
+    entries[used++] = out->preload.data;
+    entries[used] = out->session.data;
+    out->entries = entries;
+    return ERR_OK;
+}
+
+static _Noreturn void
+run_child(const struct launch_plan *plan, char *const *environment, int report_fd)
+{
+    launch_restore_signals(plan->signals);
+    (void)execve(plan->path, plan->argv, environment); // returns only to fail
+    const int failure = errno;
+    (void)!write(report_fd, &failure, sizeof(failure)); // if even this fails, 127 must do
+    _exit(127);
+}
+
+// Waits until the child has either become the program (end of file) or said why it could not.
+static int exec_failure(int report_fd)
+{
+    int failure = 0;
+    ssize_t got = 0;
+    do {
+        got = read(report_fd, &failure, sizeof(failure));
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(failure) ? failure : 0;
+}
+
+enum err launch_program(const struct launch_plan *plan, struct launched *out, struct err_info *info)
+{
+    CLEANUP(child_environment_release) struct child_environment environment = {0};
+    if (child_environment_make(plan, &environment) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory to start '%s'", plan->path);
+    }
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return err_set_errno(info, errno, "cannot start '%s'", plan->path);
+    }
+    CLEANUP(fd_closep) int read_end = ends[0];
+    CLEANUP(fd_closep) int write_end = ends[1];
+    const pid_t pid = fork();
+    if (pid < 0) {
+        return err_set_errno(info, errno, "cannot start '%s'", plan->path);
+    }
+    if (pid == 0) {
+        run_child(plan, environment.entries, write_end);
+    }
+    fd_closep(&write_end);
+    const int failure = exec_failure(read_end);
+    if (failure != 0) {
+        (void)waitpid(pid, NULL, 0); // it has called _exit
+        return err_set_errno(info, failure, "cannot run '%s'", plan->path);
+    }
+    out->pid = pid;
+    out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    return ERR_OK;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// preflight: see preflight.h.
+#include "recorder/launch/preflight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/os/file.h"
+#include "session/exec_look.h"
+
+#define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
+#define SCRIPT_LINE_BYTES 256u // as the kernel's BINPRM_BUF_SIZE
+
+// What libc's execvp searches when PATH is not set: confstr(_CS_PATH).
+#define DEFAULT_PATH "/bin:/usr/bin"
+
+// What an ELF file says of itself, as far as it decides whether we can record it.
+struct elf_facts {
+    bool is_go; // has the note that Go's linker leaves in every program
+    bool exports_malloc;
+    const char *allocator; // name of the allocator whose own symbols it exports, or NULL
+};
+
+static enum err refuse(struct preflight *out, int status)
+{
+    out->exit_status = status;
+    return status == PREFLIGHT_STATUS_NOT_FOUND ? ERR_NOT_FOUND : ERR_UNSUPPORTED;
+}
+
+static bool is_runnable_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+// Looks through PATH as execvp(3) does. True: `found` is what to execute. A file that is there but
+// may not be executed is remembered in `denied`.
+static bool search_path(const char *program, struct strbuf *found, bool *denied)
+{
+    const char *directories = getenv("PATH");
+    directories = directories != NULL ? directories : DEFAULT_PATH;
+    for (const char *at = directories;; at++) {
+        const size_t length = strcspn(at, ":");
+        strbuf_clear(found);
+        strbuf_append(found, at, length); // an empty entry means the current directory
+        strbuf_append_text(found, length > 0 ? "/" : "./");
+        strbuf_append_text(found, program);
+        if (is_runnable_file(strbuf_text(found))) {
+            return true;
+        }
+        struct stat status;
+        *denied = *denied || (stat(strbuf_text(found), &status) == 0 && S_ISREG(status.st_mode));
+        at += length;
+        if (*at == '\0') {
+            return false;
+        }
+    }
+}
+
+static enum err find_program(const char *program, struct preflight *out, struct err_info *info)
+{
+    bool denied = false;
+    if (program[0] == '\0') {
+        (void)err_set(info, ERR_NOT_FOUND, "no program is named by an empty argument");
+        return refuse(out, PREFLIGHT_STATUS_NOT_FOUND);
+    }
+    if (strchr(program, '/') == NULL) {
+        if (search_path(program, &out->path, &denied)) {
+            return strbuf_result(&out->path);
+        }
+        if (!denied) {
+            (void)err_set(info, ERR_NOT_FOUND, "'%s' is not in PATH", program);
+            return refuse(out, PREFLIGHT_STATUS_NOT_FOUND);
+        }
+        (void)err_set(info, ERR_PERMISSION, "'%s' in PATH is not executable", program);
+        return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
+    }
+    strbuf_append_text(&out->path, program);
+    struct stat status;
+    if (stat(program, &status) != 0) {
+        const int failure = errno;
+        (void)err_set_errno(info, failure, "cannot run '%s'", program);
+        const bool missing = failure == ENOENT || failure == ENOTDIR;
+        return refuse(out, missing ? PREFLIGHT_STATUS_NOT_FOUND : PREFLIGHT_STATUS_CANNOT_RECORD);
+    }
+    if (S_ISDIR(status.st_mode)) {
+        (void)err_set(info, ERR_INVALID, "'%s' is a directory", program);
+        return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
+    }
+    if (!is_runnable_file(program)) {
+        (void)err_set(info, ERR_PERMISSION, "'%s' is not executable", program);
+        return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
+    }
+    return strbuf_result(&out->path);
+}
+
+// The interpreter that a script names, in `out`. False if `head` is not the head of a script.
+static bool script_interpreter(const char *head, struct strbuf *out)
+{
+    if (head[0] != '#' || head[1] != '!') {
+        return false;
+    }
+    const char *start = head + 2 + strspn(head + 2, " \t");
+    strbuf_clear(out);
+    strbuf_append(out, start, strcspn(start, " \t\n"));
+    return out->len > 0;
+}
+
+// Follows #! lines until something that is no script. What cannot be read stays as it is: execve
+// will say what is wrong with it.
+static enum err resolve_scripts(struct preflight *out)
+{
+    strbuf_clear(&out->executable);
+    strbuf_append_text(&out->executable, strbuf_text(&out->path));
+    for (unsigned depth = 0; depth < SCRIPT_DEPTH_MAX; depth++) {
+        char head[SCRIPT_LINE_BYTES] = {0};
+        CLEANUP(fd_closep) int fd = open(strbuf_text(&out->executable), O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || read(fd, head, sizeof(head) - 1) <= 0 ||
+            !script_interpreter(head, &out->executable)) {
+            break;
+        }
+    }
+    return strbuf_result(&out->executable);
+}
+
+// Symbols that give away which allocator an executable has linked in.
+static const struct {
+    const char *symbol;
+    const char *allocator;
+} known_allocators[] = {
+    {"mallctl", "jemalloc"},
+    {"je_mallctl", "jemalloc"},
+    {"_rjem_mallctl", "jemalloc"},
+    {"mi_malloc", "mimalloc"},
+    {"tc_malloc", "tcmalloc"},
+    {"rallocx", "jemalloc"},
+    {"mallocx", "jemalloc"},
+    {"scalable_malloc", "tbbmalloc"},
+    {"__asan_init", "AddressSanitizer"},
+};
+
+static void note_symbol(const char *name, struct elf_facts *facts)
+{
+    if (strcmp(name, "malloc") == 0) {
+        facts->exports_malloc = true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(known_allocators); i++) {
+        if (strcmp(name, known_allocators[i].symbol) == 0) {
+            facts->allocator = known_allocators[i].allocator;
+        }
+    }
+}
+
+static void read_dynamic_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *facts)
+{
+    GElf_Shdr header;
+    Elf_Data *data = elf_getdata(section, NULL);
+    if (data == NULL || gelf_getshdr(section, &header) == NULL || header.sh_entsize == 0) {
+        return;
+    }
+    const size_t count = data->d_size / header.sh_entsize;
+    for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
+        GElf_Sym symbol;
+        if (gelf_getsym(data, (int)i, &symbol) == NULL || symbol.st_shndx == SHN_UNDEF) {
+            continue;
+        }
+        const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+        if (name != NULL) {
+            note_symbol(name, facts);
+        }
+    }
+}
+
+static void read_elf(Elf *elf, struct elf_facts *facts)
+{
+    size_t names = 0;
+    if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names) != 0) {
+        return; // it has no sections
+    }
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        GElf_Shdr section_header;
+        if (gelf_getshdr(section, &section_header) == NULL) {
+            continue;
+        }
+        if (section_header.sh_type == SHT_DYNSYM) {
+            read_dynamic_symbols(elf, section, facts);
+        }
+        const char *name = elf_strptr(elf, names, section_header.sh_name);
+        facts->is_go = facts->is_go || (name != NULL && strcmp(name, ".note.go.buildid") == 0);
+    }
+}
+
+static struct elf_facts elf_facts_of(const char *path)
+{
+    struct elf_facts facts = {0};
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) {
+        return facts; // unreadable but executable: cannot be told, so it is tried
+    }
+    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+    if (elf != NULL) {
+        read_elf(elf, &facts);
+        (void)elf_end(elf); // returns a reference count
+    }
+    return facts;
+}
+
+static enum err refuse_own_malloc(const struct preflight_options *options,
+                                  const struct elf_facts *facts,
+                                  struct preflight *out,
+                                  struct err_info *info)
+{
+    (void)err_set(info, ERR_UNSUPPORTED,
+                  "'%s' has its own malloc built in (%s), which a preloaded library cannot see; "
+                  "%s with --force",
+                  strbuf_text(&out->executable),
+                  facts->allocator != NULL ? facts->allocator : "exported by the executable",
+                  options->follow_children ? "the programs that it starts can be recorded"
+                                           : "the rest of its run can be recorded");
+    return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
+}
+
+static bool is_among(const char *word, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Why a program that is started itself is refused.
+static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_facts *facts)
+{
+    static const char *const sentences[EXEC_OBSTACLE_COUNT] = {
+        [EXEC_STATIC] = "is a static executable: it loads no libraries, so nothing can be put "
+                        "between it and its malloc; link it dynamically to record it",
+        [EXEC_BITS32] = "is a 32-bit program; only 64-bit programs can be recorded",
+        [EXEC_MACHINE] = "is built for another kind of processor",
+        [EXEC_LIBC] = "is linked with another libc than glibc (musl, say), into which cairn's "
+                      "library cannot be loaded; link it with glibc to record it",
+        [EXEC_SANITIZER] = "is built with a sanitizer, which brings a malloc of its own and allows "
+                           "no library before its own; build it without -fsanitize to record it",
+        [EXEC_IDENTITY] = "runs with another identity than yours (setuid, setgid or capabilities), "
+                          "for which the system ignores LD_PRELOAD; run cairn as that user",
+    };
+    return obstacle == EXEC_STATIC && facts->is_go
+               ? "is a program of Go, whose heap is its run-time's own and not malloc's; write a "
+                 "heap profile with runtime/pprof, which 'cairn report' opens"
+               : sentences[obstacle];
+}
+
+static enum err check_executable(const struct preflight_options *options,
+                                 struct preflight *out,
+                                 struct err_info *info)
+{
+    const char *path = strbuf_text(&out->executable);
+    const struct elf_facts facts = elf_facts_of(path);
+    const char *sentence = sentence_of(exec_look(path), &facts);
+    if (sentence != NULL) {
+        (void)err_set(info, ERR_UNSUPPORTED, "'%s' %s", path, sentence);
+        return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
+    }
+    out->exports_malloc = facts.exports_malloc;
+    if (facts.exports_malloc && !options->allow_own_malloc) {
+        return refuse_own_malloc(options, &facts, out, info);
+    }
+    return ERR_OK;
+}
+
+// The program among the arguments of the loader of shared libraries, or NULL if it runs none
+// (ld.so(8); `ld.so --help`).
+static const char *program_of_loader(char *const *argv)
+{
+    static const char *const with_value[] = {
+        "--library-path",         "--inhibit-rpath",    "--audit", "--preload", "--argv0",
+        "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"};
+    static const char *const runs_none[] = {"--list",    "--verify",        "--help",
+                                            "--version", "--list-tunables", "--list-diagnostics"};
+    for (size_t i = 1; argv[i] != NULL; i++) {
+        if (strncmp(argv[i], "--", 2) != 0) {
+            return argv[i];
+        }
+        if (is_among(argv[i], runs_none, ARRAY_LEN(runs_none))) {
+            return NULL;
+        }
+        i += is_among(argv[i], with_value, ARRAY_LEN(with_value)) && argv[i + 1] != NULL ? 1 : 0;
+    }
+    return NULL;
+}
+
+enum err preflight_check(char *const *argv,
+                         const struct preflight_options *options,
+                         struct preflight *out,
+                         struct err_info *info)
+{
+    *out = (struct preflight){.exit_status = PREFLIGHT_STATUS_CANNOT_RECORD};
+    TRY(find_program(argv[0], out, info));
+    TRY(resolve_scripts(out));
+    if (exec_look_is_loader(strbuf_text(&out->executable))) {
+        const char *program = program_of_loader(argv);
+        strbuf_clear(&out->executable);
+        strbuf_append_text(&out->executable, program != NULL ? program : argv[0]);
+        TRY(strbuf_result(&out->executable));
+    }
+    return check_executable(options, out, info);
+}
+
+void preflight_release(struct preflight *preflight)
+{
+    strbuf_release(&preflight->path);
+    strbuf_release(&preflight->executable);
+}

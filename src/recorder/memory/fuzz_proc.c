@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// fuzz_proc: any bytes as what the kernel says of a process: as smaps, and as the other texts.
+//
+// The input's first byte says which pages are resident and how many blocks live where the map says
+// that memory is; the rest is the text. A map that is taken must be in order, and what its split
+// adds up to must be what its lines say, by kind and in all.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "recorder/memory/rss_split.h"
+#include "recorder/processes/proc_text.h"
+
+enum {
+    BLOCKS_MAX = 64,
+    PAGES_MAX = 1 << 16, // of one question: what a real pagemap is asked for may be more
+    PAGE = 4096,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
+
+static bool read_pages(void *context, uint64_t first_page, size_t count, uint64_t *bits)
+{
+    const uint8_t pattern = *(const uint8_t *)context;
+    for (size_t i = 0; i < count && count <= PAGES_MAX; i++) {
+        bits[i / 64] |= (uint64_t)(((first_page + i) * pattern >> 3 & 1) != 0) << i % 64;
+    }
+    return count <= PAGES_MAX;
+}
+
+static void check_map(const struct memory_areas *map)
+{
+    uint64_t last_end = 0;
+    for (size_t i = 0; i < map->areas.len; i++) {
+        const struct memory_area *area = &map->areas.items[i];
+        must(area->start >= last_end && area->end > area->start);
+        must(area->start % PAGE == 0 && area->end % PAGE == 0);
+        must(area->rss_bytes <= area->end - area->start);
+        must(area->swap_bytes <= area->end - area->start);
+        must(area->path + strlen(memory_area_path(map, area)) <= map->text.len);
+        last_end = area->end;
+    }
+}
+
+// Blocks at the beginnings of areas, of sizes that cross their ends.
+static void fill_heap(struct book *book, struct book_thread *thread, const struct memory_areas *map)
+{
+    uint32_t row = 0;
+    must(book_row(book, thread, 0, &row) == ERR_OK);
+    for (size_t i = 0; i < map->areas.len && i < BLOCKS_MAX; i++) {
+        const uint64_t address = map->areas.items[i].start + 16 * (i + 1);
+        const uint64_t size_bytes = (uint64_t)1 << i % 20;
+        enum err err = i % 3 == 2 ? book_allocate_sampled(book, thread, address, row, size_bytes, 3)
+                                  : book_allocate(book, thread, address, row, size_bytes);
+        must(err == ERR_OK);
+    }
+}
+
+static void check_split(const struct memory_areas *map, uint8_t pattern)
+{
+    struct book book;
+    struct book_process *process;
+    struct book_thread thread;
+    const struct rec_process record = {.pid = 1};
+    struct rec_look look = {0};
+    uint64_t rss_bytes = 0;
+    CLEANUP(rec_part_vec_release) struct rec_part_vec parts = {0};
+    must(book_init(&book, 1) == ERR_OK);
+    must(book_process_begin(&book, &record, &process) == ERR_OK);
+    book_thread_begin(&thread, process, 0, 1, 0);
+    fill_heap(&book, &thread, map);
+    const struct address_range_vec own = {0};
+    const struct u64_vec tops = {0};
+    const struct rss_process what = {.book = &book,
+                                     .process = process,
+                                     .own = &own,
+                                     .stack_tops = &tops,
+                                     .pages = {.read = read_pages, .context = &pattern},
+                                     .is_heap_known = pattern % 2 == 0};
+    const enum err err = rss_split(&what, map, 0, &book.strings, &look, &parts);
+    for (size_t i = 0; i < map->areas.len; i++) {
+        rss_bytes += map->areas.items[i].rss_bytes;
+    }
+    must(err == ERR_NO_MEMORY || look.rss_bytes == rss_bytes);
+    must(err == ERR_NO_MEMORY || look.live_bytes + look.rounding_bytes + look.kept_bytes +
+                                         look.mapped_bytes + look.stack_bytes + look.file_bytes +
+                                         look.shared_bytes + look.own_bytes + look.rest_bytes ==
+                                     rss_bytes);
+    book_release(&book);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t pattern = size > 0 ? data[0] : 0;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    strbuf_append(&text, size > 0 ? data + 1 : data, size > 0 ? size - 1 : 0);
+    if (strbuf_result(&text) != ERR_OK) {
+        return 0;
+    }
+    (void)proc_text_kib(strbuf_text(&text), "VmRSS");
+    (void)proc_text_faults(strbuf_text(&text));
+    (void)proc_text_break(strbuf_text(&text));
+    if (memory_areas_parse(&text, &map) == ERR_OK) {
+        check_map(&map);
+        check_split(&map, pattern);
+    }
+    return 0;
+}

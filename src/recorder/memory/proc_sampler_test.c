@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Glances and samples of resident memory: what is stored of a long run, by a clock that the test
+// sets. What /proc says is this process's own.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "recorder/memory/proc_sampler.h"
+
+enum {
+    PEAK_MS = 123450,
+};
+#define MB ((uint64_t)1 << 20)
+
+// One stored moment, as a round of samples would.
+static void sample(struct proc_sampler *s, struct book_process *process, uint64_t now_ms)
+{
+    struct proc_sample_facts facts = {0};
+    proc_sampler_begin_round(s, now_ms);
+    assert_true(proc_sampler_take(s, getpid(), process, now_ms, true, &facts) > 0);
+    s->samples.items[s->samples.len - 1].rss_bytes = 10 * MB;
+    proc_sampler_end_round(s, now_ms, 0);
+}
+
+// A tenth of a second above all others, in ten minutes.
+static void no_peak_between_two_samples_is_missed(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    struct book_process process = {.index = 3};
+    uint64_t longest_ms = 0;
+    uint64_t glanced_ms = 0;
+    proc_sampler_init(&s);
+    for (uint64_t now_ms = 0; now_ms < 600000; now_ms += 10) {
+        if (proc_sampler_glance_due(&s, now_ms)) {
+            const bool is_peak = now_ms >= PEAK_MS && now_ms < PEAK_MS + 60;
+            proc_sampler_note_glance(&s, &process, now_ms, is_peak ? 99 * MB : 10 * MB, 4 * MB);
+            assert_int_equal(proc_sampler_end_glances(&s, now_ms, 0), (is_peak ? 99 : 10) * MB);
+            longest_ms = now_ms - glanced_ms > longest_ms ? now_ms - glanced_ms : longest_ms;
+            glanced_ms = now_ms;
+        }
+        if (proc_sampler_due(&s, now_ms)) {
+            sample(&s, &process, now_ms);
+        }
+    }
+    assert_true(longest_ms <= 100); // ten a second, however long the run
+    assert_true(s.samples.len <= PROC_SAMPLER_MAX_SAMPLES);
+    size_t peaks = 0;
+    for (size_t i = 0; i < s.samples.len; i++) {
+        const struct rec_rss_sample *at = &s.samples.items[i];
+        assert_true(i == 0 || at[-1].time_ms < at->time_ms);
+        if (at->rss_bytes == 99 * MB) {
+            peaks++;
+            assert_in_range(at->time_ms, PEAK_MS, PEAK_MS + 60);
+            assert_int_equal(at->anonymous_bytes, 95 * MB);
+            assert_int_equal(at->file_bytes + at->shmem_bytes, 4 * MB);
+            assert_int_equal(at->process, 3);
+            assert_true(at->minor_faults > 0); // of the sample before it
+        }
+    }
+    assert_int_equal(peaks, 1);
+}
+
+// One moment of two processes.
+static void store(struct proc_sampler *s, uint64_t now_ms, uint64_t first_mb, uint64_t second_mb)
+{
+    const uint64_t sizes_mb[] = {first_mb, second_mb};
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct rec_rss_sample one = {
+            .time_ms = now_ms, .process = i, .rss_bytes = sizes_mb[i] * MB};
+        assert_int_equal(rss_sample_vec_push(&s->samples, one), ERR_OK);
+    }
+    proc_sampler_end_round(s, now_ms, 0);
+}
+
+// The highest sample of one process lies in a moment that is low as a whole, and that is dropped
+// each time the samples are thinned out.
+static void the_highest_sample_of_each_process_is_kept(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    proc_sampler_init(&s);
+    for (uint64_t moment = 0; moment < 4 * PROC_SAMPLER_MAX_SAMPLES; moment++) {
+        const bool is_spike = moment == 1001;
+        store(&s, moment * 10, is_spike ? 1 : 50, is_spike ? 40 : 10);
+    }
+    assert_true(s.samples.len <= PROC_SAMPLER_MAX_SAMPLES);
+    size_t spikes = 0;
+    for (size_t i = 0; i < s.samples.len; i++) {
+        spikes += s.samples.items[i].process == 1 && s.samples.items[i].rss_bytes == 40 * MB;
+    }
+    assert_int_equal(spikes, 1);
+}
+
+static void what_costs_more_is_done_less_often(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    proc_sampler_init(&s);
+    (void)proc_sampler_end_glances(&s, 1000, 100000); // 0.1 ms
+    assert_true(proc_sampler_glance_due(&s, 1050));
+    (void)proc_sampler_end_glances(&s, 1000, 4000000); // 4 ms are 0.4 % of a second
+    assert_false(proc_sampler_glance_due(&s, 1999));
+    assert_true(proc_sampler_glance_due(&s, 2000));
+    proc_sampler_end_round(&s, 1000, 6000000);
+    assert_false(proc_sampler_due(&s, 1990));
+    assert_true(proc_sampler_due(&s, 2010));
+}
+
+static void this_process_is_resident(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    struct book_process process = {0};
+    proc_sampler_init(&s);
+    proc_sampler_glance(&s, getpid(), &process, 5);
+    assert_int_equal(proc_sampler_end_glances(&s, 5, 0), 0); // nothing is known of it yet
+    sample(&s, &process, 10);
+    proc_sampler_glance(&s, getpid(), &process, 20);
+    proc_sampler_glance(&s, 0x3ffffff0, &process, 20); // nobody
+    assert_true(proc_sampler_end_glances(&s, 20, 0) > 100000);
+    assert_int_equal(s.highest.samples.len, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_peak_between_two_samples_is_missed),
+        cmocka_unit_test(the_highest_sample_of_each_process_is_kept),
+        cmocka_unit_test(what_costs_more_is_done_less_often),
+        cmocka_unit_test(this_process_is_resident),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

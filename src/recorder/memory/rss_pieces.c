@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// rss_pieces: see the header.
+#include "recorder/memory/rss_pieces.h"
+
+#include <string.h>
+
+// As the kernel names what is ours.
+#define SESSION_NAME "/memfd:cairn-session"
+#define LIBRARY_NAME "/libcairn_preload.so"
+
+enum {
+    PAGE = 4096,
+    ARENA_BYTES = 64 << 20, // HEAP_MAX_SIZE of glibc on 64-bit machines
+};
+
+// While one area is cut.
+struct cutting {
+    const struct rss_process *what;
+    const struct memory_areas *map;
+    size_t area; // index
+    struct rss_piece_vec *out;
+};
+
+static const struct memory_area *area_of(const struct cutting *c, size_t index)
+{
+    return c->map->areas.items + index;
+}
+
+static const char *path_of(const struct cutting *c, size_t index)
+{
+    return memory_area_path(c->map, area_of(c, index));
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_own(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    return starts_with(path, SESSION_NAME) || (name != NULL && starts_with(name, LIBRARY_NAME));
+}
+
+static uint32_t kind_of_file(const char *path, bool is_shared)
+{
+    static const char *const shared[] = {"/dev/shm/", "/SYSV", "/memfd:"};
+    if (is_own(path)) {
+        return REC_PART_OWN;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
+        if (starts_with(path, shared[i])) {
+            return REC_PART_SHARED;
+        }
+    }
+    return is_shared && starts_with(path, "/dev/zero") ? REC_PART_SHARED : REC_PART_FILE;
+}
+
+// The range of the program's own mappings that holds `address`, NULL if none does.
+static const struct mapped_range *range_at(const struct cutting *c, uint64_t address)
+{
+    const struct mapped_range *range = mapping_map_at(&c->what->process->mapped, address);
+    return range != NULL && range->start <= address && range->row != REC_NONE ? range : NULL;
+}
+
+static uint32_t node_at(const struct cutting *c, uint64_t address)
+{
+    const struct mapped_range *range = range_at(c, address);
+    return range != NULL ? c->what->book->mappings.items[range->row].node : REC_NONE;
+}
+
+// Whether the allocator itself made the call that `node` stands for, as jemalloc does. An
+// executable that has its own allocator maps for other reasons, too.
+static bool is_allocators(const struct cutting *c, uint32_t node)
+{
+    const struct stack_table *stacks = &c->what->book->stacks;
+    const struct rec_process *process = &c->what->process->record;
+    const uint32_t frame = stacks->nodes.items[node].frame;
+    if (frame == REC_NONE || stacks->frames.items[frame].module == REC_NONE) {
+        return false;
+    }
+    const rec_string path = stacks->modules.items[stacks->frames.items[frame].module].path;
+    return path != 0 && path == process->allocator && path != process->executable;
+}
+
+static bool is_own_note(const struct cutting *c, uint64_t address)
+{
+    for (size_t i = 0; i < c->what->own->len; i++) {
+        const struct address_range *own = c->what->own->items + i;
+        if (own->start <= address && address < own->end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether a known thread's stack fills the area from its beginning to above `address`.
+static bool is_known_stack(const struct cutting *c, uint64_t address)
+{
+    const struct memory_area *area = area_of(c, c->area);
+    for (size_t i = 0; i < c->what->stack_tops->len; i++) {
+        const uint64_t top = c->what->stack_tops->items[i];
+        if (top > address && top > area->start && top <= area->end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_behind(const struct cutting *c, uint64_t address)
+{
+    return c->area > 0 && area_of(c, c->area - 1)->end == address;
+}
+
+// Of memory that nobody claims.
+static void judge_shape(const struct cutting *c, struct rss_piece *piece)
+{
+    const struct memory_area *area = area_of(c, c->area);
+    const bool is_first = piece->start == area->start;
+    piece->kind = REC_PART_REST;
+    const bool is_arena = piece->path[0] == '\0' && piece->start % ARENA_BYTES == 0 &&
+                          piece->end - piece->start <= ARENA_BYTES;
+    if (is_arena || strcmp(piece->path, "[heap]") == 0) {
+        piece->kind = REC_PART_KEPT;
+    } else if (starts_with(piece->path, "[stack")) {
+        piece->kind = REC_PART_STACK;
+    } else if (starts_with(piece->path, "[v")) { // vdso, vvar, vsyscall: the kernel's code and data
+        piece->kind = REC_PART_FILE;
+    } else if (is_first && is_behind(c, area->start) && piece->path[0] == '\0') {
+        const char *before = path_of(c, c->area - 1);
+        if (before[0] == '/') {
+            piece->kind = kind_of_file(before, false);
+            piece->path = before;
+        } else if (!area_of(c, c->area - 1)->is_accessible) {
+            piece->kind = REC_PART_STACK;
+        }
+    }
+}
+
+static void judge(const struct cutting *c, struct rss_piece *piece)
+{
+    const struct memory_area *area = area_of(c, c->area);
+    const struct mapped_range *range = range_at(c, piece->start);
+    piece->node = REC_NONE;
+    if (is_own_note(c, piece->start)) {
+        piece->kind = REC_PART_OWN;
+    } else if (range != NULL) {
+        piece->node = c->what->book->mappings.items[range->row].node;
+        piece->kind = is_allocators(c, piece->node) ? REC_PART_KEPT : REC_PART_MAPPED;
+    } else if (area->is_accessible && is_known_stack(c, piece->start)) {
+        piece->kind = REC_PART_STACK;
+    } else {
+        judge_shape(c, piece);
+    }
+}
+
+static uint64_t nearer(uint64_t boundary, uint64_t address, uint64_t nearest)
+{
+    return boundary > address && boundary < nearest ? boundary : nearest;
+}
+
+// Where the next claim behind `address` begins or ends.
+static uint64_t next_boundary(const struct cutting *c, uint64_t address)
+{
+    uint64_t next = area_of(c, c->area)->end;
+    const struct mapped_range *range = mapping_map_at(&c->what->process->mapped, address);
+    if (range != NULL) {
+        next = nearer(range->start, address, next);
+        next = nearer(range->end, address, next);
+    }
+    for (size_t i = 0; i < c->what->own->len; i++) {
+        next = nearer(c->what->own->items[i].start, address, next);
+        next = nearer(c->what->own->items[i].end, address, next);
+    }
+    for (size_t i = 0; i < c->what->stack_tops->len; i++) {
+        next = nearer(c->what->stack_tops->items[i], address, next);
+    }
+    return next;
+}
+
+static bool goes_on(const struct rss_piece *last, const struct rss_piece *piece)
+{
+    return last->area == piece->area && last->end == piece->start && last->kind == piece->kind &&
+           last->node == piece->node && last->path == piece->path;
+}
+
+static enum err push(struct cutting *c, const struct rss_piece *piece)
+{
+    struct rss_piece *last = c->out->len > 0 ? c->out->items + c->out->len - 1 : NULL;
+    if (last != NULL && goes_on(last, piece)) {
+        last->end = piece->end;
+        return ERR_OK;
+    }
+    return rss_piece_vec_push(c->out, *piece);
+}
+
+static enum err cut_anonymous(struct cutting *c)
+{
+    const struct memory_area *area = area_of(c, c->area);
+    for (uint64_t at = area->start; at < area->end;) {
+        struct rss_piece piece = {
+            .start = at, .end = next_boundary(c, at), .area = c->area, .path = path_of(c, c->area)};
+        judge(c, &piece);
+        TRY(push(c, &piece));
+        at = piece.end;
+    }
+    return ERR_OK;
+}
+
+enum err rss_pieces_cut(const struct rss_process *what,
+                        const struct memory_areas *map,
+                        struct rss_piece_vec *out)
+{
+    struct cutting c = {.what = what, .map = map, .out = out};
+    for (; c.area < map->areas.len; c.area++) {
+        const struct memory_area *area = area_of(&c, c.area);
+        const char *path = path_of(&c, c.area);
+        if (path[0] != '/') {
+            TRY(cut_anonymous(&c));
+            continue;
+        }
+        const struct rss_piece piece = {.start = area->start,
+                                        .end = area->end,
+                                        .area = c.area,
+                                        .path = path,
+                                        .kind = kind_of_file(path, area->is_shared),
+                                        .node = node_at(&c, area->start)};
+        TRY(rss_piece_vec_push(out, piece));
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// rss_split on drawn memory maps: cuts, shares and sums, and what hostile or odd maps do to them.
+#include "recorder/memory/rss_split.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+#define PAGE ((uint64_t)4096)
+
+struct fixture {
+    struct book book;
+    struct book_process *process;
+    struct address_range_vec own;
+    struct u64_vec tops;
+    struct memory_areas map;
+    struct rec_look look;
+    struct rec_part_vec parts;
+    struct book_thread thread;
+    uint32_t row;
+    bool has_pages;
+    bool is_partial;
+    uint64_t absent_from; // pages in [from, to) are not there
+    uint64_t absent_to;
+};
+
+static bool read_pages(void *context, uint64_t first_page, size_t count, uint64_t *bits)
+{
+    const struct fixture *f = context;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t address = (first_page + i) * PAGE;
+        const bool is_there = address < f->absent_from || address >= f->absent_to;
+        bits[i / 64] |= (uint64_t)is_there << i % 64;
+    }
+    return f->has_pages;
+}
+
+static void open_fixture(struct fixture *f, const char *map)
+{
+    *f = (struct fixture){.has_pages = true};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    strbuf_append_text(&text, map);
+    assert_int_equal(memory_areas_parse(&text, &f->map), ERR_OK);
+    assert_int_equal(book_init(&f->book, 1), ERR_OK);
+    const struct rec_process what = {.pid = 10};
+    assert_int_equal(book_process_begin(&f->book, &what, &f->process), ERR_OK);
+    book_thread_begin(&f->thread, f->process, 0, 10, 0);
+    assert_int_equal(book_row(&f->book, &f->thread, 0, &f->row), ERR_OK);
+}
+
+static void close_fixture(struct fixture *f)
+{
+    rec_part_vec_release(&f->parts);
+    memory_areas_release(&f->map);
+    address_range_vec_release(&f->own);
+    u64_vec_release(&f->tops);
+    book_release(&f->book);
+}
+
+static void split(struct fixture *f)
+{
+    const struct rss_process what = {
+        .book = &f->book,
+        .process = f->process,
+        .own = &f->own,
+        .stack_tops = &f->tops,
+        .pages = {.read = read_pages, .context = f},
+        .is_heap_known = !f->is_partial,
+    };
+    assert_int_equal(rss_split(&what, &f->map, 0, &f->book.strings, &f->look, &f->parts), ERR_OK);
+    const struct rec_look *look = &f->look;
+    assert_int_equal(look->live_bytes + look->rounding_bytes + look->kept_bytes +
+                         look->mapped_bytes + look->stack_bytes + look->file_bytes +
+                         look->shared_bytes + look->own_bytes + look->rest_bytes,
+                     look->rss_bytes);
+}
+
+static void allocate(struct fixture *f, uint64_t address, uint64_t size_bytes)
+{
+    assert_int_equal(book_allocate(&f->book, &f->thread, address, f->row, size_bytes), ERR_OK);
+}
+
+static void map_range(struct fixture *f, uint64_t address, uint64_t pages, uint32_t kind)
+{
+    const struct wire_mapping change = {
+        .address = address, .size_bytes = pages * PAGE, .number = 1, .kind = kind};
+    assert_int_equal(book_mapping(&f->book, f->process, &change, 0), ERR_OK);
+}
+
+static void every_area_has_an_owner(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "100000-101000 r-xp 00000000 fe:00 1   /usr/bin/program\nRss: 4 kB\n"
+                     "101000-103000 rw-p 00001000 fe:00 1   /usr/bin/program\nRss: 8 kB\n"
+                     "103000-104000 rw-p 00000000 00:00 0\nRss: 4 kB\n" // .bss
+                     "200000-240000 rw-p 00000000 00:00 0   [heap]\nRss: 128 kB\n"
+                     "4000000-4010000 rw-p 00000000 00:00 0\nRss: 64 kB\n" // an arena: 64 MiB
+                     "4010000-8000000 ---p 00000000 00:00 0\nRss: 0 kB\n"
+                     "9000000-9001000 ---p 00000000 00:00 0\nRss: 0 kB\n"
+                     "9001000-9801000 rw-p 00000000 00:00 0\nRss: 12 kB\n" // a stack and its guard
+                     "a000000-a010000 rw-s 00000000 00:01 5   /dev/zero (deleted)\nRss: 16 kB\n"
+                     "b000000-b010000 rw-p 00000000 00:00 0\nRss: 24 kB\nSwap: 8 kB\n" // mapped
+                     "c000000-c002000 rw-s 00000000 00:01 9   /memfd:cairn-session (deleted)\n"
+                     "Rss: 8 kB\n"
+                     "c002000-c003000 r-xp 00000000 fe:00 2   /lib/cairn/libcairn_preload.so\n"
+                     "Rss: 4 kB\n"
+                     "c003000-c004000 rw-p 00000000 00:00 0\nRss: 4 kB\n" // its .bss
+                     "d000000-d001000 rw-p 00000000 00:00 0\nRss: 4 kB\n" // who knows
+                     "7ff000000000-7ff000010000 rw-p 00000000 00:00 0   [stack]\nRss: 20 kB\n"
+                     "7ff000020000-7ff000022000 r-xp 00000000 00:00 0   [vdso]\nRss: 4 kB\n");
+    map_range(&f, 0xb000000, 16, WIRE_MAPPING_ANONYMOUS);
+    split(&f);
+    assert_int_equal(f.look.file_bytes, 16 * 1024 + 4096); // with .bss and vdso
+    assert_int_equal(f.look.kept_bytes, (128 + 64) * 1024);
+    assert_int_equal(f.look.stack_bytes, (12 + 20) * 1024);
+    assert_int_equal(f.look.shared_bytes, 16 * 1024);
+    assert_int_equal(f.look.mapped_bytes, 24 * 1024);
+    assert_int_equal(f.look.swap_bytes, 8 * 1024);
+    assert_int_equal(f.look.own_bytes, 16 * 1024);
+    assert_int_equal(f.look.rest_bytes, 4 * 1024);
+    assert_int_equal(f.look.flags, 0);
+    close_fixture(&f);
+}
+
+// The kernel made one area of: a mapping of the program's, a block of malloc's that has a mapping
+// of its own, memory of cairn's, and a thread's stack, from low to high addresses: 16 pages each.
+static void one_area_may_have_many_owners(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "5000000-5040000 rw-p 00000000 00:00 0\nRss: 224 kB\n");
+    map_range(&f, 0x5000000, 16, WIRE_MAPPING_ANONYMOUS);
+    assert_int_equal(address_range_vec_push(
+                         &f.own, (struct address_range){.start = 0x5020000, .end = 0x5030000}),
+                     ERR_OK);
+    f.absent_from = 0x5000000; // half of the program's mapping was never touched
+    f.absent_to = 0x5008000;
+    allocate(&f, 0x5010010, 15 * PAGE);
+    split(&f);
+    assert_int_equal(f.look.mapped_bytes, 8 * PAGE);
+    assert_int_equal(f.look.own_bytes, 16 * PAGE);
+    assert_int_equal(f.look.live_bytes, 15 * PAGE);
+    assert_int_equal(f.look.rounding_bytes, 16); // too small for a mapping of its own
+    assert_int_equal(f.look.kept_bytes, PAGE - 16);
+    assert_int_equal(f.look.rest_bytes, 16 * PAGE); // the stack, which nobody told of
+    assert_int_equal(f.look.rss_bytes, 224 * 1024);
+    close_fixture(&f);
+}
+
+static void a_known_stack_is_cut_out(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "5000000-5020000 rw-p 00000000 00:00 0\nRss: 128 kB\n");
+    assert_int_equal(u64_vec_push(&f.tops, 0x5010000), ERR_OK);
+    map_range(&f, 0x5010000, 16, WIRE_MAPPING_ANONYMOUS); // merged with it by the kernel
+    split(&f);
+    assert_int_equal(f.look.stack_bytes, 16 * PAGE);
+    assert_int_equal(f.look.mapped_bytes, 16 * PAGE);
+    close_fixture(&f);
+}
+
+static void live_is_what_is_resident_of_what_was_asked_for(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 768 kB\n");
+    f.absent_from = 0x280000; // a quarter
+    f.absent_to = 0x2c0000;
+    allocate(&f, 0x200010, 100);      // 112 with its head
+    allocate(&f, 0x200080, 24);       // 32
+    allocate(&f, 0x27f000, 3 * PAGE); // of which two pages are not there
+    split(&f);
+    assert_int_equal(f.look.requested_bytes, 124 + 3 * PAGE);
+    assert_int_equal(f.look.live_bytes, 124 + PAGE);
+    assert_int_equal(f.look.rounding_bytes, 112 + 32 - 124 + 8); // the last one's end is not there
+    assert_int_equal(f.look.kept_bytes, (768 << 10) - f.look.live_bytes - f.look.rounding_bytes);
+    close_fixture(&f);
+}
+
+static void without_pages_the_heap_is_an_estimate_and_the_sum_is_not(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 100 kB\n");
+    f.has_pages = false;
+    allocate(&f, 0x200010, 5000);
+    allocate(&f, 0x210010, 500000); // more than there is
+    split(&f);
+    assert_int_equal(f.look.flags, REC_LOOK_ESTIMATED);
+    assert_int_equal(f.look.live_bytes, 100 * 1024);
+    assert_int_equal(f.look.kept_bytes, 0);
+    close_fixture(&f);
+}
+
+// Pages that all are the kernel's zero page are there, but the kernel does not count them.
+static void shares_never_exceed_what_the_kernel_counts(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 64 kB\n");
+    allocate(&f, 0x200010, 512 << 10);
+    split(&f);
+    assert_int_equal(f.look.rss_bytes, 64 << 10);
+    assert_int_equal(f.look.live_bytes, 32 << 10);
+    close_fixture(&f);
+}
+
+// A forked child's heap is its parent's: what of it is free is not known.
+static void what_is_not_known_is_not_called_free(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t flags;
+        const char *name;
+    } cases[] = {{0, "[unrecorded heap]"}, {REC_PROCESS_FORKED, "[heap inherited over fork]"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 1024 kB\n");
+        f.is_partial = true;
+        f.process->record.flags = cases[i].flags;
+        allocate(&f, 0x200010, 5000);
+        split(&f);
+        assert_int_equal(f.look.live_bytes, 5000);
+        assert_int_equal(f.look.kept_bytes, 0);
+        assert_int_equal(f.look.rest_bytes, (1024 << 10) - 5000 - f.look.rounding_bytes);
+        const struct rec_part *rest = &f.parts.items[f.parts.len - 1];
+        assert_int_equal(rest->kind, REC_PART_REST);
+        assert_string_equal(string_table_get(&f.book.strings, rest->path), cases[i].name);
+        close_fixture(&f);
+    }
+}
+
+static void blocks_that_a_program_makes_up_do_no_harm(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 64 kB\n");
+    static const struct {
+        uint64_t address;
+        uint64_t size_bytes;
+    } blocks[] = {{8, 1},          {0x2ffff8, UINT64_MAX}, {0x200000, UINT64_MAX / 2},
+                  {0x2fffff, 100}, {0x1ffff8, 1 << 20},    {0x200000, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+        allocate(&f, blocks[i].address, blocks[i].size_bytes);
+    }
+    split(&f);
+    assert_int_equal(f.look.rss_bytes, 64 << 10);
+    close_fixture(&f);
+}
+
+static void a_map_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "Rss: 4 kB\n",
+        "hello\n",
+        "5000-4000 rw-p 0 0:0 0\n",
+        "\n",
+        "5000- rw-p 0 0:0 0 x",
+        "-\n",
+        "5000-7000 rw-p 0 0:0 0\n6000-8000 rw-p 0 0:0 0\n",
+        "5000-5800 rw-p 0 0:0 0\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        CLEANUP(memory_areas_release) struct memory_areas map = {0};
+        strbuf_append_text(&text, texts[i]);
+        assert_int_equal(memory_areas_parse(&text, &map), ERR_CORRUPT);
+    }
+}
+
+static void no_area_has_more_in_memory_than_it_is_large(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    strbuf_append_text(&text, "5000-7000 rw-p 0 0:0 0\nRss: 7 kB\nRss: 18014398509481984 kB\n"
+                              "Swap: 99999999999999999999999 kB\n");
+    assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
+    assert_int_equal(map.areas.items[0].rss_bytes, 0x2000);
+    assert_int_equal(map.areas.items[0].swap_bytes, 0x2000);
+}
+
+static void names_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    strbuf_append_text(&text, "1000-3000 r--s 00000000 fe:00 12345   /tmp/a b  \\012c (deleted)\n"
+                              "Size: 8 kB\nRss:    8 kB\nSwap: 1 kB\nVmFlags: rd mr\n"
+                              "7fff00000000-7fff00001000 ---p 00000000 00:00 0 \nRss: 0 kB");
+    assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
+    assert_int_equal(map.areas.len, 2);
+    const struct memory_area *area = map.areas.items;
+    assert_string_equal(memory_area_path(&map, area), "/tmp/a b  \\012c (deleted)");
+    assert_int_equal(area->rss_bytes, 8192);
+    assert_int_equal(area->swap_bytes, 1024);
+    assert_true(area->is_shared && area->is_accessible);
+    assert_string_equal(memory_area_path(&map, area + 1), "");
+    assert_false(area[1].is_accessible || area[1].is_shared);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_area_has_an_owner),
+        cmocka_unit_test(one_area_may_have_many_owners),
+        cmocka_unit_test(a_known_stack_is_cut_out),
+        cmocka_unit_test(live_is_what_is_resident_of_what_was_asked_for),
+        cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),
+        cmocka_unit_test(shares_never_exceed_what_the_kernel_counts),
+        cmocka_unit_test(what_is_not_known_is_not_called_free),
+        cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
+        cmocka_unit_test(a_map_that_is_none_is_refused),
+        cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),
+        cmocka_unit_test(names_are_taken_as_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// checkpoint: see the header.
+#include "recorder/output/checkpoint.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/minmax.h"
+
+enum {
+    FIRST_MS = 1000,     // so that a recorder that is killed early leaves a file
+    GROWTH = 2,          // each interval is so many times the one before, up to what was asked for
+    COST_DIVISOR = 50,   // this part of an interval a checkpoint may take of a processor
+    TIME_DIVISOR = 4,    // and this part in all, with a copy of the recorder in memory,
+    SLOW_MAX_MS = 10000, // but a slow disk makes no interval longer than this
+    WRITER_NICE = 10,
+    US_PER_MS = 1000,
+};
+
+static uint64_t first_interval(uint64_t asked_ms)
+{
+    return min_u64(asked_ms, FIRST_MS);
+}
+
+enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64_t interval_ms)
+{
+    void *report = mmap(NULL, sizeof(struct err_info), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (report == MAP_FAILED) {
+        return ERR_NO_MEMORY;
+    }
+    *checkpoint = (struct checkpoint){.path = path,
+                                      .asked_ms = interval_ms,
+                                      .interval_ms = first_interval(interval_ms),
+                                      .next_ms = first_interval(interval_ms),
+                                      .report = report};
+    return ERR_OK;
+}
+
+void checkpoint_release(struct checkpoint *checkpoint)
+{
+    if (checkpoint->report != NULL) {
+        (void)checkpoint_finish(checkpoint, 0); // only to wait
+        (void)munmap(checkpoint->report, sizeof(*checkpoint->report));
+        checkpoint->report = NULL;
+    }
+}
+
+uint64_t checkpoint_request(struct checkpoint *checkpoint)
+{
+    checkpoint->is_wanted = true;
+    return checkpoint->begun_count + 1;
+}
+
+bool checkpoint_is_due(const struct checkpoint *checkpoint, uint64_t now_ms)
+{
+    const bool is_time = checkpoint->asked_ms != 0 && now_ms >= checkpoint->next_ms;
+    return checkpoint->writer == 0 && (is_time || checkpoint->is_wanted);
+}
+
+static _Noreturn void run_writer(const struct checkpoint *checkpoint,
+                                 const struct checkpoint_source *source,
+                                 pid_t recorder)
+{
+    // The last whole checkpoint stays. An older state must not take the place of what another
+    // recording may write there by then, nor a slow disk keep a copy of the recorder for long.
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); // cannot fail for a signal
+    if (getppid() != recorder) {
+        _exit(EXIT_FAILURE);
+    }
+    (void)!nice(WRITER_NICE); // the program goes first
+    enum err err = source->write(source->context, checkpoint->path, checkpoint->report);
+    _exit(err == ERR_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+void checkpoint_start(struct checkpoint *checkpoint,
+                      const struct checkpoint_source *source,
+                      uint64_t now_ms)
+{
+    checkpoint->started_ms = now_ms;
+    checkpoint->next_ms = now_ms + checkpoint->interval_ms;
+    *checkpoint->report = (struct err_info){0};
+    const pid_t recorder = getpid();
+    const pid_t writer = fork();
+    if (writer == 0) {
+        run_writer(checkpoint, source, recorder);
+    }
+    if (writer > 0) {
+        checkpoint->writer = writer;
+        checkpoint->begun_count++;
+        checkpoint->is_wanted = false;
+    } // else: no process to be had; the next interval tries again
+}
+
+uint64_t
+checkpoint_interval(uint64_t asked_ms, uint64_t last_ms, uint64_t processor_ms, uint64_t took_ms)
+{
+    const uint64_t grown_ms = min_u64(asked_ms, last_ms * GROWTH);
+    const uint64_t slow_ms = min_u64(took_ms * TIME_DIVISOR, max_u64(asked_ms, SLOW_MAX_MS));
+    return max_u64(grown_ms, max_u64(processor_ms * COST_DIVISOR, slow_ms));
+}
+
+static uint64_t milliseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_usec / US_PER_MS;
+}
+
+static enum checkpoint_event
+writer_ended(struct checkpoint *checkpoint, int status, const struct rusage *usage, uint64_t now_ms)
+{
+    checkpoint->writer = 0;
+    checkpoint->ended_count = checkpoint->begun_count;
+    checkpoint->processor_ms = milliseconds(usage->ru_utime) + milliseconds(usage->ru_stime);
+    if (checkpoint->asked_ms > 0) {
+        checkpoint->interval_ms =
+            checkpoint_interval(checkpoint->asked_ms, checkpoint->interval_ms,
+                                checkpoint->processor_ms, now_ms - checkpoint->started_ms);
+    }
+    const bool had_failed = checkpoint->has_failed;
+    checkpoint->has_failed = !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
+    if (!checkpoint->has_failed) {
+        checkpoint->written_count++;
+        return had_failed ? CHECKPOINT_RECOVERED : CHECKPOINT_WRITTEN;
+    }
+    if (checkpoint->report->code == ERR_OK) {
+        (void)err_set(checkpoint->report, ERR_IO, "the checkpoint's writer was killed");
+    }
+    checkpoint->report->text[sizeof(checkpoint->report->text) - 1] = '\0';
+    return had_failed ? CHECKPOINT_NOTHING : CHECKPOINT_FAILED;
+}
+
+static enum checkpoint_event wait_for(struct checkpoint *checkpoint, int options, uint64_t now_ms)
+{
+    int status = 0;
+    struct rusage usage = {0};
+    if (checkpoint->writer == 0 || wait4(checkpoint->writer, &status, options, &usage) <= 0) {
+        return CHECKPOINT_NOTHING;
+    }
+    return writer_ended(checkpoint, status, &usage, now_ms);
+}
+
+enum checkpoint_event checkpoint_poll(struct checkpoint *checkpoint, uint64_t now_ms)
+{
+    return wait_for(checkpoint, WNOHANG, now_ms);
+}
+
+enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t now_ms)
+{
+    return wait_for(checkpoint, 0, now_ms);
+}
+
+const char *checkpoint_what_stays(const struct checkpoint *checkpoint)
+{
+    return checkpoint->written_count > 0 ? "the file stays at its last checkpoint"
+                                         : "no file has been written";
+}

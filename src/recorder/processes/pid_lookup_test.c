@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/processes/pid_lookup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+static void the_innermost_pid_is_the_last_of_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t pid;
+    } cases[] = {
+        {"Name:\tcat\nPid:\t7\nNSpid:\t7\nNSpgid:\t8\n", 7},
+        {"NSpid:\t4711\t12\t1\nNSpgid:\t4711\t12\t9\n", 1},
+        {"NSpid:\t4711\t12", 12},
+        {"NSpid:\n12\n", 0},
+        {"NSpid:", 0},
+        {"Name:\tNSpid:\\n1\nPid:\t7\n", 0}, // names are escaped: proc(5)
+        {"NSpid:\tx\n", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(pid_lookup_innermost(cases[i].text), cases[i].pid);
+    }
+}
+
+static void we_find_ourselves_where_we_are_and_nowhere_else(void **state)
+{
+    (void)state;
+    struct stat found;
+    assert_int_equal(stat("/proc/self/ns/pid", &found), 0);
+    const uint32_t here = (uint32_t)found.st_ino;
+    assert_int_equal(pid_lookup((uint32_t)getpid(), here), getpid());
+    assert_int_equal(pid_lookup((uint32_t)getpid(), here + 1), 0);
+    assert_int_equal(pid_lookup(0, here), 0);
+    assert_int_equal(pid_lookup_parent(getpid()), getppid());
+}
+
+static void a_mapping_finds_who_has_no_proc(void **state)
+{
+    (void)state;
+    struct stat found;
+    assert_int_equal(stat("/proc/self/ns/pid", &found), 0);
+    const int file = memfd_create("pid_lookup_test", MFD_CLOEXEC);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, 4096), 0);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), 0); // nobody maps it
+    void *memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
+    assert_true(memory != MAP_FAILED);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), (uint32_t)found.st_ino);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getppid(), file), 0); // but not this one
+    assert_int_equal(pid_lookup_namespace(0, file), 0);
+    assert_true(pid_lookup_may_map(getpid(), file));
+    assert_false(pid_lookup_may_map(getppid(), file));
+    assert_false(pid_lookup_may_map(1, file)); // older than we are, if it cannot be seen
+    assert_int_equal(munmap(memory, 4096), 0);
+    assert_false(pid_lookup_may_map(getpid(), file));
+    assert_int_equal(close(file), 0);
+    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
+        cmocka_unit_test(we_find_ourselves_where_we_are_and_nowhere_else),
+        cmocka_unit_test(a_mapping_finds_who_has_no_proc),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// unrecorded_list: see the header.
+#include "recorder/processes/unrecorded_list.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "recorder/aggregate/book.h"
+#include "recorder/processes/pid_lookup.h"
+#include "recorder/session/session_create.h"
+#include "session/exec_look.h"
+
+#define SETTLE_MS 500u // more than an exec takes until its image joins, on a busy machine too
+
+static const struct {
+    const char *key;
+    const char *phrase;
+} reasons[EXEC_OBSTACLE_COUNT] = {
+#define X(name, key, phrase) [EXEC_##name] = {key, phrase},
+    EXEC_OBSTACLES(X)
+#undef X
+};
+
+void unrecorded_list_release(struct unrecorded_list *list)
+{
+    rec_unrecorded_vec_release(&list->entries);
+    unrecorded_exec_vec_release(&list->young);
+    unrecorded_exec_vec_release(&list->fresh);
+}
+
+// The entry of that program and reason, NULL if there is none.
+static struct rec_unrecorded *
+find_entry(struct unrecorded_list *list, rec_string program, rec_string reason)
+{
+    for (size_t i = 0; i < list->entries.len; i++) {
+        struct rec_unrecorded *entry = &list->entries.items[i];
+        if (entry->program == program && entry->reason == reason) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static enum err entry_of(struct unrecorded_list *list,
+                         struct book *book,
+                         const struct unrecorded_exec *exec,
+                         struct rec_unrecorded **out)
+{
+    struct rec_unrecorded fresh = {.program = exec->program, .pid = (uint32_t)exec->pid};
+    TRY(string_table_intern_text(&book->strings, reasons[exec->obstacle].key, &fresh.reason));
+    TRY(string_table_intern_text(&book->strings, reasons[exec->obstacle].phrase, &fresh.text));
+    *out = find_entry(list, fresh.program, fresh.reason);
+    if (*out == NULL && list->entries.len >= UNRECORDED_PROGRAMS_MAX) {
+        TRY(string_table_intern_text(&book->strings, "", &fresh.program));
+        *out = find_entry(list, fresh.program, fresh.reason);
+    }
+    if (*out == NULL) {
+        TRY(rec_unrecorded_vec_push(&list->entries, fresh));
+        *out = &list->entries.items[list->entries.len - 1];
+    }
+    return ERR_OK;
+}
+
+static enum err
+count(struct unrecorded_list *list, struct book *book, const struct unrecorded_exec *exec)
+{
+    struct rec_unrecorded *entry = NULL;
+    TRY(entry_of(list, book, exec, &entry));
+    entry->execs++;
+    return ERR_OK;
+}
+
+enum err unrecorded_list_add_descendants(struct unrecorded_list *list,
+                                         struct book *book,
+                                         const struct unrecorded_exec *exec,
+                                         uint64_t number)
+{
+    struct rec_unrecorded *entry = NULL;
+    TRY(entry_of(list, book, exec, &entry));
+    entry->descendants += number;
+    return ERR_OK;
+}
+
+static void forget(struct unrecorded_list *list, size_t index)
+{
+    struct unrecorded_exec_vec *young = &list->young;
+    young->items[index] = young->items[--young->len];
+}
+
+static void take_back(struct unrecorded_list *list, uint64_t number)
+{
+    for (size_t i = 0; i < list->young.len; i++) {
+        if (list->young.items[i].number == number) {
+            forget(list, i);
+            return;
+        }
+    }
+}
+
+static pid_t pid_of(const struct session *session, const struct exec_note *note)
+{
+    if (note->pid == 0 || note->pid > INT32_MAX) {
+        return 0;
+    }
+    const bool is_ours = note->pid_namespace == 0 || note->pid_namespace == session->pid_namespace;
+    return is_ours ? (pid_t)note->pid : pid_lookup(note->pid, note->pid_namespace);
+}
+
+static enum err take_note(struct unrecorded_list *list,
+                          struct book *book,
+                          const struct session *session,
+                          const struct exec_note *note,
+                          uint64_t now_ms)
+{
+    if (note->obstacle == EXEC_NONE || note->obstacle >= EXEC_OBSTACLE_COUNT) {
+        take_back(list, note->number);
+        return ERR_OK;
+    }
+    struct unrecorded_exec exec = {.number = note->number,
+                                   .joins = note->joins,
+                                   .time_ms = note->time_ms,
+                                   .heard_ms = now_ms,
+                                   .pid = pid_of(session, note),
+                                   .obstacle = note->obstacle};
+    TRY(string_table_intern(&book->strings, note->path, strnlen(note->path, sizeof(note->path)),
+                            &exec.program));
+    TRY(unrecorded_exec_vec_push(&list->fresh, exec));
+    return list->young.len < UNRECORDED_YOUNG_MAX ? unrecorded_exec_vec_push(&list->young, exec)
+                                                  : count(list, book, &exec);
+}
+
+enum err unrecorded_list_hear(struct unrecorded_list *list,
+                              struct book *book,
+                              const struct session *session,
+                              uint64_t now_ms)
+{
+    // Relaxed: a note that is counted and not ready yet is taken with the next one, or at the end.
+    const uint64_t noted = atomic_load_explicit(&session->header->exec_count, memory_order_relaxed);
+    if (noted == list->seen_count) {
+        return ERR_OK;
+    }
+    bool is_whole = true;
+    for (uint32_t i = 0; i < SESSION_EXEC_NOTES; i++) {
+        struct exec_note *shared = session_exec_note(session->memory, i);
+        // Acquire: pairs with the release of READY; the rest is final.
+        const uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
+        is_whole = is_whole && state != EXEC_NOTE_CLAIMED;
+        if (state != EXEC_NOTE_READY) {
+            continue;
+        }
+        struct exec_note note;
+        memcpy(&note, shared, sizeof(note));
+        // Release: pairs with the acquire of whoever claims it next.
+        atomic_store_explicit(&shared->state, EXEC_NOTE_FREE, memory_order_release);
+        TRY(take_note(list, book, session, &note, now_ms));
+    }
+    list->seen_count = is_whole ? noted : list->seen_count;
+    return ERR_OK;
+}
+
+// An image of the process has joined after the note.
+static bool was_recorded(struct book *book, const struct unrecorded_exec *exec)
+{
+    const uint32_t *index =
+        exec->pid > 0 ? map_u64_find(&book->last_of_pid, (uint64_t)exec->pid) : NULL;
+    if (index == NULL) {
+        return false;
+    }
+    const struct book_process *process = book->processes.items[*index];
+    return (process->record.flags & REC_PROCESS_FORKED) == 0 && process->join_number >= exec->joins;
+}
+
+enum err unrecorded_list_settle(struct unrecorded_list *list, struct book *book, uint64_t now_ms)
+{
+    for (size_t i = 0; i < list->young.len;) {
+        const struct unrecorded_exec exec = list->young.items[i];
+        if (was_recorded(book, &exec)) {
+            forget(list, i);
+        } else if (now_ms == UINT64_MAX || now_ms >= exec.heard_ms + SETTLE_MS) {
+            forget(list, i);
+            TRY(count(list, book, &exec));
+        } else {
+            i++;
+        }
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// unrecorded_tree: see the header.
+#include "recorder/processes/unrecorded_tree.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "host/os/file.h"
+#include "host/text/strbuf.h"
+#include "recorder/aggregate/book.h"
+#include "recorder/recorder_look.h"
+
+#define WALK_NS            20000000u
+#define WALK_SHARE         50u // of a processor's time is the most that walks take
+#define CHILDREN_BYTES_MAX (64u << 10)
+
+void unrecorded_tree_release(struct unrecorded_tree *tree)
+{
+    tree_process_vec_release(&tree->processes);
+    map_u64_release(&tree->known);
+}
+
+static enum err follow(struct unrecorded_tree *tree, const struct tree_process *process)
+{
+    if (process->pid <= 0 || tree->processes.len >= TREE_PROCESSES_MAX ||
+        map_u64_find(&tree->known, (uint64_t)process->pid) != NULL) {
+        return ERR_OK;
+    }
+    TRY(tree_process_vec_reserve(&tree->processes, 1));
+    TRY(map_u64_put(&tree->known, (uint64_t)process->pid, 1));
+    return tree_process_vec_push(&tree->processes, *process);
+}
+
+// proc(5), /proc/PID/task/TID/children: pids with a space behind each.
+static enum err
+follow_children(struct unrecorded_tree *tree, const struct tree_process *parent, const char *thread)
+{
+    char path[64];
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)parent->pid,
+                   thread); // fits
+    if (file_read(path, CHILDREN_BYTES_MAX, &text, NULL) != ERR_OK) {
+        return ERR_OK; // gone, or the kernel has no such file
+    }
+    const char *at = strbuf_text(&text);
+    for (char *end = NULL;; at = end) {
+        const long pid = strtol(at, &end, 10);
+        if (end == at) {
+            return ERR_OK;
+        }
+        const struct tree_process child = {
+            .exec = parent->exec, .pid = (pid_t)pid, .was_seen = true};
+        TRY(follow(tree, &child));
+    }
+}
+
+// Looks at one process. False: it is gone.
+static enum err visit(struct unrecorded_tree *tree, size_t index, bool *is_there)
+{
+    char path[32];
+    const struct tree_process process = tree->processes.items[index];      // the vector may move
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process.pid); // fits
+    DIR *threads = opendir(path);
+    *is_there = threads != NULL;
+    enum err result = ERR_OK;
+    for (const struct dirent *entry;
+         threads != NULL && result == ERR_OK && (entry = readdir(threads)) != NULL;) {
+        if (isdigit((unsigned char)entry->d_name[0]) && !process.is_recorded) {
+            result = follow_children(tree, &process, entry->d_name);
+        }
+    }
+    if (threads != NULL) {
+        (void)closedir(threads); // only read from
+    }
+    return result;
+}
+
+static bool has_joined(struct book *book, pid_t pid)
+{
+    const uint32_t *index = map_u64_find(&book->last_of_pid, (uint64_t)pid);
+    return index != NULL && !book->processes.items[*index]->is_ended;
+}
+
+static enum err weigh(struct unrecorded_list *list, struct book *book, struct tree_process *process)
+{
+    if (process->is_root || process->is_counted || process->is_recorded) {
+        return ERR_OK;
+    }
+    if (has_joined(book, process->pid)) {
+        process->is_recorded = true;
+        return ERR_OK;
+    }
+    if (process->was_seen) { // for the first time
+        process->was_seen = false;
+        return ERR_OK;
+    }
+    process->is_counted = true;
+    return unrecorded_list_add_descendants(list, book, &process->exec, 1);
+}
+
+static enum err walk(struct unrecorded_tree *tree, struct unrecorded_list *list, struct book *book)
+{
+    for (size_t i = 0; i < tree->processes.len;) { // it grows meanwhile
+        bool is_there = false;
+        TRY(visit(tree, i, &is_there));
+        if (is_there) {
+            TRY(weigh(list, book, &tree->processes.items[i]));
+            i++;
+        } else {
+            (void)map_u64_remove(&tree->known, (uint64_t)tree->processes.items[i].pid);
+            tree->processes.items[i] = tree->processes.items[--tree->processes.len];
+        }
+    }
+    return ERR_OK;
+}
+
+enum err unrecorded_tree_round(struct unrecorded_tree *tree,
+                               struct unrecorded_list *list,
+                               struct book *book,
+                               uint64_t now_ns)
+{
+    for (size_t i = 0; i < list->fresh.len; i++) {
+        const struct unrecorded_exec *exec = &list->fresh.items[i];
+        const struct tree_process root = {.exec = *exec, .pid = exec->pid, .is_root = true};
+        TRY(follow(tree, &root));
+    }
+    unrecorded_exec_vec_clear(&list->fresh);
+    if (tree->processes.len == 0 || now_ns < tree->next_walk_ns) {
+        return ERR_OK;
+    }
+    const uint64_t begun_ns = clock_monotonic_ns();
+    TRY(walk(tree, list, book));
+    const uint64_t rest_ns = (clock_monotonic_ns() - begun_ns) * WALK_SHARE;
+    tree->next_walk_ns = now_ns + (rest_ns > WALK_NS ? rest_ns : WALK_NS);
+    return ERR_OK;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// lane_consumer: see the header. Here: positions, and the records that are not on the hot path.
+#include "recorder/session/lane_consumer.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void lane_consumer_init(struct lane_consumer *c, struct lane_header *lane)
+{
+    *c = (struct lane_consumer){.lane = lane};
+}
+
+enum err lane_consumer_refresh(struct lane_consumer *c)
+{
+    // Acquire: pairs with the producer's release of write_pos; the records before it are complete.
+    uint64_t write_pos = atomic_load_explicit(&c->lane->write_pos, memory_order_acquire);
+    if (write_pos == c->read_pos) {
+        c->write_pos = write_pos;
+        return ERR_OK;
+    }
+    // Stable until we advance: the producer changes it only while nothing is unread.
+    uint32_t ring_bytes = atomic_load_explicit(&c->lane->ring_bytes, memory_order_relaxed);
+    bool is_size_sound = ring_bytes >= LANE_RING_BYTES_MIN && ring_bytes <= LANE_RING_BYTES_MAX &&
+                         (ring_bytes & (ring_bytes - 1)) == 0;
+    if (!is_size_sound || write_pos < c->read_pos || write_pos - c->read_pos > ring_bytes ||
+        write_pos % sizeof(uint64_t) != 0) {
+        return ERR_CORRUPT;
+    }
+    c->write_pos = write_pos;
+    c->ring_bytes = ring_bytes;
+    return ERR_OK;
+}
+
+size_t lane_consumer_copy(const struct lane_consumer *c, uint64_t *to, size_t max_bytes)
+{
+    uint64_t unread = lane_consumer_unread_bytes(c);
+    if (unread == 0) {
+        return 0;
+    }
+    size_t at = c->read_pos & (c->ring_bytes - 1);
+    size_t bytes = unread < max_bytes ? (size_t)unread : max_bytes;
+    size_t contiguous = c->ring_bytes - at;
+    bytes = bytes < contiguous ? bytes : contiguous;
+    memcpy(to, lane_ring(c->lane) + at, bytes);
+    return bytes;
+}
+
+static void publish_read_pos(struct lane_consumer *c)
+{
+    // Release: pairs with the producer's acquire of read_pos; our copy is complete before it
+    // writes there again. Sequentially consistent with the load below and the producer's store of
+    // producer_waiting and load of read_pos, so that one of us sees the other.
+    atomic_store_explicit(&c->lane->read_pos, c->read_pos, memory_order_seq_cst);
+    if (atomic_load_explicit(&c->lane->producer_waiting, memory_order_seq_cst) != 0) {
+        atomic_store_explicit(&c->lane->producer_waiting, 0, memory_order_release);
+        // Failing to wake is no tragedy: its wait has a deadline.
+        (void)syscall(SYS_futex, &c->lane->producer_waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+}
+
+void lane_consumer_advance(struct lane_consumer *c, size_t bytes)
+{
+    c->read_pos += bytes;
+    publish_read_pos(c);
+}
+
+void lane_consumer_discard(struct lane_consumer *c)
+{
+    // Relaxed: nothing that it covers is read.
+    c->write_pos = atomic_load_explicit(&c->lane->write_pos, memory_order_relaxed);
+    c->read_pos = c->write_pos;
+    publish_read_pos(c);
+}
+
+static uint32_t padded_words(uint32_t bytes)
+{
+    return (bytes + 7) / 8;
+}
+
+static uint32_t module_words(uint64_t head)
+{
+    uint32_t id_bytes = (uint32_t)(head >> 24) & 0xff;
+    uint32_t path_bytes = (uint32_t)(head >> 32) & 0xffff;
+    return 4 + padded_words(id_bytes) + padded_words(path_bytes);
+}
+
+static uint32_t text_bytes(uint64_t head)
+{
+    return (uint32_t)(head >> 24) & 0xffff;
+}
+
+// The length in words of any record that wire_decode leaves to us; 0 if there is no such record.
+static uint64_t record_words(uint64_t head)
+{
+    switch ((enum wire_tag)(head & 0xff)) {
+    case WIRE_PAD:
+        return head >> 8;
+    case WIRE_ALLOC_LARGE:
+    case WIRE_ALLOC_LATE:
+    case WIRE_ALLOC_SAMPLED:
+        return 3;
+    case WIRE_REALLOC_LARGE:
+    case WIRE_REALLOC_LARGE_TEMPORARY:
+        return 4;
+    case WIRE_PAIRS:
+    case WIRE_PAIRS_TEMPORARY:
+        return 2;
+    case WIRE_SUMMIT:
+        return 1 + (head >> 8);
+    case WIRE_STACK:
+        return 2 + wire_stack_count(&head);
+    case WIRE_MODULE:
+        return module_words(head);
+    case WIRE_TEXT:
+        return 1 + padded_words(text_bytes(head));
+    case WIRE_MAPPING:
+        return 7;
+    case WIRE_EVENT:
+        return 2;
+    case WIRE_QUESTION:
+        return 1;
+    case WIRE_TICK:
+    case WIRE_STAMP:
+    case WIRE_FREE:
+    case WIRE_FREE_TEMPORARY:
+    case WIRE_ALLOC:
+    case WIRE_REALLOC:
+    case WIRE_REALLOC_TEMPORARY:
+    case WIRE_PAIR:
+    case WIRE_PAIR_TEMPORARY:
+        break; // wire_decode has done these
+    }
+    return 0;
+}
+
+static bool is_sound(uint64_t head, uint64_t words)
+{
+    switch ((enum wire_tag)(head & 0xff)) {
+    case WIRE_PAD:
+        return words != 0 && words <= LANE_RING_BYTES_MAX / sizeof(uint64_t);
+    case WIRE_SUMMIT:
+        return words <= 1 + WIRE_SUMMIT_MAX;
+    case WIRE_STACK:
+        return wire_stack_count(&head) <= WIRE_STACK_FRAMES_MAX;
+    case WIRE_TEXT:
+        return text_bytes(head) <= WIRE_TEXT_BYTES_MAX;
+    case WIRE_MODULE:
+        return words * sizeof(uint64_t) <= WIRE_RECORD_BYTES_MAX &&
+               (head >> 8 & 0xffff) <= WIRE_MODULE_SLOTS;
+    case WIRE_ALLOC_LARGE:
+    case WIRE_ALLOC_LATE:
+    case WIRE_ALLOC_SAMPLED:
+    case WIRE_REALLOC_LARGE:
+    case WIRE_MAPPING:
+    case WIRE_EVENT:
+    case WIRE_QUESTION:
+    case WIRE_REALLOC_LARGE_TEMPORARY:
+    case WIRE_PAIRS:
+    case WIRE_PAIRS_TEMPORARY:
+    case WIRE_TICK:
+    case WIRE_STAMP:
+    case WIRE_FREE:
+    case WIRE_FREE_TEMPORARY:
+    case WIRE_ALLOC:
+    case WIRE_REALLOC:
+    case WIRE_REALLOC_TEMPORARY:
+    case WIRE_PAIR:
+    case WIRE_PAIR_TEMPORARY:
+        break;
+    }
+    return words != 0;
+}
+
+enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wire_record *out)
+{
+    const uint64_t head = words[0];
+    const uint64_t length = record_words(head);
+    if (!is_sound(head, length)) {
+        return WIRE_MALFORMED;
+    }
+    out->words = (uint32_t)length;
+    if (length > count) {
+        return WIRE_INCOMPLETE;
+    }
+    out->payload = words + 1;
+    if (out->tag == WIRE_STACK) {
+        out->slot = (uint32_t)(head >> 24) & ((1u << WIRE_SLOT_BITS) - 1);
+    } else if (out->tag == WIRE_ALLOC_LARGE) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->size_bytes = words[2];
+        out->old_address = 0;
+    } else if (out->tag == WIRE_ALLOC_LATE) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->size_bytes = words[1] & WIRE_SIZE_MAX;
+        out->stamp = words[2];
+    } else if (out->tag == WIRE_ALLOC_SAMPLED) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->size_bytes = words[1] & WIRE_SIZE_MAX;
+        out->shift = (uint32_t)words[2];
+        const bool is_sound = words[2] >= 1 && words[2] <= WIRE_SHIFT_MAX &&
+                              out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
+        return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
+    } else if (out->tag == WIRE_PAIRS || out->tag == WIRE_PAIRS_TEMPORARY) {
+        out->slot = wire_pair_slot(head);
+        out->size_bytes = wire_pairs_bytes(words[1]);
+        out->count = wire_pairs_count(words[1]);
+    } else if (out->tag == WIRE_SUMMIT) {
+        out->count = (uint32_t)(head >> 8);
+    } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->old_address = words[2];
+        out->size_bytes = words[3];
+    } else if (out->tag == WIRE_MAPPING) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+    } else if (out->tag == WIRE_EVENT) {
+        out->slot = wire_pair_slot(head);
+        out->size_bytes = words[1];
+    } else if (out->tag == WIRE_QUESTION) {
+        out->count = (uint32_t)(head >> 8);
+        out->slot = (uint32_t)(head >> 40) & 0xff;
+        out->shift = (uint32_t)(head >> 48) & 0xff;
+    }
+    return WIRE_DECODED;
+}
+
+struct wire_module wire_module_of(const struct wire_record *record)
+{
+    const uint64_t *words = record->payload - 1;
+    uint32_t id_bytes = (uint32_t)(words[0] >> 24) & 0xff;
+    const uint8_t *id = (const uint8_t *)(words + 4);
+    return (struct wire_module){
+        .slot = (uint32_t)(words[0] >> 8) & 0xffff,
+        .flags = (uint32_t)(words[0] >> 48) & 0xff,
+        .bias = words[1],
+        .start = words[2],
+        .end = words[3],
+        .build_id = {.data = id, .len = id_bytes},
+        .path = {.data = id + (size_t)padded_words(id_bytes) * 8,
+                 .len = (uint32_t)(words[0] >> 32) & 0xffff},
+    };
+}
+
+struct wire_text wire_text_of(const struct wire_record *record)
+{
+    const uint64_t *words = record->payload - 1;
+    return (struct wire_text){
+        .kind = (uint32_t)(words[0] >> 8) & 0xff,
+        .flags = (uint32_t)(words[0] >> 16) & 0xff,
+        .text = {.data = (const uint8_t *)(words + 1), .len = text_bytes(words[0])},
+    };
+}
+
+struct wire_mapping wire_mapping_of(const struct wire_record *record)
+{
+    const uint64_t *words = record->payload - 1;
+    return (struct wire_mapping){
+        .address = words[0] >> 8,
+        .size_bytes = words[2],
+        .number = words[3],
+        .old_address = words[4],
+        .old_size_bytes = words[5],
+        .old_number = words[6],
+        .kind = (uint32_t)(words[1] & 0xff),
+    };
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+// lane_consumer on a lane in plain memory, and wire_decode on sound, cut and random words.
+#include "recorder/session/lane_consumer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct lane_header *new_lane(void)
+{
+    struct lane_header *lane = aligned_alloc(4096, LANE_STRIDE);
+    assert_non_null(lane);
+    memset(lane, 0, LANE_STRIDE);
+    atomic_store(&lane->ring_bytes, LANE_RING_BYTES_MIN);
+    return lane;
+}
+
+static void positions_are_believed_only_if_they_make_sense(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t read_pos;
+        uint64_t write_pos;
+        uint32_t ring_bytes;
+        enum err want;
+    } cases[] = {
+        {"empty", 64, 64, LANE_RING_BYTES_MIN, ERR_OK},
+        {"empty, whatever the ring says", 64, 64, 3, ERR_OK},
+        {"some", 64, 128, LANE_RING_BYTES_MIN, ERR_OK},
+        {"full", 64, 64 + LANE_RING_BYTES_MIN, LANE_RING_BYTES_MIN, ERR_OK},
+        {"more than full", 64, 72 + LANE_RING_BYTES_MIN, LANE_RING_BYTES_MIN, ERR_CORRUPT},
+        {"backwards", 64, 56, LANE_RING_BYTES_MIN, ERR_CORRUPT},
+        {"no multiple of 8", 64, 68, LANE_RING_BYTES_MIN, ERR_CORRUPT},
+        {"ring too small", 64, 128, LANE_RING_BYTES_MIN / 2, ERR_CORRUPT},
+        {"ring too large", 64, 128, LANE_RING_BYTES_MAX * 2, ERR_CORRUPT},
+        {"ring of no power of two", 64, 128, LANE_RING_BYTES_MIN + 8, ERR_CORRUPT},
+        {"the end of the world", 64, UINT64_MAX - 7, LANE_RING_BYTES_MAX, ERR_CORRUPT},
+    };
+    struct lane_header *lane = new_lane();
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("%s\n", cases[i].name);
+        struct lane_consumer c;
+        lane_consumer_init(&c, lane);
+        c.read_pos = c.write_pos = cases[i].read_pos;
+        atomic_store(&lane->write_pos, cases[i].write_pos);
+        atomic_store(&lane->ring_bytes, cases[i].ring_bytes);
+        assert_int_equal(lane_consumer_refresh(&c), cases[i].want);
+        uint64_t unread = cases[i].want == ERR_OK ? cases[i].write_pos - cases[i].read_pos : 0;
+        assert_int_equal(lane_consumer_unread_bytes(&c), unread);
+    }
+    free(lane);
+}
+
+static void pieces_end_at_the_ring_s_end(void **state)
+{
+    (void)state;
+    struct lane_header *lane = new_lane();
+    uint64_t *ring = (uint64_t *)(void *)lane_ring(lane);
+    const size_t words = LANE_RING_BYTES_MIN / 8;
+    for (size_t i = 0; i < words; i++) {
+        ring[i] = i;
+    }
+    struct lane_consumer c;
+    lane_consumer_init(&c, lane);
+    c.read_pos = c.write_pos = LANE_RING_BYTES_MIN - 24;
+    atomic_store(&lane->write_pos, LANE_RING_BYTES_MIN + 16);
+    assert_int_equal(lane_consumer_refresh(&c), ERR_OK);
+    uint64_t piece[16];
+    assert_int_equal(lane_consumer_copy(&c, piece, sizeof(piece)), 24);
+    assert_int_equal(piece[0], words - 3);
+    assert_int_equal(lane_consumer_copy(&c, piece, 8), 8); // unread until advance
+    atomic_store(&lane->producer_waiting, 1);
+    lane_consumer_advance(&c, 24);
+    assert_int_equal(atomic_load(&lane->read_pos), LANE_RING_BYTES_MIN);
+    assert_int_equal(atomic_load(&lane->producer_waiting), 0);
+    assert_int_equal(lane_consumer_copy(&c, piece, sizeof(piece)), 16);
+    assert_int_equal(piece[0], 0);
+    assert_int_equal(piece[1], 1);
+    lane_consumer_advance(&c, 16);
+    assert_int_equal(lane_consumer_copy(&c, piece, sizeof(piece)), 0);
+    free(lane);
+}
+
+static void discarding_lets_the_producer_go_on(void **state)
+{
+    (void)state;
+    struct lane_header *lane = new_lane();
+    struct lane_consumer c;
+    lane_consumer_init(&c, lane);
+    atomic_store(&lane->write_pos, 12345);
+    atomic_store(&lane->producer_waiting, 1);
+    assert_int_equal(lane_consumer_refresh(&c), ERR_CORRUPT);
+    lane_consumer_discard(&c);
+    assert_int_equal(atomic_load(&lane->read_pos), 12345);
+    assert_int_equal(atomic_load(&lane->producer_waiting), 0);
+    assert_int_equal(lane_consumer_unread_bytes(&c), 0);
+    free(lane);
+}
+
+#define SLOT 0x123456u
+
+static void check_decoded(const uint64_t words[static 8], const struct wire_record *want)
+{
+    struct wire_record got = {0};
+    assert_int_equal(wire_decode(words, 8, &got), WIRE_DECODED);
+    assert_int_equal(got.tag, want->tag);
+    assert_int_equal(got.words, want->words);
+    assert_int_equal(got.address, want->address);
+    assert_int_equal(got.slot, want->slot);
+    assert_int_equal(got.size_bytes, want->size_bytes);
+    assert_int_equal(got.old_address, want->old_address);
+    assert_int_equal(got.count, want->count);
+    assert_int_equal(got.shift, want->shift);
+    for (size_t given = 1; given < got.words; given++) {
+        assert_int_equal(wire_decode(words, given, &got), WIRE_INCOMPLETE);
+    }
+}
+
+static void records_are_decoded_as_wire_h_says(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t words[8];
+        struct wire_record want;
+    } cases[] = {
+        {{WIRE_TICK | 77 << 8}, {.tag = WIRE_TICK, .words = 1, .address = 77}},
+        {{WIRE_FREE | 0xffffffffffff00ULL << 8 >> 0},
+         {.tag = WIRE_FREE, .words = 1, .address = 0xffffffffffff00}},
+        {{WIRE_ALLOC | 0x1000 << 8, (uint64_t)SLOT << 40 | 99},
+         {.tag = WIRE_ALLOC, .words = 2, .address = 0x1000, .slot = SLOT, .size_bytes = 99}},
+        {{WIRE_REALLOC | 0x1000 << 8, (uint64_t)SLOT << 40 | WIRE_SIZE_MAX, 0x2000},
+         {.tag = WIRE_REALLOC,
+          .words = 3,
+          .address = 0x1000,
+          .slot = SLOT,
+          .size_bytes = WIRE_SIZE_MAX,
+          .old_address = 0x2000}},
+        {{WIRE_ALLOC_LARGE | 0x1000 << 8, (uint64_t)SLOT << 40, (uint64_t)1 << 50},
+         {.tag = WIRE_ALLOC_LARGE,
+          .words = 3,
+          .address = 0x1000,
+          .slot = SLOT,
+          .size_bytes = (uint64_t)1 << 50}},
+        {{WIRE_REALLOC_LARGE | 0x1000 << 8, (uint64_t)SLOT << 40, 0x2000, UINT64_MAX},
+         {.tag = WIRE_REALLOC_LARGE,
+          .words = 4,
+          .address = 0x1000,
+          .slot = SLOT,
+          .size_bytes = UINT64_MAX,
+          .old_address = 0x2000}},
+        {{WIRE_PAIR | (uint64_t)SLOT << 8 | (uint64_t)99 << 32},
+         {.tag = WIRE_PAIR,
+          .words = 1,
+          .address = SLOT | (uint64_t)99 << 24,
+          .slot = SLOT,
+          .size_bytes = 99,
+          .count = 1}},
+        {{WIRE_PAIRS_TEMPORARY | (uint64_t)SLOT << 8, UINT64_MAX - 1},
+         {.tag = WIRE_PAIRS_TEMPORARY,
+          .words = 2,
+          .address = SLOT,
+          .slot = SLOT,
+          .size_bytes = ((uint64_t)1 << 40) - 1,
+          .count = (1u << 24) - 2}},
+        {{WIRE_SUMMIT | 1 << 8, 8}, {.tag = WIRE_SUMMIT, .words = 2, .address = 1, .count = 1}},
+        {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
+         {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
+        {{WIRE_QUESTION | (uint64_t)77 << 8 | (uint64_t)1 << 40 | (uint64_t)6 << 48},
+         {.tag = WIRE_QUESTION,
+          .words = 1,
+          .address = 77 | (uint64_t)1 << 32 | (uint64_t)6 << 40,
+          .slot = 1,
+          .shift = 6,
+          .count = 77}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        check_decoded(cases[i].words, &cases[i].want);
+    }
+}
+
+static void modules_and_texts_are_taken_apart(void **state)
+{
+    (void)state;
+    const uint64_t module[] = {WIRE_MODULE | (uint64_t)0x321 << 8 | (uint64_t)3 << 24 |
+                                   (uint64_t)10 << 32 | (uint64_t)WIRE_MODULE_MAIN << 48,
+                               0x1000,
+                               0x2000,
+                               0x3000,
+                               0xccbbaa,
+                               0x656d6f732f62696cULL,
+                               0x6f73};
+    struct wire_record record;
+    assert_int_equal(wire_decode(module, ARRAY_LEN(module), &record), WIRE_DECODED);
+    assert_int_equal(record.words, ARRAY_LEN(module));
+    struct wire_module m = wire_module_of(&record);
+    assert_int_equal(m.slot, 0x321);
+    assert_int_equal(m.flags, WIRE_MODULE_MAIN);
+    assert_int_equal(m.bias, 0x1000);
+    assert_int_equal(m.end, 0x3000);
+    assert_int_equal(m.build_id.len, 3);
+    assert_memory_equal(m.build_id.data, "\xaa\xbb\xcc", 3);
+    assert_int_equal(m.path.len, 10);
+    assert_memory_equal(m.path.data, "lib/someso", 10);
+    const uint64_t text[] = {WIRE_TEXT | WIRE_TEXT_LIBC << 8 | WIRE_TEXT_MORE << 16 | 4 << 24,
+                             0x36332e32};
+    assert_int_equal(wire_decode(text, ARRAY_LEN(text), &record), WIRE_DECODED);
+    struct wire_text t = wire_text_of(&record);
+    assert_int_equal(t.kind, WIRE_TEXT_LIBC);
+    assert_int_equal(t.flags, WIRE_TEXT_MORE);
+    assert_int_equal(t.text.len, 4);
+    assert_memory_equal(t.text.data, "2.36", 4);
+}
+
+static void what_is_no_record_is_malformed(void **state)
+{
+    (void)state;
+    static const uint64_t heads[] = {
+        0,                                             // no tag
+        31,                                            // none of ours
+        0xff,                                          // nor this
+        WIRE_PAD,                                      // of no words
+        WIRE_PAD | (uint64_t)1 << 40,                  // beyond any ring
+        WIRE_STACK | 129 << 8,                         // too many frames
+        WIRE_MODULE | (uint64_t)4095 << 8,             // a slot that marks the cut
+        WIRE_MODULE | 1 << 8 | (uint64_t)0xffff << 32, // longer than any record
+        WIRE_TEXT | (uint64_t)4097 << 24,              // too long
+        WIRE_SUMMIT | (WIRE_SUMMIT_MAX + 1) << 8,      // too many blocks
+        WIRE_SUMMIT | ~(uint64_t)0xff,                 // far too many
+    };
+    const uint64_t zeros[64] = {0};
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+        uint64_t words[64];
+        memcpy(words, zeros, sizeof(words));
+        words[0] = heads[i];
+        struct wire_record record;
+        assert_int_equal(wire_decode(words, 64, &record), WIRE_MALFORMED);
+    }
+}
+
+static void no_record_reaches_beyond_what_was_given(void **state)
+{
+    (void)state;
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 300000; i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        size_t count = 1 + random % 40;
+        uint64_t *words = malloc(count * sizeof(*words)); // so that a sanitizer sees the end
+        assert_non_null(words);
+        for (size_t k = 0; k < count; k++) {
+            words[k] = random * (k + 1) * 0x9e3779b97f4a7c15ULL;
+        }
+        words[0] = (words[0] & ~(uint64_t)0xff) | random % (WIRE_QUESTION + 1);
+        words[0] &= i % 2 == 0 ? UINT64_MAX : 0x0000001f001f0fffULL;
+        struct wire_record record;
+        if (wire_decode(words, count, &record) == WIRE_DECODED) {
+            assert_in_range(record.words, 1, count);
+            if (record.tag == WIRE_MODULE) {
+                struct wire_module m = wire_module_of(&record);
+                assert_true(m.path.data + m.path.len <= (const uint8_t *)(words + record.words));
+            } else if (record.tag == WIRE_TEXT) {
+                struct wire_text t = wire_text_of(&record);
+                assert_true(t.text.data + t.text.len <= (const uint8_t *)(words + record.words));
+            }
+        }
+        free(words);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(positions_are_believed_only_if_they_make_sense),
+        cmocka_unit_test(pieces_end_at_the_ring_s_end),
+        cmocka_unit_test(discarding_lets_the_producer_go_on),
+        cmocka_unit_test(records_are_decoded_as_wire_h_says),
+        cmocka_unit_test(modules_and_texts_are_taken_apart),
+        cmocka_unit_test(what_is_no_record_is_malformed),
+        cmocka_unit_test(no_record_reaches_beyond_what_was_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

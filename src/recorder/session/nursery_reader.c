@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// nursery_reader: see the header.
+#include "recorder/session/nursery_reader.h"
+
+#include <string.h>
+
+#include "session/wire.h"
+
+// A private copy, and what became of it.
+struct copy {
+    struct nursery head;
+    struct nursery_tables *tables;
+    uint32_t block_count;
+    uint32_t fold_count;
+    uint64_t write_pos;
+    uint32_t gone_count;
+};
+
+struct nursery_hold nursery_reader_hold(struct lane_header *lane)
+{
+    struct nursery *n = &lane->nursery;
+    // Acquire: pairs with the thread's release; what it sent before is in the ring, to be seen by
+    // whoever looks there after this.
+    struct nursery_hold hold = {.since_ms =
+                                    atomic_load_explicit(&n->since_ms, memory_order_acquire)};
+    const bool is_ordered = *(const volatile uint32_t *)&n->is_ordered != 0;
+    hold.held_bytes = is_ordered ? 0 : atomic_load_explicit(&n->held_bytes, memory_order_relaxed);
+    if (*(const volatile uint64_t *)&n->hold_count == 0) {
+        hold.since_ms = UINT64_MAX;
+    }
+    return hold;
+}
+
+bool nursery_reader_lock(struct lane_header *lane, uint64_t settled_ms)
+{
+    struct nursery *n = &lane->nursery;
+    uint32_t owner = NURSERY_FREE;
+    // Acquire: pairs with the thread's release of its guard; its hook's stores are complete.
+    return atomic_load_explicit(&n->since_ms, memory_order_acquire) < settled_ms &&
+           atomic_load_explicit(lane_guard(lane), memory_order_acquire) == 0 &&
+           atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_RECORDER,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+void nursery_reader_unlock(struct lane_header *lane)
+{
+    // Release: pairs with the thread's acquire; it sees what we took.
+    atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
+}
+
+static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
+{
+    return (fold->key & NURSERY_FOLD_SENDING) != 0 && c->write_pos >= c->head.mark;
+}
+
+// Whether the fold that was under way for a block has been counted. Only one can be.
+static bool was_folded(const struct copy *c, const struct nursery_block *block)
+{
+    for (uint32_t i = 0; i < c->fold_count; i++) {
+        if (c->tables->folds[i].key == nursery_fold_key(block->kind)) {
+            return c->tables->folds[i].sums != c->head.mark;
+        }
+    }
+    return false;
+}
+
+static bool is_held(const struct copy *c, const struct nursery_block *block)
+{
+    switch (block->place >> NURSERY_STATE_SHIFT) {
+    case NURSERY_HELD:
+        return block->place != 0;
+    case NURSERY_FOLDING:
+        return !was_folded(c, block);
+    case NURSERY_SENDING:
+        return c->write_pos < c->head.mark;
+    default:
+        return false;
+    }
+}
+
+static enum err put_folds(const struct copy *c, struct u64_vec *out)
+{
+    for (uint32_t i = 0; i < c->fold_count; i++) {
+        const struct nursery_fold *fold = c->tables->folds + i;
+        if (fold->key != 0 && wire_pairs_count(fold->sums) != 0 && !fold_was_sent(c, fold)) {
+            const uint64_t kind = nursery_fold_kind(fold);
+            const enum wire_tag tag =
+                nursery_is_temporary(kind) ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS;
+            TRY(u64_vec_push(out, wire_pair(tag, nursery_slot(kind), 0)));
+            TRY(u64_vec_push(out, fold->sums));
+        }
+    }
+    return ERR_OK;
+}
+
+static bool is_held_at(const struct copy *c, uint64_t address)
+{
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        const struct nursery_block *block = c->tables->blocks + i;
+        if ((block->place & NURSERY_ADDRESS_MASK) == address && is_held(c, block)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// How many blocks are gone from the summit: not one that was about to go.
+static uint32_t count_gone(const struct copy *c)
+{
+    const uint64_t leaving = c->head.leaving & NURSERY_ADDRESS_MASK;
+    const uint64_t count = leaving != 0 && is_held_at(c, leaving)
+                               ? c->head.leaving >> NURSERY_LEAVING_SHIFT
+                               : c->head.gone_count;
+    return count <= NURSERY_GONE_MAX ? (uint32_t)count : 0; // it lies
+}
+
+// Which of the held blocks.
+enum part {
+    AT_SUMMIT = 1 << 0, // or the others
+    LATEST = 1 << 1,    // the thread's latest, or the others
+};
+
+static enum err put_block(const struct copy *c, uint32_t i, struct u64_vec *out)
+{
+    const struct nursery_block *block = c->tables->blocks + i;
+    const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
+    const bool is_ordered = c->head.is_ordered != 0;
+    TRY(u64_vec_push(out, wire_word(is_ordered ? WIRE_ALLOC_LATE : WIRE_ALLOC, address)));
+    TRY(u64_vec_push(out, wire_slot_size(nursery_slot(block->kind), nursery_size(block->kind))));
+    return is_ordered ? u64_vec_push(out, c->tables->since[i]) : ERR_OK;
+}
+
+static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *out)
+{
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        const struct nursery_block *block = c->tables->blocks + i;
+        const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
+        const unsigned its =
+            (nursery_is_within(block->kind, c->head.summit_limit) ? AT_SUMMIT : 0) |
+            (address == c->head.last_allocated ? LATEST : 0);
+        if (its == part && is_held(c, block)) {
+            TRY(put_block(c, i, out));
+        }
+    }
+    return ERR_OK;
+}
+
+// What was there at the summit, then what was not.
+static enum err put_all_blocks(const struct copy *c, struct u64_vec *out)
+{
+    TRY(put_blocks(c, AT_SUMMIT, out));
+    TRY(put_blocks(c, AT_SUMMIT | LATEST, out));
+    if (c->gone_count > 0) {
+        TRY(u64_vec_push(out, wire_word(WIRE_SUMMIT, c->gone_count)));
+    }
+    for (uint32_t i = 0; i < c->gone_count; i++) {
+        TRY(u64_vec_push(out, c->tables->gone[i]));
+    }
+    TRY(put_blocks(c, 0, out));
+    return put_blocks(c, LATEST, out);
+}
+
+// Leaves the nursery as if the thread had sent it all.
+static void empty(struct lane_header *lane, const struct copy *c)
+{
+    struct nursery *n = &lane->nursery;
+    struct nursery_tables *tables = lane_nursery_tables(lane);
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        struct nursery_block *block = tables->blocks + i;
+        if (!nursery_is_held(block)) {
+            continue;
+        }
+        if (c->head.is_ordered != 0) {
+            block->place = 0;
+            continue;
+        }
+        block->place = nursery_place(block->place, NURSERY_SENT);
+        block->kind = nursery_size(block->kind);
+    }
+    n->room_bytes += c->head.is_ordered != 0 ? (int64_t)nursery_relaxed(&n->held_bytes) : 0;
+    memset(tables->folds, 0, c->fold_count * sizeof(tables->folds[0]));
+    memset(n->touched, 0, sizeof(n->touched));
+    n->hold_count = 0;
+    n->gone_count = 0;
+    n->summit_limit = NURSERY_NO_SUMMIT;
+    n->stamp = NURSERY_STAMP;
+    n->record_count = n->direct_count; // for the others are not counted any more
+    atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
+}
+
+enum err nursery_reader_take(struct lane_header *lane,
+                             bool is_alive,
+                             struct nursery_tables *scratch,
+                             struct u64_vec *out)
+{
+    struct copy c = {.tables = scratch};
+    // Acquire: pairs with the thread's release of write_pos.
+    c.write_pos = atomic_load_explicit(&lane->write_pos, memory_order_acquire);
+    memcpy(&c.head, &lane->nursery, sizeof(c.head));
+    c.block_count = c.head.mask + 1;
+    c.fold_count = c.head.fold_mask + 1;
+    if (c.head.hold_count == 0) {
+        return ERR_OK;
+    }
+    if (c.block_count < NURSERY_BLOCKS_MIN || c.block_count > NURSERY_BLOCKS_MAX ||
+        (c.block_count & c.head.mask) != 0 || c.fold_count < NURSERY_FOLDS_MIN ||
+        c.fold_count > NURSERY_FOLDS_MAX) {
+        return ERR_CORRUPT;
+    }
+    const struct nursery_tables *shared = lane_nursery_tables(lane);
+    memcpy(scratch->folds, shared->folds, c.fold_count * sizeof(scratch->folds[0]));
+    memcpy(scratch->blocks, shared->blocks, c.block_count * sizeof(scratch->blocks[0]));
+    memcpy(scratch->gone, shared->gone, sizeof(scratch->gone));
+    memcpy(scratch->since, shared->since, c.block_count * sizeof(scratch->since[0]));
+    c.gone_count = count_gone(&c);
+    TRY(put_all_blocks(&c, out));
+    TRY(put_folds(&c, out));
+    if (is_alive) {
+        empty(lane, &c);
+    }
+    return ERR_OK;
+}

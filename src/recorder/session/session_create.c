@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+// session_create: see the header.
+#include "recorder/session/session_create.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "session/stamp.h"
+#include "stamp_arch.h"
+
+enum {
+    ANCESTORS_MAX = 64, // generations between a joining process and us
+    BACKLOG = 64,
+};
+
+// A limit on the size of files (ulimit -f) counts for the session, too, which is mostly holes: it
+// is lifted for a moment, as far as we may. What is not allowed even so would end in SIGXFSZ.
+static enum err memory_size(int memfd, struct err_info *info)
+{
+    struct rlimit own;
+    if (getrlimit(RLIMIT_FSIZE, &own) != 0) {
+        return err_set_errno(info, errno, "cannot find out how large a file may be");
+    }
+    struct rlimit lifted = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &lifted) != 0) {
+        lifted = (struct rlimit){.rlim_cur = own.rlim_max, .rlim_max = own.rlim_max};
+        (void)setrlimit(RLIMIT_FSIZE, &lifted); // up to the hard limit everybody may
+    }
+    if (lifted.rlim_cur < SESSION_BYTES) {
+        (void)setrlimit(RLIMIT_FSIZE, &own); // downwards: cannot fail
+        return err_set(
+            info, ERR_LIMIT,
+            "the limit on the size of files is too low to record: the memory shared with "
+            "the program counts as %u GiB (ulimit -Hf)",
+            (unsigned)(SESSION_BYTES >> 30));
+    }
+    const int failure = ftruncate(memfd, (off_t)SESSION_BYTES) != 0 ? errno : 0;
+    (void)setrlimit(RLIMIT_FSIZE, &own);
+    return failure == 0 ? ERR_OK : err_set_errno(info, failure, "cannot size the session's memory");
+}
+
+static enum err memory_create(struct session *s, struct err_info *info)
+{
+    s->memfd = memfd_create("cairn-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (s->memfd < 0) {
+        return err_set_errno(info, errno, "cannot create the session's memory");
+    }
+    TRY(memory_size(s->memfd, info));
+    if (fcntl(s->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        return err_set_errno(info, errno, "cannot seal the session's memory");
+    }
+    void *memory =
+        mmap(NULL, SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->memfd, 0);
+    if (memory == MAP_FAILED) {
+        return err_set_errno(info, errno, "cannot map the session's memory");
+    }
+    (void)madvise(memory, SESSION_BYTES, MADV_DONTDUMP); // 4 GiB of holes help nobody
+    s->memory = memory;
+    s->header = memory;
+    return ERR_OK;
+}
+
+static enum err socket_create(struct session *s, struct err_info *info)
+{
+    uint64_t token[2];
+    if (getrandom(token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
+        return err_set_errno(info, errno, "cannot get random bytes");
+    }
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char *name = address.sun_path + 1; // abstract
+    int name_bytes =
+        snprintf(name, SESSION_SOCKET_NAME_BYTES_MAX, "cairn-%u-%016" PRIx64 "%016" PRIx64,
+                 (unsigned)getpid(), token[0], token[1]);
+    socklen_t address_bytes =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name_bytes);
+    s->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s->socket < 0 || bind(s->socket, (struct sockaddr *)&address, address_bytes) != 0 ||
+        listen(s->socket, BACKLOG) != 0) {
+        return err_set_errno(info, errno, "cannot open the session's socket");
+    }
+    int length = snprintf(s->environment, sizeof(s->environment), SESSION_ENV_FORMAT,
+                          (unsigned)getpid(), s->memfd, name);
+    return length > 0 && (size_t)length < sizeof(s->environment)
+               ? ERR_OK
+               : err_set(info, ERR_LIMIT, "the session's address is too long");
+}
+
+// pid_namespaces(7). 0 where there is no /proc.
+static uint32_t own_pid_namespace(void)
+{
+    struct stat found;
+    return stat("/proc/self/ns/pid", &found) == 0 ? (uint32_t)found.st_ino : 0;
+}
+
+// The kernel takes the processor's clock for its own only where that is the same on all processors
+// and never stands still.
+static bool clock_is_of_processor(void)
+{
+    char name[64];
+    const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                        O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    const ssize_t length = read(fd, name, sizeof(name));
+    (void)close(fd); // nothing was written
+    const size_t wanted = strlen(STAMP_ARCH_CLOCK_SOURCE);
+    return length > (ssize_t)wanted && name[wanted] == '\n' &&
+           memcmp(name, STAMP_ARCH_CLOCK_SOURCE, wanted) == 0;
+}
+
+static void choose_stamps(struct session *s, bool counts_stamps)
+{
+    const bool is_of_processor =
+        !counts_stamps && stamp_arch_has_clock() && clock_is_of_processor();
+    s->stamp_source = is_of_processor ? STAMPS_OF_PROCESSOR : STAMPS_OF_COUNTER;
+    s->stamp_base = is_of_processor ? stamp_arch_read() - 1 : 0; // no stamp is 0
+    s->header->stamp_source = s->stamp_source;
+    s->header->stamp_base = s->stamp_base;
+}
+
+uint64_t session_stamp(const struct session *session)
+{
+    const uint64_t now =
+        session->stamp_source == STAMPS_OF_PROCESSOR
+            ? stamp_arch_read() - session->stamp_base
+            // A number of our own, as in stamp_now: what was stamped is earlier, also where nothing
+            // is stamped any more. The clock goes on by itself, and the counter does not.
+            : atomic_fetch_add_explicit(&session->header->stamp_count, 1, memory_order_acq_rel) + 1;
+    atomic_thread_fence(memory_order_seq_cst); // no later load is early
+    return now & STAMP_MAX;
+}
+
+enum err
+session_create(const struct session_options *options, struct session *out, struct err_info *info)
+{
+    CLEANUP(session_release) struct session s = {.memfd = -1, .socket = -1};
+    TRY(memory_create(&s, info));
+    TRY(socket_create(&s, info));
+    s.header->version = SESSION_VERSION;
+    s.header->flags = options->flags;
+    s.header->session_bytes = SESSION_BYTES;
+    s.header->max_frames =
+        options->max_frames < SESSION_FRAMES_MAX ? options->max_frames : SESSION_FRAMES_MAX;
+    s.pid_namespace = own_pid_namespace();
+    s.header->recorder_pid = (uint32_t)getpid();
+    s.header->recorder_namespace = s.pid_namespace;
+    choose_stamps(&s, options->counts_stamps);
+    s.header->magic = SESSION_MAGIC;
+    *out = s;
+    s = (struct session){.memfd = -1, .socket = -1};
+    return ERR_OK;
+}
+
+void session_close_door(struct session *session)
+{
+    if (session->door > 0) {
+        (void)close(session->door);
+        (void)unlink(session->door_path); // somebody may have taken it away
+        session->door = 0;
+    }
+}
+
+void session_release(struct session *session)
+{
+    if (session->memory != NULL) {
+        (void)munmap(session->memory, SESSION_BYTES);
+        session->memory = NULL;
+        session->header = NULL;
+    }
+    if (session->memfd > 0) {
+        (void)close(session->memfd);
+    }
+    if (session->socket > 0) {
+        (void)close(session->socket);
+    }
+    session_close_door(session);
+    session->memfd = -1;
+    session->socket = -1;
+}
+
+// The parent of `pid`, 0 if it cannot be found out.
+static pid_t parent_of(pid_t pid)
+{
+    char path[64];
+    char text[512];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); // fits
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    if (length <= 0) {
+        return 0;
+    }
+    text[length] = '\0';
+    // The command's name is in parentheses and may contain some itself.
+    const char *end = strrchr(text, ')');
+    int parent = 0;
+    if (end == NULL || sscanf(end + 1, " %*c %d", &parent) != 1) {
+        return 0;
+    }
+    return parent;
+}
+
+static bool may_join(int peer)
+{
+    struct ucred peer_is;
+    socklen_t bytes = sizeof(peer_is);
+    if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) != 0) {
+        return false;
+    }
+    if (peer_is.uid == geteuid()) {
+        return true;
+    }
+    pid_t pid = peer_is.pid;
+    for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+        if (pid == getpid()) {
+            return true;
+        }
+        pid = parent_of(pid);
+    }
+    return false;
+}
+
+static void send_memfd(int peer, int memfd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char one = 1;
+    struct iovec body = {.iov_base = &one, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &body,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &memfd, sizeof(memfd));
+    // If it cannot be sent at once the peer is no client of ours.
+    (void)sendmsg(peer, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void answer_at(const struct session *session, int listener)
+{
+    for (;;) {
+        int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer < 0) {
+            return; // nobody waits any more
+        }
+        if (may_join(peer)) {
+            send_memfd(peer, session->memfd);
+        }
+        (void)close(peer);
+    }
+}
+
+void session_answer(const struct session *session)
+{
+    answer_at(session, session->socket);
+    if (session->door > 0) {
+        answer_at(session, session->door);
+    }
+}
+
+// A new socket in /tmp, which most sandboxes show: 0 if there can be none. Who may have the memfd
+// is judged as at the other socket, so that the file need not keep anybody out.
+static int bind_door(char path[static DOOR_PATH_BYTES])
+{
+    uint64_t token = 0;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
+        return 0;
+    }
+    (void)snprintf(path, DOOR_PATH_BYTES, "/tmp/cairn-%u-%016" PRIx64 ".socket", (unsigned)getpid(),
+                   token);                                                  // fits
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path); // the same
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd > 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+        if (chmod(path, 0666) == 0 && listen(fd, BACKLOG) == 0) {
+            return fd;
+        }
+        (void)unlink(path); // made just now
+    }
+    if (fd > 0) {
+        (void)close(fd);
+    }
+    return 0;
+}
+
+void session_open_door(struct session *session)
+{
+    struct session_header *header = session->header;
+    // Relaxed: only a flag; it stays until we answer.
+    if (session->door > 0 ||
+        atomic_load_explicit(&header->door, memory_order_relaxed) != DOOR_WANTED) {
+        return;
+    }
+    session->door = bind_door(session->door_path);
+    memcpy(header->door_path, session->door_path, sizeof(header->door_path));
+    // Release: the path comes first for whoever acquires DOOR_OPEN.
+    atomic_store_explicit(&header->door, session->door > 0 ? DOOR_OPEN : DOOR_REFUSED,
+                          memory_order_release);
+    (void)syscall(SYS_futex, &header->door, FUTEX_WAKE, INT_MAX, NULL, NULL,
+                  0); // nobody asleep is fine
+}
+
+void session_recycle_lane(const struct session *session, uint32_t lane)
+{
+    off_t offset = (off_t)(SESSION_LANES_OFFSET + (uint64_t)lane * LANE_STRIDE);
+    if (fallocate(session->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+                  (off_t)LANE_STRIDE) != 0) {
+        memset(session_lane(session->memory, lane), 0, LANE_STRIDE); // slower, the same to readers
+    }
+    // Release: pairs with the acquire of whoever claims the lane; it must see zeros.
+    atomic_fetch_and_explicit(&session->header->lane_bitmap[lane / 64],
+                              ~((uint64_t)1 << (lane % 64)), memory_order_release);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// recording_file: see recording_file.h.
+#include "recording/format/recording_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "host/os/file.h"
+#include "recording/format/foreign_file.h"
+
+enum {
+    SNIFF_BYTES = 16,
+};
+
+static enum err refuse_foreign(const struct chunk_source *source, struct err_info *info)
+{
+    uint8_t head[SNIFF_BYTES];
+    size_t len = source->bytes < sizeof(head) ? (size_t)source->bytes : sizeof(head);
+    TRY(chunk_source_read(source, 0, head, len, info));
+    switch (foreign_file_kind((struct bytes){.data = head, .len = len})) {
+    case FOREIGN_COMPRESSED:
+        return err_set(
+            info, ERR_INVALID,
+            "'%s' is a compressed file and no recording; if it holds one, unpack it first",
+            source->path);
+    case FOREIGN_ELF:
+        return err_set(info, ERR_INVALID, "'%s' is a program or library and no recording",
+                       source->path);
+    case FOREIGN_TEXT_MODE:
+        return err_set(info, ERR_INVALID,
+                       "'%s' was a recording, but has been changed as if it were text (by a "
+                       "transfer or an editor)",
+                       source->path);
+    case FOREIGN_UNKNOWN:
+        break;
+    }
+    return err_set(info, ERR_INVALID, "'%s' is not a recording", source->path);
+}
+
+enum err recording_file_check(const struct chunk_source *source,
+                              struct file_header *out,
+                              struct err_info *info)
+{
+    uint8_t bytes[FILE_HEADER_BYTES];
+    struct file_header header = {0};
+    if (source->bytes == 0) {
+        return err_set(info, ERR_TRUNCATED, "'%s' is empty", source->path);
+    }
+    size_t len = source->bytes < sizeof(bytes) ? (size_t)source->bytes : sizeof(bytes);
+    TRY(chunk_source_read(source, 0, bytes, len, info));
+    if (!file_header_begins(bytes, len)) {
+        return refuse_foreign(source, info);
+    }
+    if (len < sizeof(bytes)) {
+        return err_set(info, ERR_TRUNCATED, "'%s' ends within its header", source->path);
+    }
+    (void)file_header_get(bytes, &header); // begins as it must: see above
+    bool is_newer = header.major > RECORDING_VERSION_MAJOR || (header.flags & FLAGS_REQUIRED) != 0;
+    if (is_newer && !header.is_damaged) { // else its words mean nothing
+        return err_set(info, ERR_UNSUPPORTED,
+                       "'%s' was made by a newer version: its format is %u.%u, this version reads "
+                       "up to %d",
+                       source->path, header.major, header.minor, RECORDING_VERSION_MAJOR);
+    }
+    *out = header;
+    return ERR_OK;
+}
+
+enum err recording_file_source(int fd,
+                               const char *name,
+                               struct chunk_source *out_source,
+                               struct err_info *info)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return err_set_errno(info, errno, "cannot read '%s'", name);
+    }
+    if (S_ISDIR(status.st_mode)) {
+        return err_set(info, ERR_INVALID, "'%s' is a directory", name);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return err_set(info, ERR_INVALID, "'%s' is not a regular file", name);
+    }
+    *out_source = (struct chunk_source){.fd = fd, .bytes = (uint64_t)status.st_size, .path = name};
+    return ERR_OK;
+}
+
+enum err recording_file_open(const char *path,
+                             int *out_fd,
+                             struct chunk_source *out_source,
+                             struct err_info *info)
+{
+    // O_NONBLOCK: a named pipe is to be refused, not waited for.
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return err_set_errno(info, errno, "cannot open '%s'", path);
+    }
+    TRY(recording_file_source(fd, path, out_source, info));
+    *out_fd = fd;
+    fd = -1;
+    return ERR_OK;
+}

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: MIT
+// schema: see schema.h.
+#include "recording/format/schema.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "recording/format/chunk.h"
+#include "recording/format/recording_owner.h"
+
+#define COLUMN(type, number, field, ...)                                        \
+    {                                                                           \
+        .id = (number), .name = #field, .offset = offsetof(struct type, field), \
+        .width_bytes = sizeof(((struct type *)NULL)->field), __VA_ARGS__        \
+    }
+#define STRING(type, number, field) COLUMN(type, number, field, .kind = REC_COLUMN_STRING)
+#define INDEX(type, number, field)  COLUMN(type, number, field, .missing = REC_NONE)
+// A cost that tends to equal an earlier one: frees equal allocations in most stacks.
+#define LIKE(type, number, field, other) COLUMN(type, number, field, .reference = (other))
+// Bytes of as many blocks as another column says.
+#define BYTES(type, number, field, blocks) COLUMN(type, number, field, .share = (blocks))
+
+// clang-format off
+static const struct rec_column meta_columns[] = {
+    COLUMN(recording, 1, meta.state),
+    COLUMN(recording, 2, meta.page_bytes),
+    COLUMN(recording, 3, meta.cpu_count),
+    COLUMN(recording, 4, meta.pid),
+    COLUMN(recording, 5, meta.exit_status, .missing = UINT32_MAX),
+    COLUMN(recording, 6, meta.max_frames),
+    COLUMN(recording, 7, meta.start_unix_ns),
+    COLUMN(recording, 8, meta.runtime_ms),
+    COLUMN(recording, 9, meta.memory_bytes),
+    COLUMN(recording, 10, meta.checkpoint_count),
+    STRING(recording, 11, meta.tool_version),
+    STRING(recording, 12, meta.host),
+    STRING(recording, 13, meta.kernel),
+    STRING(recording, 14, meta.libc),
+    STRING(recording, 15, meta.program),
+    STRING(recording, 16, meta.command_line),
+    STRING(recording, 17, meta.source_format),
+    COLUMN(recording, 18, slice_ms),
+    COLUMN(recording, 19, meta.checkpoint_interval_ms),
+    COLUMN(recording, 20, meta.unknown),
+    STRING(recording, 21, meta.suppressions),
+};
+
+static const struct rec_column totals_columns[] = {
+    COLUMN(recording, 1, totals.allocations),
+    COLUMN(recording, 2, totals.allocated_bytes),
+    COLUMN(recording, 3, totals.frees),
+    COLUMN(recording, 4, totals.freed_bytes),
+    COLUMN(recording, 5, totals.temporary),
+    COLUMN(recording, 6, totals.temporary_bytes),
+    COLUMN(recording, 7, totals.peak_bytes),
+    COLUMN(recording, 8, totals.peak_error_bytes),
+    COLUMN(recording, 9, totals.peak_time_ms),
+    COLUMN(recording, 10, totals.peak_blocks),
+    COLUMN(recording, 11, totals.unknown_frees),
+    COLUMN(recording, 12, totals.events),
+    COLUMN(recording, 13, totals.left_out_allocations),
+    COLUMN(recording, 14, totals.left_out_bytes),
+    COLUMN(recording, 15, totals.left_out_frees),
+    COLUMN(recording, 16, totals.sampled_allocations),
+    COLUMN(recording, 17, totals.stand_in_allocations),
+    COLUMN(recording, 18, totals.stand_in_bytes),
+    COLUMN(recording, 19, totals.coarsest_weight),
+    COLUMN(recording, 20, totals.peak_standard_error_bytes),
+    COLUMN(recording, 21, totals.peak_at_least_bytes),
+};
+
+static const struct rec_column process_columns[] = {
+    COLUMN(rec_process, 1, pid),
+    COLUMN(rec_process, 2, parent_pid),
+    INDEX(rec_process, 3, parent),
+    COLUMN(rec_process, 4, epoch),
+    COLUMN(rec_process, 5, flags),
+    COLUMN(rec_process, 6, exit_status, .missing = UINT32_MAX),
+    COLUMN(rec_process, 7, start_ms),
+    COLUMN(rec_process, 8, end_ms, .reference = 7),
+    COLUMN(rec_process, 9, peak_bytes),
+    COLUMN(rec_process, 10, peak_rss_bytes),
+    STRING(rec_process, 11, executable),
+    STRING(rec_process, 12, command_line),
+    STRING(rec_process, 13, allocator),
+    COLUMN(rec_process, 14, left_ms, .reference = 8),
+};
+
+static const struct rec_column thread_columns[] = {
+    INDEX(rec_thread, 1, process),
+    COLUMN(rec_thread, 2, thread_id),
+    COLUMN(rec_thread, 3, flags),
+    COLUMN(rec_thread, 4, merged_count, .missing = 1),
+    COLUMN(rec_thread, 5, start_ms),
+    COLUMN(rec_thread, 6, end_ms, .reference = 5),
+    STRING(rec_thread, 7, name),
+};
+
+static const struct rec_column module_columns[] = {
+    STRING(rec_module, 1, path),
+    STRING(rec_module, 2, build_id),
+    STRING(rec_module, 3, symbol_source),
+    STRING(rec_module, 4, symbol_advice),
+    COLUMN(rec_module, 5, is_executable),
+    COLUMN(rec_module, 6, frames),
+    LIKE(rec_module, 7, frames_with_function, 6),
+    LIKE(rec_module, 8, frames_with_line, 6),
+};
+
+static const struct rec_column frame_columns[] = {
+    INDEX(rec_frame, 1, module),
+    COLUMN(rec_frame, 2, flags),
+    COLUMN(rec_frame, 3, offset),
+    COLUMN(rec_frame, 4, symbol_first),
+    COLUMN(rec_frame, 5, symbol_count),
+    COLUMN(rec_frame, 6, function_start),
+};
+
+static const struct rec_column symbol_columns[] = {
+    STRING(rec_symbol, 1, function),
+    STRING(rec_symbol, 2, file),
+    COLUMN(rec_symbol, 3, line),
+};
+
+static const struct rec_column node_columns[] = {
+    INDEX(rec_node, 1, parent),
+    INDEX(rec_node, 2, frame),
+};
+
+static const struct rec_column row_columns[] = {
+    INDEX(rec_row, 1, thread),
+    INDEX(rec_row, 2, node),
+    COLUMN(rec_row, 3, allocations),
+    COLUMN(rec_row, 4, allocated_bytes),
+    LIKE(rec_row, 5, frees, 3),
+    COLUMN(rec_row, 6, freed_bytes, .reference = 4, .share = 5),
+    LIKE(rec_row, 7, temporary, 3),
+    COLUMN(rec_row, 8, temporary_bytes, .reference = 4, .share = 7),
+    COLUMN(rec_row, 9, peak_blocks),
+    BYTES(rec_row, 10, peak_bytes, 9),
+    LIKE(rec_row, 11, own_peak_bytes, 4),
+};
+
+static const struct rec_column cell_columns[] = {
+    INDEX(rec_cell, 1, row),
+    COLUMN(rec_cell, 2, slice),
+    COLUMN(rec_cell, 3, allocations),
+    BYTES(rec_cell, 4, allocated_bytes, 3),
+    LIKE(rec_cell, 5, frees, 3),
+    COLUMN(rec_cell, 6, freed_bytes, .reference = 4, .share = 5),
+    LIKE(rec_cell, 7, temporary, 3),
+};
+
+static const struct rec_column bucket_columns[] = {
+    INDEX(rec_bucket, 1, row),
+    COLUMN(rec_bucket, 2, bucket),
+    COLUMN(rec_bucket, 3, count),
+    BYTES(rec_bucket, 4, bytes, 3),
+};
+
+static const struct rec_column cohort_columns[] = {
+    INDEX(rec_cohort, 1, row),
+    COLUMN(rec_cohort, 2, born_slice),
+    INDEX(rec_cohort, 3, freed_slice),
+    COLUMN(rec_cohort, 4, blocks),
+    BYTES(rec_cohort, 5, bytes, 4),
+};
+
+static const struct rec_column lone_columns[] = {
+    INDEX(rec_lone, 1, slice),
+    COLUMN(rec_lone, 2, has_one_size),
+    INDEX(rec_lone, 3, lifetime_bucket),
+    COLUMN(rec_lone, 4, cohort_slice, .reference = 1, .missing = REC_NONE),
+};
+
+static const struct rec_column slice_columns[] = {
+    COLUMN(rec_slice, 1, allocations),
+    COLUMN(rec_slice, 2, allocated_bytes),
+    LIKE(rec_slice, 3, frees, 1),
+    LIKE(rec_slice, 4, freed_bytes, 2),
+    COLUMN(rec_slice, 5, temporary),
+    COLUMN(rec_slice, 6, live_bytes),
+    LIKE(rec_slice, 7, live_max_bytes, 6),
+};
+
+static const struct rec_column rss_sample_columns[] = {
+    COLUMN(rec_rss_sample, 1, time_ms),
+    INDEX(rec_rss_sample, 2, process),
+    COLUMN(rec_rss_sample, 3, rss_bytes),
+    COLUMN(rec_rss_sample, 4, anonymous_bytes),
+    COLUMN(rec_rss_sample, 5, file_bytes),
+    COLUMN(rec_rss_sample, 6, shmem_bytes),
+    COLUMN(rec_rss_sample, 7, swap_bytes),
+    COLUMN(rec_rss_sample, 8, minor_faults),
+    COLUMN(rec_rss_sample, 9, major_faults),
+    COLUMN(rec_rss_sample, 10, break_bytes),
+    COLUMN(rec_rss_sample, 11, data_bytes),
+    COLUMN(rec_rss_sample, 12, mapped_bytes),
+};
+
+static const struct rec_column mapping_columns[] = {
+    INDEX(rec_mapping, 1, process),
+    INDEX(rec_mapping, 2, node),
+    COLUMN(rec_mapping, 3, kind),
+    COLUMN(rec_mapping, 4, mappings),
+    COLUMN(rec_mapping, 5, mapped_bytes),
+    LIKE(rec_mapping, 6, unmapped_bytes, 5),
+    LIKE(rec_mapping, 7, own_peak_bytes, 5),
+};
+
+static const struct rec_column adhoc_columns[] = {
+    INDEX(rec_adhoc, 1, process),
+    INDEX(rec_adhoc, 2, node),
+    COLUMN(rec_adhoc, 3, events),
+    COLUMN(rec_adhoc, 4, weight),
+};
+
+static const struct rec_column look_columns[] = {
+    COLUMN(rec_look, 1, time_ms),
+    INDEX(rec_look, 2, process),
+    COLUMN(rec_look, 3, flags),
+    COLUMN(rec_look, 4, rss_bytes),
+    COLUMN(rec_look, 5, swap_bytes),
+    COLUMN(rec_look, 6, requested_bytes),
+    COLUMN(rec_look, 7, live_bytes),
+    COLUMN(rec_look, 8, rounding_bytes),
+    COLUMN(rec_look, 9, kept_bytes),
+    COLUMN(rec_look, 10, mapped_bytes),
+    COLUMN(rec_look, 11, stack_bytes),
+    COLUMN(rec_look, 12, file_bytes),
+    COLUMN(rec_look, 13, shared_bytes),
+    COLUMN(rec_look, 14, own_bytes),
+    COLUMN(rec_look, 15, rest_bytes),
+};
+
+static const struct rec_column part_columns[] = {
+    INDEX(rec_part, 1, look),
+    COLUMN(rec_part, 2, kind),
+    INDEX(rec_part, 3, node),
+    STRING(rec_part, 4, path),
+    COLUMN(rec_part, 5, areas),
+    COLUMN(rec_part, 6, is_estimate),
+    COLUMN(rec_part, 7, virtual_bytes),
+    COLUMN(rec_part, 8, rss_bytes),
+    COLUMN(rec_part, 9, swap_bytes),
+};
+
+static const struct rec_column counter_columns[] = {
+    STRING(rec_counter, 1, name),
+    STRING(rec_counter, 2, text),
+    COLUMN(rec_counter, 3, kind),
+    COLUMN(rec_counter, 4, value),
+};
+
+static const struct rec_column block_columns[] = {
+    COLUMN(rec_block, 1, address),
+    COLUMN(rec_block, 2, size_bytes),
+    COLUMN(rec_block, 3, born_ms),
+    COLUMN(rec_block, 4, freed_ms),
+    INDEX(rec_block, 5, row),
+    COLUMN(rec_block, 6, flags, .missing = REC_BLOCK_END),
+};
+
+static const struct rec_column event_columns[] = {
+    COLUMN(rec_event, 1, time_ms),
+    COLUMN(rec_event, 2, address),
+    COLUMN(rec_event, 3, size_bytes),
+    COLUMN(rec_event, 4, kind),
+    COLUMN(rec_event, 5, process),
+    INDEX(rec_event, 6, thread),
+    INDEX(rec_event, 7, row),
+};
+
+static const struct rec_column mark_columns[] = {
+    COLUMN(rec_mark, 1, time_ms),
+    COLUMN(rec_mark, 2, kind),
+    STRING(rec_mark, 3, text),
+};
+
+static const struct rec_column unrecorded_columns[] = {
+    STRING(rec_unrecorded, 1, program),
+    STRING(rec_unrecorded, 2, reason),
+    STRING(rec_unrecorded, 3, text),
+    COLUMN(rec_unrecorded, 4, execs),
+    COLUMN(rec_unrecorded, 5, descendants),
+    COLUMN(rec_unrecorded, 6, pid),
+};
+
+// clang-format on
+
+// The fields of a table whose entries are an array of struct recording.
+#define ARRAY_FIELDS(type, table, count, chunk, table_columns)                                   \
+    .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns), .columns = (table_columns), \
+    .entry_bytes = sizeof(struct type), .items_offset = offsetof(struct recording, table),       \
+    .count_offset = offsetof(struct recording, count),                                           \
+    .owner_offset = offsetof(struct recording_owner, table), .name = #table
+#define ARRAY(type, table, count, chunk, table_columns)        \
+    {                                                          \
+        ARRAY_FIELDS(type, table, count, chunk, table_columns) \
+    }
+#define HISTORY(type, table, count, chunk, table_columns, mean_size)                \
+    {                                                                               \
+        ARRAY_FIELDS(type, table, count, chunk, table_columns), .mean = (mean_size) \
+    }
+#define SINGLE(label, chunk, table_columns)                                                     \
+    {                                                                                           \
+        .chunk_type = (chunk), .column_count = ARRAY_LEN(table_columns),                        \
+        .columns = (table_columns), .entry_bytes = sizeof(struct recording), .is_single = true, \
+        .name = (label)                                                                         \
+    }
+
+const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
+    [REC_TABLE_META] = SINGLE("meta", CHUNK_META, meta_columns),
+    [REC_TABLE_TOTALS] = SINGLE("totals", CHUNK_TOTALS, totals_columns),
+    [REC_TABLE_STRINGS] = {.chunk_type = CHUNK_STRINGS, .name = "strings"},
+    [REC_TABLE_COUNTERS] =
+        ARRAY(rec_counter, counters, counter_count, CHUNK_COUNTERS, counter_columns),
+    [REC_TABLE_PROCESSES] =
+        ARRAY(rec_process, processes, process_count, CHUNK_PROCESSES, process_columns),
+    [REC_TABLE_THREADS] = ARRAY(rec_thread, threads, thread_count, CHUNK_THREADS, thread_columns),
+    [REC_TABLE_MODULES] = ARRAY(rec_module, modules, module_count, CHUNK_MODULES, module_columns),
+    [REC_TABLE_SLICES] = ARRAY(rec_slice, slices, slice_count, CHUNK_SLICES, slice_columns),
+    [REC_TABLE_RSS_SAMPLES] =
+        ARRAY(rec_rss_sample, rss_samples, rss_sample_count, CHUNK_RSS_SAMPLES, rss_sample_columns),
+    [REC_TABLE_FRAMES] = ARRAY(rec_frame, frames, frame_count, CHUNK_FRAMES, frame_columns),
+    [REC_TABLE_NODES] = ARRAY(rec_node, nodes, node_count, CHUNK_NODES, node_columns),
+    [REC_TABLE_ROWS] = ARRAY(rec_row, rows, row_count, CHUNK_ROWS, row_columns),
+    [REC_TABLE_SYMBOLS] = ARRAY(rec_symbol, symbols, symbol_count, CHUNK_SYMBOLS, symbol_columns),
+    [REC_TABLE_COHORTS] =
+        HISTORY(rec_cohort, cohorts, cohort_count, CHUNK_COHORTS, cohort_columns, REC_MEAN_OF_ROW),
+    [REC_TABLE_CELLS] =
+        HISTORY(rec_cell, cells, cell_count, CHUNK_CELLS, cell_columns, REC_MEAN_OF_ROW),
+    [REC_TABLE_SIZE_BUCKETS] = HISTORY(rec_bucket,
+                                       size_buckets,
+                                       size_bucket_count,
+                                       CHUNK_SIZE_BUCKETS,
+                                       bucket_columns,
+                                       REC_MEAN_OF_BUCKET),
+    [REC_TABLE_LIFETIME_BUCKETS] = HISTORY(rec_bucket,
+                                           lifetime_buckets,
+                                           lifetime_bucket_count,
+                                           CHUNK_LIFETIME_BUCKETS,
+                                           bucket_columns,
+                                           REC_MEAN_OF_ROW),
+    [REC_TABLE_MAPPINGS] =
+        ARRAY(rec_mapping, mappings, mapping_count, CHUNK_MAPPINGS, mapping_columns),
+    [REC_TABLE_ADHOC] = ARRAY(rec_adhoc, adhoc, adhoc_count, CHUNK_ADHOC, adhoc_columns),
+    [REC_TABLE_LOOKS] = ARRAY(rec_look, looks, look_count, CHUNK_LOOKS, look_columns),
+    [REC_TABLE_PARTS] = ARRAY(rec_part, parts, part_count, CHUNK_PARTS, part_columns),
+    [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),
+    [REC_TABLE_UNRECORDED] =
+        ARRAY(rec_unrecorded, unrecorded, unrecorded_count, CHUNK_UNRECORDED, unrecorded_columns),
+    [REC_TABLE_BLOCKS] = ARRAY(rec_block, blocks, block_count, CHUNK_BLOCKS, block_columns),
+    [REC_TABLE_LONES] = {.chunk_type = CHUNK_LONES,
+                         .column_count = ARRAY_LEN(lone_columns),
+                         .columns = lone_columns,
+                         .entry_bytes = sizeof(struct rec_lone),
+                         .name = "lones"},
+};
+
+const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
+                                          .column_count = ARRAY_LEN(event_columns),
+                                          .columns = event_columns,
+                                          .entry_bytes = sizeof(struct rec_event),
+                                          .name = "events"};
+
+static const struct folded_type {
+    uint32_t chunk_type;
+    enum rec_table_index index;
+    enum rec_form form;
+} folded_types[] = {
+    {CHUNK_COHORTS_FOLDED, REC_TABLE_COHORTS, REC_FORM_FOLDED},
+    {CHUNK_CELLS_FOLDED, REC_TABLE_CELLS, REC_FORM_FOLDED},
+    {CHUNK_CELLS_FLOWING, REC_TABLE_CELLS, REC_FORM_FLOWING},
+    {CHUNK_SIZES_FOLDED, REC_TABLE_SIZE_BUCKETS, REC_FORM_FOLDED},
+    {CHUNK_LIFETIMES_FOLDED, REC_TABLE_LIFETIME_BUCKETS, REC_FORM_FOLDED},
+};
+
+const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form)
+{
+    enum rec_form unasked;
+    form = form != NULL ? form : &unasked;
+    *form = REC_FORM_PLAIN;
+    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
+        if (rec_tables[i].chunk_type == chunk_type) {
+            return &rec_tables[i];
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(folded_types); i++) {
+        if (folded_types[i].chunk_type == chunk_type) {
+            *form = folded_types[i].form;
+            return &rec_tables[folded_types[i].index];
+        }
+    }
+    return NULL;
+}
+
+const struct rec_column *rec_column_find(const struct rec_table *table, uint8_t id)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (table->columns[i].id == id) {
+            return &table->columns[i];
+        }
+    }
+    return NULL;
+}
+
+void *rec_table_array(const struct rec_table *table, const struct recording *recording)
+{
+    void *items = NULL; // the fields are pointers of different types: copied, not aliased
+    memcpy(&items, (const char *)recording + table->items_offset, sizeof(items));
+    return items;
+}
+
+const void *rec_table_items(const struct rec_table *table, const struct recording *recording)
+{
+    return table->is_single ? recording : rec_table_array(table, recording);
+}
+
+size_t rec_table_count(const struct rec_table *table, const struct recording *recording)
+{
+    if (table->is_single) {
+        return 1;
+    }
+    size_t count = 0;
+    memcpy(&count, (const char *)recording + table->count_offset, sizeof(count));
+    return count;
+}
+
+uint64_t rec_column_get(const struct rec_column *column, const void *entry)
+{
+    const char *field = (const char *)entry + column->offset;
+    if (column->width_bytes == sizeof(uint32_t)) {
+        uint32_t value = 0;
+        memcpy(&value, field, sizeof(value));
+        return value;
+    }
+    uint64_t value = 0;
+    memcpy(&value, field, sizeof(value));
+    return value;
+}
+
+void rec_column_gather(const struct rec_column *column,
+                       const void *entries,
+                       size_t entry_bytes,
+                       uint64_t *values,
+                       size_t count)
+{
+    const char *field = (const char *)entries + column->offset;
+    if (column->width_bytes == sizeof(uint32_t)) {
+        for (size_t i = 0; i < count; i++, field += entry_bytes) {
+            uint32_t value = 0;
+            memcpy(&value, field, sizeof(value));
+            values[i] = value;
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++, field += entry_bytes) {
+        memcpy(&values[i], field, sizeof(values[i]));
+    }
+}
+
+bool rec_column_scatter(const struct rec_column *column,
+                        void *entries,
+                        size_t entry_bytes,
+                        const uint64_t *values,
+                        size_t count)
+{
+    char *field = (char *)entries + column->offset;
+    uint64_t all = 0;
+    if (column->width_bytes == sizeof(uint64_t)) {
+        for (size_t i = 0; i < count; i++, field += entry_bytes) {
+            memcpy(field, &values[i], sizeof(values[i]));
+        }
+        return true;
+    }
+    for (size_t i = 0; i < count; i++, field += entry_bytes) {
+        const uint32_t narrow = (uint32_t)values[i];
+        all |= values[i];
+        memcpy(field, &narrow, sizeof(narrow));
+    }
+    return all <= UINT32_MAX;
+}
+
+bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value)
+{
+    char *field = (char *)entry + column->offset;
+    if (column->width_bytes == sizeof(uint64_t)) {
+        memcpy(field, &value, sizeof(value));
+        return true;
+    }
+    if (value > UINT32_MAX) {
+        return false;
+    }
+    uint32_t narrow = (uint32_t)value;
+    memcpy(field, &narrow, sizeof(narrow));
+    return true;
+}

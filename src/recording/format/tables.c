@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// tables: see tables.h.
+#include "recording/format/tables.h"
+
+#include <string.h>
+
+#include <stdlib.h>
+
+#include "recording/format/recording_owner.h"
+
+uint64_t rec_bucket_low(uint32_t bucket)
+{
+    if (bucket < REC_BUCKET_SINGLES) {
+        return bucket;
+    }
+    if (bucket >= REC_BUCKET_COUNT) {
+        return UINT64_MAX;
+    }
+    uint32_t octave = REC_BUCKET_OCTAVE + (bucket - REC_BUCKET_SINGLES) / 4;
+    uint64_t quarter = (bucket - REC_BUCKET_SINGLES) % 4;
+    return (4 + quarter) << (octave - 2);
+}
+
+const char *rec_string_get(const struct recording *recording, rec_string id)
+{
+    const struct rec_strings *strings = &recording->strings;
+    if (id >= strings->count || strings->offsets[id] >= strings->data_bytes) {
+        return "";
+    }
+    return strings->data + strings->offsets[id];
+}
+
+uint64_t rec_counter_value(const struct recording *recording, const char *name)
+{
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        const struct rec_counter *counter = &recording->counters[i];
+        if (strcmp(rec_string_get(recording, counter->name), name) == 0) {
+            return counter->value;
+        }
+    }
+    return 0;
+}
+
+struct recording_owner *recording_owner_new(void)
+{
+    return calloc(1, sizeof(struct recording_owner));
+}
+
+void recording_owner_free(struct recording_owner *owner)
+{
+    if (owner == NULL) {
+        return;
+    }
+    free(owner->string_data);
+    free(owner->string_offsets);
+#define X(type, name, count) free(owner->name);
+    REC_TABLES(X)
+#undef X
+    free(owner);
+}
+
+void recording_release(struct recording *recording)
+{
+    recording_owner_free(recording->owner);
+    *recording = (struct recording){0};
+}

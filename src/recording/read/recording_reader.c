@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MIT
+// recording_reader: see recording_reader.h.
+//
+// Opening is: refuse what is no recording; index the chunks; group them into snapshots; read the
+// newest that is whole, and older ones only if that one turns out to be damaged; repair; say what
+// is missing.
+#include "recording/read/recording_reader.h"
+
+#include <inttypes.h>
+
+#include "base/minmax.h"
+#include "host/os/file.h"
+#include "host/os/memory_limit.h"
+#include "host/text/format.h"
+#include "recording/format/chunk_index.h"
+#include "recording/format/recording_file.h"
+#include "recording/read/folded_history.h"
+#include "recording/read/recording_repair.h"
+#include "recording/read/shortfall.h"
+#include "recording/read/table_reader.h"
+
+enum {
+    MAX_TRIES = 3
+}; // whole snapshots that are read in the hope that one is intact
+
+// Real recordings need 10 to 50 bytes of memory for each of their own. A table whose entries are
+// all alike may need thousands, but is then short in the file: that is what the base is for, which
+// holds some two million such stacks.
+const struct recording_limits recording_default_limits = {.base_bytes = 512 << 20, .ratio = 256};
+
+struct snapshot {
+    size_t first; // in the index
+    size_t end;
+    uint64_t parts;
+    uint32_t generation;
+    bool is_whole; // begins and ends, with every part between; payloads not yet checked
+};
+DEFINE_VEC(snapshot_vec, struct snapshot);
+
+// A snapshot that was read.
+struct loaded {
+    struct recording recording; // owned
+    struct shortfall shortfall; // the part about the snapshot
+    uint64_t entries;
+    uint64_t damaged_bytes; // in chunks that could be found but not read
+    uint64_t unknown_chunks;
+    bool is_shown; // there is something in it
+};
+
+struct opening {
+    struct chunk_source source;
+    struct recording_limits limits;
+    struct chunk_index index;
+    struct snapshot_vec snapshots;
+    struct chunk_payload payload;
+    bool is_header_damaged;
+};
+
+static void opening_release(struct opening *o)
+{
+    chunk_index_release(&o->index);
+    snapshot_vec_release(&o->snapshots);
+    chunk_payload_release(&o->payload);
+}
+
+static void loaded_release(struct loaded *l)
+{
+    recording_release(&l->recording);
+}
+
+static bool continues(const struct chunk_place *before, const struct chunk_place *place)
+{
+    return before->head.generation == place->head.generation &&
+           before->head.part < place->head.part;
+}
+
+// Adds a chunk to the last snapshot if it continues it, else to a new one.
+static enum err add_to_snapshots(struct opening *o, size_t i, const struct chunk_place *before)
+{
+    const struct chunk_place *place = &o->index.chunks.items[i];
+    if (before == NULL || !continues(before, place)) {
+        struct snapshot fresh = {.first = i,
+                                 .generation = place->head.generation,
+                                 .is_whole = place->head.type == CHUNK_SNAPSHOT_BEGIN};
+        TRY(snapshot_vec_push(&o->snapshots, fresh));
+    }
+    struct snapshot *last = &o->snapshots.items[o->snapshots.len - 1];
+    last->is_whole = last->is_whole && place->head.part == last->parts;
+    last->parts++;
+    last->end = i + 1;
+    return ERR_OK;
+}
+
+// Groups the chunks into runs of one generation; those of generation 0 may lie anywhere.
+static enum err find_snapshots(struct opening *o)
+{
+    const struct chunk_place *before = NULL;
+    for (size_t i = 0; i < o->index.chunks.len; i++) {
+        if (o->index.chunks.items[i].head.generation == 0) {
+            continue;
+        }
+        TRY(add_to_snapshots(o, i, before));
+        before = &o->index.chunks.items[i];
+    }
+    for (size_t i = 0; i < o->snapshots.len; i++) {
+        struct snapshot *s = &o->snapshots.items[i];
+        s->is_whole =
+            s->is_whole && o->index.chunks.items[s->end - 1].head.type == CHUNK_SNAPSHOT_END;
+    }
+    return ERR_OK;
+}
+
+// Reads one chunk of a snapshot into the tables. ERR_CORRUPT, ERR_LIMIT and ERR_UNSUPPORTED are
+// about this chunk only.
+static enum err read_chunk(struct opening *o,
+                           const struct chunk_place *place,
+                           struct table_reader *tables,
+                           uint64_t *raw_budget_bytes,
+                           struct loaded *l,
+                           struct err_info *info)
+{
+    enum rec_form form = REC_FORM_PLAIN;
+    const struct rec_table *table = rec_table_find(place->head.type, &form);
+    struct bytes payload;
+    bool is_frame =
+        place->head.type == CHUNK_SNAPSHOT_BEGIN || place->head.type == CHUNK_SNAPSHOT_END;
+    if (table == NULL && !is_frame) {
+        l->unknown_chunks++;
+        return chunk_payload_check(&o->source, place, &o->payload, info);
+    }
+    if (place->head.raw_bytes > *raw_budget_bytes) {
+        return err_set(info, ERR_LIMIT, "'%s' unpacks to more than its size allows",
+                       o->source.path);
+    }
+    *raw_budget_bytes -= place->head.raw_bytes;
+    TRY(chunk_payload_read(&o->source, place, &o->payload, &payload, info));
+    enum err err = ERR_OK;
+    if (place->head.type == CHUNK_SNAPSHOT_BEGIN) {
+        err = table_reader_announce(tables, payload);
+    } else if (table != NULL) {
+        err = table_reader_add(tables, (enum rec_table_index)(table - rec_tables), form, payload);
+    }
+    return err == ERR_OK ? ERR_OK
+                         : err_set_at(info, err, place->offset,
+                                      "'%s': the chunk at %" PRIu64 " makes no sense",
+                                      o->source.path, place->offset);
+}
+
+static bool is_about_the_chunk(enum err err)
+{
+    return err == ERR_CORRUPT || err == ERR_LIMIT || err == ERR_UNSUPPORTED || err == ERR_TRUNCATED;
+}
+
+static void count_entries(const struct table_reader *tables, struct loaded *l)
+{
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
+        l->shortfall.announced[i] = tables->tables[i].announced;
+        l->shortfall.counts[i] = tables->tables[i].count;
+        l->entries += tables->tables[i].count;
+    }
+    l->is_shown =
+        tables->tables[REC_TABLE_TOTALS].is_there || l->shortfall.counts[REC_TABLE_ROWS] > 0;
+}
+
+// What the tables of the file may take.
+static uint64_t table_budget(const struct opening *o)
+{
+    const uint64_t by_size = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
+    return min_u64(by_size, o->limits.most_bytes);
+}
+
+// A part of the history that would leave too little for what it is the history of.
+static bool is_beyond_its_share(const struct opening *o,
+                                const struct chunk_place *place,
+                                const struct table_reader *tables)
+{
+    enum rec_form form = REC_FORM_PLAIN;
+    const struct rec_table *table = rec_table_find(place->head.type, &form);
+    return table != NULL && rec_table_is_history((enum rec_table_index)(table - rec_tables)) &&
+           tables->budget_bytes < table_budget(o) / 2;
+}
+
+static enum err load_snapshot(struct opening *o,
+                              const struct snapshot *snapshot,
+                              struct loaded *out,
+                              struct err_info *info)
+{
+    CLEANUP(table_reader_release)
+    struct table_reader tables = {.budget_bytes = table_budget(o)};
+    CLEANUP(loaded_release)
+    struct loaded l = {
+        .shortfall = {.generation = snapshot->generation, .is_whole = snapshot->is_whole}};
+    uint64_t raw_budget_bytes = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
+    for (size_t i = snapshot->first; i < snapshot->end; i++) {
+        const struct chunk_place *place = &o->index.chunks.items[i];
+        if (place->head.generation == 0) {
+            continue;
+        }
+        if (is_beyond_its_share(o, place, &tables)) {
+            l.shortfall.is_pruned = true;
+            continue;
+        }
+        enum err err = read_chunk(o, place, &tables, &raw_budget_bytes, &l, info);
+        if (err != ERR_OK && !is_about_the_chunk(err)) {
+            return err;
+        }
+        if (err != ERR_OK) {
+            l.shortfall.damaged_chunks++;
+            l.damaged_bytes += CHUNK_HEAD_BYTES + place->head.stored_bytes;
+            l.shortfall.is_limited = l.shortfall.is_limited || err == ERR_LIMIT;
+        }
+    }
+    enum err restored = ERR_OK;
+    if (l.shortfall.is_pruned) {
+        history_drop(&tables); // a part of it would be taken for all
+    } else {
+        restored = folded_history_restore(&tables);
+    }
+    l.shortfall.is_pruned = l.shortfall.is_pruned || restored == ERR_LIMIT;
+    l.shortfall.most_bytes = table_budget(o);
+    count_entries(&tables, &l);
+    // Of a recording that is too large for us, a part is worse than nothing: names or callers lack.
+    const bool is_too_large = l.shortfall.is_limited && table_budget(o) == o->limits.most_bytes;
+    l.is_shown = l.is_shown && !is_too_large;
+    struct repair_tally tally = {0};
+    bool has_totals = tables.tables[REC_TABLE_TOTALS].is_there;
+    if (restored == ERR_NO_MEMORY || table_reader_finish(&tables, &l.recording) != ERR_OK ||
+        recording_repair(&l.recording, has_totals, &tally) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recording '%s'", o->source.path);
+    }
+    l.shortfall.dropped = tally.dropped;
+    l.shortfall.repaired = tally.repaired;
+    *out = l;
+    l.recording = (struct recording){0};
+    return ERR_OK;
+}
+
+// Puts `candidate` in the place of `best` if it holds more.
+static void take_better(struct loaded *best, struct loaded *candidate)
+{
+    if (best->is_shown && (!candidate->is_shown || best->entries >= candidate->entries)) {
+        return;
+    }
+    loaded_release(best);
+    *best = *candidate;
+    candidate->recording = (struct recording){0};
+}
+
+// Tries the whole snapshots, newest first; sets *is_intact if one of them is. Else the best one is
+// the fullest.
+static enum err
+try_whole_snapshots(struct opening *o, struct loaded *best, bool *is_intact, struct err_info *info)
+{
+    unsigned tries = 0;
+    *is_intact = false;
+    for (size_t i = o->snapshots.len; i-- > 0 && tries < MAX_TRIES && !*is_intact;) {
+        if (!o->snapshots.items[i].is_whole) {
+            continue;
+        }
+        CLEANUP(loaded_release) struct loaded candidate = {0};
+        TRY(load_snapshot(o, &o->snapshots.items[i], &candidate, info));
+        *is_intact = candidate.shortfall.damaged_chunks == 0 && candidate.is_shown;
+        if (*is_intact) {
+            loaded_release(best);
+            best->is_shown = false;
+        }
+        take_better(best, &candidate);
+        tries++;
+    }
+    return ERR_OK;
+}
+
+static const struct snapshot *longest_snapshot(const struct opening *o)
+{
+    const struct snapshot *longest = NULL;
+    for (size_t i = 0; i < o->snapshots.len; i++) {
+        const struct snapshot *snapshot = &o->snapshots.items[i];
+        if (!snapshot->is_whole && (longest == NULL || snapshot->parts >= longest->parts)) {
+            longest = snapshot;
+        }
+    }
+    return longest;
+}
+
+static enum err choose_snapshot(struct opening *o, struct loaded *best, struct err_info *info)
+{
+    bool is_intact = false;
+    TRY(try_whole_snapshots(o, best, &is_intact, info));
+    const struct snapshot *longest = longest_snapshot(o);
+    if (best->is_shown || longest == NULL) {
+        return ERR_OK;
+    }
+    CLEANUP(loaded_release) struct loaded candidate = {0};
+    TRY(load_snapshot(o, longest, &candidate, info));
+    take_better(best, &candidate);
+    return ERR_OK;
+}
+
+static void
+judge(const struct opening *o, const struct loaded *l, struct recording_open_result *out)
+{
+    struct shortfall s = l->shortfall;
+    s.is_header_damaged = o->is_header_damaged;
+    s.is_contents_damaged = o->index.is_contents_damaged;
+    s.has_footer = o->index.has_footer;
+    s.is_cut = o->index.is_cut;
+    s.cut_bytes = o->index.cut_bytes;
+    s.damaged_bytes = o->index.damaged_bytes;
+    s.damaged_offset = o->index.damaged_offset;
+    s.newest_generation = o->snapshots.items[o->snapshots.len - 1].generation;
+    s.is_running = l->recording.meta.state == REC_STATE_RUNNING;
+    *out = (struct recording_open_result){
+        .condition = shortfall_condition(&s),
+        .generation = s.generation,
+        .snapshot_count = (uint32_t)o->snapshots.len,
+        .file_bytes = o->source.bytes,
+        .unreadable_bytes = s.cut_bytes + s.damaged_bytes + l->damaged_bytes,
+        .damaged_chunks = s.damaged_chunks,
+        .missing_entries = shortfall_missing_entries(&s),
+        .dropped_entries = s.dropped,
+        .repaired_entries = s.repaired,
+        .unknown_chunks = l->unknown_chunks,
+    };
+    shortfall_text(&s, out->missing, sizeof(out->missing));
+}
+
+// A log of events that became no recording, since its recorder was killed, or has not ended yet.
+static bool is_bare_log(const struct chunk_index *index)
+{
+    for (size_t i = 0; i < index->chunks.len; i++) {
+        if (index->chunks.items[i].head.type != CHUNK_EVENTS) {
+            return false;
+        }
+    }
+    return index->chunks.len > 0;
+}
+
+static enum err
+refuse_hollow(const struct opening *o, const struct loaded *best, struct err_info *info)
+{
+    if (best->shortfall.is_limited) {
+        return err_set(
+            info, ERR_LIMIT,
+            "'%s' would need more memory than a file of its size should, or than reading "
+            "may take here (%s)",
+            o->source.path, format_bytes(table_budget(o)).text);
+    }
+    if (o->index.damaged_bytes > 0 || o->index.has_footer || best->shortfall.damaged_chunks > 0) {
+        return err_set(info, ERR_CORRUPT, "'%s' is so damaged that nothing in it can be shown",
+                       o->source.path);
+    }
+    if (is_bare_log(&o->index)) {
+        return err_set(info, ERR_TRUNCATED,
+                       "'%s' is the log of events of a recording that has not ended or was killed, "
+                       "and holds no profile; 'cairn dump --events' prints it",
+                       o->source.path);
+    }
+    return err_set(info, ERR_TRUNCATED,
+                   "'%s' is a recording that ends before anything that could be shown",
+                   o->source.path);
+}
+
+// What is computed from the tables takes several times as much as they do.
+static uint64_t share_of_memory(void)
+{
+    enum {
+        SHARE = 8
+    };
+    static const uint64_t least_bytes = (uint64_t)64 << 20;
+    const uint64_t share = memory_limit_here() / SHARE;
+    return share > least_bytes ? share : least_bytes;
+}
+
+static enum err open_source(struct chunk_source source,
+                            const struct recording_limits *limits,
+                            struct recording *out,
+                            struct recording_open_result *result,
+                            struct err_info *info)
+{
+    CLEANUP(loaded_release) struct loaded best = {0};
+    CLEANUP(opening_release)
+    struct opening o = {.source = source,
+                        .limits = limits != NULL ? *limits : recording_default_limits};
+    if (o.limits.most_bytes == 0) {
+        o.limits.most_bytes = share_of_memory();
+    }
+    struct file_header header;
+    TRY(recording_file_check(&o.source, &header, info));
+    o.is_header_damaged = header.is_damaged;
+    TRY(chunk_index_build(&o.source, o.limits.ignores_contents, &o.index, info));
+    if (find_snapshots(&o) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the snapshots of '%s'", source.path);
+    }
+    TRY(choose_snapshot(&o, &best, info));
+    if (!best.is_shown) {
+        return refuse_hollow(&o, &best, info);
+    }
+    if (result != NULL) {
+        judge(&o, &best, result);
+    }
+    *out = best.recording;
+    best.recording = (struct recording){0};
+    return ERR_OK;
+}
+
+enum err recording_open_bytes(struct bytes file,
+                              const char *name,
+                              const struct recording_limits *limits,
+                              struct recording *out,
+                              struct recording_open_result *result,
+                              struct err_info *info)
+{
+    struct chunk_source source = {.fd = -1, .memory = file, .bytes = file.len, .path = name};
+    return open_source(source, limits, out, result, info);
+}
+
+enum err recording_open_fd(int fd,
+                           const char *name,
+                           const struct recording_limits *limits,
+                           struct recording *out,
+                           struct recording_open_result *result,
+                           struct err_info *info)
+{
+    struct chunk_source source;
+    TRY(recording_file_source(fd, name, &source, info));
+    return open_source(source, limits, out, result, info);
+}
+
+enum err recording_open(const char *path,
+                        struct recording *out,
+                        struct recording_open_result *result,
+                        struct err_info *info)
+{
+    CLEANUP(fd_closep) int fd = -1;
+    struct chunk_source source;
+    TRY(recording_file_open(path, &fd, &source, info));
+    return open_source(source, NULL, out, result, info);
+}

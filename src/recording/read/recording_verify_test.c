@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// recording_verify finds each kind of contradiction, and nothing in a sound recording; the dump
+// shows every chunk.
+#include "recording/read/recording_verify.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+#include "recording/read/recording_dump.h"
+#include "recording/test_support/recording_random.h"
+#include "recording/test_support/recording_text.h"
+#include "recording/test_support/test_folder.h"
+#include "recording/write/recording_writer.h"
+
+static const char text[] = "process server\n"
+                           "thread main\n"
+                           "main;load 10 640 4 256 1 64 6 384\n"
+                           "  @0 4 256\n"
+                           "  @3 6 384 4 256 1\n"
+                           "  size 14 10 640\n"
+                           "  life 3 4 256\n"
+                           "  cohort 0 3 4 256\n"
+                           "thread worker\n"
+                           "main;work 3 30 3 30 3 30\n"
+                           "  @1 3 30 3 30 3\n"
+                           "  size 8 2 20\n"
+                           "  size 9 1 10\n"
+                           "process child\n"
+                           "main;load 1 8\n"
+                           "  @1 1 8\n"
+                           "  size 8 1 8\n";
+
+static struct recording sound(void)
+{
+    struct recording r = {0};
+    struct err_info info = {0};
+    if (recording_from_text(text, &r, &info) != ERR_OK) {
+        fail_msg("%s", info.text);
+    }
+    return r;
+}
+
+static void assert_no_findings(const struct recording *r)
+{
+    CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+    assert_int_equal(recording_verify(r, &findings), ERR_OK);
+    if (findings.items.len > 0) {
+        fail_msg("%s", findings.items.items[0].text);
+    }
+    assert_int_equal(recording_findings_count(&findings), 0);
+}
+
+static void sound_recordings_have_no_findings(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording r = sound();
+    assert_no_findings(&r);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        CLEANUP(recording_release) struct recording random = {0};
+        assert_int_equal(recording_random_realistic(seed, 50 * seed + 2, &random), ERR_OK);
+        assert_no_findings(&random);
+    }
+}
+
+static void break_process_circle(struct recording *r)
+{
+    r->processes[0].parent = 1;
+    r->processes[1].parent = 0;
+}
+
+static void break_row_pair(struct recording *r)
+{
+    r->rows[1].thread = r->rows[0].thread;
+    r->rows[1].node = r->rows[0].node;
+}
+
+#define BREAK(name, statement)                    \
+    static void break_##name(struct recording *r) \
+    {                                             \
+        statement;                                \
+    }
+BREAK(process_parent, r->processes[1].parent = 7)
+BREAK(thread_process, r->threads[0].process = 2)
+BREAK(module_string, r->modules[0].path = 1000000)
+BREAK(meta_string, r->meta.host = r->strings.count)
+BREAK(frame_module, r->frames[0].module = 9)
+BREAK(frame_symbols, r->frames[0].symbol_count = UINT32_MAX)
+BREAK(node_frame, r->nodes[1].frame = REC_NONE)
+BREAK(node_parent, r->nodes[1].parent = 2)
+BREAK(root_parent, r->nodes[0].parent = 0)
+BREAK(no_root, r->node_count = 0)
+BREAK(row_thread, r->rows[0].thread = REC_NONE)
+BREAK(row_node, r->rows[2].node = 4)
+BREAK(row_frees, r->rows[0].frees = 11)
+BREAK(row_freed_bytes, r->rows[0].freed_bytes = 641)
+BREAK(row_temporary, r->rows[0].temporary = r->rows[0].allocations + 1)
+BREAK(row_allocations, r->rows[1].allocations++)
+BREAK(row_peak, r->rows[1].peak_bytes++)
+BREAK(totals_bytes, r->totals.allocated_bytes--)
+BREAK(totals_temporary, r->totals.temporary_bytes = 0)
+BREAK(totals_peak_blocks, r->totals.peak_blocks = 7)
+BREAK(cell_row, r->cells[3].row = 3)
+BREAK(cell_slice, r->cells[1].slice = 4)
+BREAK(cell_order, r->cells[1].slice = 0)
+BREAK(cell_sum, r->cells[1].freed_bytes++)
+BREAK(cells_of_a_row, r->cells[3].row = 1)
+BREAK(slice_width, r->slice_ms = 0)
+BREAK(slice_sum, r->slices[1].frees++)
+BREAK(slice_live, r->slices[2].live_bytes++)
+BREAK(slice_max, r->slices[0].live_max_bytes = 1)
+BREAK(size_bucket, r->size_buckets[0].bucket = REC_BUCKET_COUNT)
+BREAK(size_row, r->size_buckets[3].row = 3)
+BREAK(size_order, r->size_buckets[2].bucket = 8)
+BREAK(size_sum, r->size_buckets[2].count = 0)
+BREAK(life_row, r->lifetime_buckets[0].row = 3)
+BREAK(cohort_row, r->cohorts[0].row = 3)
+BREAK(cohort_born, r->cohorts[0].born_slice = 4)
+BREAK(cohort_freed, r->cohorts[0].freed_slice = 5)
+
+static void freed_before_it_was_born(struct recording *r)
+{
+    r->cohorts[0].born_slice = 3;
+    r->cohorts[0].freed_slice = 1;
+}
+
+static void each_contradiction_is_found_and_named(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*break_it)(struct recording *r);
+        enum recording_invariant invariant;
+        const char *words;
+    } cases[] = {
+        {break_process_circle, INVARIANT_TREE, "own ancestor"},
+        {break_process_parent, INVARIANT_INDEX, "processes[1]: there is no process 7"},
+        {break_thread_process, INVARIANT_INDEX, "threads[0]: there is no process 2"},
+        {break_module_string, INVARIANT_INDEX, "modules[0]: there is no string 1000000"},
+        {break_meta_string, INVARIANT_INDEX, "meta[0]: there is no string"},
+        {break_frame_module, INVARIANT_INDEX, "frames[0]: there is no module 9"},
+        {break_frame_symbols, INVARIANT_INDEX, "frames[0]: there is no symbol"},
+        {break_node_frame, INVARIANT_INDEX, "nodes[1]: there is no frame"},
+        {break_node_parent, INVARIANT_TREE, "nodes[1] comes before its parent 2"},
+        {break_root_parent, INVARIANT_TREE, "node 0 is not the root"},
+        {break_no_root, INVARIANT_TREE, "node 0 is not the root"},
+        {break_row_thread, INVARIANT_INDEX, "rows[0]: there is no thread"},
+        {break_row_node, INVARIANT_INDEX, "rows[2]: there is no node 4"},
+        {break_row_frees, INVARIANT_COST, "rows[0] freed 11 blocks of 10"},
+        {break_row_freed_bytes, INVARIANT_COST, "641 bytes of 640"},
+        {break_row_temporary, INVARIANT_COST, "rows[0] has more temporary"},
+        {break_row_allocations, INVARIANT_SUM, "allocations of all rows is 15"},
+        {break_row_pair, INVARIANT_UNIQUE, "two rows for node 2"},
+        {break_row_peak, INVARIANT_SUM, "at the peak is 385, but the peak is 384"},
+        {break_totals_bytes, INVARIANT_SUM, "allocated bytes of all rows is 678"},
+        {break_totals_temporary, INVARIANT_SUM, "temporary bytes of all rows is 94"},
+        {break_totals_peak_blocks, INVARIANT_SUM, "blocks of all rows at the peak is 6"},
+        {break_cell_row, INVARIANT_INDEX, "cells[3]: there is no row 3"},
+        {break_cell_slice, INVARIANT_INDEX, "cells[1]: there is no slice 4"},
+        {break_cell_order, INVARIANT_ORDER, "cells[1] is out of order"},
+        {break_cell_sum, INVARIANT_SUM, "rows[0] has 256 freed bytes, its cells have 257"},
+        {break_cells_of_a_row, INVARIANT_ORDER, "cells[3] is out of order"},
+        {break_slice_width, INVARIANT_COST, "no width"},
+        {break_slice_sum, INVARIANT_SUM, "frees of all slices is 8"},
+        {break_slice_live, INVARIANT_SUM, "slices[2] ends with 265"},
+        {break_slice_max, INVARIANT_COST, "slices[0] ends above its own maximum"},
+        {break_size_bucket, INVARIANT_INDEX, "size_buckets[0]: there is no bucket 252"},
+        {break_size_row, INVARIANT_INDEX, "size_buckets[3]: there is no row 3"},
+        {break_size_order, INVARIANT_ORDER, "size_buckets[2] is out of order"},
+        {break_size_sum, INVARIANT_SUM, "rows[1] has 3 allocations, its size buckets have 2"},
+        {break_life_row, INVARIANT_INDEX, "lifetime_buckets[0]: there is no row 3"},
+        {break_cohort_row, INVARIANT_INDEX, "cohorts[0]: there is no row 3"},
+        {break_cohort_born, INVARIANT_INDEX, "cohorts[0]: there is no slice 4"},
+        {break_cohort_freed, INVARIANT_INDEX, "cohorts[0]: there is no slice 5"},
+        {freed_before_it_was_born, INVARIANT_COST, "cohorts[0] was freed before"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(recording_release) struct recording r = sound();
+        CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+        cases[i].break_it(&r);
+        assert_int_equal(recording_verify(&r, &findings), ERR_OK);
+        bool is_found = false;
+        for (size_t j = 0; j < findings.items.len; j++) {
+            is_found = is_found || strstr(findings.items.items[j].text, cases[i].words) != NULL;
+        }
+        if (!is_found || findings.counts[cases[i].invariant] == 0) {
+            fail_msg("\"%s\" was not found; the first of %llu is \"%s\"", cases[i].words,
+                     (unsigned long long)recording_findings_count(&findings),
+                     findings.items.len > 0 ? findings.items.items[0].text : "");
+        }
+    }
+}
+
+static void nothing_is_read_out_of_bounds_whatever_is_verified(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        CLEANUP(recording_release) struct recording wild = {0};
+        CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+        assert_int_equal(recording_random_wild(seed, 60, &wild), ERR_OK);
+        assert_int_equal(recording_verify(&wild, &findings), ERR_OK);
+        assert_true(findings.items.len <= 75); // five of each check
+        assert_true(recording_findings_count(&findings) >= findings.items.len);
+    }
+    struct recording zeroed = {0};
+    CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+    assert_int_equal(recording_verify(&zeroed, &findings), ERR_OK);
+    assert_int_equal(findings.counts[INVARIANT_TREE], 1); // no root
+}
+
+struct seen {
+    char types[512];
+    unsigned damaged;
+    unsigned stop_after; // chunks
+};
+
+static bool see(void *context, const struct dumped_chunk *chunk)
+{
+    struct seen *seen = context;
+    size_t len = strlen(seen->types);
+    (void)snprintf(seen->types + len, sizeof(seen->types) - len, "%s%s ", chunk->type,
+                   chunk->condition != ERR_OK ? "!" : "");
+    if (chunk->condition != ERR_OK) {
+        assert_true(strlen(chunk->problem) > 0);
+        seen->damaged++;
+    } else if (strcmp(chunk->type, "ROWS") == 0) {
+        assert_string_equal(chunk->table, "rows");
+        assert_int_equal(chunk->count, chunk->first == 0 ? 2 : 1);
+    }
+    return seen->stop_after == 0 || --seen->stop_after > 0;
+}
+
+static void the_dump_shows_every_chunk_and_its_damage(void **state)
+{
+    CLEANUP(recording_release) struct recording r = sound();
+    CLEANUP(strbuf_release) struct strbuf file = {0};
+    struct err_info info = {0};
+    struct dump_summary summary = {0};
+    struct seen seen = {0};
+    const char *path = test_path(*state, "dump.cairn");
+    assert_int_equal(
+        recording_write(&r, path, &(struct recording_write_options){.group_count = 2}, &info),
+        ERR_OK);
+    assert_int_equal(recording_dump(path, see, &seen, &summary, &info), ERR_OK);
+    assert_string_equal(seen.types, "SBEG META TOTL STRS STRS STRS STRS STRS PROC THRD THRD MODS "
+                                    "SLIC SLIC FRAM FRAM NODE NODE ROWS ROWS SYMB SYMB COHO "
+                                    "CELL CELL SIZB SIZB LIFB SEND ");
+    assert_true(summary.has_contents);
+    assert_true(summary.has_footer);
+    assert_int_equal(summary.damaged_chunks, 0);
+    assert_int_equal(summary.unreadable_bytes, 0);
+    assert_int_equal(summary.chunk_count, 29);
+    // Stopped by the visitor.
+    seen = (struct seen){.stop_after = 2};
+    assert_int_equal(recording_dump(path, see, &seen, &summary, &info), ERR_CANCELLED);
+    assert_string_equal(seen.types, "SBEG META ");
+    // A payload and, further on, a head are hit.
+    assert_int_equal(file_read(path, SIZE_MAX, &file, &info), ERR_OK);
+    file.data[FILE_HEADER_BYTES + CHUNK_HEAD_BYTES + 3] ^= 1;
+    char *rows = memmem(file.data, file.len, "ROWS", 4);
+    assert_non_null(rows);
+    char *first_rows = memmem(rows + 4, file.len - (size_t)(rows + 4 - file.data), "ROWS", 4);
+    assert_non_null(first_rows);
+    first_rows[9] ^= 1;
+    assert_int_equal(file_replace(path, strbuf_bytes(&file), &info), ERR_OK);
+    seen = (struct seen){0};
+    assert_int_equal(recording_dump(path, see, &seen, &summary, &info), ERR_OK);
+    assert_int_equal(seen.damaged, 1);
+    assert_int_equal(summary.damaged_chunks, 1);
+    assert_true(summary.unreadable_bytes > CHUNK_HEAD_BYTES);
+    assert_false(summary.has_contents);
+    assert_int_equal(summary.chunk_count, 28);
+    // What is no recording is refused as when opening.
+    assert_int_equal(recording_dump("/dev/null", see, &seen, &summary, &info), ERR_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sound_recordings_have_no_findings),
+        cmocka_unit_test(each_contradiction_is_found_and_named),
+        cmocka_unit_test(nothing_is_read_out_of_bounds_whatever_is_verified),
+        TEST_IN_FOLDER(the_dump_shows_every_chunk_and_its_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

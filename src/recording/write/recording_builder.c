@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// recording_builder: see recording_builder.h.
+#include "recording/write/recording_builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/format/recording_owner.h"
+
+static uint64_t pair_key(uint32_t high, uint32_t low)
+{
+    return (uint64_t)high << 32 | low;
+}
+
+enum err recording_builder_init(struct recording_builder *b)
+{
+    return nodes_vec_push(&b->nodes, (struct rec_node){.parent = REC_NONE, .frame = REC_NONE});
+}
+
+void recording_builder_release(struct recording_builder *b)
+{
+#define X(type, name, count) name##_vec_release(&b->name);
+    REC_TABLES(X)
+#undef X
+    string_table_release(&b->strings);
+    map_u64_release(&b->node_of);
+    map_u64_release(&b->row_of);
+    *b = (struct recording_builder){0};
+}
+
+enum err recording_builder_string(struct recording_builder *b, const char *text, rec_string *out_id)
+{
+    return string_table_intern_text(&b->strings, text, out_id);
+}
+
+enum err recording_builder_process(struct recording_builder *b,
+                                   uint32_t pid,
+                                   const char *executable,
+                                   uint32_t *out_process)
+{
+    struct rec_process process = {.pid = pid, .parent = REC_NONE, .exit_status = -1};
+    if (b->processes.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    TRY(recording_builder_string(b, executable, &process.executable));
+    TRY(processes_vec_push(&b->processes, process));
+    *out_process = (uint32_t)b->processes.len - 1;
+    return ERR_OK;
+}
+
+enum err recording_builder_thread(struct recording_builder *b,
+                                  uint32_t process,
+                                  uint32_t thread_id,
+                                  const char *name,
+                                  uint32_t *out_thread)
+{
+    struct rec_thread thread = {.process = process, .thread_id = thread_id, .merged_count = 1};
+    if (b->threads.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    TRY(recording_builder_string(b, name, &thread.name));
+    TRY(threads_vec_push(&b->threads, thread));
+    *out_thread = (uint32_t)b->threads.len - 1;
+    return ERR_OK;
+}
+
+enum err
+recording_builder_module(struct recording_builder *b, const char *path, uint32_t *out_module)
+{
+    struct rec_module module = {0};
+    if (b->modules.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    TRY(recording_builder_string(b, path, &module.path));
+    TRY(modules_vec_push(&b->modules, module));
+    *out_module = (uint32_t)b->modules.len - 1;
+    return ERR_OK;
+}
+
+static enum err push_symbol(struct recording_builder *b, const struct builder_symbol *from)
+{
+    struct rec_symbol symbol = {.line = from->line};
+    TRY(recording_builder_string(b, from->function, &symbol.function));
+    TRY(recording_builder_string(b, from->file, &symbol.file));
+    return symbols_vec_push(&b->symbols, symbol);
+}
+
+enum err recording_builder_frame(struct recording_builder *b,
+                                 uint32_t module,
+                                 uint64_t offset,
+                                 const struct builder_symbol *symbols,
+                                 uint32_t symbol_count,
+                                 uint32_t *out_frame)
+{
+    if (b->frames.len >= REC_NONE || b->symbols.len + symbol_count >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    struct rec_frame frame = {.module = module,
+                              .offset = offset,
+                              .symbol_first = (uint32_t)b->symbols.len,
+                              .symbol_count = symbol_count};
+    for (uint32_t i = 0; i < symbol_count; i++) {
+        TRY(push_symbol(b, &symbols[i]));
+    }
+    TRY(frames_vec_push(&b->frames, frame));
+    *out_frame = (uint32_t)b->frames.len - 1;
+    return ERR_OK;
+}
+
+enum err recording_builder_node(struct recording_builder *b,
+                                uint32_t parent,
+                                uint32_t frame,
+                                uint32_t *out_node)
+{
+    uint64_t key = pair_key(parent, frame);
+    const uint32_t *known = map_u64_find(&b->node_of, key);
+    if (known != NULL) {
+        *out_node = *known;
+        return ERR_OK;
+    }
+    if (b->nodes.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    uint32_t node = (uint32_t)b->nodes.len;
+    TRY(nodes_vec_reserve(&b->nodes, 1));
+    TRY(map_u64_put(&b->node_of, key, node));
+    b->nodes.items[b->nodes.len++] = (struct rec_node){.parent = parent, .frame = frame};
+    *out_node = node;
+    return ERR_OK;
+}
+
+enum err recording_builder_row(struct recording_builder *b,
+                               uint32_t thread,
+                               uint32_t node,
+                               uint32_t *out_row)
+{
+    uint64_t key = pair_key(thread, node);
+    const uint32_t *known = map_u64_find(&b->row_of, key);
+    if (known != NULL) {
+        *out_row = *known;
+        return ERR_OK;
+    }
+    if (b->rows.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    uint32_t row = (uint32_t)b->rows.len;
+    TRY(rows_vec_reserve(&b->rows, 1));
+    TRY(map_u64_put(&b->row_of, key, row));
+    b->rows.items[b->rows.len++] = (struct rec_row){.thread = thread, .node = node};
+    *out_row = row;
+    return ERR_OK;
+}
+
+void recording_builder_sum(struct recording_builder *b)
+{
+    struct rec_totals sum = {.peak_error_bytes = b->totals.peak_error_bytes,
+                             .peak_time_ms = b->totals.peak_time_ms,
+                             .unknown_frees = b->totals.unknown_frees,
+                             .events = b->totals.events,
+                             .left_out_allocations = b->totals.left_out_allocations,
+                             .left_out_bytes = b->totals.left_out_bytes,
+                             .left_out_frees = b->totals.left_out_frees,
+                             .sampled_allocations = b->totals.sampled_allocations,
+                             .stand_in_allocations = b->totals.stand_in_allocations,
+                             .stand_in_bytes = b->totals.stand_in_bytes,
+                             .coarsest_weight = b->totals.coarsest_weight,
+                             .peak_standard_error_bytes = b->totals.peak_standard_error_bytes,
+                             .peak_at_least_bytes = b->totals.peak_at_least_bytes};
+    for (size_t i = 0; i < b->rows.len; i++) {
+        const struct rec_row *row = &b->rows.items[i];
+        sum.allocations += row->allocations;
+        sum.allocated_bytes += row->allocated_bytes;
+        sum.frees += row->frees;
+        sum.freed_bytes += row->freed_bytes;
+        sum.temporary += row->temporary;
+        sum.temporary_bytes += row->temporary_bytes;
+        sum.peak_bytes += row->peak_bytes;
+        sum.peak_blocks += row->peak_blocks;
+    }
+    b->totals = sum;
+}
+
+static int compare_keys(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_cells(const void *left, const void *right)
+{
+    const struct rec_cell *a = left;
+    const struct rec_cell *b = right;
+    return compare_keys(pair_key(a->row, a->slice), pair_key(b->row, b->slice));
+}
+
+static int compare_buckets(const void *left, const void *right)
+{
+    const struct rec_bucket *a = left;
+    const struct rec_bucket *b = right;
+    return compare_keys(pair_key(a->row, a->bucket), pair_key(b->row, b->bucket));
+}
+
+static int compare_cohorts(const void *left, const void *right)
+{
+    const struct rec_cohort *a = left;
+    const struct rec_cohort *b = right;
+    int by_birth = compare_keys(pair_key(a->row, a->born_slice), pair_key(b->row, b->born_slice));
+    return by_birth != 0 ? by_birth : compare_keys(a->freed_slice, b->freed_slice);
+}
+
+static void
+sort(void *items, size_t count, size_t item_bytes, int (*compare)(const void *, const void *))
+{
+    // Most tables are in order as they were made; this costs a fraction of sorting them once more.
+    size_t sorted = 1;
+    while (sorted < count && compare((const char *)items + (sorted - 1) * item_bytes,
+                                     (const char *)items + sorted * item_bytes) <= 0) {
+        sorted++;
+    }
+    if (sorted < count) {
+        qsort(items, count, item_bytes, compare);
+    }
+}
+
+static enum err
+take_strings(struct recording_builder *b, struct recording_owner *owner, struct rec_strings *out)
+{
+    size_t count = string_table_count(&b->strings);
+    if (count >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    size_t data_bytes = b->strings.texts.len + 1; // and the empty string's zero
+    owner->string_data = malloc(data_bytes);
+    owner->string_offsets = calloc(count, sizeof(uint64_t));
+    if (owner->string_data == NULL || owner->string_offsets == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    owner->string_data[0] = '\0';
+    if (b->strings.texts.len > 0) {
+        memcpy(owner->string_data + 1, b->strings.texts.items, b->strings.texts.len);
+    }
+    for (size_t id = 1; id < count; id++) {
+        owner->string_offsets[id] = (uint64_t)b->strings.entries.items[id - 1].offset + 1;
+    }
+    *out = (struct rec_strings){.data = owner->string_data,
+                                .offsets = owner->string_offsets,
+                                .count = (uint32_t)count,
+                                .data_bytes = data_bytes};
+    return ERR_OK;
+}
+
+enum err recording_builder_finish(struct recording_builder *b, struct recording *out)
+{
+    struct recording_owner *owner = recording_owner_new();
+    if (owner == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    struct recording made = {
+        .meta = b->meta, .totals = b->totals, .slice_ms = b->slice_ms, .owner = owner};
+    enum err err = take_strings(b, owner, &made.strings);
+    if (err != ERR_OK) {
+        recording_owner_free(owner);
+        return err;
+    }
+    sort(b->cells.items, b->cells.len, sizeof(struct rec_cell), compare_cells);
+    sort(b->size_buckets.items, b->size_buckets.len, sizeof(struct rec_bucket), compare_buckets);
+    sort(b->lifetime_buckets.items, b->lifetime_buckets.len, sizeof(struct rec_bucket),
+         compare_buckets);
+    sort(b->cohorts.items, b->cohorts.len, sizeof(struct rec_cohort), compare_cohorts);
+#define X(type, name, count)     \
+    made.name = b->name.items;   \
+    made.count = b->name.len;    \
+    owner->name = b->name.items; \
+    b->name = (struct name##_vec){0};
+    REC_TABLES(X)
+#undef X
+    recording_builder_release(b);
+    *out = made;
+    return ERR_OK;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// access: see access.h.
+#include "server/access/access.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "base/compiler.h"
+
+enum err access_new_token(struct access_token *out, struct err_info *info)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char random[ACCESS_TOKEN_LEN / 2];
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return err_set_errno(info, errno, "cannot get random bytes for an access token");
+    }
+    struct access_token token = {0};
+    for (size_t i = 0; i < sizeof(random); i++) {
+        token.text[2 * i] = digits[random[i] / 16];
+        token.text[2 * i + 1] = digits[random[i] % 16];
+    }
+    *out = token;
+    return ERR_OK;
+}
+
+bool access_is_token(const struct access_token *token, const char *text, size_t len)
+{
+    unsigned difference = len != ACCESS_TOKEN_LEN || token->text[0] == '\0';
+    for (size_t i = 0; i < len && i < ACCESS_TOKEN_LEN; i++) {
+        difference |= (unsigned char)(token->text[i] ^ text[i]);
+    }
+    return difference == 0;
+}
+
+// Takes `prefix` off the front of *text if it is there.
+static bool skip_prefix(const char **text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    if (strncasecmp(*text, prefix, len) != 0) {
+        return false;
+    }
+    *text += len;
+    return true;
+}
+
+bool access_host_is_local(const char *host)
+{
+    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *rest = host;
+        if (!skip_prefix(&rest, names[i])) {
+            continue;
+        }
+        if (*rest == ':') {
+            rest++;
+            size_t digits = strspn(rest, "0123456789");
+            rest += digits >= 1 && digits <= 5 ? digits : 0;
+        }
+        if (*rest == '\0' && rest[-1] != ':') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool origin_is_ours(const char *origin, const char *host)
+{
+    return skip_prefix(&origin, "http://") && strcasecmp(origin, host) == 0;
+}
+
+static bool has_bearer(const struct access_token *token, const char *header)
+{
+    return header != NULL && skip_prefix(&header, "Bearer ") &&
+           access_is_token(token, header, strlen(header));
+}
+
+enum access_verdict access_check(const struct access_token *token,
+                                 const struct access_headers *headers)
+{
+    if (headers->host == NULL || !access_host_is_local(headers->host)) {
+        return ACCESS_WRONG_HOST;
+    }
+    if (headers->origin != NULL && !origin_is_ours(headers->origin, headers->host)) {
+        return ACCESS_WRONG_ORIGIN;
+    }
+    bool is_foreign =
+        headers->fetch_site != NULL && strcasecmp(headers->fetch_site, "cross-site") == 0;
+    if (is_foreign && !headers->is_page) {
+        return ACCESS_WRONG_ORIGIN;
+    }
+    bool has_token =
+        has_bearer(token, headers->authorization) ||
+        (headers->token != NULL && access_is_token(token, headers->token, strlen(headers->token)));
+    return has_token ? ACCESS_GRANTED : ACCESS_NO_TOKEN;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// visitors: see visitors.h.
+#include "server/access/visitors.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+static struct visitor *find(struct visitors *visitors, int fd)
+{
+    for (size_t i = 0; i < visitors->count; i++) {
+        if (visitors->items[i].fd == fd) {
+            return &visitors->items[i];
+        }
+    }
+    return NULL;
+}
+
+static void remove_at(struct visitors *visitors, size_t at)
+{
+    visitors->count--;
+    memmove(&visitors->items[at], &visitors->items[at + 1],
+            (visitors->count - at) * sizeof(visitors->items[0]));
+}
+
+// Hangs up on the oldest unknown one if there are too many.
+static void make_room(struct visitors *visitors)
+{
+    size_t unknown = 0;
+    size_t oldest = visitors->count;
+    for (size_t i = visitors->count; i-- > 0;) {
+        if (!visitors->items[i].is_known) {
+            unknown++;
+            oldest = i;
+        }
+    }
+    if (unknown >= VISITORS_UNKNOWN_MAX) {
+        (void)shutdown(visitors->items[oldest].fd, SHUT_RDWR); // it may be gone already
+        remove_at(visitors, oldest);
+    }
+}
+
+void visitors_enter(struct visitors *visitors, int fd)
+{
+    (void)pthread_mutex_lock(&visitors->lock); // cannot fail on a plain mutex, nor below
+    make_room(visitors);
+    // Those that were hung up on and are still there are in no row; the table holds all others.
+    if (visitors->count < VISITORS_MAX) {
+        visitors->items[visitors->count++] = (struct visitor){.fd = fd};
+    }
+    (void)pthread_mutex_unlock(&visitors->lock);
+}
+
+void visitors_trust(struct visitors *visitors, int fd)
+{
+    (void)pthread_mutex_lock(&visitors->lock);
+    struct visitor *visitor = find(visitors, fd);
+    if (visitor != NULL) {
+        visitor->is_known = true;
+    }
+    (void)pthread_mutex_unlock(&visitors->lock);
+}
+
+void visitors_leave(struct visitors *visitors, int fd)
+{
+    (void)pthread_mutex_lock(&visitors->lock);
+    struct visitor *visitor = find(visitors, fd);
+    if (visitor != NULL) {
+        remove_at(visitors, (size_t)(visitor - visitors->items));
+    }
+    (void)pthread_mutex_unlock(&visitors->lock);
+}

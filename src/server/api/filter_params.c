@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// filter_params: see filter_params.h.
+#include "server/api/filter_params.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+enum {
+    STATUS_CONFLICT = 409,
+};
+
+static const enum param text_params[] = {
+    PARAM_FUNCTION,     PARAM_FUNCTION_REGEX, PARAM_FILE,    PARAM_FILE_REGEX, PARAM_MODULE,
+    PARAM_MODULE_REGEX, PARAM_THREAD,         PARAM_CLASSES, PARAM_RECORDING,
+};
+static const enum param number_params[] = {
+    PARAM_PROCESS,  PARAM_FROM_MS,      PARAM_TO_MS,        PARAM_SIZE_MIN,
+    PARAM_SIZE_MAX, PARAM_LIFETIME_MIN, PARAM_LIFETIME_MAX,
+};
+
+static void read_names(const struct request *request, struct filter *filter)
+{
+    const struct {
+        enum param param;
+        const char **field;
+    } texts[] = {
+        {PARAM_FUNCTION, &filter->function_text}, {PARAM_FUNCTION_REGEX, &filter->function},
+        {PARAM_FILE, &filter->file_text},         {PARAM_FILE_REGEX, &filter->file},
+        {PARAM_MODULE, &filter->module_text},     {PARAM_MODULE_REGEX, &filter->module},
+        {PARAM_THREAD, &filter->thread},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        const char *text = request_text(request, texts[i].param);
+        *texts[i].field = text != NULL ? text : *texts[i].field;
+    }
+    filter->pid = (uint32_t)request_number(request, PARAM_PROCESS, filter->pid);
+}
+
+// A range of sizes or lifetimes, both ends included; either may be missing.
+static MUST_USE enum err read_buckets(struct question *question,
+                                      enum param low,
+                                      enum param high,
+                                      bool *has_range,
+                                      struct bucket_range *range)
+{
+    const struct request *request = question->request;
+    if (!request_has(request, low) && !request_has(request, high)) {
+        return ERR_OK;
+    }
+    uint64_t least = request_number(request, low, 0);
+    uint64_t most = request_number(request, high, UINT64_MAX);
+    if (most < least) {
+        return question_refuse(question, 0, high, ERR_INVALID,
+                               "%s: the range ends before it begins", request_param_name(high));
+    }
+    *has_range = true;
+    *range = bucket_range_covering(least, most);
+    return ERR_OK;
+}
+
+enum err filter_params_read(struct question *question, struct filter *filter)
+{
+    read_names(question->request, filter);
+    TRY(read_buckets(question, PARAM_SIZE_MIN, PARAM_SIZE_MAX, &filter->has_sizes, &filter->sizes));
+    return read_buckets(question, PARAM_LIFETIME_MIN, PARAM_LIFETIME_MAX, &filter->has_lifetimes,
+                        &filter->lifetimes);
+}
+
+// The first parameter by which a time range was asked for.
+static enum param range_param(const struct request *request)
+{
+    static const enum param params[] = {PARAM_FROM_MS, PARAM_TO_MS, PARAM_CLASSES};
+    size_t i = 0;
+    while (i + 1 < ARRAY_LEN(params) && !request_has(request, params[i])) {
+        i++;
+    }
+    return params[i];
+}
+
+enum err filter_params_read_time(struct question *question,
+                                 const struct recording *recording,
+                                 struct filter *filter)
+{
+    const struct request *request = question->request;
+    filter->has_range = request_has(request, PARAM_FROM_MS) || request_has(request, PARAM_TO_MS) ||
+                        request_has(request, PARAM_CLASSES);
+    if (!filter->has_range) {
+        return ERR_OK;
+    }
+    if (!time_range_is_known(recording)) {
+        return question_refuse(question, STATUS_CONFLICT, range_param(request), ERR_INVALID,
+                               "the recording has no time slices, so it cannot be asked for a "
+                               "time range");
+    }
+    uint64_t from_ms = request_number(request, PARAM_FROM_MS, 0);
+    uint64_t to_ms = request_number(request, PARAM_TO_MS, UINT64_MAX);
+    if (to_ms <= from_ms) {
+        return question_refuse(question, 0, PARAM_TO_MS, ERR_INVALID,
+                               "to_ms: the range ends before it begins");
+    }
+    uint64_t classes = request_number(request, PARAM_CLASSES, BLOCKS_IN_IN | BLOCKS_IN_OUT);
+    filter->range = time_range_covering(recording, from_ms, to_ms, (uint32_t)classes);
+    return ERR_OK;
+}
+
+// A pattern's message begins with the parameter's name.
+static void blame_pattern(struct question *question)
+{
+    static const enum param patterns[] = {PARAM_FUNCTION_REGEX, PARAM_FILE_REGEX,
+                                          PARAM_MODULE_REGEX};
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        const char *name = request_param_name(patterns[i]);
+        size_t len = strcspn(question->problem->info.text, ":");
+        if (strncmp(name, question->problem->info.text, len) == 0) {
+            question->problem->parameter = name;
+        }
+    }
+}
+
+// A range of something that was not recorded.
+static void blame_range(struct question *question)
+{
+    static const enum param ranges[] = {PARAM_SIZE_MIN, PARAM_SIZE_MAX, PARAM_LIFETIME_MIN,
+                                        PARAM_LIFETIME_MAX};
+    question->problem->status = STATUS_CONFLICT;
+    for (size_t i = ARRAY_LEN(ranges); i-- > 0;) {
+        if (request_has(question->request, ranges[i])) {
+            question->problem->parameter = request_param_name(ranges[i]);
+        }
+    }
+}
+
+enum err filter_params_blame(struct question *question, enum err problem)
+{
+    blame_pattern(question);
+    if (problem == ERR_UNSUPPORTED && question->problem->parameter == NULL) {
+        blame_range(question);
+    }
+    return problem;
+}
+
+static void write_params(const struct question *question, struct json_writer *w)
+{
+    json_key(w, "filter");
+    json_begin_object(w);
+    for (size_t i = 0; i < ARRAY_LEN(text_params); i++) {
+        json_key_string(w, request_param_name(text_params[i]),
+                        request_text(question->request, text_params[i]));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(number_params); i++) {
+        json_key(w, request_param_name(number_params[i]));
+        if (request_has(question->request, number_params[i])) {
+            json_u64(w, request_number(question->request, number_params[i], 0));
+        } else {
+            json_null(w);
+        }
+    }
+    json_end_object(w);
+}
+
+static void write_range(const struct question *question, struct json_writer *w)
+{
+    struct time_range range = question->filter.range;
+    json_key(w, "range");
+    if (!question->filter.has_range) {
+        json_null(w);
+        return;
+    }
+    uint64_t slice_ms = question->profile->recording.slice_ms;
+    json_begin_object(w);
+    json_key_u64(w, "from_ms", range.first * slice_ms);
+    json_key_u64(w, "to_ms", range.end * slice_ms);
+    json_key(w, "classes");
+    json_begin_array(w);
+    for (uint64_t class = 0; class < 4; class ++) {
+        if ((range.classes >> class & 1) != 0) {
+            json_string(w, request_choice_name(PARAM_CLASSES, class));
+        }
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static void
+write_buckets(struct json_writer *w, const char *key, bool is_set, struct bucket_range range)
+{
+    json_key(w, key);
+    if (!is_set) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key_u64(w, "min", bucket_range_low(range));
+    json_key_u64(w, "max", bucket_range_high(range));
+    json_end_object(w);
+}
+
+void filter_params_write(const struct question *question, struct json_writer *w)
+{
+    const struct filter *filter = &question->filter;
+    write_params(question, w);
+    write_range(question, w);
+    write_buckets(w, "size_bytes", filter->has_sizes, filter->sizes);
+    write_buckets(w, "lifetime_ms", filter->has_lifetimes, filter->lifetimes);
+}
+
+static void append_param(const struct request *request, enum param param, struct strbuf *out)
+{
+    const char *text = request_text(request, param);
+    strbuf_append_char(out, '\0');
+    strbuf_append_text(out, text != NULL ? text : "");
+}
+
+void filter_params_append(const struct request *request, struct strbuf *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(text_params); i++) {
+        append_param(request, text_params[i], out);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(number_params); i++) {
+        append_param(request, number_params[i], out);
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// routes: see routes.h.
+#include "server/api/routes.h"
+
+#include "base/compiler.h"
+#include "server/api/api.h"
+
+#define SIDE (PARAM_BIT(PARAM_TOKEN) | PARAM_BIT(PARAM_RECORDING))
+#define STACKED                                                                                   \
+    (SIDE | PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_FUNCTION_REGEX) | PARAM_BIT(PARAM_FILE) | \
+     PARAM_BIT(PARAM_FILE_REGEX) | PARAM_BIT(PARAM_MODULE) | PARAM_BIT(PARAM_MODULE_REGEX) |      \
+     PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_THREAD))
+#define RANGE (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES))
+// Of each stack the blocks of some sizes or lifetimes; not over time, which is not recorded.
+#define BLOCKS                                                         \
+    (STACKED | PARAM_BIT(PARAM_SIZE_MIN) | PARAM_BIT(PARAM_SIZE_MAX) | \
+     PARAM_BIT(PARAM_LIFETIME_MIN) | PARAM_BIT(PARAM_LIFETIME_MAX))
+#define FILTER (BLOCKS | RANGE)
+#define DIFF   (PARAM_BIT(PARAM_DIFF) | PARAM_BIT(PARAM_SORT_BY))
+#define COSTS  PARAM_BIT(PARAM_COSTS)
+#define SORT   PARAM_BIT(PARAM_SORT)
+#define LIMIT  PARAM_BIT(PARAM_LIMIT)
+#define SHAPE  (PARAM_BIT(PARAM_DIRECTION) | PARAM_BIT(PARAM_BY) | PARAM_BIT(PARAM_COLLAPSE))
+
+static const struct route routes[] = {
+    {"/api/v1/meta", SIDE, false, false, api_meta},
+    {"/api/v1/health", SIDE, false, false, api_health},
+    {"/api/v1/summary", FILTER | DIFF | LIMIT, true, false, api_summary},
+    {"/api/v1/call_sites", FILTER | DIFF | COSTS | SORT | LIMIT | PARAM_BIT(PARAM_STACKS), true,
+     false, api_call_sites},
+    {"/api/v1/stacks",
+     FILTER | DIFF | COSTS | SORT | LIMIT | SHAPE | PARAM_BIT(PARAM_OFFSET) |
+         PARAM_BIT(PARAM_NODE) | PARAM_BIT(PARAM_FUNCTION_ID),
+     true, false, api_stacks},
+    {"/api/v1/tree",
+     FILTER | DIFF | COSTS | SORT | LIMIT | SHAPE | PARAM_BIT(PARAM_ROOT) | PARAM_BIT(PARAM_DEPTH) |
+         PARAM_BIT(PARAM_MIN_SHARE) | PARAM_BIT(PARAM_ANY_COST) | PARAM_BIT(PARAM_SEARCH) |
+         PARAM_BIT(PARAM_SEARCH_REGEX),
+     true, false, api_tree},
+    {"/api/v1/functions", FILTER | DIFF | COSTS | SORT | LIMIT | PARAM_BIT(PARAM_BY_SELF), true,
+     false, api_functions},
+    {"/api/v1/function",
+     FILTER | DIFF | COSTS | SORT | PARAM_BIT(PARAM_ID) | PARAM_BIT(PARAM_NAME) |
+         PARAM_BIT(PARAM_IN_MODULE),
+     true, false, api_function},
+    {"/api/v1/call_graph", FILTER | COSTS | LIMIT, true, false, api_call_graph},
+    {"/api/v1/source", FILTER | COSTS | PARAM_BIT(PARAM_FILE_PATH), true, true, api_source},
+    {"/api/v1/series",
+     STACKED | PARAM_BIT(PARAM_VALUE) | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_SITES_BY), true,
+     false, api_series},
+    {"/api/v1/sizes", BLOCKS | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_RANK), true, false,
+     api_sizes},
+    {"/api/v1/lifetimes", BLOCKS | PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_RANK), true, false,
+     api_lifetimes},
+    {"/api/v1/size_lifetime", BLOCKS, true, false, api_size_lifetime},
+    {"/api/v1/leaks", BLOCKS | COSTS | LIMIT | PARAM_BIT(PARAM_SITES_BY) | PARAM_BIT(PARAM_GROWTH),
+     true, false, api_leaks},
+    {"/api/v1/ledger", SIDE | PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_MOMENT_MS), false, false,
+     api_ledger},
+    {"/api/v1/adhoc", SIDE | LIMIT, false, false, api_adhoc},
+    {"/api/v1/processes", FILTER | COSTS, true, false, api_processes},
+    {"/api/v1/threads", FILTER | COSTS, true, false, api_threads},
+    {"/api/v1/modules", FILTER | COSTS, true, false, api_modules},
+};
+
+const struct route *route_find(const char *target)
+{
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+        if (target_has_path(target, routes[i].path)) {
+            return &routes[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// encoding: compressed answers, and answers that the client has already.
+//
+// Context: H; pure. Trust: header values are hostile.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "host/text/strbuf.h"
+
+// XXH3: the same everywhere; not for secrets.
+uint64_t content_hash(const void *data, size_t len);
+
+struct etag {
+    char text[24]; // W/"0123456789abcdef"
+};
+
+// A weak tag: the same for the compressed and the plain form.
+struct etag etag_of(uint64_t hash);
+
+// Whether an If-None-Match header names `tag`. NULL for no header.
+bool etag_is_in(const struct etag *tag, const char *if_none_match);
+
+// Whether an Accept-Encoding header (NULL: none) lets the answer be gzip.
+bool accepts_gzip(const char *accept_encoding);
+
+enum gzip_effort {
+    GZIP_FAST = 1,  // for the loopback
+    GZIP_SMALL = 9, // for files
+};
+
+// Appends the gzip form of `plain`.
+enum err gzip_compress(struct bytes plain, enum gzip_effort effort, struct strbuf *out) MUST_USE;
+
+// Appends what `packed`, a gzip file of our own making, holds. ERR_CORRUPT.
+enum err gzip_expand(struct bytes packed, struct strbuf *out) MUST_USE;

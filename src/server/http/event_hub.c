@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// event_hub: see event_hub.h.
+#include "server/http/event_hub.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "host/os/file.h"
+
+enum {
+    SILENCE_MAX_MS = 15000
+};
+
+static void lock(struct event_hub *hub)
+{
+    (void)pthread_mutex_lock(&hub->mutex); // cannot fail: ours, and not held by this thread
+}
+
+static void unlock(struct event_hub *hub)
+{
+    (void)pthread_mutex_unlock(&hub->mutex); // as above
+}
+
+enum err event_hub_init(struct event_hub *hub)
+{
+    *hub = (struct event_hub){0};
+    return pthread_mutex_init(&hub->mutex, NULL) == 0 ? ERR_OK : ERR_NO_MEMORY;
+}
+
+void event_hub_release(struct event_hub *hub)
+{
+    for (size_t i = 0; i < EVENT_HUB_KEPT; i++) {
+        strbuf_release(&hub->events[i]);
+    }
+    (void)pthread_mutex_destroy(&hub->mutex); // nobody is left to hold it
+}
+
+// The mutex is held.
+static void wake_all(struct event_hub *hub)
+{
+    for (size_t i = 0; i < EVENT_HUB_LISTENERS; i++) {
+        if (hub->listeners[i] != NULL) {
+            (void)eventfd_write(hub->listeners[i]->wake_fd, 1); // full: it is awake already
+        }
+    }
+}
+
+void event_format(struct strbuf *out, const char *name, uint64_t id, const char *json)
+{
+    strbuf_printf(out, "event: %s\nid: %" PRIu64 "\ndata: %s\n\n", name, id, json);
+}
+
+void event_hub_send(struct event_hub *hub, const char *name, uint64_t id, const char *json)
+{
+    lock(hub);
+    struct strbuf *event = &hub->events[hub->count % EVENT_HUB_KEPT];
+    strbuf_clear(event);
+    event_format(event, name, id, json);
+    if (!event->failed) {
+        hub->count++;
+        wake_all(hub);
+    }
+    unlock(hub);
+}
+
+void event_hub_end(struct event_hub *hub)
+{
+    lock(hub);
+    hub->is_over = true;
+    wake_all(hub);
+    unlock(hub);
+}
+
+// The place of `wanted` among the listeners, NULL for a free one. The mutex is held.
+static struct event_listener **find_place(struct event_hub *hub, struct event_listener *wanted)
+{
+    for (size_t i = 0; i < EVENT_HUB_LISTENERS; i++) {
+        if (hub->listeners[i] == wanted) {
+            return &hub->listeners[i];
+        }
+    }
+    return NULL;
+}
+
+static bool join(struct event_listener *listener)
+{
+    struct event_hub *hub = listener->hub;
+    lock(hub);
+    struct event_listener **place = hub->is_over ? NULL : find_place(hub, NULL);
+    if (place != NULL) {
+        *place = listener;
+        listener->next = hub->count;
+    }
+    unlock(hub);
+    return place != NULL;
+}
+
+static void discard(struct event_listener *listener)
+{
+    fd_closep(&listener->wake_fd);
+    strbuf_release(&listener->pending);
+    free(listener);
+}
+
+struct event_listener *
+event_listener_new(struct event_hub *hub, const struct strbuf *greeting, int client_fd)
+{
+    struct event_listener *listener = calloc(1, sizeof(*listener));
+    if (listener == NULL) {
+        return NULL;
+    }
+    listener->hub = hub;
+    listener->client_fd = client_fd;
+    listener->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    strbuf_append(&listener->pending, strbuf_text(greeting), greeting->len);
+    if (listener->wake_fd < 0 || listener->pending.failed || !join(listener)) {
+        discard(listener);
+        return NULL;
+    }
+    return listener;
+}
+
+void event_listener_free(struct event_listener *listener)
+{
+    struct event_hub *hub = listener->hub;
+    lock(hub);
+    *find_place(hub, listener) = NULL;
+    unlock(hub);
+    discard(listener);
+}
+
+// What became of waiting.
+enum wait_end {
+    WAIT_NEWS, // or the end of it all
+    WAIT_SILENCE,
+    WAIT_CLIENT_LEFT,
+};
+
+// Sleeps until there is something to do. News that came before count: the descriptor keeps them.
+static enum wait_end wait_for_news(const struct event_listener *listener)
+{
+    struct pollfd fds[] = {{.fd = listener->wake_fd, .events = POLLIN},
+                           {.fd = listener->client_fd, .events = POLLRDHUP}};
+    int ready = poll(fds, ARRAY_LEN(fds), SILENCE_MAX_MS);
+    if (ready > 0 && fds[1].revents != 0) {
+        return WAIT_CLIENT_LEFT;
+    }
+    return ready == 0 ? WAIT_SILENCE : WAIT_NEWS;
+}
+
+// Takes the next event, or nothing. False at the end. The mutex is held.
+static bool take_event(struct event_listener *listener)
+{
+    struct event_hub *hub = listener->hub;
+    eventfd_t ignored;
+    (void)eventfd_read(listener->wake_fd, &ignored); // nothing to read is as good
+    if (hub->is_over) {
+        return false;
+    }
+    if (listener->next == hub->count) {
+        return true;
+    }
+    uint64_t oldest = hub->count > EVENT_HUB_KEPT ? hub->count - EVENT_HUB_KEPT : 0;
+    listener->next = max_u64(listener->next, oldest);
+    const struct strbuf *event = &hub->events[listener->next % EVENT_HUB_KEPT];
+    strbuf_append(&listener->pending, strbuf_text(event), event->len);
+    listener->next++;
+    return true;
+}
+
+// Fills `pending` with the next event, or with a comment after a long silence. False at the end.
+static bool fetch(struct event_listener *listener)
+{
+    strbuf_clear(&listener->pending);
+    listener->passed = 0;
+    for (;;) {
+        lock(listener->hub);
+        bool goes_on = take_event(listener);
+        unlock(listener->hub);
+        if (!goes_on || listener->pending.failed) { // without memory it ends, and comes again
+            return false;
+        }
+        if (listener->pending.len > 0) {
+            return true;
+        }
+        enum wait_end end = wait_for_news(listener);
+        if (end == WAIT_CLIENT_LEFT) {
+            return false;
+        }
+        if (end == WAIT_SILENCE) {
+            strbuf_append_text(&listener->pending, ":\n\n");
+            return !listener->pending.failed;
+        }
+    }
+}
+
+size_t event_listener_read(struct event_listener *listener, char *buffer, size_t max)
+{
+    if (listener->passed == listener->pending.len && !fetch(listener)) {
+        return 0;
+    }
+    size_t left = listener->pending.len - listener->passed;
+    size_t len = left < max ? left : max;
+    memcpy(buffer, listener->pending.data + listener->passed, len);
+    listener->passed += len;
+    return len;
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+// request: see request.h.
+#include "server/http/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/hex.h"
+#include "host/text/strbuf.h"
+#include "host/text/utf8.h"
+#include "profile/model/cost.h"
+
+enum value_kind {
+    VALUE_TEXT,
+    VALUE_REGEX,
+    VALUE_NUMBER,   // from least to most
+    VALUE_FLAG,     // 0 or 1
+    VALUE_FRACTION, // from 0 to 1
+    VALUE_CHOICE,
+    VALUE_LIST,  // choices with commas
+    VALUE_COST,  // a key of the table of costs
+    VALUE_COSTS, // keys with commas, or "all"
+};
+
+struct param_spec {
+    const char *name;
+    enum value_kind kind;
+    uint64_t least;
+    uint64_t most;
+    const char *const *choices; // ended by NULL
+};
+
+// In the order of the enums whose values they name.
+static const char *const classes[] = {"in_in", "in_out", "out_in", "out_out", NULL};
+static const char *const recordings[] = {"new", "old", NULL};
+static const char *const scores[] = {"larger", "change", "new", "old", NULL};
+static const char *const directions[] = {"top_down", "bottom_up", NULL};
+static const char *const node_keys[] = {"location", "function", NULL};
+static const char *const group_keys[] = {"call_site", "stack", NULL};
+static const char *const series_values[] = {"live_bytes", "allocations", "allocated_bytes",
+                                            "temporary", NULL};
+static const char *const ranks[] = {"blocks", "bytes", NULL};
+static const char *const growth_classes[] = {"unknown", "growing",  "stopped", "start_up",
+                                             "bounded", "sawtooth", "bursts",  "late",
+                                             "once",    NULL};
+
+#define TIME_MAX       ((uint64_t)1 << 53)
+#define SIZE_MAX_BYTES ((uint64_t)1 << 53)
+
+static const struct param_spec specs[PARAM_COUNT] = {
+    [PARAM_TOKEN] = {.name = "token", .kind = VALUE_TEXT},
+    [PARAM_FUNCTION] = {.name = "function", .kind = VALUE_TEXT},
+    [PARAM_FUNCTION_REGEX] = {.name = "function_regex", .kind = VALUE_REGEX},
+    [PARAM_FILE] = {.name = "file", .kind = VALUE_TEXT},
+    [PARAM_FILE_REGEX] = {.name = "file_regex", .kind = VALUE_REGEX},
+    [PARAM_MODULE] = {.name = "module", .kind = VALUE_TEXT},
+    [PARAM_MODULE_REGEX] = {.name = "module_regex", .kind = VALUE_REGEX},
+    [PARAM_PROCESS] = {.name = "process", .kind = VALUE_NUMBER, .least = 1, .most = UINT32_MAX},
+    [PARAM_THREAD] = {.name = "thread", .kind = VALUE_TEXT},
+    [PARAM_FROM_MS] = {.name = "from_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
+    [PARAM_TO_MS] = {.name = "to_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
+    [PARAM_CLASSES] = {.name = "classes", .kind = VALUE_LIST, .choices = classes},
+    [PARAM_SIZE_MIN] = {.name = "size_min_bytes", .kind = VALUE_NUMBER, .most = SIZE_MAX_BYTES},
+    [PARAM_SIZE_MAX] = {.name = "size_max_bytes", .kind = VALUE_NUMBER, .most = SIZE_MAX_BYTES},
+    [PARAM_LIFETIME_MIN] = {.name = "lifetime_min_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
+    [PARAM_LIFETIME_MAX] = {.name = "lifetime_max_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
+    [PARAM_RECORDING] = {.name = "recording", .kind = VALUE_CHOICE, .choices = recordings},
+    [PARAM_DIFF] = {.name = "diff", .kind = VALUE_FLAG},
+    [PARAM_COSTS] = {.name = "costs", .kind = VALUE_COSTS},
+    [PARAM_SORT] = {.name = "sort", .kind = VALUE_COST},
+    [PARAM_SORT_BY] = {.name = "sort_by", .kind = VALUE_CHOICE, .choices = scores},
+    [PARAM_LIMIT] = {.name = "limit", .kind = VALUE_NUMBER, .most = REQUEST_ROWS_MAX},
+    [PARAM_OFFSET] = {.name = "offset", .kind = VALUE_NUMBER, .most = UINT32_MAX},
+    [PARAM_STACKS] = {.name = "stacks", .kind = VALUE_NUMBER, .most = 1000},
+    [PARAM_DIRECTION] = {.name = "direction", .kind = VALUE_CHOICE, .choices = directions},
+    [PARAM_BY] = {.name = "by", .kind = VALUE_CHOICE, .choices = node_keys},
+    [PARAM_SITES_BY] = {.name = "by", .kind = VALUE_CHOICE, .choices = group_keys},
+    [PARAM_COLLAPSE] = {.name = "collapse", .kind = VALUE_FLAG},
+    [PARAM_ROOT] = {.name = "root", .kind = VALUE_NUMBER, .most = UINT32_MAX},
+    [PARAM_NODE] = {.name = "node", .kind = VALUE_NUMBER, .most = UINT32_MAX},
+    [PARAM_DEPTH] = {.name = "depth", .kind = VALUE_NUMBER, .most = UINT32_MAX},
+    [PARAM_MIN_SHARE] = {.name = "min_share", .kind = VALUE_FRACTION},
+    [PARAM_ANY_COST] = {.name = "any_cost", .kind = VALUE_FLAG},
+    [PARAM_SEARCH] = {.name = "search", .kind = VALUE_TEXT},
+    [PARAM_SEARCH_REGEX] = {.name = "search_regex", .kind = VALUE_REGEX},
+    [PARAM_FUNCTION_ID] = {.name = "function_id", .kind = VALUE_NUMBER, .most = UINT32_MAX},
+    [PARAM_BY_SELF] = {.name = "by_self", .kind = VALUE_FLAG},
+    [PARAM_ID] = {.name = "id", .kind = VALUE_NUMBER, .most = UINT32_MAX},
+    [PARAM_NAME] = {.name = "name", .kind = VALUE_TEXT},
+    [PARAM_IN_MODULE] = {.name = "in_module", .kind = VALUE_TEXT},
+    [PARAM_FILE_PATH] = {.name = "file_path", .kind = VALUE_TEXT},
+    [PARAM_VALUE] = {.name = "value", .kind = VALUE_CHOICE, .choices = series_values},
+    [PARAM_TOP] = {.name = "top", .kind = VALUE_NUMBER, .most = 50},
+    [PARAM_RANK] = {.name = "rank", .kind = VALUE_CHOICE, .choices = ranks},
+    [PARAM_GROWTH] = {.name = "growth", .kind = VALUE_CHOICE, .choices = growth_classes},
+    [PARAM_MOMENT_MS] = {.name = "moment_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
+};
+
+const char *target_query(const char *target)
+{
+    const char *mark = strchrnul(target, '?');
+    return *mark == '?' ? mark + 1 : mark;
+}
+
+bool target_has_path(const char *target, const char *path)
+{
+    size_t len = strcspn(target, "?");
+    return strlen(path) == len && memcmp(target, path, len) == 0;
+}
+
+const char *request_param_name(enum param param)
+{
+    return specs[param].name;
+}
+
+const char *request_choice_name(enum param param, uint64_t choice)
+{
+    return specs[param].choices[choice];
+}
+
+// Percent-decodes text[0..len). False for what is no encoding, and for zeros.
+static bool decode(const char *text, size_t len, struct strbuf *out)
+{
+    for (size_t i = 0; i < len; i++) {
+        char byte = (char)(text[i] == '+' ? ' ' : text[i]);
+        if (text[i] == '%') {
+            int high = i + 1 < len ? hex_digit(text[i + 1]) : -1;
+            int low = i + 2 < len ? hex_digit(text[i + 2]) : -1;
+            if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+                return false;
+            }
+            byte = (char)(high * 16 + low);
+            i += 2;
+        }
+        strbuf_append_char(out, byte);
+    }
+    return true;
+}
+
+static MUST_USE enum err
+read_number(const struct param_spec *spec, struct request_value *value, struct err_info *info)
+{
+    uint64_t number = 0;
+    for (const char *at = value->text; *at != '\0'; at++) {
+        if (*at < '0' || *at > '9') {
+            return err_set(info, ERR_INVALID, "%s: \"%.100s\" is no number", spec->name,
+                           value->text);
+        }
+        if (number > (UINT64_MAX - 9) / 10) {
+            return err_set(info, ERR_INVALID, "%s: %.100s is too large", spec->name, value->text);
+        }
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    uint64_t most = spec->kind == VALUE_FLAG ? 1 : spec->most;
+    if (number < spec->least || number > most) {
+        return err_set(info, ERR_INVALID, "%s: %.100s is not between %llu and %llu", spec->name,
+                       value->text, (unsigned long long)spec->least, (unsigned long long)most);
+    }
+    value->number = number;
+    return ERR_OK;
+}
+
+// "0", "1", "0.001": digits and at most one point, so that no locale and no exponent matters.
+static MUST_USE enum err
+read_fraction(const struct param_spec *spec, struct request_value *value, struct err_info *info)
+{
+    double unit = 1;
+    bool has_point = false;
+    double fraction = 0;
+    for (const char *at = value->text; *at != '\0'; at++) {
+        if (*at == '.' && !has_point) {
+            has_point = true;
+        } else if (*at >= '0' && *at <= '9') {
+            unit = has_point ? unit / 10 : unit;
+            fraction = has_point ? fraction + unit * (*at - '0') : fraction * 10 + (*at - '0');
+        } else {
+            fraction = 2;
+            break;
+        }
+    }
+    if (fraction > 1) {
+        return err_set(info, ERR_INVALID, "%s: \"%.100s\" is no fraction from 0 to 1", spec->name,
+                       value->text);
+    }
+    value->fraction = fraction;
+    return ERR_OK;
+}
+
+// The index of word[0..len) among the choices, or -1.
+static int find_choice(const char *const *choices, const char *word, size_t len)
+{
+    for (int i = 0; choices[i] != NULL; i++) {
+        if (strlen(choices[i]) == len && memcmp(choices[i], word, len) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int find_cost(const char *word, size_t len)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        const char *key = cost_get_info((enum cost)cost)->key;
+        if (strlen(key) == len && memcmp(key, word, len) == 0) {
+            return cost;
+        }
+    }
+    return -1;
+}
+
+static int find_word(const struct param_spec *spec, const char *word, size_t len)
+{
+    return spec->choices != NULL ? find_choice(spec->choices, word, len) : find_cost(word, len);
+}
+
+static MUST_USE enum err
+unknown_word(const struct param_spec *spec, const char *word, size_t len, struct err_info *info)
+{
+    return err_set(info, ERR_INVALID, "%s: there is no \"%.*s\" to choose", spec->name,
+                   (int)(len < 100 ? len : 100), word);
+}
+
+static MUST_USE enum err
+read_choice(const struct param_spec *spec, struct request_value *value, struct err_info *info)
+{
+    size_t len = strlen(value->text);
+    int choice = find_word(spec, value->text, len);
+    if (choice < 0) {
+        return unknown_word(spec, value->text, len, info);
+    }
+    value->number = (uint64_t)choice;
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+read_list(const struct param_spec *spec, struct request_value *value, struct err_info *info)
+{
+    if (spec->kind == VALUE_COSTS && strcmp(value->text, "all") == 0) {
+        value->number = ((uint64_t)1 << COST_COUNT) - 1;
+        return ERR_OK;
+    }
+    for (const char *at = value->text;; at++) {
+        size_t len = strcspn(at, ",");
+        int choice = find_word(spec, at, len);
+        if (choice < 0) {
+            return unknown_word(spec, at, len, info);
+        }
+        value->number |= (uint64_t)1 << choice;
+        at += len;
+        if (*at == '\0') {
+            return ERR_OK;
+        }
+    }
+}
+
+static MUST_USE enum err
+read_value(const struct param_spec *spec, struct request_value *value, struct err_info *info)
+{
+    switch (spec->kind) {
+    case VALUE_TEXT:
+        return ERR_OK;
+    case VALUE_REGEX:
+        return strlen(value->text) <= REQUEST_REGEX_MAX
+                   ? ERR_OK
+                   : err_set(info, ERR_LIMIT, "%s: a regular expression may have %d bytes at most",
+                             spec->name, REQUEST_REGEX_MAX);
+    case VALUE_NUMBER:
+    case VALUE_FLAG:
+        return read_number(spec, value, info);
+    case VALUE_FRACTION:
+        return read_fraction(spec, value, info);
+    case VALUE_CHOICE:
+    case VALUE_COST:
+        return read_choice(spec, value, info);
+    case VALUE_LIST:
+    case VALUE_COSTS:
+        return read_list(spec, value, info);
+    }
+    return ERR_INVALID;
+}
+
+static enum param find_param(const char *name, size_t len, uint64_t allowed)
+{
+    for (int param = 0; param < PARAM_COUNT; param++) {
+        if ((allowed & PARAM_BIT(param)) != 0 && strlen(specs[param].name) == len &&
+            memcmp(specs[param].name, name, len) == 0) {
+            return (enum param)param;
+        }
+    }
+    return PARAM_COUNT;
+}
+
+// Blames a parameter that the route does not take: name[0..len).
+static MUST_USE enum err
+refuse_param(const char *name, size_t len, const char **parameter, struct err_info *info)
+{
+    enum param param = find_param(name, len, UINT64_MAX);
+    *parameter = param != PARAM_COUNT ? specs[param].name : NULL;
+    return err_set(info, ERR_INVALID, "there is no parameter \"%.*s\" here",
+                   (int)(len < 100 ? len : 100), name);
+}
+
+// One "name=value" of the query: pair[0..len).
+static MUST_USE enum err read_pair(const char *pair,
+                                   size_t len,
+                                   uint64_t allowed,
+                                   struct request *request,
+                                   const char **parameter,
+                                   struct err_info *info)
+{
+    const char *equals = memchr(pair, '=', len);
+    size_t name_len = equals != NULL ? (size_t)(equals - pair) : len;
+    enum param param = find_param(pair, name_len, allowed);
+    if (param == PARAM_COUNT) {
+        return refuse_param(pair, name_len, parameter, info);
+    }
+    struct request_value *value = &request->values[param];
+    *parameter = specs[param].name;
+    if (value->text != NULL) {
+        return err_set(info, ERR_INVALID, "%s: given twice", specs[param].name);
+    }
+    CLEANUP(strbuf_release) struct strbuf decoded = {0};
+    strbuf_append_text(&decoded, "");
+    size_t value_len = equals != NULL ? len - name_len - 1 : 0;
+    if (!decode(pair + len - value_len, value_len, &decoded)) {
+        return err_set(info, ERR_INVALID, "%s: the value is not well encoded", specs[param].name);
+    }
+    if (decoded.len > REQUEST_VALUE_MAX) {
+        return err_set(info, ERR_LIMIT, "%s: the value is too long", specs[param].name);
+    }
+    value->text = strbuf_take(&decoded);
+    if (value->text == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    if (!utf8_is_valid(value->text)) {
+        return err_set(info, ERR_INVALID, "%s: the value is not UTF-8", specs[param].name);
+    }
+    value->is_given = value->text[0] != '\0';
+    return value->is_given ? read_value(&specs[param], value, info) : ERR_OK;
+}
+
+// An empty value counts as not given, and was kept only to notice a second one.
+static void forget_empty(struct request *request)
+{
+    for (int param = 0; param < PARAM_COUNT; param++) {
+        struct request_value *value = &request->values[param];
+        if (!value->is_given) {
+            free(value->text);
+            value->text = NULL;
+        }
+    }
+}
+
+enum err request_parse(const char *query,
+                       uint64_t allowed,
+                       struct request *out,
+                       const char **parameter,
+                       struct err_info *info)
+{
+    CLEANUP(request_release) struct request request = {0};
+    size_t count = 0;
+    *parameter = NULL;
+    if (strlen(query) > REQUEST_TARGET_MAX) {
+        return err_set(info, ERR_LIMIT, "the query is too long");
+    }
+    while (*query != '\0') {
+        size_t len = strcspn(query, "&");
+        if (++count > REQUEST_PARAMS_MAX) {
+            return err_set(info, ERR_LIMIT, "more than %d parameters", REQUEST_PARAMS_MAX);
+        }
+        if (len > 0) {
+            TRY(read_pair(query, len, allowed, &request, parameter, info));
+        }
+        query += len + (query[len] == '&');
+    }
+    *parameter = NULL;
+    forget_empty(&request);
+    *out = request;
+    request = (struct request){0};
+    return ERR_OK;
+}
+
+void request_release(struct request *request)
+{
+    for (int param = 0; param < PARAM_COUNT; param++) {
+        free(request->values[param].text);
+    }
+    *request = (struct request){0};
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+// report_page: see report_page.h. What the answers are called is said in
+// docs/format/html-report.md; web/src/api/report-file.ts reads them.
+#include "server/pages/report_page.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "host/text/base64.h"
+#include "profile/tables/summary.h"
+#include "server/api/answer.h"
+#include "server/http/encoding.h"
+#include "server/pages/assets.h"
+
+enum {
+    SCOPES_MAX = 32,            // processes and threads with answers of their own
+    SCOPES_NODES_MAX = 1000000, // stack nodes times scopes: it is their time that counts
+    SCOPES_MAX_MIB = 12,        // no more are added beyond this
+    SCOPES_KNOWN_MAX = 128,     // of each kind, for saying how many are left out
+};
+
+// How large tables and trees may be.
+struct cut {
+    uint32_t rows;
+    uint32_t nodes;
+};
+
+static const struct cut cuts[] = {{20000, 30000}, {4000, 6000}, {800, 1200}, {100, 200}};
+
+enum cut_kind {
+    CUT_NONE,
+    CUT_ROWS,
+    CUT_NODES,
+};
+
+// An answer: its key is its name in the page, and how it is asked for together with `extra`.
+struct wanted {
+    const char *key;
+    const char *extra;
+    enum cut_kind cut;
+    bool has_no_thread; // takes no filter by thread
+};
+
+#define COSTS "&costs=all"
+#define TREE  "&costs=all&any_cost=1"
+
+static const struct wanted once[] = {
+    {"meta?", "", CUT_NONE, true}, {"health?", "", CUT_NONE, true}, {"adhoc?", "", CUT_ROWS, true}};
+
+static const struct wanted each[] = {
+    {"summary?", "&limit=20", CUT_NONE, false},
+    {"functions?", COSTS, CUT_ROWS, false},
+    {"call_graph?", COSTS, CUT_ROWS, false},
+    {"tree?direction=top_down", TREE, CUT_NODES, false},
+    {"tree?direction=top_down&collapse=1", TREE, CUT_NODES, false},
+    {"tree?direction=bottom_up", TREE, CUT_NODES, false},
+    {"tree?direction=bottom_up&collapse=1", TREE, CUT_NODES, false},
+    {"series?value=live_bytes&by=call_site", "&top=50", CUT_NONE, false},
+    {"series?value=live_bytes&by=stack", "&top=50", CUT_NONE, false},
+    {"series?value=allocations&by=call_site", "&top=50", CUT_NONE, false},
+    {"series?value=allocations&by=stack", "&top=50", CUT_NONE, false},
+    {"series?value=temporary&by=call_site", "&top=50", CUT_NONE, false},
+    {"series?value=temporary&by=stack", "&top=50", CUT_NONE, false},
+    {"series?value=allocated_bytes&by=call_site", "&top=50", CUT_NONE, false},
+    {"series?value=allocated_bytes&by=stack", "&top=50", CUT_NONE, false},
+    {"sizes?rank=blocks", "&top=50", CUT_NONE, false},
+    {"sizes?rank=bytes", "&top=50", CUT_NONE, false},
+    {"lifetimes?rank=blocks", "&top=50", CUT_NONE, false},
+    {"lifetimes?rank=bytes", "&top=50", CUT_NONE, false},
+    {"size_lifetime?", "", CUT_NONE, false},
+    {"leaks?by=call_site", "", CUT_ROWS, false},
+    {"leaks?by=stack", "", CUT_ROWS, false},
+    {"ledger?", "", CUT_NONE, true},
+    {"processes?", COSTS, CUT_NONE, false},
+    {"threads?", COSTS, CUT_NONE, false},
+    {"modules?", COSTS, CUT_NONE, false},
+};
+
+// One process or thread that has answers of its own.
+struct scope {
+    bool is_thread;
+    uint32_t id;
+};
+
+DEFINE_VEC(scope_vec, struct scope);
+
+struct writer {
+    const struct report_page *page;
+    struct server_settings settings;
+    struct snapshot *snapshot; // owned reference
+    struct tree_cache trees;
+    struct cut cut;
+    struct scope_vec scopes; // that may be asked for
+    size_t scopes_told;      // of them, the first
+    struct strbuf blocks;    // the answers as they stand in the page
+};
+
+static void writer_release(struct writer *writer)
+{
+    tree_cache_release(&writer->trees);
+    snapshot_unref(writer->snapshot);
+    scope_vec_release(&writer->scopes);
+    strbuf_release(&writer->blocks);
+}
+
+// `key` is ours and holds nothing that HTML reads as its own but '&', which stays what it is.
+static MUST_USE enum err
+add_block(struct writer *writer, const char *key, const char *scope, const struct strbuf *json)
+{
+    CLEANUP(strbuf_release) struct strbuf packed = {0};
+    TRY(gzip_compress(strbuf_bytes(json), GZIP_SMALL, &packed));
+    strbuf_printf(&writer->blocks,
+                  "<script type=\"application/octet-stream\" data-answer=\"%s%s\">", key, scope);
+    base64_append(&writer->blocks, strbuf_bytes(&packed));
+    strbuf_append_text(&writer->blocks, "</script>\n");
+    return strbuf_result(&writer->blocks);
+}
+
+// What the recording does not have is left out: `capabilities` tells the page.
+static MUST_USE enum err
+add_answer(struct writer *writer, const struct wanted *wanted, const char *scope)
+{
+    CLEANUP(strbuf_release) struct strbuf target = {0};
+    CLEANUP(strbuf_release) struct strbuf json = {0};
+    struct problem problem = {0};
+    strbuf_printf(&target, "/api/v1/%s%s%s", wanted->key, wanted->extra, scope);
+    if (wanted->cut != CUT_NONE) {
+        strbuf_printf(&target, "&limit=%" PRIu32,
+                      wanted->cut == CUT_ROWS ? writer->cut.rows : writer->cut.nodes);
+    }
+    TRY(strbuf_result(&target));
+    const struct answer_source source = {
+        .settings = &writer->settings, .snapshot = writer->snapshot, .trees = &writer->trees};
+    enum err outcome = answer_write(&source, route_find(target.data), target.data, &json, &problem);
+    if (outcome == ERR_UNSUPPORTED) {
+        return ERR_OK;
+    }
+    TRY(outcome);
+    return add_block(writer, wanted->key, scope, &json);
+}
+
+static MUST_USE enum err
+add_scope(struct writer *writer, const struct scope *scope, const char *suffix)
+{
+    for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+        if (scope == NULL || !scope->is_thread || !each[i].has_no_thread) {
+            TRY(add_answer(writer, &each[i], suffix));
+        }
+    }
+    return ERR_OK;
+}
+
+static size_t mib(size_t bytes)
+{
+    return bytes >> 20;
+}
+
+// Answers for single processes and threads, as many as there is room and time for.
+static MUST_USE enum err add_scopes(struct writer *writer)
+{
+    size_t nodes = writer->page->profile->recording.node_count + 1;
+    size_t most = SCOPES_NODES_MAX / nodes;
+    most = min_u64(most, SCOPES_MAX);
+    writer->scopes_told = 0;
+    while (writer->scopes_told < writer->scopes.len && writer->scopes_told < most &&
+           mib(writer->blocks.len) < SCOPES_MAX_MIB) {
+        const struct scope *scope = &writer->scopes.items[writer->scopes_told];
+        char suffix[32];
+        (void)snprintf(suffix, sizeof(suffix), "&%s=%" PRIu32,
+                       scope->is_thread ? "thread" : "process", scope->id); // fits
+        TRY(add_scope(writer, scope, suffix));
+        writer->scopes_told++;
+    }
+    return ERR_OK;
+}
+
+static void write_ids(const struct writer *writer, bool threads, struct json_writer *w)
+{
+    json_key(w, threads ? "threads" : "processes");
+    json_begin_array(w);
+    for (size_t i = 0; i < writer->scopes_told; i++) {
+        if (writer->scopes.items[i].is_thread == threads) {
+            json_u64(w, writer->scopes.items[i].id);
+        }
+    }
+    json_end_array(w);
+}
+
+// What the page must know of itself.
+static MUST_USE enum err add_info(struct writer *writer)
+{
+    CLEANUP(strbuf_release) struct strbuf json = {0};
+    struct json_writer w;
+    json_to_strbuf(&w, &json, JSON_COMPACT);
+    json_begin_object(&w);
+    json_key_u64(&w, "version", 1);
+    json_key_string(&w, "filter", writer->page->filter_text);
+    write_ids(writer, false, &w);
+    write_ids(writer, true, &w);
+    json_key_u64(&w, "left_out", writer->scopes.len - writer->scopes_told);
+    json_key_u64(&w, "rows_max", writer->cut.rows);
+    json_key_u64(&w, "nodes_max", writer->cut.nodes);
+    json_end_object(&w);
+    return json_finish(&w) == ERR_OK ? add_block(writer, "report?", "", &json) : ERR_NO_MEMORY;
+}
+
+static MUST_USE enum err add_all(struct writer *writer)
+{
+    strbuf_clear(&writer->blocks);
+    for (size_t i = 0; i < ARRAY_LEN(once); i++) {
+        TRY(add_answer(writer, &once[i], ""));
+    }
+    TRY(add_scope(writer, NULL, ""));
+    if (mib(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
+        TRY(add_scopes(writer));
+    }
+    return add_info(writer);
+}
+
+static MUST_USE enum err add_all_that_fits(struct writer *writer)
+{
+    for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+        writer->cut = cuts[i];
+        TRY(add_all(writer));
+        if (mib(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
+            return ERR_OK;
+        }
+    }
+    return ERR_LIMIT;
+}
+
+static bool knows(const struct scope_vec *scopes, struct scope wanted)
+{
+    for (size_t i = 0; i < scopes->len; i++) {
+        if (scopes->items[i].id == wanted.id && scopes->items[i].is_thread == wanted.is_thread) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The ids of one kind that have anything selected; none if it is only one, which is everything.
+static MUST_USE enum err
+find_scopes(const struct selection *selection, bool threads, struct scope_vec *out)
+{
+    const struct recording *recording = &selection->profile->recording;
+    CLEANUP(group_vec_release) struct group_vec groups = {0};
+    CLEANUP(scope_vec_release) struct scope_vec found = {0};
+    TRY(groups_build(selection, threads ? GROUP_BY_THREAD : GROUP_BY_PROCESS, &groups));
+    for (size_t i = 0; i < groups.len && found.len < SCOPES_KNOWN_MAX; i++) {
+        uint32_t id = groups.items[i].id;
+        if (id == REC_NONE || groups.items[i].costs.values[COST_ALLOCATIONS] == 0) {
+            continue;
+        }
+        struct scope scope = {threads, threads ? recording->threads[id].thread_id
+                                               : recording->processes[id].pid};
+        if (!knows(&found, scope)) {
+            TRY(scope_vec_push(&found, scope));
+        }
+    }
+    for (size_t i = 0; found.len > 1 && i < found.len; i++) {
+        TRY(scope_vec_push(out, found.items[i]));
+    }
+    return ERR_OK;
+}
+
+// A filter by process or thread leaves no other choice of these.
+static MUST_USE enum err choose_scopes(struct writer *writer)
+{
+    const struct filter *filter = writer->page->filter;
+    CLEANUP(selection_release) struct selection selection = {0};
+    if (filter != NULL && (filter->pid != 0 || filter->thread != NULL)) {
+        return ERR_OK;
+    }
+    TRY(profile_select(writer->page->profile, filter, &selection, NULL));
+    TRY(find_scopes(&selection, false, &writer->scopes));
+    return find_scopes(&selection, true, &writer->scopes);
+}
+
+static const struct asset *find_only(const char *suffix)
+{
+    const struct asset *found = NULL;
+    for (const struct asset *asset = asset_table; asset->path != NULL; asset++) {
+        size_t len = strlen(asset->path);
+        if (len > strlen(suffix) && strcmp(asset->path + len - strlen(suffix), suffix) == 0) {
+            if (found != NULL) {
+                return NULL;
+            }
+            found = asset;
+        }
+    }
+    return found;
+}
+
+// A file of the viewer as text. What would end the element that it is to stand in is refused.
+static MUST_USE enum err
+expand(const struct asset *asset, const char *const *forbidden, struct strbuf *out)
+{
+    if (asset == NULL) {
+        return ERR_UNSUPPORTED;
+    }
+    struct bytes packed = {asset->begin, (size_t)(asset->end - asset->begin)};
+    TRY(gzip_expand(packed, out));
+    for (; *forbidden != NULL; forbidden++) {
+        if (strcasestr(strbuf_text(out), *forbidden) != NULL) {
+            return ERR_UNSUPPORTED;
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_head(const struct asset *script,
+                                    const struct asset *style,
+                                    const struct strbuf *css,
+                                    FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf head = {0};
+    strbuf_append_text(&head,
+                       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                       "script-src 'sha256-");
+    base64_append_hex(&head, script->sha256);
+    strbuf_append_text(&head, "'; style-src 'sha256-");
+    base64_append_hex(&head, style->sha256);
+    strbuf_append_text(&head,
+                       "'; img-src data: blob:; base-uri 'none'; form-action 'none'\">\n"
+                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                       "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                       "<meta name=\"generator\" content=\"cairn export --html\">\n"
+                       "<title>cairn</title>\n");
+    TRY(strbuf_result(&head));
+    // Output errors are found when the stream is closed.
+    (void)fprintf(out, "%s<style>%s</style>\n</head>\n<body>\n<div id=\"app\"></div>\n",
+                  strbuf_text(&head), strbuf_text(css));
+    (void)fprintf(out, "<noscript>This report needs JavaScript. Without it: cairn report FILE."
+                       "</noscript>\n");
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_page(const struct writer *writer, FILE *out)
+{
+    static const char *const no_script[] = {"</script", "<!--", NULL};
+    static const char *const no_style[] = {"</style", NULL};
+    const struct asset *script = find_only(".js");
+    const struct asset *style = find_only(".css");
+    CLEANUP(strbuf_release) struct strbuf js = {0};
+    CLEANUP(strbuf_release) struct strbuf css = {0};
+    TRY(expand(script, no_script, &js));
+    TRY(expand(style, no_style, &css));
+    TRY(write_head(script, style, &css, out));
+    // Output errors are found when the stream is closed.
+    (void)fwrite(strbuf_text(&writer->blocks), 1, writer->blocks.len, out);
+    (void)fprintf(out, "<script type=\"module\">%s</script>\n</body>\n</html>\n", strbuf_text(&js));
+    return ERR_OK;
+}
+
+enum err report_page_write(const struct report_page *page, FILE *out)
+{
+    CLEANUP(writer_release)
+    struct writer writer = {
+        .page = page,
+        .settings = {.tool_version = page->tool_version, .filter = page->filter},
+        .trees = TREE_CACHE_INIT};
+    CLEANUP(opened_unrefp) struct opened *opened = NULL;
+    TRY(opened_borrow(page->profile, page->path, &opened));
+    TRY(snapshot_new(1, opened, NULL, &writer.snapshot));
+    TRY(choose_scopes(&writer));
+    TRY(add_all_that_fits(&writer));
+    return write_page(&writer, out);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// snapshot: see snapshot.h.
+//
+// Counting references: the last unref must see all that others did with the object before theirs,
+// hence release on every decrement and acquire before the end.
+#include "server/state/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "formats/import/input_file.h"
+#include "server/http/encoding.h"
+
+static bool drop_reference(atomic_uint *references)
+{
+    // Pairs with itself: release publishes our use, acquire sees that of the others.
+    return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
+}
+
+static void add_reference(atomic_uint *references)
+{
+    // Relaxed: whoever adds one holds one already.
+    (void)atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
+}
+
+uint64_t file_identity(const struct stat *status)
+{
+    const uint64_t parts[] = {status->st_dev, status->st_ino, (uint64_t)status->st_size,
+                              (uint64_t)status->st_mtim.tv_sec, (uint64_t)status->st_mtim.tv_nsec};
+    return content_hash(parts, sizeof(parts));
+}
+
+static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)
+{
+    CLEANUP(selection_release) struct selection selection = {0};
+    enum err problem = suppressions_add_usual(&opened->rules, &opened->profile->recording, info);
+    if (problem != ERR_OK) {
+        return err_set(info, problem, "not enough memory for the suppressions of leaks");
+    }
+    const struct filter filter = {.suppressions = &opened->rules};
+    TRY(profile_select(opened->profile, &filter, &selection, info));
+    if (summary_build(&selection, &opened->whole) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    return ERR_OK;
+}
+
+enum err opened_new(const char *path,
+                    const char *shown_path,
+                    const struct name_sources *sources,
+                    struct opened **out,
+                    struct err_info *info)
+{
+    CLEANUP(opened_unrefp) struct opened *opened = calloc(1, sizeof(*opened));
+    if (opened == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    atomic_init(&opened->references, 1);
+    // Before it is read: a file that changes meanwhile is then read again.
+    struct stat status;
+    if (stat(path, &status) == 0) {
+        opened->bytes = (uint64_t)status.st_size;
+        opened->identity = file_identity(&status);
+    }
+    TRY(input_open_profile(path, sources, NULL, &opened->owned, info));
+    opened->profile = opened->owned;
+    opened->path = strdup(shown_path);
+    if (opened->path == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    TRY(summarize(opened, info));
+    *out = opened;
+    opened = NULL;
+    return ERR_OK;
+}
+
+enum err opened_borrow(const struct profile *profile, const char *path, struct opened **out)
+{
+    CLEANUP(opened_unrefp) struct opened *opened = calloc(1, sizeof(*opened));
+    if (opened == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    atomic_init(&opened->references, 1);
+    struct stat status;
+    opened->bytes = stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+    opened->profile = profile;
+    opened->path = strdup(path);
+    if (opened->path == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    TRY(summarize(opened, NULL));
+    *out = opened;
+    opened = NULL;
+    return ERR_OK;
+}
+
+struct opened *opened_ref(struct opened *opened)
+{
+    add_reference(&opened->references);
+    return opened;
+}
+
+void opened_unref(struct opened *opened)
+{
+    if (opened != NULL && drop_reference(&opened->references)) {
+        profile_close(opened->owned);
+        suppressions_release(&opened->rules);
+        free(opened->path);
+        free(opened);
+    }
+}
+
+void opened_unrefp(struct opened **opened)
+{
+    opened_unref(*opened);
+}
+
+static MUST_USE enum err unite(struct snapshot *snapshot)
+{
+    const struct opened *new = snapshot->sides[SIDE_NEW];
+    const struct opened *old = snapshot->sides[SIDE_OLD];
+    TRY(code_union_build(new->profile, NULL, &snapshot->alone[SIDE_NEW]));
+    if (old == NULL) {
+        return ERR_OK;
+    }
+    TRY(code_union_build(old->profile, NULL, &snapshot->alone[SIDE_OLD]));
+    return code_union_build(new->profile, old->profile, &snapshot->both);
+}
+
+enum err
+snapshot_new(uint64_t generation, struct opened *new, struct opened *old, struct snapshot **out)
+{
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    if (snapshot == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    atomic_init(&snapshot->references, 1);
+    snapshot->generation = generation;
+    snapshot->sides[SIDE_NEW] = opened_ref(new);
+    snapshot->sides[SIDE_OLD] = old != NULL ? opened_ref(old) : NULL;
+    TRY(unite(snapshot));
+    *out = snapshot;
+    snapshot = NULL;
+    return ERR_OK;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+    add_reference(&snapshot->references);
+    return snapshot;
+}
+
+void snapshot_unref(struct snapshot *snapshot)
+{
+    if (snapshot == NULL || !drop_reference(&snapshot->references)) {
+        return;
+    }
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        code_union_release(&snapshot->alone[side]);
+        opened_unref(snapshot->sides[side]);
+    }
+    code_union_release(&snapshot->both);
+    free(snapshot);
+}
+
+void snapshot_unrefp(struct snapshot **snapshot)
+{
+    snapshot_unref(*snapshot);
+}

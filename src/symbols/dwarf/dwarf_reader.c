@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// dwarf_reader: see dwarf_reader.h.
+#include "symbols/dwarf/dwarf_reader.h"
+
+#include <dwarf.h>
+
+#include "symbols/dwarf/dwarf_scopes.h"
+
+// Rust reaches some dozens of inlined frames; a longer chain loses its innermost.
+enum {
+    MAX_INLINE_DEPTH = 1024,
+    MAX_OPEN_BLOCKS = 256
+};
+
+// How many units that claim an address are asked; each answer costs a walk over the unit.
+enum {
+    MAX_CLAIMANTS = 8
+};
+
+enum err dwarf_reader_open(struct dwarf_reader *reader, struct elf_file *file)
+{
+    CLEANUP(dwarf_reader_close)
+    struct dwarf_reader fresh = {.file_bytes = file->size_bytes, .current = SIZE_MAX};
+    TRY(elf_file_inflate(file));
+    fresh.dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+    if (fresh.dwarf == NULL || !elf_file_debug_strings_end(file)) {
+        return ERR_CORRUPT;
+    }
+    TRY(dwarf_units_init(&fresh.units, fresh.dwarf, file->size_bytes));
+    *reader = fresh;
+    fresh = (struct dwarf_reader){0};
+    return ERR_OK;
+}
+
+void dwarf_reader_close(struct dwarf_reader *reader)
+{
+    dwarf_units_release(&reader->units);
+    dwarf_functions_release(&reader->functions);
+    die_vec_release(&reader->inlined);
+    (void)dwarf_end(reader->dwarf); // accepts NULL; frees what it can
+    *reader = (struct dwarf_reader){0};
+}
+
+static bool is_block(int tag)
+{
+    return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block ||
+           tag == DW_TAG_with_stmt;
+}
+
+static bool states_addresses(Dwarf_Die *die)
+{
+    return dwarf_hasattr(die, DW_AT_low_pc) != 0 || dwarf_hasattr(die, DW_AT_ranges) != 0;
+}
+
+// Where the search goes from `die`.
+enum step {
+    STEP_OVER,
+    STEP_INTO_HERE, // an inlined subroutine that holds the address: nothing outside it matters
+    STEP_INTO_MAYBE // a block that may hold one; look inside, then go on behind it
+};
+
+static enum step step_of(Dwarf_Die *die, uint64_t address)
+{
+    int tag = dwarf_tag(die);
+    if (tag != DW_TAG_inlined_subroutine && !is_block(tag)) {
+        return STEP_OVER;
+    }
+    const bool holds_address = dwarf_haspc(die, address) == 1;
+    if (!is_block(tag)) {
+        return holds_address ? STEP_INTO_HERE : STEP_OVER;
+    }
+    // With -flto, gcc's blocks overlap: the next one may hold the address, too.
+    return holds_address || !states_addresses(die) ? STEP_INTO_MAYBE : STEP_OVER;
+}
+
+// Adds `die` to the chain if it is an inlined subroutine that the search goes into.
+static enum err take_inlined(struct die_vec *chain, Dwarf_Die *die, enum step step)
+{
+    bool is_inlined = step == STEP_INTO_HERE && dwarf_tag(die) == DW_TAG_inlined_subroutine;
+    return is_inlined && chain->len < MAX_INLINE_DEPTH ? die_vec_push(chain, *die) : ERR_OK;
+}
+
+// Fills reader->inlined with the inlined subroutines below `function` that hold the address,
+// outermost first. Offsets must grow, as in dwarf_functions.
+static enum err find_inlined(struct dwarf_reader *reader, Dwarf_Die *function, uint64_t address)
+{
+    Dwarf_Die stack[MAX_OPEN_BLOCKS]; // the blocks behind which the search goes on
+    size_t depth = 0;
+    Dwarf_Off last_offset = dwarf_dieoffset(function);
+    die_vec_clear(&reader->inlined);
+    Dwarf_Die die;
+    bool is_more = dwarf_child(function, &die) == 0;
+    while (is_more && dwarf_dieoffset(&die) > last_offset) {
+        last_offset = dwarf_dieoffset(&die);
+        enum step step = step_of(&die, address);
+        TRY(take_inlined(&reader->inlined, &die, step));
+        Dwarf_Die child;
+        bool has_child = step != STEP_OVER && dwarf_child(&die, &child) == 0;
+        if (step == STEP_INTO_HERE) {
+            depth = 0;
+            is_more = has_child;
+            die = has_child ? child : die;
+        } else if (has_child && depth < MAX_OPEN_BLOCKS) {
+            stack[depth++] = die;
+            die = child;
+        } else {
+            is_more = dwarf_step_over(&die, stack, &depth);
+        }
+    }
+    return ERR_OK;
+}
+
+static void name_function(Dwarf_Die *die, struct dwarf_frame *frame)
+{
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    if (name == NULL) {
+        name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+    }
+    frame->is_linkage_name = name != NULL;
+    if (name == NULL) {
+        name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute));
+        frame->declaration = dwarf_declaration(die);
+    }
+    frame->name = name;
+}
+
+static const char *compilation_directory(struct dwarf_unit *unit)
+{
+    Dwarf_Attribute attribute;
+    return dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+}
+
+static enum err push_frame(struct dwarf_frame_vec *out,
+                           struct dwarf_unit *unit,
+                           Dwarf_Die *function,
+                           struct dwarf_place place)
+{
+    struct dwarf_frame frame = {.place = place, .directory = compilation_directory(unit)};
+    if (function != NULL) {
+        name_function(function, &frame);
+    }
+    return dwarf_frame_vec_push(out, frame);
+}
+
+// Makes reader->functions those of the unit, deep or not.
+static enum err use_unit(struct dwarf_reader *reader, size_t unit_index, bool is_deep)
+{
+    if (reader->current == unit_index && reader->functions.is_deep >= is_deep) {
+        return ERR_OK;
+    }
+    reader->current = SIZE_MAX;
+    size_t max_ranges = reader->file_bytes < UINT32_MAX ? (size_t)reader->file_bytes : UINT32_MAX;
+    TRY(dwarf_functions_read(&reader->functions, &reader->units.units.items[unit_index].tree,
+                             is_deep, max_ranges));
+    reader->current = unit_index;
+    return ERR_OK;
+}
+
+static enum err find_function(struct dwarf_reader *reader,
+                              size_t unit_index,
+                              uint64_t address,
+                              Dwarf_Die **out_function)
+{
+    TRY(use_unit(reader, unit_index, false));
+    Dwarf_Die *function = dwarf_functions_find(&reader->functions, address);
+    if (function == NULL) {
+        TRY(use_unit(reader, unit_index, true));
+        function = dwarf_functions_find(&reader->functions, address);
+    }
+    *out_function = function;
+    return ERR_OK;
+}
+
+static enum err push_chain(struct dwarf_reader *reader,
+                           struct dwarf_unit *unit,
+                           Dwarf_Die *function,
+                           uint64_t address,
+                           struct dwarf_frame_vec *out)
+{
+    struct dwarf_place place = dwarf_lines_find(&unit->die, address);
+    if (function == NULL) {
+        return place.file != NULL ? push_frame(out, unit, NULL, place) : ERR_OK;
+    }
+    TRY(find_inlined(reader, function, address));
+    for (size_t i = reader->inlined.len; i-- > 0;) {
+        Dwarf_Die *inlined = &reader->inlined.items[i];
+        TRY(push_frame(out, unit, inlined, place));
+        place = dwarf_call_place(&unit->tree, inlined);
+    }
+    return push_frame(out, unit, function, place);
+}
+
+enum err
+dwarf_reader_find(struct dwarf_reader *reader, uint64_t address, struct dwarf_frame_vec *out)
+{
+    dwarf_frame_vec_clear(out);
+    const struct range_index *ranges = &reader->units.ranges;
+    struct range_search search = range_index_search(ranges, address);
+    struct dwarf_unit *unit = NULL;
+    Dwarf_Die *function = NULL;
+    // Units may claim each other's addresses; the one that has a function there is right.
+    for (int claimants = 0; claimants < MAX_CLAIMANTS && function == NULL; claimants++) {
+        const struct range *range = range_index_next(ranges, &search, address);
+        if (range == NULL) {
+            break;
+        }
+        TRY(find_function(reader, range->value, address, &function));
+        if (unit == NULL || function != NULL) {
+            unit = &reader->units.units.items[range->value];
+        }
+    }
+    return unit != NULL ? push_chain(reader, unit, function, address, out) : ERR_OK;
+}

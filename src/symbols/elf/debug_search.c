@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// debug_search: see debug_search.h.
+#include "symbols/elf/debug_search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/os/file.h"
+#include "host/text/strbuf.h"
+#include "symbols/elf/debuginfod.h"
+
+static const char standard_debug_dir[] = "/usr/lib/debug";
+
+enum {
+    MAX_BUILD_ID_BYTES = 64
+};
+
+// The i-th place where a path of the target may lie on our side, as a prefix of it; NULL after the
+// last. `buffer` holds it, if it has to be made.
+struct prefix_buffer {
+    char text[32];
+};
+
+static const char *
+prefix_at(const struct name_sources *sources, size_t i, struct prefix_buffer *buffer)
+{
+    if (i < sources->executable_dir_count) {
+        return sources->executable_dirs[i];
+    }
+    i -= sources->executable_dir_count;
+    if (sources->root_pid > 0) {
+        if (i == 0) {
+            (void)snprintf(buffer->text, sizeof(buffer->text), "/proc/%d/root", sources->root_pid);
+            return buffer->text;
+        }
+        i--;
+    }
+    return i == 0 ? "" : NULL;
+}
+
+static bool same_bytes(struct bytes a, struct bytes b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+// Opens `path` as the module, if it is the one that is asked for. Otherwise `*result` and `info`
+// say why it is not, if that says more than what they say already: a file with the wrong content
+// says more than one that is missing elsewhere.
+static bool try_module(const struct strbuf *path,
+                       struct bytes build_id,
+                       struct elf_file *out,
+                       enum err *result,
+                       struct err_info *info)
+{
+    struct err_info detail = {0};
+    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
+    if (strbuf_result(path) != ERR_OK) {
+        *result = ERR_NO_MEMORY;
+        return true;
+    }
+    const enum err opened = elf_file_open(&file, strbuf_text(path), &detail);
+    if (opened == ERR_OK && build_id.len > 0 && !same_bytes(elf_file_build_id(&file), build_id)) {
+        *result = err_set(info, ERR_CORRUPT, "'%s' is not the file that ran: its build-id differs",
+                          strbuf_text(path));
+    } else if (opened == ERR_OK) {
+        *result = ERR_OK;
+        *out = file;
+        file = (struct elf_file){.fd = -1};
+        return true;
+    } else if (opened != ERR_NOT_FOUND && *result == ERR_NOT_FOUND) {
+        *result = err_set(info, opened, "%s", detail.text);
+    }
+    return opened == ERR_NO_MEMORY;
+}
+
+enum err debug_search_module(const struct name_sources *sources,
+                             const char *path,
+                             struct bytes build_id,
+                             struct elf_file *out,
+                             struct err_info *info)
+{
+    struct prefix_buffer buffer;
+    const char *prefix;
+    enum err result = err_set(info, ERR_NOT_FOUND, "there is no '%s'", path);
+    for (size_t i = 0; (prefix = prefix_at(sources, i, &buffer)) != NULL; i++) {
+        CLEANUP(strbuf_release) struct strbuf full = {0};
+        strbuf_printf(&full, "%s%s%s", prefix, *prefix != '\0' && *path != '/' ? "/" : "", path);
+        if (try_module(&full, build_id, out, &result, info)) {
+            return result;
+        }
+        if (i < sources->executable_dir_count) {
+            strbuf_clear(&full);
+            strbuf_printf(&full, "%s/%s", prefix, base_name(path));
+            if (try_module(&full, build_id, out, &result, info)) {
+                return result;
+            }
+        }
+    }
+    return result;
+}
+
+// What a separate debug file has to prove.
+struct proof {
+    struct bytes build_id; // empty: none
+    uint32_t crc;
+    bool has_crc;
+};
+
+// Opens `path` if it is what the proof asks for and has DWARF; `path` is as strbuf_printf made it.
+static enum err try_file(const struct strbuf *path, const struct proof *proof, struct elf_file *out)
+{
+    TRY(strbuf_result(path));
+    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
+    TRY(elf_file_open(&file, strbuf_text(path), NULL));
+    struct bytes build_id = elf_file_build_id(&file);
+    if (proof->build_id.len > 0 && build_id.len > 0) {
+        if (!same_bytes(build_id, proof->build_id)) {
+            return ERR_NOT_FOUND;
+        }
+    } else {
+        uint32_t crc = 0;
+        if (!proof->has_crc || elf_file_crc(&file, &crc) != ERR_OK || crc != proof->crc) {
+            return ERR_NOT_FOUND;
+        }
+    }
+    if (!elf_file_has_dwarf(&file)) {
+        return ERR_NOT_FOUND;
+    }
+    *out = file;
+    file = (struct elf_file){.fd = -1};
+    return ERR_OK;
+}
+
+// The i-th debug directory, NULL after the last.
+static const char *debug_dir(const struct name_sources *sources, size_t i)
+{
+    if (i < sources->debug_dir_count) {
+        return sources->debug_dirs[i];
+    }
+    return i == sources->debug_dir_count ? standard_debug_dir : NULL;
+}
+
+static bool is_final(enum err result)
+{
+    return result == ERR_OK || result == ERR_NO_MEMORY;
+}
+
+// Tries <prefix><debug dir>/<rest> for every prefix and directory.
+static enum err try_debug_dirs(const struct name_sources *sources,
+                               const char *rest,
+                               const struct proof *proof,
+                               struct elf_file *out)
+{
+    struct prefix_buffer buffer;
+    const char *directory;
+    const char *prefix;
+    for (size_t i = 0; (directory = debug_dir(sources, i)) != NULL; i++) {
+        for (size_t k = 0; (prefix = prefix_at(sources, k, &buffer)) != NULL; k++) {
+            CLEANUP(strbuf_release) struct strbuf path = {0};
+            strbuf_printf(&path, "%s%s%s/%s", prefix,
+                          *prefix != '\0' && *directory != '/' ? "/" : "", directory, rest);
+            enum err result = try_file(&path, proof, out);
+            if (is_final(result)) {
+                return result;
+            }
+        }
+    }
+    return ERR_NOT_FOUND;
+}
+
+// Tries <debug dir>/<name><suffix> in those that the user named.
+static enum err try_flat(const struct name_sources *sources,
+                         const char *name,
+                         const char *suffix,
+                         const struct proof *proof,
+                         struct elf_file *out)
+{
+    for (size_t i = 0; i < sources->debug_dir_count; i++) {
+        CLEANUP(strbuf_release) struct strbuf path = {0};
+        strbuf_printf(&path, "%s/%s%s", sources->debug_dirs[i], name, suffix);
+        enum err result = try_file(&path, proof, out);
+        if (is_final(result)) {
+            return result;
+        }
+    }
+    return ERR_NOT_FOUND;
+}
+
+static enum err
+by_build_id(const struct name_sources *sources, const struct proof *proof, struct elf_file *out)
+{
+    if (proof->build_id.len < 2 || proof->build_id.len > MAX_BUILD_ID_BYTES) {
+        return ERR_NOT_FOUND;
+    }
+    CLEANUP(strbuf_release) struct strbuf rest = {0};
+    strbuf_printf(&rest, ".build-id/%02x/", proof->build_id.data[0]);
+    for (size_t i = 1; i < proof->build_id.len; i++) {
+        strbuf_printf(&rest, "%02x", proof->build_id.data[i]);
+    }
+    strbuf_append_text(&rest, ".debug");
+    TRY(strbuf_result(&rest));
+    return try_debug_dirs(sources, strbuf_text(&rest), proof, out);
+}
+
+static int directory_len(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (int)(slash - path) : 0;
+}
+
+static enum err by_debuglink(const struct name_sources *sources,
+                             const char *path,
+                             const char *opened_path,
+                             const char *link,
+                             const struct proof *proof,
+                             struct elf_file *out)
+{
+    static const char *const beside[] = {"", ".debug/"};
+    for (size_t i = 0; i < ARRAY_LEN(beside); i++) {
+        CLEANUP(strbuf_release) struct strbuf candidate = {0};
+        strbuf_printf(&candidate, "%.*s/%s%s", directory_len(opened_path), opened_path, beside[i],
+                      link);
+        enum err result = try_file(&candidate, proof, out);
+        if (is_final(result)) {
+            return result;
+        }
+    }
+    enum err flat = try_flat(sources, link, "", proof, out);
+    if (is_final(flat)) {
+        return flat;
+    }
+    CLEANUP(strbuf_release) struct strbuf rest = {0};
+    strbuf_printf(&rest, "%.*s/%s", directory_len(path), path, link);
+    TRY(strbuf_result(&rest));
+    const char *relative = strbuf_text(&rest);
+    return try_debug_dirs(sources, relative + (*relative == '/'), proof, out);
+}
+
+// Tries the file that `fetch` names.
+static enum err from_debuginfod(struct debuginfod *servers,
+                                enum err (*fetch)(struct debuginfod *servers,
+                                                  struct bytes build_id,
+                                                  struct strbuf *out_path),
+                                const struct proof *proof,
+                                struct elf_file *out)
+{
+    CLEANUP(strbuf_release) struct strbuf path = {0};
+    TRY(fetch(servers, proof->build_id, &path));
+    return try_file(&path, proof, out);
+}
+
+enum err debug_search_dwarf(const struct name_sources *sources,
+                            const char *path,
+                            struct bytes build_id,
+                            const struct elf_file *module,
+                            struct elf_file *out)
+{
+    struct proof proof = {.build_id = build_id};
+    enum err result = by_build_id(sources, &proof, out);
+    if (result == ERR_NOT_FOUND && build_id.len > 0) {
+        result = try_flat(sources, base_name(path), ".debug", &proof, out);
+    }
+    if (result == ERR_NOT_FOUND && module != NULL) {
+        const char *link = elf_file_debuglink(module, &proof.crc);
+        proof.has_crc = link != NULL;
+        // Through symbolic links the file lies elsewhere than it was called.
+        CLEANUP(text_freep) char *real = realpath(module->path, NULL);
+        if (link != NULL) {
+            result =
+                by_debuglink(sources, path, real != NULL ? real : module->path, link, &proof, out);
+        }
+    }
+    if (!is_final(result) && build_id.len > 0) {
+        result = from_debuginfod(NULL, debuginfod_find_fetched, &proof, out);
+    }
+    if (!is_final(result) && sources->servers != NULL && build_id.len > 0) {
+        result = from_debuginfod(sources->servers, debuginfod_fetch, &proof, out);
+    }
+    return result;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// debuginfod: see debuginfod.h.
+#include "symbols/elf/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+
+// From the manual page debuginfod_find_debuginfo(3); its header is in a package that we do not
+// need.
+struct debuginfod_client;
+
+struct debuginfod_library {
+    struct debuginfod_client *client; // owned
+    struct debuginfod_client *(*begin)(void);
+    void (*end)(struct debuginfod_client *client);
+    int (*find_debuginfo)(struct debuginfod_client *client,
+                          const unsigned char *build_id,
+                          int build_id_len,
+                          char **path);
+    void (*set_progressfn)(struct debuginfod_client *client,
+                           int (*function)(struct debuginfod_client *client, long a, long b));
+    void (*set_user_data)(struct debuginfod_client *client, void *data);
+};
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0';
+}
+
+bool debuginfod_is_wanted(void)
+{
+    return is_set("DEBUGINFOD_URLS");
+}
+
+// Never closed: libcurl does not bear it.
+static void *open_library(void)
+{
+    return dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+}
+
+bool debuginfod_is_installed(void)
+{
+    return open_library() != NULL;
+}
+
+static enum err load(struct debuginfod_library *out)
+{
+    void *library = open_library();
+    if (library == NULL) {
+        return ERR_UNSUPPORTED;
+    }
+    const struct {
+        const char *name;
+        void *field; // a pointer to a function
+    } functions[] = {
+        {"debuginfod_begin", &out->begin},
+        {"debuginfod_end", &out->end},
+        {"debuginfod_find_debuginfo", &out->find_debuginfo},
+        {"debuginfod_set_progressfn", &out->set_progressfn},
+        {"debuginfod_set_user_data", &out->set_user_data},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
+        void *function = dlsym(library, functions[i].name);
+        if (function == NULL) {
+            return ERR_UNSUPPORTED;
+        }
+        *(void **)functions[i].field = function;
+    }
+    return ERR_OK;
+}
+
+void debuginfod_release(struct debuginfod *servers)
+{
+    if (servers->library != NULL) {
+        servers->library->end(servers->library->client);
+    }
+    free(servers->library);
+    servers->library = NULL;
+}
+
+static void append_hex(struct bytes bytes, struct strbuf *out)
+{
+    for (size_t i = 0; i < bytes.len; i++) {
+        strbuf_printf(out, "%02x", bytes.data[i]);
+    }
+}
+
+// As debuginfod_find_debuginfo(3) chooses it.
+static MUST_USE enum err append_cache_folder(struct strbuf *out)
+{
+    const char *chosen = getenv("DEBUGINFOD_CACHE_PATH");
+    const char *base = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (chosen != NULL && *chosen != '\0') {
+        strbuf_append_text(out, chosen);
+        return strbuf_result(out);
+    }
+    if (home != NULL) {
+        strbuf_printf(out, "%s/.debuginfod_client_cache", home);
+        if (access(strbuf_text(out), F_OK) == 0) {
+            return strbuf_result(out);
+        }
+        strbuf_clear(out);
+    }
+    if (base != NULL && *base != '\0') {
+        strbuf_printf(out, "%s/debuginfod_client", base);
+    } else if (home != NULL) {
+        strbuf_printf(out, "%s/.cache/debuginfod_client", home);
+    }
+    TRY(strbuf_result(out));
+    return out->len > 0 ? ERR_OK : ERR_NOT_FOUND;
+}
+
+enum err
+debuginfod_find_fetched(struct debuginfod *servers, struct bytes build_id, struct strbuf *out_path)
+{
+    (void)servers; // it has the form of debuginfod_fetch
+    CLEANUP(strbuf_release) struct strbuf path = {0};
+    TRY(append_cache_folder(&path));
+    strbuf_append_char(&path, '/');
+    append_hex(build_id, &path);
+    strbuf_append_text(&path, "/debuginfo");
+    TRY(strbuf_result(&path));
+    if (access(strbuf_text(&path), R_OK) != 0) {
+        return ERR_NOT_FOUND;
+    }
+    strbuf_append(out_path, path.data, path.len);
+    return strbuf_result(out_path);
+}
+
+// What the user of the client has set; the library hands its callback nothing else.
+static struct debuginfod *servers_of(struct debuginfod_client *client)
+{
+    void *(*get_user_data)(struct debuginfod_client * client) = NULL;
+    *(void **)&get_user_data = dlsym(open_library(), "debuginfod_get_user_data");
+    return get_user_data(client);
+}
+
+// Anything but 0 ends the question.
+static int show_progress(struct debuginfod_client *client, long done, long total)
+{
+    struct debuginfod *servers = servers_of(client);
+    if (servers->go_on != NULL && !servers->go_on(servers->context, done > 0 ? (uint64_t)done : 0,
+                                                  total > 0 ? (uint64_t)total : 0)) {
+        servers->has_given_up = true;
+    }
+    return servers->has_given_up;
+}
+
+static MUST_USE enum err open_client(struct debuginfod *servers)
+{
+    struct debuginfod_library found = {0};
+    TRY(load(&found));
+    found.client = found.begin();
+    servers->library = found.client != NULL ? malloc(sizeof(*servers->library)) : NULL;
+    if (servers->library == NULL) {
+        found.end(found.client); // accepts NULL
+        return ERR_NO_MEMORY;
+    }
+    *servers->library = found;
+    found.set_user_data(found.client, servers);
+    found.set_progressfn(found.client, show_progress);
+    return ERR_OK;
+}
+
+// Of what the library returns, what says that asking again makes no sense.
+static bool is_silence(int result)
+{
+    return result == -ETIME || result == -ETIMEDOUT || result == -ECONNREFUSED ||
+           result == -EHOSTUNREACH || result == -ENETUNREACH;
+}
+
+// A descriptor, or less than 0.
+static int ask(struct debuginfod *servers, struct bytes build_id, char **out_path)
+{
+    struct debuginfod_library *library = servers->library;
+    int result = -EINTR;
+    servers->has_given_up = servers->go_on != NULL && !servers->go_on(servers->context, 0, 0);
+    if (!servers->has_given_up) {
+        result =
+            library->find_debuginfo(library->client, build_id.data, (int)build_id.len, out_path);
+    }
+    const enum debuginfod_end end = servers->has_given_up ? DEBUGINFOD_INTERRUPTED
+                                    : is_silence(result)  ? DEBUGINFOD_SILENT
+                                                          : DEBUGINFOD_ANSWERED;
+    servers->has_given_up = end != DEBUGINFOD_ANSWERED;
+    if (servers->end_question != NULL) {
+        servers->end_question(servers->context, end);
+    }
+    return result;
+}
+
+enum err
+debuginfod_fetch(struct debuginfod *servers, struct bytes build_id, struct strbuf *out_path)
+{
+    if (servers->has_given_up) {
+        return ERR_CANCELLED;
+    }
+    if (servers->library == NULL) {
+        TRY(open_client(servers));
+    }
+    CLEANUP(text_freep) char *path = NULL;
+    CLEANUP(fd_closep) int fd = ask(servers, build_id, &path);
+    if (fd < 0) {
+        return servers->has_given_up ? ERR_CANCELLED : ERR_NOT_FOUND;
+    }
+    strbuf_append_text(out_path, path); // it is opened again by its name, as every other file is
+    return strbuf_result(out_path);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// function_starts: see function_starts.h.
+#include "symbols/elf/function_starts.h"
+
+#include <dwarf.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    HEADER_BYTES = 12, // version, three encodings, the address of .eh_frame, the number of entries
+    ENTRY_BYTES = 8
+};
+
+static int32_t number_at(const uint8_t *at)
+{
+    int32_t number;
+    memcpy(&number, at, sizeof(number));
+    return number;
+}
+
+void function_starts_init(Elf *elf, struct function_starts *out)
+{
+    static const uint8_t form[] = {1, DW_EH_PE_pcrel | DW_EH_PE_sdata4, DW_EH_PE_udata4,
+                                   DW_EH_PE_datarel | DW_EH_PE_sdata4};
+    size_t count;
+    *out = (struct function_starts){0};
+    if (elf_getphdrnum(elf, &count) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_GNU_EH_FRAME) {
+            continue;
+        }
+        const Elf_Data *data =
+            elf_getdata_rawchunk(elf, (int64_t)header.p_offset, header.p_filesz, ELF_T_BYTE);
+        if (data == NULL || data->d_size < HEADER_BYTES ||
+            memcmp(data->d_buf, form, sizeof(form)) != 0) {
+            return;
+        }
+        const uint8_t *table = data->d_buf;
+        const uint64_t stated = (uint32_t)number_at(table + 8);
+        const uint64_t room = (data->d_size - HEADER_BYTES) / ENTRY_BYTES;
+        *out = (struct function_starts){.elf = elf,
+                                        .entries = table + HEADER_BYTES,
+                                        .count = stated < room ? stated : room,
+                                        .hdr_addr = header.p_vaddr};
+        return;
+    }
+}
+
+static uint64_t address_at(const struct function_starts *starts, uint64_t index, size_t place)
+{
+    const int64_t offset = number_at(starts->entries + index * ENTRY_BYTES + place);
+    return starts->hdr_addr + (uint64_t)offset;
+}
+
+static uint64_t start_at(const struct function_starts *starts, uint64_t index)
+{
+    return address_at(starts, index, 0);
+}
+
+// The bytes of the file that are loaded at `addr`; NULL if they are not in it.
+static const uint8_t *bytes_at(Elf *elf, uint64_t addr, size_t size)
+{
+    size_t count = 0;
+    (void)elf_getphdrnum(elf, &count); // was asked before
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr load;
+        if (gelf_getphdr(elf, (int)i, &load) == NULL || load.p_type != PT_LOAD ||
+            addr < load.p_vaddr || load.p_filesz < size ||
+            addr - load.p_vaddr > load.p_filesz - size) {
+            continue;
+        }
+        const Elf_Data *data = elf_getdata_rawchunk(
+            elf, (int64_t)(load.p_offset + (addr - load.p_vaddr)), size, ELF_T_BYTE);
+        return data != NULL && data->d_size == size ? data->d_buf : NULL;
+    }
+    return NULL;
+}
+
+// Whether the function's FDE covers `address`: its length, its CIE, its start and its size, the
+// start in the form that compilers write.
+static bool covers(const struct function_starts *starts, uint64_t index, uint64_t address)
+{
+    const uint64_t fde = address_at(starts, index, 4);
+    const uint8_t *bytes = bytes_at(starts->elf, fde, 16);
+    const uint64_t start = start_at(starts, index);
+    return bytes != NULL && fde + 8 + (uint64_t)(int64_t)number_at(bytes + 8) == start &&
+           address - start < (uint32_t)number_at(bytes + 12);
+}
+
+uint64_t function_starts_find(const struct function_starts *starts, uint64_t address)
+{
+    uint64_t low = 0;
+    uint64_t high = starts->count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (start_at(starts, middle) <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && covers(starts, low - 1, address) ? start_at(starts, low - 1) : 0;
+}

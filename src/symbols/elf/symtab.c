@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// symtab: see symtab.h.
+#include "symbols/elf/symtab.h"
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/minmax.h"
+
+// All symbols may share one endless name; sorting them must not read it again and again.
+enum {
+    MAX_COMPARED_BYTES = 4096
+};
+
+struct symbol {
+    uint64_t begin;
+    uint64_t size;
+    uint64_t section_end;
+    const char *name;
+    uint32_t rank; // lower is better
+};
+
+DEFINE_VEC(symbol_vec, struct symbol);
+
+static uint32_t rank_of(const GElf_Sym *symbol)
+{
+    switch (GELF_ST_BIND(symbol->st_info)) {
+    case STB_GLOBAL:
+    case STB_GNU_UNIQUE:
+        return 0;
+    case STB_WEAK:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+static unsigned underscores(const char *name)
+{
+    unsigned count = 0;
+    while (name[count] == '_' && count < MAX_COMPARED_BYTES) {
+        count++;
+    }
+    return count;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct symbol *a = left;
+    const struct symbol *b = right;
+    if (a->begin != b->begin) {
+        return a->begin < b->begin ? -1 : 1;
+    }
+    if (a->rank != b->rank) {
+        return a->rank < b->rank ? -1 : 1;
+    }
+    unsigned a_underscores = underscores(a->name);
+    unsigned b_underscores = underscores(b->name);
+    if (a_underscores != b_underscores) {
+        return a_underscores < b_underscores ? -1 : 1;
+    }
+    size_t a_len = strnlen(a->name, MAX_COMPARED_BYTES);
+    size_t b_len = strnlen(b->name, MAX_COMPARED_BYTES);
+    if (a_len != b_len) {
+        return a_len < b_len ? -1 : 1;
+    }
+    return strncmp(a->name, b->name, MAX_COMPARED_BYTES);
+}
+
+static Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *header)
+{
+    Elf_Scn *section = NULL;
+    while ((section = elf_nextscn(elf, section)) != NULL) {
+        if (gelf_getshdr(section, header) != NULL && header->sh_type == type) {
+            return section;
+        }
+    }
+    return NULL;
+}
+
+// The end of the section that the symbol lies in, so that a symbol without a size does not run into
+// the next section.
+static uint64_t section_end(Elf *elf, const GElf_Sym *symbol)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
+    if (symbol->st_shndx >= SHN_LORESERVE || section == NULL ||
+        gelf_getshdr(section, &header) == NULL || symbol->st_value < header.sh_addr ||
+        symbol->st_value - header.sh_addr >= header.sh_size) {
+        return symbol->st_value;
+    }
+    return header.sh_addr + header.sh_size;
+}
+
+static bool is_function(const GElf_Sym *symbol)
+{
+    unsigned type = GELF_ST_TYPE(symbol->st_info);
+    return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF;
+}
+
+static enum err read_symbols(Elf *elf, struct symbol_vec *out)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = section_of_type(elf, SHT_SYMTAB, &header);
+    if (section == NULL) {
+        section = section_of_type(elf, SHT_DYNSYM, &header);
+    }
+    Elf_Data *data = section != NULL ? elf_getdata(section, NULL) : NULL;
+    if (data == NULL || header.sh_entsize == 0) {
+        return ERR_OK;
+    }
+    size_t count = data->d_size / header.sh_entsize;
+    for (size_t i = 1; i < count && i <= INT32_MAX; i++) {
+        GElf_Sym symbol;
+        if (gelf_getsym(data, (int)i, &symbol) == NULL || !is_function(&symbol)) {
+            continue;
+        }
+        const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+        if (name == NULL || *name == 0) {
+            continue;
+        }
+        TRY(symbol_vec_push(out, (struct symbol){.begin = symbol.st_value,
+                                                 .size = symbol.st_size,
+                                                 .section_end = section_end(elf, &symbol),
+                                                 .name = name,
+                                                 .rank = rank_of(&symbol)}));
+    }
+    return ERR_OK;
+}
+
+// The end of `symbol`, if the next address at which a symbol begins is `next_begin`.
+static uint64_t end_of(const struct symbol *symbol, uint64_t next_begin)
+{
+    if (symbol->size != 0) {
+        uint64_t end;
+        return __builtin_add_overflow(symbol->begin, symbol->size, &end) ? UINT64_MAX : end;
+    }
+    return min_u64(next_begin, symbol->section_end);
+}
+
+static enum err add_ranges(struct symtab *symtab, const struct symbol_vec *symbols)
+{
+    uint64_t next_begin = UINT64_MAX;
+    for (size_t i = symbols->len; i-- > 0;) {
+        const struct symbol *symbol = &symbols->items[i];
+        TRY(range_index_add(&symtab->ranges, symbol->begin, end_of(symbol, next_begin),
+                            (uint32_t)i));
+        if (i > 0 && symbols->items[i - 1].begin != symbol->begin) {
+            next_begin = symbol->begin;
+        }
+    }
+    return range_index_seal(&symtab->ranges);
+}
+
+enum err symtab_init(struct symtab *symtab, Elf *elf)
+{
+    CLEANUP(symbol_vec_release) struct symbol_vec symbols = {0};
+    CLEANUP(symtab_release) struct symtab fresh = {0};
+    TRY(read_symbols(elf, &symbols));
+    if (symbols.len > 0) {
+        qsort(symbols.items, symbols.len, sizeof(*symbols.items), compare);
+    }
+    TRY(name_vec_reserve(&fresh.names, symbols.len));
+    for (size_t i = 0; i < symbols.len; i++) {
+        TRY(name_vec_push(&fresh.names, symbols.items[i].name));
+    }
+    TRY(add_ranges(&fresh, &symbols));
+    *symtab = fresh;
+    fresh = (struct symtab){0};
+    return ERR_OK;
+}
+
+void symtab_release(struct symtab *symtab)
+{
+    range_index_release(&symtab->ranges);
+    name_vec_release(&symtab->names);
+    *symtab = (struct symtab){0};
+}
+
+const char *symtab_find(const struct symtab *symtab, uint64_t address)
+{
+    struct range_search search = range_index_search(&symtab->ranges, address);
+    const struct range *range = range_index_next(&symtab->ranges, &search, address);
+    return range != NULL ? symtab->names.items[range->value] : NULL;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/jit/perf_map.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/os/file.h"
+
+static void parse(struct perf_map *map, const char *text, size_t len)
+{
+    struct strbuf content = {0};
+    strbuf_append(&content, text, len);
+    assert_int_equal(perf_map_parse(map, &content), ERR_OK);
+    assert_null(content.data);
+}
+
+static void check(const struct perf_map *map, uint64_t pc, const char *want)
+{
+    const char *got = perf_map_find(map, pc);
+    assert_string_equal(got != NULL ? got : "(none)", want);
+}
+
+static void code_is_named_and_newer_code_wins(void **state)
+{
+    (void)state;
+    static const char text[] = "7f0000001000 100 LazyCompile:*sum /app/a.js:3\n"
+                               "0x7f0000002000 0X10 stub with  blanks \n"
+                               "7f0000001080 10 Replaced\n"
+                               "7f0000001000 40 Newest\n"
+                               "7F0000003000\t8\tTabs\n"
+                               "ffffffffffffff00 ff Top";
+    struct perf_map map = {0};
+    parse(&map, text, sizeof(text) - 1);
+    assert_int_equal(map.bad_line_count, 0);
+    check(&map, 0x7f0000001000, "Newest");
+    check(&map, 0x7f000000103f, "Newest");
+    check(&map, 0x7f0000001040, "LazyCompile:*sum /app/a.js:3");
+    check(&map, 0x7f0000001088, "Replaced");
+    check(&map, 0x7f00000010ff, "LazyCompile:*sum /app/a.js:3");
+    check(&map, 0x7f0000001100, "(none)");
+    check(&map, 0x7f000000200f, "stub with  blanks ");
+    check(&map, 0x7f0000003007, "Tabs");
+    check(&map, 0xfffffffffffffffe, "Top");
+    check(&map, 0, "(none)");
+    perf_map_release(&map);
+}
+
+static void crooked_lines_are_left_out_and_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t bad;
+    } cases[] = {
+        {"", 0},
+        {"\n\n", 0},
+        {"1000", 1},
+        {"1000 10", 1},
+        {"1000 10 ", 1},
+        {"1000 10\n", 1},
+        {"zz 10 name\n", 1},
+        {"1000 -1 name\n", 1},
+        {"0x 10 name\n", 1},
+        {"10000000000000000 10 name\n", 1},
+        {"ffffffffffffffff 2 name\n", 1},
+        {"1000 ffffffffffffffff name\n", 1},
+        {" 1000 10 name\n", 1},
+        {"1000 10 good\nbad\n2000 10 good\n", 1},
+        {"1000 0 empty\n", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct perf_map map = {0};
+        parse(&map, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(map.bad_line_count, cases[i].bad);
+        check(&map, 0x2005, i == 13 ? "good" : "(none)");
+        perf_map_release(&map);
+    }
+}
+
+static void every_cut_of_a_file_parses(void **state)
+{
+    (void)state;
+    static const char text[] = "1000 10 first\n2000 10 sec\0ond\n3000 10 third\n";
+    for (size_t len = 0; len < sizeof(text); len++) {
+        struct perf_map map = {0};
+        parse(&map, text, len);
+        // "1000 10 " is no entry yet; from one letter on, the name is what there is of it.
+        const char *got = perf_map_find(&map, 0x1001);
+        size_t name_len = len < 9 ? 0 : len - 8 < 5 ? len - 8 : 5;
+        assert_int_equal(got != NULL ? strlen(got) : 0, name_len);
+        check(&map, 0x2001, len < 23 ? "(none)" : len == 23 ? "s" : len == 24 ? "se" : "sec");
+        perf_map_release(&map);
+    }
+}
+
+static void only_files_of_the_right_owner_are_read(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/cairn-perf-map-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "1000 10 name\n", 13), 13);
+    assert_int_equal(close(fd), 0);
+    struct perf_map map = {0};
+    struct err_info info;
+    assert_int_equal(perf_map_read(&map, path, &info), ERR_OK);
+    check(&map, 0x1000, "name");
+    perf_map_release(&map);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(perf_map_read(&map, path, &info), ERR_NOT_FOUND);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(perf_map_read(&map, path, &info), ERR_UNSUPPORTED); // and does not wait
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(perf_map_read(&map, "/tmp", &info), ERR_UNSUPPORTED);
+}
+
+static enum err add(const char *path, uint32_t owner, int64_t since_s)
+{
+    CLEANUP(perf_map_release) struct perf_map map = {0};
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return perf_map_add_file(&map, fd, path, owner, since_s, NULL);
+}
+
+static void files_of_others_of_before_and_behind_links_are_not_read(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/cairn-perf-map-test-XXXXXX";
+    char link[sizeof(path) + 2];
+    const uint32_t stranger = 12345;
+    int fd = mkstemp(path);
+    struct perf_map map = {0};
+    struct stat status;
+    assert_true(fd >= 0);
+    if (geteuid() == 0) { // whose own files are believed in any case
+        assert_int_equal(fchown(fd, stranger, stranger), 0);
+    }
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(add(path, status.st_uid, status.st_mtime), ERR_OK);
+    assert_int_equal(add(path, status.st_uid + 1, INT64_MIN), ERR_PERMISSION);
+    assert_int_equal(add(path, status.st_uid, status.st_mtime + 1), ERR_NOT_FOUND);
+    (void)snprintf(link, sizeof(link), "%s-l", path);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_not_equal(perf_map_read(&map, link, NULL), ERR_OK);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(code_is_named_and_newer_code_wins),
+        cmocka_unit_test(crooked_lines_are_left_out_and_counted),
+        cmocka_unit_test(every_cut_of_a_file_parses),
+        cmocka_unit_test(only_files_of_the_right_owner_are_read),
+        cmocka_unit_test(files_of_others_of_before_and_behind_links_are_not_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// range_index: see range_index.h.
+#include "symbols/names/range_index.h"
+
+#include <stdlib.h>
+
+#include "base/minmax.h"
+
+enum {
+    SEARCH_LIMIT = 10000
+};
+
+void range_index_release(struct range_index *index)
+{
+    range_vec_release(&index->ranges);
+    u64_vec_release(&index->reach);
+}
+
+void range_index_clear(struct range_index *index)
+{
+    range_vec_clear(&index->ranges);
+    u64_vec_clear(&index->reach);
+}
+
+enum err range_index_add(struct range_index *index, uint64_t begin, uint64_t end, uint32_t value)
+{
+    if (begin >= end) {
+        return ERR_OK;
+    }
+    return range_vec_push(&index->ranges,
+                          (struct range){.begin = begin, .end = end, .value = value});
+}
+
+// Searches go downwards, hence the larger value first.
+static int compare(const void *left, const void *right)
+{
+    const struct range *a = left;
+    const struct range *b = right;
+    if (a->begin != b->begin) {
+        return a->begin < b->begin ? -1 : 1;
+    }
+    return (a->value < b->value) - (a->value > b->value);
+}
+
+enum err range_index_seal(struct range_index *index)
+{
+    size_t count = index->ranges.len;
+    TRY(u64_vec_resize(&index->reach, count));
+    if (count == 0) {
+        return ERR_OK;
+    }
+    qsort(index->ranges.items, count, sizeof(*index->ranges.items), compare);
+    uint64_t reach = 0;
+    for (size_t i = 0; i < count; i++) {
+        reach = max_u64(reach, index->ranges.items[i].end);
+        index->reach.items[i] = reach;
+    }
+    return ERR_OK;
+}
+
+struct range_search range_index_search(const struct range_index *index, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = index->reach.len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->ranges.items[middle].begin <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return (struct range_search){.next = low};
+}
+
+const struct range *
+range_index_next(const struct range_index *index, struct range_search *search, uint64_t address)
+{
+    while (search->next > 0 && search->steps < SEARCH_LIMIT) {
+        size_t at = --search->next;
+        search->steps++;
+        if (index->reach.items[at] <= address) {
+            break;
+        }
+        if (index->ranges.items[at].end > address) {
+            return &index->ranges.items[at];
+        }
+    }
+    search->next = 0;
+    return NULL;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// exec_hooks: the exported functions by which a program executes another one.
+//
+// Each finds out what will be executed, as the function itself will, makes a plan (exec_plan.h) and
+// calls the real function with the plan's environment. Those that take their arguments one by one,
+// and those that take the environment from `environ`, are defined in terms of the others, as libc
+// defines them. What libc executes by calls inside itself (system, popen, wordexp) is a shell with
+// the environment of the process, and that shell's own execs come through here.
+//
+// Context: T, whoever calls, see exec_plan.h. errno is the real function's.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+#include "base/compiler.h"
+#include "base/page_alloc.h"
+#include "base/sys.h"
+#include "target/preload/process/exec_plan.h"
+#include "target/preload/real/real_process.h"
+
+#define PATH_BYTES_MAX     1024u // of what is looked at; what is longer is not looked at
+#define ARGUMENTS_ON_STACK 64u
+
+// Own prototypes: libc's have other types for the same arguments.
+extern char **environ;
+#define X(name, result, parameters, arguments, answer) EXPORT result name parameters;
+PROCESS_FUNCTIONS(X)
+#undef X
+EXPORT int execv(const char *path, char *const *argv);
+EXPORT int execvp(const char *name, char *const *argv);
+EXPORT int execl(const char *path, const char *first, ...);
+EXPORT int execlp(const char *name, const char *first, ...);
+EXPORT int execle(const char *path, const char *first, ...);
+
+static void begin(struct exec_plan *plan, const char *path, char *const *variables)
+{
+    exec_plan_make(plan, path, variables);
+    exec_plan_announce(plan, (uint32_t)sys_getpid());
+}
+
+// After a call that returns only to fail.
+static int failed(struct exec_plan *plan, int result)
+{
+    exec_plan_end(plan, true);
+    return result;
+}
+
+EXPORT int execve(const char *path, char *const *argv, char *const *environment)
+{
+    struct exec_plan plan;
+    begin(&plan, path, environment);
+    return failed(&plan, g_real_process.execve(path, argv, plan.environment.variables));
+}
+
+EXPORT int execv(const char *path, char *const *argv)
+{
+    return execve(path, argv, environ);
+}
+
+// Where `name` will be found; NULL if it will not, or cannot be looked at.
+static const char *find(const char *name, char path[static PATH_BYTES_MAX])
+{
+    const char *search = environment_look(environ).path;
+    return !sys_is_forbidden() && name != NULL && exec_find(name, search, path, PATH_BYTES_MAX)
+               ? path
+               : name;
+}
+
+EXPORT int execvpe(const char *name, char *const *argv, char *const *environment)
+{
+    struct exec_plan plan;
+    char path[PATH_BYTES_MAX];
+    begin(&plan, find(name, path), environment);
+    return failed(&plan, g_real_process.execvpe(name, argv, plan.environment.variables));
+}
+
+EXPORT int execvp(const char *name, char *const *argv)
+{
+    return execvpe(name, argv, environ);
+}
+
+// Writes /proc/self/fd/FD, and "/path" if there is one. False: it does not fit.
+static bool name_of_descriptor(int fd, const char *path, char name[static PATH_BYTES_MAX])
+{
+    static const char folder[] = "/proc/self/fd/";
+    size_t at = sizeof(folder) - 1;
+    __builtin_memcpy(name, folder, at);
+    for (int unit = 1000000000; unit > 0; unit /= 10) {
+        if (fd >= unit || unit == 1) {
+            name[at++] = (char)('0' + fd / unit % 10);
+        }
+    }
+    const char *rest = path;
+    if (*rest != '\0') {
+        name[at++] = '/';
+    }
+    for (; *rest != '\0' && at + 1 < PATH_BYTES_MAX; rest++) {
+        name[at++] = *rest;
+    }
+    name[at] = '\0';
+    return *rest == '\0';
+}
+
+// The path of what a descriptor leads to, for people; "/proc/self/fd/N" if it has none.
+static const char *path_of_descriptor(int fd, const char *path, char name[static PATH_BYTES_MAX])
+{
+    char link[PATH_BYTES_MAX];
+    if (fd < 0 || !name_of_descriptor(fd, path, link)) {
+        return NULL;
+    }
+    const long length = *path == '\0' ? sys_readlink(link, name, PATH_BYTES_MAX - 1) : -1;
+    if (!sys_failed(length)) {
+        name[length] = '\0';
+    }
+    const bool is_there = !sys_failed(length) && !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD,
+                                                                       (long)name, F_OK, 0, 0, 0));
+    if (!is_there) {
+        (void)name_of_descriptor(fd, path, name); // as above
+    }
+    return name;
+}
+
+EXPORT int fexecve(int fd, char *const *argv, char *const *environment)
+{
+    struct exec_plan plan;
+    char path[PATH_BYTES_MAX];
+    begin(&plan, path_of_descriptor(fd, "", path), environment);
+    return failed(&plan, g_real_process.fexecve(fd, argv, plan.environment.variables));
+}
+
+EXPORT int
+execveat(int folder, const char *path, char *const *argv, char *const *environment, int flags)
+{
+    struct exec_plan plan;
+    char name[PATH_BYTES_MAX];
+    const bool is_as_it_is = path == NULL || *path == '/' || folder == AT_FDCWD;
+    begin(&plan, is_as_it_is ? path : path_of_descriptor(folder, path, name), environment);
+    return failed(&plan,
+                  g_real_process.execveat(folder, path, argv, plan.environment.variables, flags));
+}
+
+// The pid of who was spawned is known afterwards.
+static int spawned(struct exec_plan *plan, int result, pid_t child, pid_t *pid)
+{
+    if (result == 0) {
+        exec_plan_announce(plan, (uint32_t)child);
+        if (pid != NULL) {
+            *pid = child;
+        }
+    }
+    exec_plan_end(plan, false);
+    return result;
+}
+
+EXPORT int posix_spawn(pid_t *pid,
+                       const char *path,
+                       const void *actions,
+                       const void *attributes,
+                       char *const *argv,
+                       char *const *environment)
+{
+    struct exec_plan plan;
+    pid_t child = 0;
+    exec_plan_make(&plan, path, environment);
+    const int result = g_real_process.posix_spawn(&child, path, actions, attributes, argv,
+                                                  plan.environment.variables);
+    return spawned(&plan, result, child, pid);
+}
+
+EXPORT int posix_spawnp(pid_t *pid,
+                        const char *name,
+                        const void *actions,
+                        const void *attributes,
+                        char *const *argv,
+                        char *const *environment)
+{
+    struct exec_plan plan;
+    char path[PATH_BYTES_MAX];
+    pid_t child = 0;
+    exec_plan_make(&plan, find(name, path), environment);
+    const int result = g_real_process.posix_spawnp(&child, name, actions, attributes, argv,
+                                                   plan.environment.variables);
+    return spawned(&plan, result, child, pid);
+}
+
+// Arguments that were given one by one, as a list.
+struct argument_list {
+    char **items;
+    size_t count; // with the NULL at the end
+    char *on_stack[ARGUMENTS_ON_STACK];
+};
+
+static bool list_arguments(struct argument_list *list, const char *first, va_list *rest)
+{
+    va_list counted;
+    va_copy(counted, *rest);
+    list->count = 1;
+    for (const char *next = first; next != NULL; next = va_arg(counted, const char *)) {
+        list->count++;
+    }
+    va_end(counted);
+    list->items = list->count <= ARGUMENTS_ON_STACK
+                      ? list->on_stack
+                      : page_alloc(list->count * sizeof(list->items[0]));
+    if (list->items == NULL) {
+        return false;
+    }
+    size_t at = 0;
+    for (const char *next = first; at + 1 < list->count; next = va_arg(*rest, const char *)) {
+        list->items[at++] = (char *)(uintptr_t)next;
+    }
+    list->items[at] = NULL;
+    return true;
+}
+
+static int no_memory(void)
+{
+    errno = ENOMEM;
+    return -1;
+}
+
+static int free_arguments(const struct argument_list *list, int result)
+{
+    if (list->items != list->on_stack) {
+        page_free(list->items, list->count * sizeof(list->items[0]));
+    }
+    return result;
+}
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+    struct argument_list list;
+    va_list rest;
+    va_start(rest, first);
+    const bool is_there = list_arguments(&list, first, &rest);
+    va_end(rest);
+    return is_there ? free_arguments(&list, execve(path, list.items, environ)) : no_memory();
+}
+
+EXPORT int execlp(const char *name, const char *first, ...)
+{
+    struct argument_list list;
+    va_list rest;
+    va_start(rest, first);
+    const bool is_there = list_arguments(&list, first, &rest);
+    va_end(rest);
+    return is_there ? free_arguments(&list, execvpe(name, list.items, environ)) : no_memory();
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+    struct argument_list list;
+    va_list rest;
+    va_start(rest, first);
+    const bool is_there = list_arguments(&list, first, &rest);
+    char *const *environment = is_there ? va_arg(rest, char *const *) : NULL;
+    va_end(rest);
+    return is_there ? free_arguments(&list, execve(path, list.items, environment)) : no_memory();
+}

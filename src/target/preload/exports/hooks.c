@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// hooks: the exported functions of C's allocator family, dlopen and dlclose.
+//
+// Nothing but: call the real function, record what it did, return what it returned. What counts is
+// what succeeded, with the size that was asked for; malloc(0) that returns a block counts with 0
+// bytes. errno is the real function's. Those that others define in terms of malloc (reallocarray,
+// free_sized) are defined so here too, and so are exact whatever the allocator offers.
+//
+// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, whoever calls.
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "target/preload/exports/deep_bind.h"
+#include "target/preload/exports/hooks.h"
+#include "target/preload/process/process.h"
+#include "target/preload/real/definitions.h"
+#include "target/preload/real/real_functions.h"
+#include "target/preload/record/record_hot.h"
+
+// Records a block that a hook is about to return, for the hook's caller. A macro, because the
+// caller's registers are found from the hook's own frame.
+#define RECORD_BLOCK(block, size_bytes)                              \
+    do {                                                             \
+        if (LIKELY((block) != NULL)) {                               \
+            const struct unwind_regs caller_ = unwind_caller_regs(); \
+            record_alloc(&caller_, block, size_bytes);               \
+        }                                                            \
+    } while (0)
+
+EXPORT void *malloc(size_t size)
+{
+    void *block = g_real.malloc(size);
+    return LIKELY(block != NULL) ? record_alloc_hot(block, size) : NULL;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    void *block = g_real.calloc(count, size);
+    // A product that overflows got no block.
+    return LIKELY(block != NULL) ? record_alloc_hot(block, count * size) : NULL;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+    void *block = g_real.memalign(alignment, size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    void *block = g_real.aligned_alloc(alignment, size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT void *valloc(size_t size)
+{
+    void *block = g_real.valloc(size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+    void *block = g_real.pvalloc(size);
+    RECORD_BLOCK(block, size);
+    return block;
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    const int result = g_real.posix_memalign(out, alignment, size);
+    if (result == 0) {
+        RECORD_BLOCK(*out, size);
+    }
+    return result;
+}
+
+// realloc and reallocarray for `caller`. What realloc(block, 0) does is the allocator's choice: it
+// frees in any case, and may return a new block.
+ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, size_t size)
+{
+    if (block != NULL && size == 0) {
+        record_free(block);
+    }
+    if (block == NULL || size == 0) {
+        void *fresh = g_real.realloc(block, size);
+        if (fresh != NULL) {
+            record_alloc(caller, fresh, size);
+        }
+        return fresh;
+    }
+    const struct freed_note freed = record_realloc_begins(block);
+    void *moved = g_real.realloc(block, size);
+    if (moved != NULL) {
+        record_realloc(caller, block, moved, size, freed);
+    }
+    record_realloc_ends(freed);
+    return moved;
+}
+
+EXPORT void *realloc(void *block, size_t size)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    return reallocate(&caller, block, size);
+}
+
+EXPORT void *reallocarray(void *block, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    const struct unwind_regs caller = unwind_caller_regs();
+    return reallocate(&caller, block, bytes);
+}
+
+EXPORT void free(void *block)
+{
+    if (block != NULL) {
+        record_free_hot(block);
+        g_real.free(block);
+    }
+}
+
+EXPORT void cfree(void *block)
+{
+    release_block(block);
+}
+
+EXPORT void free_sized(void *block, size_t size)
+{
+    (void)size; // a promise by the caller that nobody needs
+    release_block(block);
+}
+
+EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+    (void)alignment; // as above
+    (void)size;
+    release_block(block);
+}
+
+EXPORT size_t malloc_usable_size(void *block)
+{
+    return g_real.malloc_usable_size(block);
+}
+
+// As long as nothing has to be done afterwards this is a tail call, which leaves the program's
+// return address for the loader to see (deep_bind.h). The file is compiled with -O2 in any build.
+EXPORT void *dlopen(const char *file, int mode)
+{
+    unwind_modules_stay();
+    if ((mode & RTLD_DEEPBIND) != 0 && deep_bind_may_call(file, __builtin_return_address(0))) {
+        return deep_bind_open(file, mode);
+    }
+    return g_real.dlopen(file, mode);
+}
+
+// A module that nobody needs any more is gone when dlclose returns, and what came with it too; one
+// that stays keeps what it needs. A handle is its module's link_map.
+EXPORT int dlclose(void *handle)
+{
+    const struct link_map *module = handle;
+    const uint64_t inside = module != NULL ? (uint64_t)module->l_ld : 0;
+    const int result = g_real.dlclose(handle);
+    if (result == 0 && definition_module_at(inside) != module) {
+        unwind_flush();
+        process_code_unloaded();
+    }
+    return result;
+}

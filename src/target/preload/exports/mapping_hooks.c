@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// mapping_hooks: the exported functions by which a program maps memory itself.
+//
+// Nothing but: call the real function, record what it did, return what it returned. libc's own
+// mappings (areas of malloc, stacks of threads, libraries) are made by calls inside libc and do not
+// come through here, nor do raw system calls: the recorder finds those in /proc. Mappings are no
+// heap events; they are recorded apart and never counted with blocks.
+//
+// Order. Each change has a number from the process's counter: what is mapped gets it after the
+// call, what is unmapped before it. So of two changes to one address the later has the higher
+// number, whichever threads made them and however their lanes are read (process.h, mapping_map.h).
+//
+// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, whoever calls.
+#include <linux/mman.h>
+
+#include "base/compiler.h"
+#include "target/preload/process/process.h"
+#include "target/preload/real/real_mappings.h"
+#include "target/preload/record/record_mapping.h"
+
+// As libc's MAP_FAILED, and sbrk's answer too.
+#define FAILED ((void *)-1)
+
+// Own prototypes, as in hooks.h: mremap's last argument is there or not, and is passed on unseen.
+#define X(name, result, parameters, arguments, answer) EXPORT result name parameters;
+MAPPING_FUNCTIONS(X)
+#undef X
+
+// Records for the hook's caller. A macro, because the caller's registers are found from the hook's
+// own frame.
+#define RECORD_MAPPING(...)                                      \
+    do {                                                         \
+        const struct mapping_change change_ = {__VA_ARGS__};     \
+        const struct unwind_regs caller_ = unwind_caller_regs(); \
+        record_mapping(&caller_, &change_);                      \
+    } while (0)
+
+static uint32_t kind_of(int flags)
+{
+    if ((flags & MAP_ANONYMOUS) == 0) {
+        return WIRE_MAPPING_FILE;
+    }
+    return (flags & MAP_TYPE) == MAP_PRIVATE ? WIRE_MAPPING_ANONYMOUS : WIRE_MAPPING_SHARED;
+}
+
+EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+    void *mapped = g_real_mappings.mmap(address, size, prot, flags, fd, offset);
+    if (mapped != FAILED) {
+        RECORD_MAPPING(.address = (uint64_t)mapped, .size_bytes = size, .kind = kind_of(flags));
+    }
+    return mapped;
+}
+
+EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+    void *mapped = g_real_mappings.mmap64(address, size, prot, flags, fd, offset);
+    if (mapped != FAILED) {
+        RECORD_MAPPING(.address = (uint64_t)mapped, .size_bytes = size, .kind = kind_of(flags));
+    }
+    return mapped;
+}
+
+EXPORT int munmap(void *address, size_t size)
+{
+    const uint64_t number = process_next_mapping();
+    const int result = g_real_mappings.munmap(address, size);
+    if (result == 0) {
+        RECORD_MAPPING(.old_address = (uint64_t)address, .old_size_bytes = size,
+                       .old_number = number);
+    }
+    return result;
+}
+
+// What moved belongs to who moved it, as with realloc. Where the old mapping stays (a size of 0
+// duplicates a shared one; MREMAP_DONTUNMAP), nothing is unmapped.
+EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, void *address)
+{
+    const uint64_t number = process_next_mapping();
+    void *mapped = g_real_mappings.mremap(old, old_size, size, flags, address);
+    if (mapped != FAILED) {
+        const bool stays = (flags & MREMAP_DONTUNMAP) != 0;
+        RECORD_MAPPING(.address = (uint64_t)mapped, .size_bytes = size, .kind = WIRE_MAPPING_SAME,
+                       .old_address = (uint64_t)old, .old_size_bytes = stays ? 0 : old_size,
+                       .old_number = number);
+    }
+    return mapped;
+}
+
+// The program's break went from `before` to `after`; malloc's own moves of it are not seen.
+static void
+record_break(const struct unwind_regs *caller, uint64_t before, uint64_t after, uint64_t number)
+{
+    if (after > before) {
+        record_mapping(caller, &(struct mapping_change){.address = before,
+                                                        .size_bytes = after - before,
+                                                        .kind = WIRE_MAPPING_BREAK});
+    } else if (after < before) {
+        record_mapping(caller, &(struct mapping_change){.old_address = after,
+                                                        .old_size_bytes = before - after,
+                                                        .old_number = number});
+    }
+}
+
+EXPORT void *sbrk(intptr_t increment)
+{
+    const uint64_t number = process_next_mapping();
+    void *before = g_real_mappings.sbrk(increment);
+    if (before != FAILED) {
+        const struct unwind_regs caller = unwind_caller_regs();
+        record_break(&caller, (uint64_t)before, (uint64_t)before + (uint64_t)increment, number);
+    }
+    return before;
+}
+
+EXPORT int brk(void *end)
+{
+    const uint64_t number = process_next_mapping();
+    void *before = g_real_mappings.sbrk(0);
+    const int result = g_real_mappings.brk(end);
+    if (result == 0 && before != FAILED) {
+        const struct unwind_regs caller = unwind_caller_regs();
+        record_break(&caller, (uint64_t)before, (uint64_t)end, number);
+    }
+    return result;
+}

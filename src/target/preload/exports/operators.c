@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// operators: C++'s operator new and delete in all their forms.
+//
+// Most runtimes define them by malloc and free, where the hooks see them anyway: then ours only
+// jump to the next definition, leaving no frame behind. Allocators that bring their own (tcmalloc,
+// jemalloc, mimalloc) do not come through malloc: then ours record.
+//
+// A C program may load a C++ plugin whose runtime is visible to the plugin alone. The plugin's
+// calls still reach us, because we are global, and there is no next definition to find: then ours
+// are malloc and free. Only when memory runs out is the plugin's runtime looked for, among the
+// modules that the plugin refers to, to throw what it throws.
+//
+// No guard is held across the real functions: they throw through these frames, of which only the
+// unwind tables matter. Compiled with frame pointers: unwind_caller_regs() reads them. Context: T.
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "target/preload/exports/hooks.h"
+#include "target/preload/real/definitions.h"
+#include "target/preload/real/real_functions.h"
+#include "target/preload/record/record.h"
+
+// operator new by malloc, without its failure.
+static NOINLINE void *replace_new(const struct unwind_regs *caller, size_t size, size_t alignment)
+{
+    const size_t at_least = size == 0 ? 1 : size;
+    void *block = NULL;
+    if (alignment == 0) {
+        block = g_real.malloc(at_least);
+    } else if (g_real.posix_memalign(&block, alignment, at_least) != 0) {
+        block = NULL;
+    }
+    if (block != NULL) {
+        record_alloc(caller, block, size);
+    }
+    return block;
+}
+
+// The allocator's own operator may have come through malloc after all, in part of its cases; then
+// the block is recorded already.
+static NOINLINE void *
+record_unless_recorded(const struct unwind_regs *caller, void *block, size_t size)
+{
+    if (block != NULL && record_last_allocated() != (uintptr_t)block) {
+        record_alloc(caller, block, size);
+    }
+    return block;
+}
+
+// Each operator is three functions of the same type, so that the first may jump, and leave no frame
+// in the stacks that the next definition's malloc records; the others have the same caller. Where
+// it jumps to is decided, and as long as that is not known, asked each time, by the second.
+#define X(name, parameters, arguments, align, throws)                               \
+    static NOINLINE void *new_##name parameters                                     \
+    {                                                                               \
+        const struct unwind_regs caller = unwind_caller_regs();                     \
+        if (g_real.name != NULL) {                                                  \
+            record_forget_last();                                                   \
+            return record_unless_recorded(&caller, g_real.name arguments, size);    \
+        }                                                                           \
+        void *block = replace_new(&caller, size, align);                            \
+        if (block == NULL) {                                                        \
+            const uint64_t found = definition_for(caller.pc - 1, #name).address;    \
+            if (found != 0) {                                                       \
+                void *(*next)parameters;                                            \
+                memcpy(&next, &found, sizeof(found));                               \
+                return next arguments;                                              \
+            }                                                                       \
+            if (throws) {                                                           \
+                abort(); /* as after an exception that nobody catches */            \
+            }                                                                       \
+        }                                                                           \
+        return block;                                                               \
+    }                                                                               \
+                                                                                    \
+    static void *choose_##name parameters;                                          \
+    static void *(*_Atomic jump_##name)parameters = choose_##name;                  \
+                                                                                    \
+    static NOINLINE void *choose_##name parameters                                  \
+    {                                                                               \
+        if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {         \
+            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed); \
+            return g_real.name arguments;                                           \
+        }                                                                           \
+        return new_##name arguments;                                                \
+    }                                                                               \
+                                                                                    \
+    EXPORT void *name parameters                                                    \
+    {                                                                               \
+        return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;  \
+    }
+NEW_OPERATORS(X)
+#undef X
+
+// What is known of one of the allocator's own operators delete.
+enum delete_route {
+    ROUTE_UNKNOWN = 0,
+    ROUTE_FREE, // calls free, whose hook records
+    ROUTE_OWN,  // does not
+};
+
+// The first block that an operator frees tells its route. If that is its own, the block is recorded
+// after the fact, which the recorder's pairing by address bears.
+static void learn_route(_Atomic enum delete_route *route, void *block)
+{
+    const enum delete_route seen = record_last_freed() == (uintptr_t)block ? ROUTE_FREE : ROUTE_OWN;
+    atomic_store_explicit(route, seen, memory_order_relaxed); // every thread learns the same
+    if (seen == ROUTE_OWN) {
+        record_free(block);
+    }
+}
+
+#define X(name, parameters, arguments)                                                            \
+    static NOINLINE void delete_##name parameters                                                 \
+    {                                                                                             \
+        static _Atomic enum delete_route route_known;                                             \
+        const enum delete_route route = atomic_load_explicit(&route_known, memory_order_relaxed); \
+        if (g_real.name == NULL) {                                                                \
+            release_block(block);                                                                 \
+        } else if (block == NULL || route == ROUTE_FREE) {                                        \
+            g_real.name arguments;                                                                \
+        } else if (route == ROUTE_OWN) {                                                          \
+            record_free(block);                                                                   \
+            g_real.name arguments;                                                                \
+        } else {                                                                                  \
+            record_forget_last();                                                                 \
+            g_real.name arguments;                                                                \
+            learn_route(&route_known, block);                                                     \
+        }                                                                                         \
+    }                                                                                             \
+                                                                                                  \
+    static void choose_##name parameters;                                                         \
+    static void(*_Atomic jump_##name) parameters = choose_##name;                                 \
+                                                                                                  \
+    static NOINLINE void choose_##name parameters                                                 \
+    {                                                                                             \
+        if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {                       \
+            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);               \
+            g_real.name arguments;                                                                \
+        } else {                                                                                  \
+            delete_##name arguments;                                                              \
+        }                                                                                         \
+    }                                                                                             \
+                                                                                                  \
+    EXPORT void name parameters                                                                   \
+    {                                                                                             \
+        atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;                       \
+    }
+DELETE_OPERATORS(X)
+#undef X

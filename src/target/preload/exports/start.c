@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// start: what happens when the loader initializes the preload library, before the program's main.
+//
+// Much of it may have happened already, because somebody allocated earlier: every step can be taken
+// twice. At the end there is nothing to save: events are in the recorder's hands the moment they
+// are published, and the hooks work until the last instruction. Only the time is noted, so that the
+// recorder knows how long the process's heap was there. Context: T, one thread.
+#include <errno.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "target/preload/exports/announce.h"
+#include "target/preload/exports/program_api.h"
+#include "target/preload/process/process.h"
+#include "target/preload/process/thread_state.h"
+#include "target/preload/real/environment.h"
+#include "target/preload/real/real_functions.h"
+#include "target/preload/real/real_mappings.h"
+#include "target/preload/real/real_process.h"
+#include "target/preload/record/process_texts.h"
+#include "target/unwind/unwind.h"
+
+// Constructors that ran before ours may have begun threads, which may load and unload by now. Then
+// the functions were looked up before those threads: who begins one allocates. But an executable
+// with a malloc of its own allocates past us.
+static int resolve(struct dl_phdr_info *unused, size_t size, void *context)
+{
+    (void)unused;
+    (void)size;
+    (void)context;
+    real_functions_resolve();
+    real_mappings_resolve();
+    real_process_resolve();
+    return 1;
+}
+
+__attribute__((constructor(101))) static void start(void)
+{
+    const int saved_errno = errno;
+    (void)dl_iterate_phdr(resolve, NULL); // nothing but its lock; returns what `resolve` does
+    thread_state_prepare();
+    if (real_functions_are_hooked()) { // else this may be a late dlopen of the library itself
+        unwind_modules_stay();
+    }
+    unwind_modules_refresh();
+    if (process_session() != NULL || process_join()) {
+        process_texts_send();
+    }
+    const struct session_header *session = process_mapping()->header;
+    if (session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) == 0) {
+        environment_strip();
+    }
+    announce_api(&cairn_api_v1);
+    errno = saved_errno;
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    process_note_exit();
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// exec_plan: see exec_plan.h.
+#include "target/preload/process/exec_plan.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "target/preload/process/process.h"
+#include "target/producer/exec_note.h"
+#include "target/producer/session_door.h"
+#include "target/producer/session_join.h"
+
+// Whether the library that an entry of LD_PRELOAD names can be read from here.
+static bool is_library_there(const char *entry, size_t length)
+{
+    char path[ENVIRONMENT_BYTES];
+    if (length >= sizeof(path)) {
+        return true; // cannot be told
+    }
+    memcpy(path, entry, length);
+    path[length] = '\0';
+    return !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD, (long)path, R_OK, 0, 0, 0));
+}
+
+// Why the program could not join where it is executed.
+static enum exec_obstacle look_around(const struct environment_look *look)
+{
+    if (!is_library_there(look->ours, look->ours_bytes)) {
+        return EXEC_LIBRARY;
+    }
+    return session_is_reachable(look->session) ? EXEC_NONE : EXEC_UNREACHABLE;
+}
+
+// What the kernel or the loader would trip over, if it met our library there.
+static bool is_harmed(enum exec_obstacle obstacle)
+{
+    switch (obstacle) {
+    case EXEC_BITS32:
+    case EXEC_MACHINE:
+    case EXEC_LIBC:
+    case EXEC_SANITIZER:
+    case EXEC_LIBRARY:
+    case EXEC_UNREACHABLE:
+    case EXEC_SECCOMP:
+        return true;
+    case EXEC_NONE:
+    case EXEC_STATIC:
+    case EXEC_IDENTITY:
+    case EXEC_ENVIRONMENT:
+    case EXEC_OBSTACLE_COUNT:
+        break;
+    }
+    return false;
+}
+
+// Gives the program the way that leads in from another network namespace.
+static bool use_door(struct exec_plan *plan, char *const *variables)
+{
+    const char *door = session_door(plan->session);
+    if (door == NULL) {
+        return false;
+    }
+    environment_release(&plan->environment);
+    return environment_with_us(&plan->environment, variables, door) &&
+           session_is_reachable(environment_look(plan->environment.variables).session);
+}
+
+// Puts our variables back where they were not taken out on purpose. The obstacle is what the look
+// has found.
+static enum exec_obstacle complete(struct exec_plan *plan, char *const *variables)
+{
+    const struct environment_look before = environment_look(variables);
+    if (plan->session != NULL && before.ours == NULL) {
+        if (before.session != NULL && before.preload == NULL) {
+            return EXEC_ENVIRONMENT;
+        }
+        if (!environment_with_us(&plan->environment, variables, NULL)) {
+            return EXEC_ENVIRONMENT;
+        }
+    }
+    const struct environment_look after = environment_look(plan->environment.variables);
+    if (plan->session == NULL || after.ours == NULL || after.session == NULL) {
+        return EXEC_NONE;
+    }
+    const enum exec_obstacle obstacle = look_around(&after);
+    const bool has_door = obstacle == EXEC_UNREACHABLE && environment_names_ours(after.session);
+    return has_door && use_door(plan, variables) ? EXEC_NONE : obstacle;
+}
+
+void exec_plan_make(struct exec_plan *plan, const char *path, char *const *variables)
+{
+    plan->session = process_followed_session();
+    plan->path = path;
+    plan->number = 0;
+    plan->obstacle = EXEC_NONE;
+    environment_as_is(&plan->environment, variables);
+    const bool has_ours = environment_look(variables).ours != NULL;
+    if (path == NULL || (plan->session == NULL && !has_ours)) {
+        return;
+    }
+    plan->obstacle = sys_is_forbidden() ? EXEC_SECCOMP : exec_look(path);
+    if (plan->obstacle == EXEC_NONE || plan->obstacle == EXEC_STATIC) {
+        const enum exec_obstacle around = complete(plan, variables);
+        plan->obstacle = plan->obstacle == EXEC_NONE ? around : plan->obstacle;
+    }
+    if (is_harmed(plan->obstacle)) {
+        environment_release(&plan->environment);
+        environment_as_is(&plan->environment, variables);
+        (void)(has_ours && environment_without_us(&plan->environment, variables)); // else as it is
+    }
+}
+
+void exec_plan_announce(struct exec_plan *plan, uint32_t pid)
+{
+    if (plan->session != NULL && plan->obstacle != EXEC_NONE) {
+        plan->number =
+            exec_note_put(plan->session, plan->obstacle, plan->path, pid, process_pid_namespace());
+    }
+}
+
+void exec_plan_end(struct exec_plan *plan, bool has_failed)
+{
+    if (has_failed && plan->session != NULL) {
+        exec_note_take_back(plan->session, plan->number);
+    }
+    environment_release(&plan->environment);
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// process: see process.h.
+#include "target/preload/process/process.h"
+
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/page_alloc.h"
+#include "base/signals.h"
+#include "base/sys.h"
+#include "session/stamp.h"
+#include "target/preload/process/program_note.h"
+#include "target/preload/real/environment.h"
+#include "target/preload/real/real_functions.h"
+#include "target/preload/real/real_mappings.h"
+#include "target/producer/exit_look.h"
+
+enum process_verdict {
+    VERDICT_UNDECIDED = 0,
+    VERDICT_JOINING,
+    VERDICT_JOINED,
+    VERDICT_NO_SLOT,
+    VERDICT_OFF,
+};
+
+// What a forked child inherits on purpose. Written only while joining.
+struct process_image {
+    struct session_mapping mapping;
+    uint32_t pid; // of the process that joined last: ourselves or our nearest recorded ancestor
+    uint32_t pid_namespace; // likewise: its inode number, or 0
+    bool is_go;
+    char name[16];
+};
+
+static struct process_page g_page_before_first_event;
+static struct process_image g_image;
+struct process_page *g_process = &g_page_before_first_event;
+
+struct session_mapping *process_mapping(void)
+{
+    return &g_image.mapping;
+}
+
+const char *process_name(void)
+{
+    return g_image.name;
+}
+
+// Where the kernel cannot wipe a page on fork (before 4.14) a child would write into its parent's
+// lanes: then nothing is recorded.
+static enum process_verdict map_page(void)
+{
+    struct process_page *page = page_alloc(sizeof(*page));
+    if (page == NULL) {
+        return VERDICT_OFF;
+    }
+    if (sys_failed(sys_madvise(page, PAGE_BYTES, MADV_WIPEONFORK))) {
+        page_free(page, sizeof(*page));
+        return VERDICT_OFF;
+    }
+    g_process = page;
+    return VERDICT_UNDECIDED;
+}
+
+// So that even a short life is sampled. Only at the start of an image: later a seccomp filter may
+// be there.
+static void wake_recorder(struct session_header *session)
+{
+    const void *word = &session->recorder_wake;
+    // Release: whoever acquires the count sees the slot.
+    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
+    (void)sys_futex_wake(word, 1); // nobody asleep is fine
+}
+
+// Fills the slot in and opens the session to the hooks.
+static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
+{
+    struct session_header *session = g_image.mapping.header;
+    struct process_slot *slot = session_process(session, index);
+    slot->pid = g_image.pid;
+    slot->parent_pid = parent_pid;
+    slot->flags = flags;
+    slot->pid_namespace = g_image.pid_namespace;
+    atomic_store_explicit(&slot->exit_ms, 0, memory_order_relaxed); // of an earlier process
+    atomic_store_explicit(&slot->exit_stamp, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->exit_look, EXIT_LOOK_NO, memory_order_relaxed);
+    page_alloc_note_into(session_notes(session, index)->ranges);
+    slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
+    slot->start_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
+    slot->start_stamp = stamp_now(session);
+    // Release: the fields above are final for a recorder that acquires PROCESS_ACTIVE.
+    atomic_store_explicit(&slot->state, PROCESS_ACTIVE, memory_order_release);
+    if ((flags & PROCESS_FORKED) == 0) {
+        wake_recorder(session);
+    }
+    g_process->index = index;
+    atomic_store_explicit(&g_process->generation, ((uint64_t)index + 1) << 32,
+                          memory_order_relaxed);
+    // Release: g_image and the generation come first for a thread that sees the session.
+    atomic_store_explicit(&g_process->session, session, memory_order_release);
+}
+
+// A fresh image: maps the session that the environment names.
+static enum process_verdict join_image(void)
+{
+    const char *place = environment_session();
+    real_functions_resolve(); // whoever came first, be it a mapping
+    real_mappings_resolve();
+    if (place == NULL || session_join(place, &g_image.mapping) != ERR_OK) {
+        return VERDICT_OFF;
+    }
+    environment_remember();
+    g_image.is_go = program_note_is_go();
+    (void)sys_call6(SYS_prctl, PR_GET_NAME, (long)g_image.name, 0, 0, 0, 0); // zeros if not
+    return VERDICT_JOINED;
+}
+
+uint32_t process_pid_namespace(void)
+{
+    struct stat found;
+    const long result =
+        sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&found, 0, 0, 0);
+    return sys_failed(result) ? 0 : (uint32_t)found.st_ino;
+}
+
+struct session_header *process_followed_session(void)
+{
+    struct session_header *session = g_image.mapping.header;
+    const bool is_followed =
+        session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) != 0 &&
+        atomic_load_explicit(&session->state, memory_order_relaxed) != SESSION_ENDED;
+    return is_followed ? session : NULL;
+}
+
+static enum process_verdict decide(void)
+{
+    const bool is_forked = g_image.mapping.header != NULL;
+    if (!is_forked && join_image() == VERDICT_OFF) {
+        return VERDICT_OFF;
+    }
+    struct session_header *session = g_image.mapping.header;
+    if (session_is_over(session) ||
+        (is_forked && (session->flags & SESSION_FOLLOW_CHILDREN) == 0)) {
+        return VERDICT_OFF;
+    }
+    uint32_t index;
+    if (session_claim_process(session, &index) != ERR_OK) {
+        return VERDICT_NO_SLOT;
+    }
+    // A forked child's parent is the process whose heap it has, not the one that the kernel gave it
+    // to when its parent ended (daemons fork twice).
+    const uint32_t parent_pid = is_forked ? g_image.pid : (uint32_t)sys_getppid();
+    g_image.pid = (uint32_t)sys_getpid();
+    if (!is_forked || g_image.pid == 1) { // another is of its parent's namespace
+        g_image.pid_namespace = process_pid_namespace();
+    }
+    const bool is_bypassed = !is_forked && real_functions_are_bypassed();
+    enter(index, parent_pid,
+          (is_forked ? PROCESS_FORKED : 0) | (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) |
+              (g_image.is_go ? PROCESS_GO : 0));
+    return VERDICT_JOINED;
+}
+
+// All slots are taken: tries again when the clock has moved.
+static bool may_retry(void)
+{
+    const uint64_t now_ms =
+        atomic_load_explicit(&g_image.mapping.header->clock_ms, memory_order_relaxed);
+    return atomic_exchange_explicit(&g_process->retry_ms, now_ms, memory_order_relaxed) != now_ms;
+}
+
+// Waits for the thread that is joining. It has nothing to wait for itself.
+static bool await_joining(void)
+{
+    // Acquire: pairs with the release in process_join.
+    while (atomic_load_explicit(&g_process->verdict, memory_order_acquire) == VERDICT_JOINING) {
+        (void)sys_call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+    return process_session() != NULL;
+}
+
+// Weak: not in musl, where nothing is recorded. Programs of musl get here when a static one, which
+// has no hooks, executes them; our library must be there for them without doing anything.
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+
+bool process_join(void)
+{
+    if (gnu_get_libc_version == NULL) {
+        return false;
+    }
+    if (!environment_is_there()) {
+        return false; // the loader's own allocations, before the image runs
+    }
+    if (sys_is_forbidden()) {
+        return false; // a child of who is under a seccomp filter
+    }
+    if (g_process == &g_page_before_first_event && map_page() == VERDICT_OFF) {
+        return false;
+    }
+    uint32_t verdict = atomic_load_explicit(&g_process->verdict, memory_order_relaxed);
+    if (verdict == VERDICT_OFF || (verdict == VERDICT_NO_SLOT && !may_retry())) {
+        return false;
+    }
+    const uint64_t blocked = signals_block();
+    bool joined;
+    if ((verdict == VERDICT_UNDECIDED || verdict == VERDICT_NO_SLOT) &&
+        atomic_compare_exchange_strong_explicit(&g_process->verdict, &verdict, VERDICT_JOINING,
+                                                memory_order_relaxed, memory_order_relaxed)) {
+        const enum process_verdict decided = decide();
+        // Release: pairs with the acquire in await_joining.
+        atomic_store_explicit(&g_process->verdict, decided, memory_order_release);
+        joined = decided == VERDICT_JOINED;
+    } else {
+        joined = await_joining();
+    }
+    signals_restore(blocked);
+    return joined;
+}
+
+void process_count_unrecorded(void)
+{
+    struct session_header *session = g_image.mapping.header;
+    const uint32_t verdict = atomic_load_explicit(&g_process->verdict, memory_order_relaxed);
+    if (verdict == VERDICT_NO_SLOT) {
+        session_count(session, LOST_no_process_slot, 1);
+    } else if (verdict == VERDICT_UNDECIDED && session != NULL && sys_is_forbidden() &&
+               (session->flags & SESSION_FOLLOW_CHILDREN) != 0) {
+        session_count(session, LOST_seccomp, 1);
+    }
+}
+
+struct session_header *process_abandoned_session(void)
+{
+    struct session_header *session = g_image.mapping.header;
+    // Relaxed: flags that stand for nothing but themselves.
+    return atomic_load_explicit(&g_process->verdict, memory_order_relaxed) == VERDICT_OFF &&
+                   session != NULL &&
+                   atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ABANDONED
+               ? session
+               : NULL;
+}
+
+void process_leave(void)
+{
+    const uint64_t generation = process_generation();
+    if (generation != 0) { // else another thread was first
+        g_process->left_generation = generation;
+    }
+    // Relaxed: flags that stand for nothing but themselves.
+    atomic_store_explicit(&g_process->verdict, VERDICT_OFF, memory_order_relaxed);
+    atomic_store_explicit(&g_process->session, NULL, memory_order_relaxed);
+    atomic_store_explicit(&g_process->generation, 0, memory_order_relaxed);
+}
+
+void process_note_exit(void)
+{
+    struct session_header *session = process_session();
+    if (session != NULL) {
+        struct process_slot *slot = session_process(session, g_process->index);
+        // Relaxed: R reads them when the process is gone, or acquires EXIT_LOOK_WAITING after it.
+        atomic_store_explicit(&slot->exit_stamp, stamp_now(session), memory_order_relaxed);
+        atomic_store_explicit(&slot->exit_ms,
+                              atomic_load_explicit(&session->clock_ms, memory_order_relaxed),
+                              memory_order_relaxed);
+        exit_look_await(session, slot);
+    }
+}
+
+void process_note_own_exit(void)
+{
+    const struct session_header *session = process_session();
+    if (session != NULL && !sys_is_forbidden() && (uint32_t)sys_getpid() == g_image.pid) {
+        process_note_exit();
+    }
+}
+
+void process_code_unloaded(void)
+{
+    // Relaxed: see process_generation().
+    atomic_fetch_add_explicit(&g_process->generation, 1, memory_order_relaxed);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// program_note: see program_note.h.
+#include "target/preload/process/program_note.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#define GO_BUILD_ID 4u // golang.org/src/cmd/link/internal/ld/elf.go: ELF_NOTE_GOBUILDID_TAG
+
+static const char go_owner[4] = "Go"; // and two zero bytes, which its linker counts
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 3) & ~(size_t)3;
+}
+
+static bool holds_go_note(const char *at, uint64_t bytes)
+{
+    Elf64_Nhdr head;
+    while (bytes >= sizeof(head)) {
+        memcpy(&head, at, sizeof(head));
+        const uint64_t size = sizeof(head) + padded(head.n_namesz) + padded(head.n_descsz);
+        if (size > bytes) {
+            return false;
+        }
+        if (head.n_type == GO_BUILD_ID && head.n_namesz == sizeof(go_owner) &&
+            memcmp(at + sizeof(head), go_owner, sizeof(go_owner)) == 0) {
+            return true;
+        }
+        at += size;
+        bytes -= size;
+    }
+    return false;
+}
+
+bool program_note_is_go(void)
+{
+    const Elf64_Phdr *headers =
+        (const Elf64_Phdr *)getauxval(AT_PHDR); // NOLINT(performance-no-int-to-ptr)
+    const uint64_t count = headers != NULL ? getauxval(AT_PHNUM) : 0;
+    uint64_t bias = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (headers[i].p_type == PT_PHDR) {
+            bias = (uint64_t)headers - headers[i].p_vaddr;
+        }
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const Elf64_Phdr *header = headers + i;
+        if (header->p_type == PT_NOTE && header->p_align == 4 &&
+            holds_go_note(
+                (const char *)(bias + header->p_vaddr), // NOLINT(performance-no-int-to-ptr)
+                header->p_memsz)) {
+            return true;
+        }
+    }
+    return false;
+}

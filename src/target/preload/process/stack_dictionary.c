@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// stack_dictionary: see stack_dictionary.h.
+#include "target/preload/process/stack_dictionary.h"
+
+#include <stdbool.h>
+
+#include "base/hash.h"
+#include "session/wire.h"
+#include "target/producer/nursery/nursery.h"
+#include "target/producer/session_join.h"
+#include "target/unwind/unwind.h"
+
+static struct name_table name_table_over(uint64_t *first, uint64_t *grown, uint32_t max)
+{
+    return (struct name_table){
+        .names = first, .grown = grown, .mask = STACK_DICTIONARY_MIN - 1, .max = max};
+}
+
+static void name_table_clear(struct name_table *t)
+{
+    for (uint32_t i = 0; i <= t->mask; i++) {
+        t->names[i] = 0;
+    }
+    t->evictions = 0;
+}
+
+static bool name_table_has(const struct name_table *t, uint64_t name)
+{
+    return t->names[(uint32_t)name & t->mask] == name;
+}
+
+// Doubles a table that has evicted a quarter as often as it has places. Entries stay where they
+// are: those that are looked for elsewhere now are missed once.
+static void name_table_adapt(struct name_table *t)
+{
+    if (t->evictions <= t->mask / 4 || t->mask + 1 >= t->max) {
+        return;
+    }
+    if (t->names != t->grown) {
+        __builtin_memcpy(t->grown, t->names, (t->mask + 1) * sizeof(t->names[0]));
+        t->names = t->grown;
+    }
+    t->mask = t->mask * 2 + 1;
+    t->evictions = 0;
+}
+
+static void name_table_put(struct name_table *t, uint64_t name)
+{
+    uint64_t *place = &t->names[(uint32_t)name & t->mask];
+    t->evictions += *place != 0 && *place != name;
+    *place = name;
+}
+
+void stack_dictionary_init(struct stack_dictionary *d, const struct stack_dictionary_memory *memory)
+{
+    const uint32_t max = memory->names_max;
+    *d = (struct stack_dictionary){
+        .stacks = name_table_over(memory->first_names, memory->grown_names, max),
+        .nodes = name_table_over(memory->first_names + STACK_DICTIONARY_MIN,
+                                 memory->grown_names + max, max),
+        .modules = {.entries = memory->first_modules, .grown = memory->grown_modules},
+    };
+}
+
+void stack_dictionary_reset(struct stack_dictionary *d)
+{
+    name_table_clear(&d->stacks);
+    name_table_clear(&d->nodes);
+    module_dictionary_reset(&d->modules);
+}
+
+// The number of outermost frames whose nodes the recorder knows already.
+static uint32_t known_frames(const struct stack_dictionary *d, const struct stack_view *stack)
+{
+    uint32_t count = stack->count;
+    while (count > 0 && !name_table_has(&d->nodes, stack->frames[count - 1].name)) {
+        count--;
+    }
+    return count;
+}
+
+// Introduces the modules of all frames from `first` on. A reset on the way makes every frame
+// unknown again, so that *first becomes 0. A single stack through more modules than there are slots
+// keeps the rest as plain addresses.
+static enum err introduce_modules(struct stack_dictionary *d,
+                                  struct lane_producer *p,
+                                  const struct stack_view *stack,
+                                  uint32_t *first)
+{
+    bool was_reset = false;
+    const bool is_guess = (stack->flags & UNWIND_USED_FRAME_POINTER) != 0;
+    for (uint32_t i = *first; i < stack->count; i++) {
+        enum err result =
+            module_dictionary_introduce(&d->modules, p, stack->frames[i].pc, is_guess);
+        if (result == ERR_DEAD) {
+            return ERR_DEAD;
+        }
+        if (result == ERR_LIMIT && !was_reset) {
+            if (!nursery_flush(p)) {
+                return ERR_DEAD;
+            }
+            stack_dictionary_reset(d);
+            was_reset = true;
+            *first = 0;
+            i = UINT32_MAX; // begins again at 0
+        }
+    }
+    return ERR_OK;
+}
+
+static uint32_t wire_flags(const struct stack_view *stack)
+{
+    return (stack->flags & UNWIND_UNFINISHED) != 0 ? WIRE_STACK_UNFINISHED : 0;
+}
+
+// The slot for a stack that has none: a free one of its two, else one that is taken from another
+// stack, if possible one that nothing held means. What means the old one must go first.
+static enum err
+choose_slot(struct stack_dictionary *d, struct lane_producer *p, uint64_t name, uint32_t *slot)
+{
+    const uint32_t first = stack_dictionary_first(d, name);
+    const uint32_t second = stack_dictionary_second(d, name);
+    const bool is_second_wanted = d->stacks.names[second] == 0 || d->stacks.evictions % 2 != 0;
+    *slot = d->stacks.names[first] != 0 && is_second_wanted ? second : first;
+    if (d->stacks.names[*slot] == 0 || !nursery_uses(p, *slot)) {
+        return ERR_OK;
+    }
+    *slot = *slot == first ? second : first;
+    return !nursery_uses(p, *slot) || nursery_flush(p) ? ERR_OK : ERR_DEAD;
+}
+
+// Sends frames [first, end) as one record; the last one of a stack names its slot.
+static enum err send_part(struct stack_dictionary *d,
+                          struct lane_producer *p,
+                          const struct stack_view *stack,
+                          uint32_t slot_when_whole,
+                          uint32_t first,
+                          uint32_t end)
+{
+    const bool is_last = end == stack->count;
+    const uint32_t slot = is_last ? slot_when_whole : 0;
+    const uint32_t flags = is_last ? WIRE_STACK_HAS_SLOT | wire_flags(stack) : 0;
+    const uint64_t base = first == 0 ? 0 : stack->frames[first - 1].name;
+    uint64_t *packed = lane_producer_begin_stack(p, slot, flags, base, end - first);
+    if (packed == NULL) {
+        return ERR_DEAD;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        packed[i - first] = module_dictionary_frame(&d->modules, stack->frames[i].pc);
+    }
+    lane_producer_advance(p, lane_stack_words(end - first));
+    for (uint32_t i = first; i < end; i++) {
+        name_table_put(&d->nodes, stack->frames[i].name);
+    }
+    return ERR_OK;
+}
+
+// These counters speak of distinct stacks, not of events: one definition, one count.
+static void count_notes(struct session_header *session, uint32_t flags)
+{
+    if ((flags & UNWIND_USED_FRAME_POINTER) != 0) {
+        session_count(session, NOTE_frame_pointer_walks, 1);
+    }
+    if ((flags & UNWIND_UNFINISHED) != 0) {
+        session_count(session, NOTE_unfinished_stacks, 1);
+    }
+    if ((flags & UNWIND_CUT) != 0) {
+        session_count(session, NOTE_cut_stacks, 1);
+    }
+}
+
+enum err stack_dictionary_define(struct stack_dictionary *d,
+                                 struct lane_producer *p,
+                                 const struct stack_view *stack,
+                                 uint32_t *slot)
+{
+    uint32_t first = known_frames(d, stack);
+    if (first < stack->count) {
+        count_notes(p->session, stack->flags);
+    }
+    TRY(introduce_modules(d, p, stack, &first));
+    name_table_adapt(&d->stacks);
+    name_table_adapt(&d->nodes);
+    uint32_t chosen;
+    TRY(choose_slot(d, p, stack->name, &chosen));
+    do {
+        const uint32_t left = stack->count - first;
+        const uint32_t count = left < WIRE_STACK_FRAMES_MAX ? left : WIRE_STACK_FRAMES_MAX;
+        TRY(send_part(d, p, stack, chosen, first, first + count));
+        first += count;
+    } while (first < stack->count);
+    lane_producer_publish(p); // a block may be held for long that means it
+    d->stacks.evictions += d->stacks.names[chosen] != 0;
+    d->stacks.names[chosen] = stack->name;
+    *slot = chosen;
+    return ERR_OK;
+}
+
+enum err stack_dictionary_define_leaf(
+    struct stack_dictionary *d, struct lane_producer *p, uint64_t base, uint64_t pc, uint32_t *slot)
+{
+    const enum err result = module_dictionary_introduce(&d->modules, p, pc, false);
+    if (result == ERR_LIMIT && nursery_flush(p)) {
+        stack_dictionary_reset(d);
+        return ERR_LIMIT;
+    }
+    if (result != ERR_OK) {
+        return ERR_DEAD;
+    }
+    const uint64_t name = stack_name(base, pc);
+    uint32_t chosen;
+    TRY(choose_slot(d, p, name, &chosen));
+    uint64_t *packed = lane_producer_begin_stack(p, chosen, WIRE_STACK_HAS_SLOT, base, 1);
+    if (packed == NULL) {
+        return ERR_DEAD;
+    }
+    packed[0] = module_dictionary_frame(&d->modules, pc);
+    lane_producer_advance(p, lane_stack_words(1));
+    lane_producer_publish(p); // as above
+    d->stacks.evictions += d->stacks.names[chosen] != 0;
+    d->stacks.names[chosen] = name;
+    *slot = chosen;
+    return ERR_OK;
+}

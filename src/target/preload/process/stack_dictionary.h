@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// stack_dictionary: which stacks and nodes the recorder already knows on one lane.
+//
+// Two direct-mapped tables of 64-bit names (unwind.h):
+//   names[slot]   the stack that the recorder's side of the lane holds at `slot`; a stack has two
+//                 possible slots, named by the low bits of its name's halves, so that finding one
+//                 is a load or two, and two stacks rarely drive each other out for ever
+//   nodes[...]    nodes that were sent on this lane; a newer node takes an older one's place, which
+//                 costs at most that it is sent again
+// A stack that is not in `names` is sent as STACK from its deepest node in `nodes` on.
+//
+// Both begin small, beside the thread's other state, move to memory of their own when they evict
+// much, and double there: a thread that does little costs little. After a growth the entries that
+// lie where they belong are still right, the rest is resent on demand.
+//
+// Invariant: a name in `nodes` was sent since the last MODULE with WIRE_MODULE_RESET. Nothing is
+// written into a table before the record that it speaks of was advanced. Context: T, the lane's own
+// thread under the guard. Memory: the lane's, zero (no name is 0).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "target/preload/process/module_dictionary.h"
+#include "target/producer/lane_producer.h"
+
+struct unwind_frame;
+
+#define STACK_DICTIONARY_MIN 128u
+#define STACK_SLOT_NONE      UINT32_MAX
+
+struct name_table {
+    uint64_t *names;    // mask + 1 of them: `first` of its dictionary's memory, later `grown`
+    uint64_t *grown;    // room for `max` of them
+    uint32_t mask;      // those in use - 1
+    uint32_t max;       // power of two
+    uint32_t evictions; // since the last growth
+};
+
+// What a dictionary lies in: zeroed, borrowed from the lane, `first_*` touched at once, the rest
+// when it grows.
+struct stack_dictionary_memory {
+    uint64_t *first_names;              // 2 * STACK_DICTIONARY_MIN
+    uint64_t *grown_names;              // 2 * names_max
+    uint32_t names_max;                 // of each table; power of two
+    struct module_entry *first_modules; // MODULE_DICTIONARY_MIN
+    struct module_entry *grown_modules; // MODULE_DICTIONARY_MAX
+};
+
+struct stack_dictionary {
+    struct name_table stacks;
+    struct name_table nodes;
+    struct module_dictionary modules;
+};
+
+// A stack as the unwinder found it; `frames` outermost first.
+struct stack_view {
+    const struct unwind_frame *frames;
+    uint32_t count;
+    uint32_t flags; // enum unwind_flags
+    uint64_t name;
+};
+
+void stack_dictionary_init(struct stack_dictionary *d,
+                           const struct stack_dictionary_memory *memory);
+
+// Code was unloaded, or what the recorder knows is uncertain: everything will be sent again.
+void stack_dictionary_reset(struct stack_dictionary *d);
+
+ALWAYS_INLINE uint32_t stack_dictionary_first(const struct stack_dictionary *d, uint64_t name)
+{
+    return (uint32_t)name & d->stacks.mask;
+}
+
+ALWAYS_INLINE uint32_t stack_dictionary_second(const struct stack_dictionary *d, uint64_t name)
+{
+    return (uint32_t)(name >> 32) & d->stacks.mask;
+}
+
+// Whether the recorder knows the stack `name` by one of its slots. Name 0, the empty stack, is
+// never known.
+ALWAYS_INLINE bool
+stack_dictionary_holds(const struct stack_dictionary *d, uint32_t slot, uint64_t name)
+{
+    return d->stacks.names[slot] == name && name != 0;
+}
+
+// The slot of a stack that the recorder knows, or STACK_SLOT_NONE.
+ALWAYS_INLINE uint32_t stack_dictionary_find(const struct stack_dictionary *d, uint64_t name)
+{
+    const uint32_t first = stack_dictionary_first(d, name);
+    if (LIKELY(stack_dictionary_holds(d, first, name))) {
+        return first;
+    }
+    const uint32_t second = stack_dictionary_second(d, name);
+    return stack_dictionary_holds(d, second, name) ? second : STACK_SLOT_NONE;
+}
+
+// Sends the definition of `stack` and whatever it needs. ERR_DEAD: recording is over.
+MUST_USE enum err stack_dictionary_define(struct stack_dictionary *d,
+                                          struct lane_producer *p,
+                                          const struct stack_view *stack,
+                                          uint32_t *slot);
+
+// Sends the definition of the stack that goes on from the one named `base`, which has a slot, by
+// one frame at `pc`. ERR_LIMIT: everything had to be forgotten, `base` too; ERR_DEAD.
+MUST_USE enum err stack_dictionary_define_leaf(struct stack_dictionary *d,
+                                               struct lane_producer *p,
+                                               uint64_t base,
+                                               uint64_t pc,
+                                               uint32_t *slot);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// thread_state: see thread_state.h.
+#include "target/preload/process/thread_state.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/prctl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/signals.h"
+#include "base/sys.h"
+#include "target/preload/process/process.h"
+#include "target/producer/nursery/nursery.h"
+#include "target/unwind/unwind.h"
+
+#define PAGE              4096u
+#define MODULES_BYTES     (MODULE_DICTIONARY_MAX * sizeof(struct module_entry))
+#define NAMES_MAX         16384u // of one table
+#define FRAMES_REMEMBERED 1024u  // of a walk, at least
+#define UNWIND_BYTES_BUDGET \
+    (LANE_STATE_BYTES - PAGE - MODULES_BYTES - DEFERRED_BYTES - (128u << 10))
+
+__thread struct thread_state *t_thread_state;
+
+static pthread_key_t g_exit_key;
+static bool g_has_exit_key;
+static struct freed_table g_freed; // of all threads
+
+// Where things lie in a lane's state, in bytes from its beginning.
+struct thread_layout {
+    uint32_t max_frames;
+    uint32_t capacity; // frames remembered
+    size_t unwind;
+    size_t modules;
+    size_t names;
+    size_t deferred;
+    uint32_t names_max;
+};
+
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+static struct thread_layout plan_layout(uint32_t wanted_frames)
+{
+    struct thread_layout l = {.unwind = PAGE};
+    l.max_frames = wanted_frames < SESSION_FRAMES_MAX ? wanted_frames : SESSION_FRAMES_MAX;
+    l.max_frames = l.max_frames < 8 ? 8 : l.max_frames; // what the unwinder needs
+    l.capacity = l.max_frames < FRAMES_REMEMBERED ? FRAMES_REMEMBERED : l.max_frames;
+    while (unwind_thread_bytes(l.capacity, l.max_frames) > UNWIND_BYTES_BUDGET) {
+        l.capacity -= l.capacity / 8;
+        l.max_frames = l.max_frames < l.capacity ? l.max_frames : l.capacity;
+    }
+    l.modules = l.unwind + whole_pages(unwind_thread_bytes(l.capacity, l.max_frames));
+    l.names = l.modules + whole_pages(MODULES_BYTES);
+    l.deferred = LANE_STATE_BYTES - DEFERRED_BYTES;
+    l.names_max = NAMES_MAX;
+    while (2 * sizeof(uint64_t) * l.names_max > l.deferred - l.names) {
+        l.names_max /= 2;
+    }
+    return l;
+}
+
+// That of the process, or, if another thread has just ended the recording, one that none ever has.
+static uint64_t current_generation(void)
+{
+    const uint64_t generation = process_generation();
+    return generation >> 32 != 0 ? generation : UINT64_MAX;
+}
+
+// False, and `name` is unchanged, if the kernel may not be asked.
+static bool get_name(char name[static THREAD_NAME_BYTES])
+{
+    return !sys_failed(sys_call6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0));
+}
+
+static struct thread_state *fill_lane(struct lane_header *lane)
+{
+    uint8_t *memory = lane_producer_state(lane);
+    struct thread_home *home = (struct thread_home *)(void *)memory;
+    struct thread_state *t = &home->state;
+    struct session_header *session = process_session();
+    const struct thread_layout l = plan_layout(session->max_frames);
+    lane->self_address = (uint64_t)pthread_self(); // read when somebody looks, not by the drain
+    lane_producer_init(&t->producer, session, lane);
+    t->producer.freed = &g_freed;
+    nursery_init(&t->producer);
+    sampler_init(&t->sampler, &t->producer,
+                 ((uint64_t)lane->thread_id << 32 ^ lane->start_ms) + (uint64_t)(uintptr_t)lane);
+    stack_dictionary_init(&t->stacks,
+                          &(struct stack_dictionary_memory){
+                              .first_names = home->names,
+                              .grown_names = (uint64_t *)(void *)(memory + l.names),
+                              .names_max = l.names_max,
+                              .first_modules = home->modules,
+                              .grown_modules = (struct module_entry *)(void *)(memory + l.modules),
+                          });
+    t->unwind = unwind_thread_init(memory + l.unwind, l.capacity, l.max_frames);
+    unwind_thread_grow_to(t->unwind, UNWIND_FRAMES_MAX);
+    t->max_frames = l.max_frames;
+    t->deferred.memory = memory + l.deferred;
+    t->check_unwind = (session->flags & SESSION_CHECK_UNWIND) != 0;
+    (void)get_name(t->name); // zeros if not
+    t->name_pending = memcmp(t->name, process_name(), THREAD_NAME_BYTES) != 0;
+    t->generation = current_generation();
+    return t;
+}
+
+// Makes sure that thread_exit runs when this thread ends. The value counts its rounds.
+static void arm_exit(uintptr_t round)
+{
+    if (g_has_exit_key) {
+        (void)pthread_setspecific(g_exit_key, (const void *)round); // else the lane stays open
+    }
+}
+
+struct thread_state *thread_state_open(void)
+{
+    if (sys_is_forbidden()) {
+        session_count(process_session(), LOST_seccomp, 1);
+        return NULL;
+    }
+    const int saved_errno = errno;
+    const uint64_t blocked = signals_block();
+    struct lane_header *lane;
+    const enum err result =
+        session_claim_lane(process_mapping(), g_process->index, (uint32_t)sys_gettid(), &lane);
+    t_thread_state = result == ERR_OK ? fill_lane(lane) : NULL;
+    signals_restore(blocked);
+    if (result != ERR_OK) {
+        session_count(process_session(), LOST_no_lane, 1);
+    } else if (g_has_exit_key && pthread_getspecific(g_exit_key) == NULL) {
+        // Not under the guard: if our key is one of many, this allocates.
+        arm_exit(1);
+    }
+    errno = saved_errno;
+    return t_thread_state;
+}
+
+void thread_state_renew(struct thread_state *t)
+{
+    deferred_forget_walkers(&t->deferred);
+    lane_producer_rewind(&t->producer);
+    (void)nursery_recover(&t->producer); // false: the next event is told so
+    stack_dictionary_reset(&t->stacks);
+    t->generation = current_generation();
+}
+
+// Sends the name if it has changed, and gives the lane back.
+static void close_lane(struct thread_state *t)
+{
+    char name[THREAD_NAME_BYTES] = {0};
+    if (!get_name(name)) {
+        memcpy(name, t->name, sizeof(name));
+    }
+    if (t->name_pending || memcmp(name, t->name, THREAD_NAME_BYTES) != 0) {
+        const struct bytes text = {.data = (const uint8_t *)name,
+                                   .len = strnlen(name, THREAD_NAME_BYTES)};
+        lane_producer_send_text(&t->producer, WIRE_TEXT_THREAD_NAME, text, false);
+    }
+    t_thread_state = NULL;
+    unwind_thread_release(t->unwind);
+    (void)nursery_flush(&t->producer); // false: recording is over
+    lane_producer_close(&t->producer);
+}
+
+// The destructor of our key. A thread that was cancelled asynchronously inside a hook left the
+// guard set; it will never come back to it.
+static void thread_exit(void *value)
+{
+    struct thread_state *t = t_thread_state;
+    const bool is_ours =
+        process_session() != NULL && t != NULL && t->generation >> 32 == process_generation() >> 32;
+    if (!is_ours) {
+        return;
+    }
+    if (guard_is_held(t)) {
+        guard_release(t);
+        thread_state_renew(t);
+    }
+    const uintptr_t round = (uintptr_t)value;
+    if (round < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        arm_exit(round + 1);
+        return;
+    }
+    close_lane(t);
+}
+
+void thread_state_prepare(void)
+{
+    if (!g_has_exit_key) {
+        g_has_exit_key = pthread_key_create(&g_exit_key, thread_exit) == 0;
+    }
+}

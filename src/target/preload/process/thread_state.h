@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// thread_state: what a thread needs to record, in the lane that it owns.
+//
+// All of it lies in the lane's own memory (lane_producer_state), so that a thread costs no memory
+// of the program's and none remains when it is gone. The only thread-local variable is a pointer to
+// it.
+//
+//   struct thread_home    one page: the state, and what its dictionaries begin in
+//   remembered walk       by max_frames
+//   modules               32 KiB
+//   names                 the rest: stacks, then nodes
+//   deferred events       32 KiB
+//
+// Only touched pages exist. A thread gets its lane at its first event and closes it in its last
+// round of key destructors: the key re-arms itself until then, because destructors of others
+// allocate and free. Events after that open another lane, which the recorder takes back when it
+// sees that the thread is gone; so it does with lanes of threads that end in any other way.
+//
+// Context: T. A lane is opened with all signals blocked. Errno is kept.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "target/preload/process/deferred.h"
+#include "target/preload/process/stack_dictionary.h"
+#include "target/producer/lane_producer.h"
+#include "target/producer/sampler.h"
+
+#define THREAD_NAME_BYTES 16u // of prctl(PR_GET_NAME)
+
+struct thread_state {
+    _Atomic uint32_t guard;  // 1 while a hook of this thread is recording; see guard.h
+    uint32_t max_frames;     // of one stack
+    uint64_t guard_frame;    // address of that hook's frame
+    uint64_t last_allocated; // addresses of the last events; see record.h
+    uint64_t last_freed;
+    uint64_t generation; // of process_page, when this was opened or last renewed
+    bool check_unwind;   // SESSION_CHECK_UNWIND
+    bool name_pending;   // `name` has not been sent
+    char name[THREAD_NAME_BYTES];
+    struct unwind_thread *unwind;
+    struct lane_producer producer;
+    struct sampler sampler;
+    struct stack_dictionary stacks;
+    struct deferred deferred;
+};
+
+// The first page: the state and what its dictionaries begin in.
+struct thread_home {
+    struct thread_state state;
+    struct module_entry modules[MODULE_DICTIONARY_MIN];
+    uint64_t names[2 * STACK_DICTIONARY_MIN];
+};
+_Static_assert(sizeof(struct thread_home) <= 4096, "one page");
+_Static_assert(offsetof(struct thread_home, state.guard) == LANE_GUARD_OFFSET - LANE_HEADER_BYTES,
+               "where the recorder looks for it");
+
+extern __thread struct thread_state *t_thread_state;
+
+ALWAYS_INLINE bool guard_is_held(const struct thread_state *t)
+{
+    return atomic_load_explicit(&t->guard, memory_order_relaxed) != 0; // our own
+}
+
+ALWAYS_INLINE void guard_take(struct thread_state *t)
+{
+    atomic_store_explicit(&t->guard, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); // a handler sees the guard before all that follows
+}
+
+ALWAYS_INLINE void guard_release(struct thread_state *t)
+{
+    atomic_signal_fence(memory_order_seq_cst); // and all that came before, before it is free
+    // Release: pairs with the recorder's acquire, before it looks into the nursery.
+    atomic_store_explicit(&t->guard, 0, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+// What is to be recorded now: enum session_recording. Relaxed: see layout.h.
+ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
+{
+    return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
+}
+
+// To be called once, before any thread is opened; else threads are not closed when they end.
+void thread_state_prepare(void);
+
+// Opens a lane for the calling thread, in place of whatever t_thread_state holds. NULL if there is
+// none (counted).
+struct thread_state *thread_state_open(void);
+
+// Forgets all that the recorder was told on this lane, after code was unloaded or a hook was left
+// half way.
+void thread_state_renew(struct thread_state *t);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// environment: what is found in an environment, and what is made of it for a program to be
+// executed.
+#include "target/preload/real/environment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+#define OURS    "/usr/lib/cairn/libcairn_preload.so"
+#define SESSION "CAIRN_SESSION=/proc/1/fd/3:name"
+
+#define VARIABLES_MAX 1000u
+
+static char *variables_of_process[] = {(char[]){"HOME=/"}, (char[]){"LD_PRELOAD=a.so:" OURS},
+                                       (char[]){SESSION}, NULL};
+
+static void expect(const struct made_environment *made, const char *const *want)
+{
+    size_t i = 0;
+    for (; want[i] != NULL; i++) {
+        assert_non_null(made->variables[i]);
+        assert_string_equal(made->variables[i], want[i]);
+    }
+    assert_null(made->variables[i]);
+}
+
+static void test_taking_us_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given[4];
+        const char *want[4];
+    } cases[] = {
+        {{"A=1", "LD_PRELOAD=" OURS, SESSION}, {"A=1"}},
+        {{"LD_PRELOAD=" OURS ":b.so", "A=1"}, {"A=1", "LD_PRELOAD=b.so"}},
+        {{"LD_PRELOAD=a.so " OURS " b.so", SESSION}, {"LD_PRELOAD=a.so:b.so"}},
+        {{"LD_PRELOAD=a.so"}, {"LD_PRELOAD=a.so"}},
+        {{"LD_PRELOAD=/x/libcairn_preload.so.1"}, {"LD_PRELOAD=/x/libcairn_preload.so.1"}},
+        {{"LD_PRELOADED=" OURS}, {"LD_PRELOADED=" OURS}},
+        {{"LD_PRELOAD="}, {NULL}},
+        {{NULL}, {NULL}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct made_environment made;
+        assert_true(environment_without_us(&made, (char *const *)(uintptr_t)cases[i].given));
+        expect(&made, cases[i].want);
+        environment_release(&made);
+    }
+}
+
+static void test_putting_us_in(void **state)
+{
+    (void)state;
+    environ = variables_of_process;
+    environment_remember();
+    static const struct {
+        const char *given[4];
+        const char *want[5];
+    } cases[] = {
+        {{NULL}, {"LD_PRELOAD=" OURS, SESSION}},
+        {{"A=1"}, {"A=1", "LD_PRELOAD=" OURS, SESSION}},
+        {{"LD_PRELOAD=b.so", SESSION, "A=1"}, {"A=1", "LD_PRELOAD=" OURS ":b.so", SESSION}},
+        {{"LD_PRELOAD=", "A=1"}, {"A=1", "LD_PRELOAD=" OURS, SESSION}},
+        {{"LD_PRELOAD=b.so:" OURS, "A=1"}, {"A=1", "LD_PRELOAD=" OURS ":b.so", SESSION}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct made_environment made;
+        assert_true(environment_with_us(&made, (char *const *)(uintptr_t)cases[i].given, NULL));
+        expect(&made, cases[i].want);
+        environment_release(&made);
+    }
+    struct made_environment made;
+    assert_true(environment_with_us(&made, NULL, NULL)); // as execve takes it
+    expect(&made, (const char *const[]){"LD_PRELOAD=" OURS, SESSION, NULL});
+    environment_release(&made);
+}
+
+static void test_another_way_in(void **state)
+{
+    (void)state;
+    environ = variables_of_process;
+    environment_remember();
+    struct made_environment made;
+    assert_true(environment_with_us(&made, variables_of_process, "/tmp/door"));
+    expect(&made, (const char *const[]){"HOME=/", "LD_PRELOAD=" OURS ":a.so",
+                                        "CAIRN_SESSION=/proc/1/fd/3:/tmp/door", NULL});
+    environment_release(&made);
+    assert_true(environment_names_ours("/proc/1/fd/3:/tmp/door"));
+    assert_true(environment_names_ours("/proc/1/fd/3:name"));
+    assert_false(environment_names_ours("/proc/1/fd/33:name"));
+    assert_false(environment_names_ours(""));
+}
+
+// Around the size of the arrays, and far beyond: nothing is cut, nothing is left out.
+static void test_large_environments(void **state)
+{
+    (void)state;
+    static char *given[VARIABLES_MAX + 1];
+    static char texts[VARIABLES_MAX][16];
+    static char preload[4000];
+    const int length = snprintf(preload, sizeof(preload), "LD_PRELOAD=%s:", OURS);
+    memset(preload + length, 'x', sizeof(preload) - 1 - (size_t)length);
+    static const size_t counts[] = {1, 196, 197, 198, 199, 200, 201, VARIABLES_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        memset(given, 0, sizeof(given));
+        given[0] = preload;
+        for (size_t k = 1; k < counts[i]; k++) {
+            (void)snprintf(texts[k], sizeof(texts[k]), "V%u=1", (unsigned)k);
+            given[k] = texts[k];
+        }
+        struct made_environment made;
+        assert_true(environment_without_us(&made, given));
+        const struct environment_look look = environment_look(made.variables);
+        assert_int_equal(look.count, counts[i]);
+        assert_null(look.ours);
+        assert_int_equal(strlen(look.preload), sizeof(preload) - 1 - (size_t)length);
+        environment_release(&made);
+        assert_true(environment_with_us(&made, given, NULL));
+        assert_int_equal(environment_look(made.variables).count, counts[i] + 1);
+        assert_string_equal(environment_look(made.variables).session, strchr(SESSION, '=') + 1);
+        environment_release(&made);
+    }
+}
+
+static void test_looking(void **state)
+{
+    (void)state;
+    const struct environment_look look = environment_look(variables_of_process);
+    assert_int_equal(look.count, 3);
+    assert_string_equal(look.ours, OURS);
+    assert_int_equal(look.ours_bytes, strlen(OURS));
+    assert_null(look.path);
+    assert_int_equal(environment_look(NULL).count, 0);
+    assert_null(environment_look((char *const[]){(char[]){"LD_PRELOAD="}, NULL}).preload);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_taking_us_out),  cmocka_unit_test(test_putting_us_in),
+        cmocka_unit_test(test_another_way_in), cmocka_unit_test(test_large_environments),
+        cmocka_unit_test(test_looking),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// guard: see guard.h.
+#include "target/preload/record/guard.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/sys.h"
+#include "target/preload/record/record.h"
+
+// On an alternate signal stack addresses say nothing about who called whom.
+static bool on_alternate_stack(void)
+{
+    stack_t stack = {.ss_flags = 0};
+    return !sys_failed(sys_call6(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0)) &&
+           (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+// Hooks that one function called one after the other have their frames at addresses that differ by
+// the sizes of those frames, which are less than this. A hook that interrupted another is further
+// in than this: the kernel puts a signal frame between them, 1,080 bytes and more on x86-64 (red
+// zone, registers, FXSAVE area), 4,688 on AArch64.
+#define FRAMES_APART_BYTES_MAX 512u
+
+static bool is_abandoned(const struct thread_state *t, uint64_t frame)
+{
+    return frame + FRAMES_APART_BYTES_MAX >= t->guard_frame && !on_alternate_stack();
+}
+
+// This thread's state if it belongs to this process; a forked child finds its parent's.
+static struct thread_state *own_state(void)
+{
+    struct thread_state *t = t_thread_state;
+    return t != NULL && t->generation >> 32 == process_generation() >> 32 ? t : NULL;
+}
+
+bool guard_is_nested(void)
+{
+    const struct thread_state *t = process_session() != NULL ? own_state() : NULL;
+    return t != NULL && guard_is_held(t);
+}
+
+static void send_name(struct thread_state *t)
+{
+    const struct bytes name = {.data = (const uint8_t *)t->name,
+                               .len = strnlen(t->name, THREAD_NAME_BYTES)};
+    lane_producer_send_text(&t->producer, WIRE_TEXT_THREAD_NAME, name, false);
+    t->name_pending = false;
+}
+
+struct thread_state *guard_enter_slowly(uint64_t frame)
+{
+    if (process_session() == NULL && !process_join()) {
+        process_count_unrecorded();
+        return NULL;
+    }
+    struct thread_state *t = own_state();
+    if (t == NULL) {
+        t = thread_state_open();
+        if (t == NULL) {
+            return NULL;
+        }
+    }
+    const bool was_abandoned = guard_is_held(t) && is_abandoned(t, frame);
+    if (guard_is_held(t) && !was_abandoned) {
+        return NULL;
+    }
+    t->guard_frame = frame;
+    guard_take(t);
+    if (was_abandoned || t->generation != process_generation()) {
+        thread_state_renew(t);
+    }
+    if (t->name_pending) {
+        send_name(t);
+    }
+    return t;
+}
+
+void guard_drain(struct thread_state *t)
+{
+    do {
+        guard_take(t);
+        deferred_drain(&t->deferred, record_deferred, t);
+        record_no_deferred(t);
+        guard_release(t);
+    } while (atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
+}

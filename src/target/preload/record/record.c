@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+// record: see record.h.
+#include "target/preload/record/record.h"
+
+#include "target/preload/process/missed_events.h"
+#include "target/preload/record/record_hot.h"
+#include "target/preload/record/record_mapping.h"
+#include "target/preload/record/record_sampled.h"
+
+// The slot of a stack that was just walked; its definition is sent first if need be.
+// STACK_SLOT_NONE: nothing can be sent any more.
+static uint32_t slot_of(struct thread_state *t, const struct stack_view *stack)
+{
+    uint32_t slot = stack_dictionary_find(&t->stacks, stack->name);
+    if (LIKELY(slot != STACK_SLOT_NONE)) {
+        return slot;
+    }
+    if (!still_ours(t)) {
+        return STACK_SLOT_NONE;
+    }
+    if (!nursery_begin(&t->producer) ||
+        stack_dictionary_define(&t->stacks, &t->producer, stack, &slot) != ERR_OK) {
+        process_leave();
+        return STACK_SLOT_NONE;
+    }
+    return slot;
+}
+
+static NOINLINE void
+check_walk(struct thread_state *t, const struct unwind_regs *caller, const struct unwind_walk *walk)
+{
+    if ((walk->flags & UNWIND_NOT_REMEMBERED) == 0) { // else it was a walk in full itself
+        session_count(t->producer.session, NOTE_unwind_checks, 1);
+    }
+    if (unwind_thread_check(t->unwind, caller, walk) != UNWIND_SAME) {
+        session_count(t->producer.session, NOTE_unwind_differences, 1);
+    }
+}
+
+// Walks, and gives the slot of what was found as slot_of() does. `again` is the name that
+// unwind_thread_again gave, to be checked too; 0 if it gave none.
+static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
+                                      const struct unwind_regs *caller,
+                                      uint64_t again)
+{
+    struct unwind_walk walk;
+    unwind_thread_walk(t->unwind, caller, &walk);
+    if (UNLIKELY(t->check_unwind)) {
+        check_walk(t, caller, &walk);
+        if (again != 0 && again != walk.name) {
+            session_count(t->producer.session, NOTE_unwind_differences, 1);
+        }
+    }
+    return slot_of(
+        t, &(struct stack_view){
+               .frames = walk.frames, .count = walk.count, .flags = walk.flags, .name = walk.name});
+}
+
+// The slot of the stack that begins with `caller`, whose name is `again` unless that is 0.
+ALWAYS_INLINE uint32_t find_slot_named(struct thread_state *t,
+                                       const struct unwind_regs *caller,
+                                       uint64_t again)
+{
+    const uint32_t slot = stack_dictionary_find(&t->stacks, again);
+    if (UNLIKELY(slot == STACK_SLOT_NONE || t->check_unwind)) {
+        return walk_to_slot(t, caller, again);
+    }
+    return slot;
+}
+
+// The slot of the stack that begins with `caller`. In most cases it is that of the last event.
+ALWAYS_INLINE uint32_t find_slot(struct thread_state *t, const struct unwind_regs *caller)
+{
+    return find_slot_named(t, caller, unwind_again(t->unwind, caller));
+}
+
+uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs *caller)
+{
+    const uint32_t slot = find_slot(t, caller);
+    return slot != STACK_SLOT_NONE && still_ours(t) ? slot : STACK_SLOT_NONE;
+}
+
+// Takes down an event that has a stack. The guard is held.
+ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    struct lane_producer *p = &t->producer;
+    if (UNLIKELY(slot == STACK_SLOT_NONE || !still_ours(t))) {
+        missed_events_count(event->kind);
+        return;
+    }
+    if (UNLIKELY(!nursery_begin(p)) ||
+        UNLIKELY(!(event->kind == EVENT_REALLOC
+                       ? nursery_reallocate(p, event->old_address, event->address,
+                                            event->size_bytes, slot, event->freed)
+                       : nursery_allocate(p, event->address, event->size_bytes, slot)))) {
+        process_leave();
+        missed_events_count(event->kind);
+        return;
+    }
+    t->last_allocated = event->address;
+}
+
+void record_block(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    take_down(t, event, slot);
+}
+
+// Whether several threads record.
+static bool is_ordered(const struct session_header *session)
+{
+    // Relaxed: see layout.h.
+    return atomic_load_explicit(&session->order, memory_order_relaxed) == SESSION_ORDER_SEVERAL;
+}
+
+// Others may see the effect of an event of that stamp before it is sent: what they do then has a
+// later stamp, and the recorder waits with it.
+static void expect(const struct thread_state *t, enum lane_pending which, uint64_t stamp)
+{
+    // Relaxed: who gets an address that is freed after this has synchronized with us.
+    atomic_store_explicit(&t->producer.lane->pending_stamps[which], stamp, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static bool is_expected(const struct thread_state *t, enum lane_pending which)
+{
+    return atomic_load_explicit(&t->producer.lane->pending_stamps[which],
+                                memory_order_relaxed) != 0; // our own
+}
+
+static void expect_no_more(const struct thread_state *t, enum lane_pending which)
+{
+    // Release: pairs with the recorder's acquire; what was expected has been published.
+    atomic_store_explicit(&t->producer.lane->pending_stamps[which], 0, memory_order_release);
+}
+
+// The thread's state, if it is this process's.
+static struct thread_state *state_here(void)
+{
+    struct thread_state *t = t_thread_state;
+    return t != NULL && t->generation >> 32 == process_generation() >> 32 ? t : NULL;
+}
+
+struct freed_note record_realloc_begins(const void *block)
+{
+    struct session_header *session = process_session();
+    const struct thread_state *t = session != NULL && is_ordered(session) ? state_here() : NULL;
+    if (t == NULL) {
+        return (struct freed_note){0};
+    }
+    const uint64_t stamp = stamp_now(session);
+    expect(t, LANE_PENDING_REALLOC, stamp);
+    return (struct freed_note){
+        .stamp = stamp,
+        .latest = freed_table_note(t->producer.freed, (uint64_t)block, stamp),
+    };
+}
+
+void record_realloc_ends(struct freed_note freed)
+{
+    const struct thread_state *t = freed.stamp != 0 ? state_here() : NULL;
+    if (t != NULL) {
+        expect_no_more(t, LANE_PENDING_REALLOC);
+    }
+}
+
+ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
+{
+    struct lane_producer *p = &t->producer;
+    if (UNLIKELY(!nursery_begin(p)) || UNLIKELY(!nursery_free(p, address))) {
+        process_leave();
+        missed_events_count(EVENT_FREE);
+        return;
+    }
+    t->last_freed = address;
+}
+
+// While recording is stopped: a block is not recorded. That of a realloc is new, and the old one,
+// if it was recorded, is gone.
+static void pass_block(struct thread_state *t, const struct event *event)
+{
+    if (event->kind == EVENT_REALLOC && what_to_record(t) == SESSION_RECORD_FREES) {
+        t->producer.given_stamp = event->freed.stamp;
+        t->producer.given_latest = event->freed.latest;
+        take_down_free(t, event->old_address);
+        t->producer.given_stamp = 0;
+    }
+    nursery_forget_latest(&t->producer);
+    t->last_allocated = event->address;
+}
+
+// A block while not simply all is recorded; gives the guard back. `old_address` is 0 unless it was
+// reallocated. Takes words, so that the callers' common way needs no struct in memory.
+static NOINLINE void take_down_otherwise(struct thread_state *t,
+                                         const struct unwind_regs *caller,
+                                         uint64_t address,
+                                         uint64_t old_address,
+                                         uint64_t size_bytes,
+                                         struct freed_note freed)
+{
+    const struct event event = {.kind = old_address != 0 ? EVENT_REALLOC : EVENT_ALLOC,
+                                .address = address,
+                                .old_address = old_address,
+                                .size_bytes = size_bytes,
+                                .freed = freed};
+    uint32_t shift;
+    if (what_to_record(t) != SESSION_RECORD_SAMPLE) {
+        pass_block(t, &event);
+    } else if (record_sampled_takes(t, &event, &shift)) {
+        record_sampled_send(t, &event, record_slot_of_caller(t, caller), shift);
+    }
+    guard_leave(t);
+}
+
+static NOINLINE void take_down_free_otherwise(struct thread_state *t, uint64_t address)
+{
+    if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
+        (void)record_sampled_free(t, address); // false: the next event is told so
+    }
+}
+
+// What of an event is to be recorded while recording is stopped; false: nothing.
+static bool keep_of_stopped(struct event *event, uint32_t recording)
+{
+    if (recording == SESSION_RECORD_SAMPLE) {
+        return true; // whether it is sampled is decided when it is sent
+    }
+    if (recording == SESSION_RECORD_NOTHING || event->kind == EVENT_ALLOC) {
+        return false;
+    }
+    if (event->kind == EVENT_REALLOC) {
+        *event = (struct event){
+            .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed.stamp};
+    }
+    return true;
+}
+
+// An event that found the guard taken or nobody to record for.
+static NOINLINE void without_guard(enum event_kind kind,
+                                   uint64_t address,
+                                   uint64_t old_address,
+                                   uint64_t size_bytes,
+                                   struct freed_note freed,
+                                   const struct unwind_regs *caller)
+{
+    if (guard_is_nested()) {
+        struct event event = {.kind = kind,
+                              .address = address,
+                              .old_address = old_address,
+                              .size_bytes = size_bytes,
+                              .freed = freed};
+        struct thread_state *t = t_thread_state;
+        if (is_ordered(t->producer.session)) {
+            event.stamp = stamp_now(t->producer.session);
+            if (kind == EVENT_FREE) {
+                (void)freed_table_note(t->producer.freed, address, event.stamp);
+            }
+            if (!is_expected(t, LANE_PENDING_DEFERRED)) { // the oldest counts
+                expect(t, LANE_PENDING_DEFERRED, freed.stamp != 0 ? freed.stamp : event.stamp);
+            }
+        }
+        const uint32_t recording = what_to_record(t);
+        if (recording != SESSION_RECORD_ALL && !keep_of_stopped(&event, recording)) {
+            return;
+        }
+        deferred_put(&t->deferred, &event, caller, t->max_frames);
+        return;
+    }
+    missed_events_count(kind);
+}
+
+// Takes down a block whose stack is found, and gives the guard back.
+ALWAYS_INLINE void
+finish_alloc(struct thread_state *t, const void *block, size_t size_bytes, uint32_t slot)
+{
+    take_down(
+        t,
+        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
+        slot);
+    guard_leave(t);
+}
+
+void record_alloc(const struct unwind_regs *caller, const void *block, size_t size_bytes)
+{
+    struct thread_state *t = guard_enter(OUR_FRAME);
+    if (UNLIKELY(t == NULL)) {
+        without_guard(EVENT_ALLOC, (uint64_t)block, 0, size_bytes, (struct freed_note){0}, caller);
+        return;
+    }
+    if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
+        take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes, (struct freed_note){0});
+        return;
+    }
+    finish_alloc(t, block, size_bytes, find_slot(t, caller));
+}
+
+void *record_alloc_slowly(uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
+{
+    const struct unwind_regs caller = {.pc = pc, .sp = sp, .fp = fp};
+    record_alloc(&caller, block, size_bytes);
+    return block;
+}
+
+void *record_alloc_in_slot(struct thread_state *t, void *block, size_t size_bytes, uint32_t slot)
+{
+    finish_alloc(t, block, size_bytes, slot);
+    return block;
+}
+
+// The stack is not the last one.
+void *record_alloc_walking(
+    struct thread_state *t, uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
+{
+    const struct unwind_regs caller = {.pc = pc, .sp = sp, .fp = fp};
+    const uint64_t name = LIKELY(!t->check_unwind) ? unwind_again_by_steps(t->unwind, &caller)
+                                                   : unwind_again(t->unwind, &caller);
+    finish_alloc(t, block, size_bytes, find_slot_named(t, &caller, name));
+    return block;
+}
+
+void *record_drain(struct thread_state *t, void *block)
+{
+    guard_drain(t);
+    return block;
+}
+
+void record_free_guarded(struct thread_state *t, const void *block)
+{
+    take_down_free(t, (uint64_t)block);
+    guard_leave(t);
+}
+
+void record_realloc(const struct unwind_regs *caller,
+                    const void *old_block,
+                    const void *block,
+                    size_t size_bytes,
+                    struct freed_note freed)
+{
+    struct thread_state *t = guard_enter(OUR_FRAME);
+    if (UNLIKELY(t == NULL)) {
+        without_guard(EVENT_REALLOC, (uint64_t)block, (uint64_t)old_block, size_bytes, freed,
+                      caller);
+        return;
+    }
+    if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
+        take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes, freed);
+        return;
+    }
+    const struct event event = {.kind = EVENT_REALLOC,
+                                .address = (uint64_t)block,
+                                .old_address = (uint64_t)old_block,
+                                .size_bytes = size_bytes,
+                                .freed = freed};
+    take_down(t, &event, find_slot(t, caller));
+    guard_leave(t);
+}
+
+void record_free(const void *block)
+{
+    struct thread_state *t = guard_enter(OUR_FRAME);
+    if (UNLIKELY(t == NULL)) {
+        without_guard(EVENT_FREE, (uint64_t)block, 0, 0, (struct freed_note){0}, NULL);
+        return;
+    }
+    if (LIKELY(what_to_record(t) <= SESSION_RECORD_FREES)) {
+        take_down_free(t, (uint64_t)block);
+    } else {
+        take_down_free_otherwise(t, (uint64_t)block);
+    }
+    guard_leave(t);
+}
+
+// Sends a deferred event that is no free.
+static void send_deferred(struct thread_state *t, const struct deferred_event *deferred)
+{
+    if (deferred->event.kind == EVENT_MAPPING && deferred->mapping.size_bytes == 0) {
+        record_mapping_send(t, &deferred->mapping, 0);
+        return;
+    }
+    uint32_t shift = 0;
+    const bool is_block = deferred->event.kind != EVENT_MAPPING;
+    const bool may_sample = what_to_record(t) == SESSION_RECORD_SAMPLE;
+    if (is_block && may_sample && !record_sampled_takes(t, &deferred->event, &shift)) {
+        return;
+    }
+    const uint32_t slot = slot_of(t, &(struct stack_view){.frames = deferred->frames,
+                                                          .count = deferred->count,
+                                                          .flags = deferred->flags,
+                                                          .name = deferred->name});
+    if (is_block && may_sample) {
+        record_sampled_send(t, &deferred->event, slot, shift);
+    } else if (is_block) {
+        take_down(t, &deferred->event, slot);
+    } else if (slot != STACK_SLOT_NONE) {
+        record_mapping_send(t, &deferred->mapping, slot);
+    }
+}
+
+void record_deferred(void *context, const struct deferred_event *deferred)
+{
+    struct thread_state *t = context;
+    if (UNLIKELY(!still_ours(t))) {
+        return;
+    }
+    t->producer.given_stamp = deferred->event.stamp;
+    if (deferred->event.kind != EVENT_FREE) {
+        send_deferred(t, deferred);
+    } else if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
+        (void)record_sampled_free(t, deferred->event.address); // false: the next one is told so
+    } else {
+        take_down_free(t, deferred->event.address);
+    }
+    t->producer.given_stamp = 0;
+}
+
+void record_no_deferred(const struct thread_state *t)
+{
+    expect_no_more(t, LANE_PENDING_DEFERRED);
+}
+
+uint64_t record_last_allocated(void)
+{
+    return process_session() != NULL && t_thread_state != NULL ? t_thread_state->last_allocated : 0;
+}
+
+uint64_t record_last_freed(void)
+{
+    return process_session() != NULL && t_thread_state != NULL ? t_thread_state->last_freed : 0;
+}
+
+void record_forget_last(void)
+{
+    if (process_session() != NULL && t_thread_state != NULL) {
+        t_thread_state->last_allocated = 0;
+        t_thread_state->last_freed = 0;
+    }
+}

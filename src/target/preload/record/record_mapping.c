@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// record_mapping: see record_mapping.h.
+#include "target/preload/record/record_mapping.h"
+
+#include "session/wire.h"
+#include "target/preload/record/guard.h"
+#include "target/preload/record/record.h"
+#include "target/producer/nursery/nursery.h"
+
+enum {
+    MAPPING_WORDS = 7
+};
+
+void record_mapping_send(struct thread_state *t, const struct mapping_change *change, uint32_t slot)
+{
+    struct lane_producer *p = &t->producer;
+    uint64_t *word = nursery_begin(p) ? lane_producer_reserve(p, MAPPING_WORDS) : NULL;
+    if (UNLIKELY(word == NULL)) {
+        process_leave();
+        return;
+    }
+    word[0] = wire_word(WIRE_MAPPING, change->address);
+    word[1] = wire_slot_size(slot, change->kind);
+    word[2] = change->size_bytes;
+    word[3] = change->number;
+    word[4] = change->old_address;
+    word[5] = change->old_size_bytes;
+    word[6] = change->old_number;
+    lane_producer_advance(p, MAPPING_WORDS);
+    lane_producer_publish(p);
+}
+
+// A signal handler that maps memory and has interrupted another hook.
+static NOINLINE void defer(const struct unwind_regs *caller, const struct mapping_change *change)
+{
+    struct thread_state *t = t_thread_state;
+    const struct mapping_event event = {.event = {.kind = EVENT_MAPPING}, .change = *change};
+    deferred_put(&t->deferred, &event.event, caller, t->max_frames);
+}
+
+void record_mapping(const struct unwind_regs *caller, const struct mapping_change *change)
+{
+    struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
+    struct mapping_change numbered = *change;
+    numbered.number = process_next_mapping();
+    if (UNLIKELY(t == NULL)) {
+        if (guard_is_nested()) {
+            defer(caller, &numbered);
+        }
+        return;
+    }
+    // Who unmaps is of no interest: the stack of nothing.
+    const uint32_t slot = numbered.size_bytes != 0 ? record_slot_of_caller(t, caller) : 0;
+    if (slot != STACK_SLOT_NONE) {
+        record_mapping_send(t, &numbered, slot);
+    }
+    guard_leave(t);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// record_sampled: see record_sampled.h.
+#include "target/preload/record/record_sampled.h"
+
+#include "base/page_alloc.h"
+#include "target/preload/process/missed_events.h"
+#include "target/preload/process/process.h"
+#include "target/producer/nursery/nursery.h"
+#include "target/producer/sampler.h"
+
+static _Atomic(struct left_out *) g_left_out;
+
+// What this process has left out; NULL: nothing yet, and `is_needed` is false, or no memory.
+static struct left_out *left_out_here(bool is_needed)
+{
+    // Acquire: pairs with the release below; it is zeroed.
+    struct left_out *table = atomic_load_explicit(&g_left_out, memory_order_acquire);
+    if (table != NULL || !is_needed) {
+        return table;
+    }
+    struct left_out *fresh = page_alloc(LEFT_OUT_BYTES);
+    if (!atomic_compare_exchange_strong_explicit(&g_left_out, &table, fresh, memory_order_acq_rel,
+                                                 memory_order_acquire)) {
+        page_free(fresh, LEFT_OUT_BYTES); // another thread was first
+        return table;
+    }
+    return fresh;
+}
+
+static bool is_over(bool is_sent, enum event_kind kind)
+{
+    if (!is_sent) {
+        process_leave();
+        missed_events_count(kind);
+    }
+    return !is_sent;
+}
+
+bool record_sampled_free(struct thread_state *t, uint64_t address)
+{
+    struct lane_producer *p = &t->producer;
+    if (is_over(nursery_begin(p), EVENT_FREE)) {
+        return false;
+    }
+    t->last_freed = address;
+    if (sampler_forgets(&t->sampler, left_out_here(false), address)) {
+        nursery_forget_latest(p);
+        return true;
+    }
+    return !is_over(nursery_free(p, address), EVENT_FREE);
+}
+
+bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *shift)
+{
+    struct lane_producer *p = &t->producer;
+    if (event->kind == EVENT_REALLOC) {
+        p->given_stamp = event->freed.stamp;
+        p->given_latest = event->freed.latest;
+        const bool is_sent = record_sampled_free(t, event->old_address);
+        p->given_stamp = event->stamp;
+        if (!is_sent) {
+            missed_events_count(EVENT_ALLOC);
+            return false;
+        }
+    }
+    if (is_over(nursery_begin(p), EVENT_ALLOC)) {
+        return false;
+    }
+    t->last_allocated = event->address;
+    struct left_out *table = left_out_here(p->level != 0);
+    if (sampler_takes(&t->sampler, table, event->address, event->size_bytes, shift)) {
+        return true;
+    }
+    nursery_forget_latest(p);
+    return false;
+}
+
+void record_sampled_send(struct thread_state *t,
+                         const struct event *event,
+                         uint32_t slot,
+                         uint32_t shift)
+{
+    struct lane_producer *p = &t->producer;
+    if (slot == STACK_SLOT_NONE) {
+        missed_events_count(EVENT_ALLOC);
+        return;
+    }
+    if (is_over(nursery_begin(p), EVENT_ALLOC)) {
+        return;
+    }
+    const uint64_t size_bytes = event->size_bytes;
+    const bool is_sent = shift == 0
+                             ? nursery_allocate(p, event->address, size_bytes, slot)
+                             : nursery_allocate_sampled(p, event->address, size_bytes, slot, shift);
+    (void)is_over(is_sent, EVENT_ALLOC);
+}

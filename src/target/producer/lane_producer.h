@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// lane_producer: the writing end of one lane: reserve words, fill them, publish.
+//
+//        read_pos            published             pos            soft_limit
+//   ring ...|=== unread ======|--- being written ---|...............|......
+//
+//   lane_producer_tick()      -> the recorder's clock moved: a TICK record
+//   lane_producer_reserve(n)  -> n contiguous words at pos, or NULL if recording is over
+//   lane_producer_advance(n)  -> they are written
+//   lane_producer_publish()   -> one release store: the recorder may read them
+//
+// `soft_limit` is the position up to which nobody needs to look at the recorder's side of the lane.
+// `limit` is the same, but for the end of the ring, where it stops short; so that the common
+// reserve is one comparison, and `window` is where position 0 would lie on this lap, so that it is
+// one addition. Behind soft_limit: the recorder is woken when the ring is half full, once per
+// crossing; a full ring publishes, wakes and waits. The ring starts small and doubles when it had
+// been pressed and is found empty.
+//
+// Waiting has an end: the wait is over when the recorder makes room, when the session has ended, or
+// when the recorder is dead, that is, its clock stood still and its process is gone or a zombie, or
+// its clock stood still for LANE_PATIENCE_MS, or it did not read this lane for LANE_FORGOTTEN_MS,
+// for no mistake of its may hold the program for ever. A pid alone proves nothing, for it may be of
+// another pid namespace; time in which the target itself was stopped does not count.
+//
+// With SESSION_OVERFLOW_SAMPLE a ring is as large as can be from the beginning, and `level` says
+// how far it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it: what is recorded is
+// thinned accordingly (sampler.h). What of the ring lies behind the last level is for what cannot
+// be left out; only when that is full, too, the thread waits.
+//
+// Invariants: published <= pos <= read_pos + ring_bytes; all are multiples of 8; no record wraps.
+// A reserve may publish what was written before it, therefore records are complete when advanced.
+// Context: T, only the thread that owns the lane and not reentrant (guard.h sees to that);
+// async-cancel and EINTR safe: what is not published never was. errno is kept.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "session/freed_table.h"
+#include "session/layout.h"
+#include "session/sampling_level.h"
+#include "session/stamp.h"
+#include "session/wire.h"
+
+#define LANE_WAIT_MS      50u    // one sleep on a full ring
+#define LANE_SUSPECT_MS   250u   // clock stood still so long: is there still a recorder process?
+#define LANE_PATIENCE_MS  3000u  // clock stood still so long: dead, whatever its process says
+#define LANE_FORGOTTEN_MS 30000u // our lane was not read for so long: dead, whatever its clock says
+#define LANE_LEVEL_STEPS  128u   // of a ring
+
+struct lane_producer {
+    struct session_header *session; // borrowed
+    struct lane_header *lane;       // borrowed: ours until it is closed
+    uint8_t *ring;
+    uint64_t pos;
+    uint64_t limit;   // pos + what is reserved may reach it without more ado
+    uintptr_t window; // + pos = the address of pos
+    uint64_t soft_limit;
+    uint64_t ring_bytes;
+    uint64_t clock_ms;         // of the last TICK
+    uint64_t tick_pos;         // where that ends
+    bool pressed;              // half full was seen since the last growth
+    bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
+    uint32_t level;            // how full the ring was, see lane_producer_relax; 0: less than half
+    uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (inquiry.h)
+    uint32_t order;            // session_header.order as we know it
+    bool is_ordered;           // several threads record: allocations and frees are sent with stamps
+    uint64_t given_stamp;      // of the next of them, if that was taken before; else 0
+    uint64_t given_latest;     // what had been noted in `freed` before that
+    struct freed_table *freed; // borrowed; NULL: nothing is held while events have stamps
+};
+
+// Begins to write into a lane that was just claimed.
+void lane_producer_init(struct lane_producer *p,
+                        struct session_header *session,
+                        struct lane_header *lane);
+
+// Looks whether the recorder has made room since `level` was last set.
+void lane_producer_relax(struct lane_producer *p);
+
+// Forgets what was written and not published.
+void lane_producer_rewind(struct lane_producer *p);
+
+// Publishes and gives the lane back to the recorder. `p` must not be used afterwards.
+void lane_producer_close(struct lane_producer *p);
+
+// The rest of reserve: makes room for `bytes` contiguous bytes, waiting if need be. NULL: over.
+uint64_t *lane_producer_make_room(struct lane_producer *p, size_t bytes);
+
+// The rest of tick. False: the session has ended.
+bool lane_producer_send_tick(struct lane_producer *p, uint64_t now_ms);
+
+// Where the word at `pos` lies.
+ALWAYS_INLINE uint64_t *lane_producer_place(const struct lane_producer *p)
+{
+    return (uint64_t *)(p->window + p->pos);
+}
+
+// `words` contiguous words, at most WIRE_RECORD_BYTES_MAX / 8. NULL if recording is over for good.
+ALWAYS_INLINE uint64_t *lane_producer_reserve(struct lane_producer *p, size_t words)
+{
+    const size_t bytes = words * sizeof(uint64_t);
+    if (UNLIKELY(p->pos + bytes > p->limit)) {
+        return lane_producer_make_room(p, bytes);
+    }
+    return lane_producer_place(p);
+}
+
+// The same for an allocation or a free. Behind its stamp, if it needs one.
+ALWAYS_INLINE uint64_t *lane_producer_reserve_event(struct lane_producer *p, size_t words)
+{
+    uint64_t *word = lane_producer_reserve(p, words + p->is_ordered);
+    if (UNLIKELY(p->is_ordered) && LIKELY(word != NULL)) {
+        const uint64_t given = p->given_stamp;
+        *word++ = wire_word(WIRE_STAMP, LIKELY(given == 0) ? stamp_now(p->session) : given);
+        p->pos += sizeof(*word);
+    }
+    return word;
+}
+
+ALWAYS_INLINE void lane_producer_advance(struct lane_producer *p, size_t words)
+{
+    p->pos += words * sizeof(uint64_t);
+}
+
+ALWAYS_INLINE void lane_producer_publish(struct lane_producer *p)
+{
+    // Release: pairs with the recorder's acquire of write_pos; the words before it are complete.
+    atomic_store_explicit(&p->lane->write_pos, p->pos, memory_order_release);
+}
+
+// Writes a TICK if time has passed since the last. False if recording is over for good.
+ALWAYS_INLINE bool lane_producer_tick(struct lane_producer *p)
+{
+    // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
+    // never seems to run backwards along such a chain.
+    const uint64_t now_ms = atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
+    if (LIKELY(now_ms == p->clock_ms)) {
+        return true;
+    }
+    return lane_producer_send_tick(p, now_ms);
+}
+
+// Begins a STACK of `count` <= WIRE_STACK_FRAMES_MAX frames on top of `base`; `flags` is enum
+// wire_stack_flags. Returns where its frames belong, packed as wire.h says; when they are written,
+// advance by lane_stack_words(count). NULL: recording is over for good.
+uint64_t *lane_producer_begin_stack(
+    struct lane_producer *p, uint32_t slot, uint32_t flags, uint64_t base, uint32_t count);
+
+static inline size_t lane_stack_words(uint32_t count)
+{
+    return 2 + (size_t)count;
+}
+
+struct lane_module {
+    uint32_t slot;
+    uint32_t flags; // enum wire_module_flags
+    uint64_t bias;
+    uint64_t start;
+    uint64_t end;
+    struct bytes build_id; // of more than LANE_MODULE_ID_BYTES_MAX the rest is cut
+    struct bytes path;     // of more than LANE_MODULE_PATH_BYTES_MAX the rest is cut
+};
+#define LANE_MODULE_ID_BYTES_MAX   64u
+#define LANE_MODULE_PATH_BYTES_MAX 4096u
+
+// Writes a MODULE, advanced but not published. ERR_DEAD: recording is over for good.
+MUST_USE enum err lane_producer_send_module(struct lane_producer *p,
+                                            const struct lane_module *module);
+
+// Writes a text of any length as one TEXT or, with WIRE_TEXT_MORE, several, advanced but not
+// published. `more`: the caller will continue it. Says nothing of failure: if recording is over,
+// the next event is told so.
+void lane_producer_send_text(struct lane_producer *p,
+                             enum wire_text_kind kind,
+                             struct bytes text,
+                             bool more);

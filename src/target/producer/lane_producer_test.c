@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT
+// lane_producer: whatever is written comes out, in order and whole, through a consumer that knows
+// only layout.h and wire.h; and a recorder that is gone holds nobody up for long.
+#include "target/producer/lane_producer.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/sys.h"
+#include "target/producer/session_join.h"
+
+// One lane of a session that exists only in this process.
+struct fixture {
+    struct session_mapping mapping;
+    struct lane_header *lane;
+    struct lane_producer producer;
+};
+
+static struct fixture open_fixture(void)
+{
+    const size_t bytes = SESSION_LANES_OFFSET + 4 * (size_t)LANE_STRIDE;
+    struct fixture f = {.mapping = {.lane_count = 4}};
+    f.mapping.header = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(f.mapping.header, MAP_FAILED);
+    f.mapping.header->recorder_pid = (uint32_t)getpid();
+    assert_int_equal(session_claim_lane(&f.mapping, 0, 1, &f.lane), ERR_OK);
+    lane_producer_init(&f.producer, f.mapping.header, f.lane);
+    return f;
+}
+
+static void close_fixture(struct fixture *f)
+{
+    munmap(f->mapping.header, SESSION_LANES_OFFSET + 4 * (size_t)LANE_STRIDE);
+}
+
+// The consumer. Takes at most `limit_bytes` from the lane; returns how many it took.
+static size_t take(struct lane_header *lane, uint64_t *into, size_t limit_bytes)
+{
+    const uint64_t write_pos = atomic_load(&lane->write_pos);
+    const uint64_t read_pos = atomic_load(&lane->read_pos);
+    const uint32_t ring_bytes = atomic_load(&lane->ring_bytes);
+    assert_true(read_pos <= write_pos && write_pos - read_pos <= ring_bytes);
+    size_t taken = 0;
+    while (read_pos + taken < write_pos && taken < limit_bytes) {
+        memcpy((uint8_t *)into + taken, lane_ring(lane) + (read_pos + taken) % ring_bytes, 8);
+        taken += 8;
+    }
+    atomic_store(&lane->read_pos, read_pos + taken);
+    const void *waiting = &lane->producer_waiting;
+    if (atomic_exchange(&lane->producer_waiting, 0) != 0) {
+        sys_futex_wake(waiting, 1);
+    }
+    return taken;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+// Records of the property test: texts of random length whose bytes follow from a counter.
+static void fill_text(uint8_t *text, size_t len, uint32_t serial)
+{
+    for (size_t i = 0; i < len; i++) {
+        text[i] = (uint8_t)((size_t)serial * 31 + i * 7);
+    }
+}
+
+struct stream {
+    struct fixture *fixture;
+    uint32_t records;
+    uint64_t seed;
+    bool slow; // the consumer takes little at a time
+    atomic_bool done;
+};
+
+static size_t text_length(uint64_t *random)
+{
+    // Mostly small, sometimes the largest that one record holds.
+    const uint64_t r = next_random(random);
+    return r % 20 == 0 ? r / 20 % (WIRE_TEXT_BYTES_MAX + 1) : r / 20 % 40;
+}
+
+static void *produce(void *argument)
+{
+    struct stream *s = argument;
+    struct lane_producer *p = &s->fixture->producer;
+    uint64_t random = s->seed;
+    uint8_t text[WIRE_TEXT_BYTES_MAX];
+    for (uint32_t i = 0; i < s->records; i++) {
+        const size_t len = text_length(&random);
+        fill_text(text, len, i);
+        lane_producer_send_text(p, WIRE_TEXT_LIBC, (struct bytes){.data = text, .len = len}, false);
+        if (next_random(&random) % 3 != 0) {
+            lane_producer_publish(p);
+        }
+    }
+    lane_producer_publish(p);
+    atomic_store(&s->done, true);
+    return NULL;
+}
+
+// Decodes whole records from `words`; returns how many words it used.
+static size_t check_records(const uint64_t *words, size_t count, uint64_t *random, uint32_t *serial)
+{
+    size_t at = 0;
+    while (at < count) {
+        const uint64_t word = words[at];
+        if ((word & 0xff) == WIRE_PAD) {
+            assert_in_range(word >> 8, 1, WIRE_RECORD_BYTES_MAX / 8);
+            if (at + (word >> 8) > count) {
+                break;
+            }
+            at += word >> 8;
+            continue;
+        }
+        assert_int_equal(word & 0xff, WIRE_TEXT);
+        const size_t len = word >> 24 & 0xffff;
+        if (at + 1 + (len + 7) / 8 > count) {
+            break;
+        }
+        assert_int_equal(len, text_length(random));
+        uint8_t text[WIRE_TEXT_BYTES_MAX];
+        fill_text(text, len, (*serial)++);
+        assert_memory_equal(words + at + 1, text, len);
+        (void)next_random(random);
+        at += 1 + (len + 7) / 8;
+    }
+    return at;
+}
+
+static void run_stream(uint64_t seed, bool slow)
+{
+    struct fixture f = open_fixture();
+    struct stream s = {.fixture = &f, .records = 20000, .seed = seed, .slow = slow};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, produce, &s), 0);
+    static uint64_t pending[2 * LANE_RING_BYTES_MAX / 8];
+    size_t pending_words = 0;
+    uint64_t random = seed;
+    uint64_t pace = seed ^ 1;
+    uint32_t serial = 0;
+    bool last = false;
+    while (!last) {
+        last = atomic_load(&s.done);
+        atomic_fetch_add(&f.mapping.header->clock_ms, 1); // alive
+        const size_t limit = slow ? 8 * (1 + next_random(&pace) % 200) : LANE_RING_BYTES_MAX;
+        size_t taken;
+        do {
+            taken = take(f.lane, pending + pending_words, limit);
+            pending_words += taken / 8;
+            const size_t used = check_records(pending, pending_words, &random, &serial);
+            memmove(pending, pending + used, (pending_words - used) * 8);
+            pending_words -= used;
+        } while (last && taken > 0);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(serial, s.records);
+    assert_int_equal(pending_words, 0);
+    close_fixture(&f);
+}
+
+static void random_records_arrive_whole_and_in_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        run_stream(seed, seed % 2 == 0);
+    }
+}
+
+static void a_tick_that_was_forgotten_is_written_again_and_no_other(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    struct lane_producer *p = &f.producer;
+    atomic_store(&f.mapping.header->clock_ms, 7);
+    for (uint64_t round = 0; round < 3; round++) {
+        assert_true(lane_producer_tick(p));
+        assert_int_equal(p->pos, 8);
+        lane_producer_rewind(p);
+        assert_int_equal(p->pos, 0);
+    }
+    assert_true(lane_producer_tick(p));
+    lane_producer_publish(p);
+    *lane_producer_reserve(p, 1) = 0;
+    lane_producer_advance(p, 1);
+    lane_producer_rewind(p);
+    assert_true(lane_producer_tick(p)); // the same moment, and it was told
+    assert_int_equal(p->pos, 8);
+    close_fixture(&f);
+}
+
+static void every_kind_of_record_has_its_layout(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    atomic_store(&f.mapping.header->clock_ms, 0x123456789a);
+    struct lane_producer *p = &f.producer;
+    assert_true(lane_producer_tick(p));
+    assert_true(lane_producer_tick(p)); // the same moment: nothing
+    uint64_t *frames = lane_producer_begin_stack(p, 0xabcdef, WIRE_STACK_HAS_SLOT, 0x55, 2);
+    frames[0] = 0x111;
+    frames[1] = 0x222;
+    lane_producer_advance(p, lane_stack_words(2));
+    const uint8_t id[] = {1, 2, 3};
+    assert_int_equal(
+        lane_producer_send_module(
+            p, &(struct lane_module){.slot = 0x0f0e,
+                                     .flags = WIRE_MODULE_RESET,
+                                     .bias = 0x1000,
+                                     .start = 0x2000,
+                                     .end = 0x3000,
+                                     .build_id = {.data = id, .len = sizeof(id)},
+                                     .path = {.data = (const uint8_t *)"/lib/x.so", .len = 9}}),
+        ERR_OK);
+    assert_int_equal(atomic_load(&f.lane->write_pos), 0); // nothing before it is published
+    lane_producer_publish(p);
+    const uint64_t want[] = {
+        0x123456789a02,     0xabcdef010208, 0x55,   0x111,  0x222,
+        0x10009030f0e09,    0x1000,         0x2000, 0x3000, 0x030201,
+        0x732e782f62696c2f, 0x6f,
+    };
+    uint64_t got[64];
+    const size_t taken = take(f.lane, got, sizeof(got));
+    assert_int_equal(taken, sizeof(want));
+    assert_memory_equal(got, want, sizeof(want));
+    close_fixture(&f);
+}
+
+static uint64_t *one_word(struct lane_producer *p)
+{
+    uint64_t *word = lane_producer_reserve(p, 1);
+    if (word != NULL) {
+        *word = wire_word(WIRE_FREE, 1);
+        lane_producer_advance(p, 1);
+        lane_producer_publish(p);
+    }
+    return word;
+}
+
+static void the_recorder_is_woken_once_per_half_ring(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    const size_t half_words = LANE_RING_BYTES_MIN / 2 / 8;
+    for (size_t i = 0; i < half_words; i++) {
+        assert_non_null(one_word(&f.producer));
+    }
+    assert_int_equal(atomic_load(&f.mapping.header->recorder_wake), 0);
+    for (size_t i = 0; i < half_words; i++) {
+        assert_non_null(one_word(&f.producer));
+    }
+    assert_int_equal(atomic_load(&f.mapping.header->recorder_wake), 1);
+    close_fixture(&f);
+}
+
+static void a_pressed_ring_doubles_when_empty_up_to_its_bound(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    static uint64_t sink[LANE_RING_BYTES_MAX / 8];
+    for (uint32_t want = LANE_RING_BYTES_MIN; want <= LANE_RING_BYTES_MAX; want *= 2) {
+        assert_int_equal(atomic_load(&f.lane->ring_bytes), want);
+        for (size_t i = 0; i < want / 8; i++) {
+            assert_non_null(one_word(&f.producer));
+            assert_int_equal(atomic_load(&f.lane->ring_bytes), want);
+        }
+        assert_int_equal(take(f.lane, sink, sizeof(sink)), want);
+        assert_non_null(one_word(&f.producer));
+        assert_int_equal(take(f.lane, sink, sizeof(sink)), 8);
+    }
+    assert_int_equal(atomic_load(&f.lane->ring_bytes), LANE_RING_BYTES_MAX);
+    close_fixture(&f);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+// Fills a ring that nobody reads. Returns after how many milliseconds the producer gave up.
+static uint64_t fill_unread(struct fixture *f)
+{
+    uint64_t *word;
+    size_t written = 0;
+    do {
+        word = one_word(&f->producer);
+        written++;
+    } while (word != NULL && written <= LANE_RING_BYTES_MIN / 8);
+    assert_null(word);
+    assert_int_equal(written, LANE_RING_BYTES_MIN / 8 + 1);
+    return now_ms();
+}
+
+enum death {
+    REAPED,
+    ZOMBIE,
+    SILENT,
+    ENDED
+};
+
+// How long a producer waits for a recorder that is dead in this way.
+static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
+{
+    struct fixture f = open_fixture();
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    siginfo_t info;
+    waitid(P_PID, (id_t)child, &info, WEXITED | (death == ZOMBIE ? WNOWAIT : 0));
+    if (death == REAPED || death == ZOMBIE) {
+        f.mapping.header->recorder_pid = (uint32_t)child;
+    } else if (death == ENDED) {
+        atomic_store(&f.mapping.header->state, SESSION_ENDED);
+    }
+    const uint64_t began = now_ms();
+    const uint64_t took = fill_unread(&f) - began;
+    assert_int_equal(atomic_load(&f.mapping.header->state),
+                     death == ENDED ? SESSION_ENDED : SESSION_ABANDONED);
+    assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_lane_timeout]), lost);
+    if (death == ZOMBIE) {
+        waitpid(child, NULL, 0);
+    }
+    close_fixture(&f);
+    return took;
+}
+
+// How soon, by the clock of the machine, is the machine's matter: recorder_life_test.c has the
+// exact moments. Here the wait ends, not too early, and what is lost is counted.
+// While sampling, the ring's fill level decides how much is sampled: none while it is less than
+// half full, and one level more with each step from half on.
+static void the_level_rises_in_steps_from_half_full(void **state)
+{
+    (void)state;
+    const uint64_t half = LANE_RING_BYTES_MAX / 2;
+    const uint64_t step = LANE_RING_BYTES_MAX / LANE_LEVEL_STEPS;
+    const struct {
+        uint64_t used_bytes;
+        uint32_t level;
+        uint64_t next_bytes; // where the next level begins, or the ring ends
+    } cases[] = {
+        {0, 0, half},
+        {half - 8, 0, half},
+        {half, 1, half + step},
+        {half + step - 8, 1, half + step},
+        {half + step, 2, half + 2 * step},
+        {half + (LANE_LEVEL_MAX - 1) * step - 8, LANE_LEVEL_MAX - 1,
+         half + (LANE_LEVEL_MAX - 1) * step},
+        {half + (LANE_LEVEL_MAX - 1) * step, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX},
+        {LANE_RING_BYTES_MAX - 8, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f = open_fixture();
+        struct lane_producer *p = &f.producer;
+        f.mapping.header->flags |= SESSION_OVERFLOW_SAMPLE;
+        lane_producer_init(p, f.mapping.header, f.lane);
+        p->pos = cases[i].used_bytes;
+        assert_non_null(lane_producer_make_room(p, 8));
+        assert_int_equal(p->level, cases[i].level);
+        assert_int_equal(p->soft_limit, cases[i].next_bytes);
+        // Later the recorder has read up to here: the level falls, and never rises.
+        p->level = LANE_LEVEL_MAX;
+        lane_producer_relax(p);
+        assert_int_equal(p->level, cases[i].level);
+        p->level = 0;
+        lane_producer_relax(p);
+        assert_int_equal(p->level, 0);
+        close_fixture(&f);
+    }
+}
+
+static void a_dead_recorder_ends_the_session(void **state)
+{
+    (void)state;
+    static const struct {
+        enum death death;
+        uint64_t least_ms;
+        uint64_t lost;
+    } cases[] = {
+        {REAPED, LANE_SUSPECT_MS, 1},
+        {ZOMBIE, LANE_SUSPECT_MS, 1},
+        {SILENT, LANE_PATIENCE_MS, 1},
+        {ENDED, 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_true(wait_for_the_dead(cases[i].death, cases[i].lost) >= cases[i].least_ms);
+    }
+}
+
+// A recorder in another pid namespace: its pid means nothing here, but its clock moves.
+struct late_reader {
+    struct fixture *fixture;
+    uint64_t for_ms;
+    uint64_t moved_ms;         // when the clock moved last, or the wait began
+    uint64_t longest_pause_ms; // between two movements of the clock, from the wait to its end
+};
+
+static void note_pause(struct late_reader *r)
+{
+    const uint64_t now = now_ms();
+    const uint64_t pause_ms = now - r->moved_ms;
+    r->longest_pause_ms = pause_ms > r->longest_pause_ms ? pause_ms : r->longest_pause_ms;
+    r->moved_ms = now;
+}
+
+static void *read_late(void *argument)
+{
+    struct late_reader *r = argument;
+    const uint64_t end_ms = r->moved_ms + r->for_ms;
+    do {
+        atomic_fetch_add(&r->fixture->mapping.header->clock_ms, 1);
+        note_pause(r);
+        const struct timespec nap = {.tv_nsec = 1000000};
+        nanosleep(&nap, NULL);
+    } while (r->moved_ms < end_ms);
+    static uint64_t sink[LANE_RING_BYTES_MAX / 8];
+    take(r->fixture->lane, sink, sizeof(sink));
+    note_pause(r);
+    return NULL;
+}
+
+// False: the machine kept the recorder's clock from moving for so long that it looked dead.
+static bool waits_for_a_slow_recorder(pid_t nobody)
+{
+    struct fixture f = open_fixture();
+    f.mapping.header->recorder_pid = (uint32_t)nobody;
+    for (size_t i = 0; i < LANE_RING_BYTES_MIN / 8; i++) {
+        assert_non_null(one_word(&f.producer));
+    }
+    struct late_reader reader = {
+        .fixture = &f, .for_ms = (uint64_t)4 * LANE_SUSPECT_MS, .moved_ms = now_ms()};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
+    const bool has_room = one_word(&f.producer) != NULL;
+    pthread_join(thread, NULL);
+    const bool is_fair = reader.longest_pause_ms < LANE_SUSPECT_MS / 2;
+    if (is_fair) {
+        assert_true(has_room);
+        assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_producer_waits]), 1);
+        assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_lane_timeout]), 0);
+        assert_int_equal(atomic_load(&f.lane->ring_bytes), 2 * LANE_RING_BYTES_MIN);
+    }
+    close_fixture(&f);
+    return is_fair;
+}
+
+static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    bool is_shown = false;
+    for (int attempt = 0; attempt < 50 && !is_shown; attempt++) {
+        is_shown = waits_for_a_slow_recorder(child);
+    }
+    assert_true(is_shown);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_record_has_its_layout),
+        cmocka_unit_test(a_tick_that_was_forgotten_is_written_again_and_no_other),
+        cmocka_unit_test(random_records_arrive_whole_and_in_order),
+        cmocka_unit_test(the_recorder_is_woken_once_per_half_ring),
+        cmocka_unit_test(a_pressed_ring_doubles_when_empty_up_to_its_bound),
+        cmocka_unit_test(the_level_rises_in_steps_from_half_full),
+        cmocka_unit_test(a_dead_recorder_ends_the_session),
+        cmocka_unit_test(a_slow_recorder_with_an_unknown_pid_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+// nursery: see nursery.h. Here: the events, and what has to be sent before them; how it is sent:
+// nursery_send.c; the life of the tables: nursery_turn.c.
+#include "target/producer/nursery/nursery.h"
+
+#include "target/producer/nursery/nursery_send.h"
+
+// Of so many pairs that meet another's fold, one takes it over; the others are sent at once. So a
+// fold that is much used is not displaced by each that is seen once, and those cost little.
+#define PASSED_BY_MAX 4u
+
+// Where a new block at `address` comes to. What is there is the same, long gone, or nothing; or
+// something that has to be displaced.
+ALWAYS_INLINE struct nursery_block *choose_place(struct lane_header *lane, uint64_t address)
+{
+    struct nursery_block *block = nursery_find_block(lane, address);
+    if (block->place == 0 || nursery_is_at(block, address)) {
+        return block;
+    }
+    struct nursery_block *line = nursery_line_of(lane, address);
+    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
+        if (line[i].place == 0) {
+            return line + i;
+        }
+    }
+    return block;
+}
+
+// Gives a fold to another key; what it counted is sent.
+static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_t key)
+{
+    if (fold->key != 0 && !nursery_send_fold(p, fold)) {
+        return false;
+    }
+    const uint32_t index = (uint32_t)(fold - lane_nursery_tables(p->lane)->folds);
+    p->lane->nursery.folds_used[index / 64] |= (uint64_t)1 << index % 64;
+    fold->sums = 0;
+    nursery_fence();
+    fold->key = key;
+    nursery_fence();
+    return true;
+}
+
+// Counts a HELD block as a pair, whatever fold there is.
+static bool count_pair(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+{
+    struct nursery *n = &p->lane->nursery;
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    const uint64_t key = nursery_fold_key(kind);
+    struct nursery_fold *fold = nursery_find_fold(p->lane, key);
+    const bool is_taken = fold->key != 0 && fold->key != key;
+    n->passed_count += is_taken;
+    if (is_taken && ++tables->passed_by[fold - tables->folds] % PASSED_BY_MAX != 0) {
+        return nursery_send_pair(p, block, nursery_is_temporary(kind));
+    }
+    const bool is_full = wire_pairs_count(fold->sums) >= NURSERY_COUNT_MAX;
+    if ((fold->key != key || is_full) && !use_fold(p, fold, key)) {
+        return false;
+    }
+    nursery_count(n, fold, block, kind);
+    return true;
+}
+
+// If the block at `address` was sent and its size is known, it is forgotten, and leaves the sum.
+static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t address)
+{
+    if (block->place == nursery_place(address, NURSERY_SENT)) { // not if events have stamps
+        block->place = 0;
+        n->room_bytes += (uint32_t)block->kind;
+    }
+}
+
+// Sends the free of a block that was sent.
+static bool
+send_free(struct lane_producer *p, struct nursery_block *block, uint64_t address, bool is_temporary)
+{
+    if (UNLIKELY(!nursery_show_summit(p) || !nursery_pass_free(p, address, is_temporary))) {
+        return false;
+    }
+    forget_sent(&p->lane->nursery, block, address);
+    return true;
+}
+
+// A HELD block that was there at the summit is gone.
+static bool leave_summit(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint64_t address = block->place;
+    if (n->gone_count == NURSERY_GONE_MAX) {
+        // It is shown with the block still there, which therefore is sent.
+        return nursery_show_summit(p) && send_free(p, block, address, nursery_is_temporary(kind));
+    }
+    n->leaving = address | (uint64_t)n->gone_count << NURSERY_LEAVING_SHIFT;
+    nursery_fence();
+    lane_nursery_tables(p->lane)->gone[n->gone_count] =
+        wire_slot_size(nursery_slot(kind), nursery_size(kind));
+    n->gone_count++;
+    nursery_fence();
+    const bool is_counted = count_pair(p, block, kind);
+    nursery_fence();
+    n->leaving = 0;
+    return is_counted;
+}
+
+// What is freed may be another block than this one, which then is gone already: both are sent, and
+// the recorder finds out.
+static bool part_with(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+{
+    const uint64_t address = block->place;
+    return nursery_send_block(p, block) &&
+           nursery_pass_free(p, address, nursery_is_temporary(kind));
+}
+
+bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+{
+    if (nursery_is_doubtful(p, block)) {
+        return part_with(p, block, kind);
+    }
+    return nursery_was_at_summit(&p->lane->nursery, kind) ? leave_summit(p, block, kind)
+                                                          : count_pair(p, block, kind);
+}
+
+// Sends what is held where another block belongs. One that was not there at the summit does not
+// come before it.
+static bool make_place(struct lane_producer *p, struct nursery_block *block)
+{
+    struct nursery *n = &p->lane->nursery;
+    n->evicted_count += block->place != 0;
+    if (!nursery_is_held(block)) {
+        return true;
+    }
+    return (nursery_was_at_summit(n, block->kind) || nursery_show_summit(p)) &&
+           nursery_send_block(p, block);
+}
+
+static bool
+send_allocation(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
+{
+    if (LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
+        return nursery_pass_block(p, address, size_bytes, slot);
+    }
+    uint64_t *word = lane_producer_reserve_event(p, 3);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_ALLOC_LARGE, address);
+    word[1] = wire_slot_size(slot, 0);
+    word[2] = size_bytes;
+    lane_producer_advance(p, 3);
+    lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
+    return true;
+}
+
+// Before a block is sent at once: what is held goes first if it is a new maximum, so that the
+// recorder sees that as it was.
+static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
+{
+    const struct nursery *n = &p->lane->nursery;
+    return nursery_show_summit(p) &&
+           (n->is_ordered != 0 || !nursery_is_summit(n, size_bytes) ||
+            nursery_relaxed(&n->held_bytes) == 0 || nursery_send_blocks(p));
+}
+
+// The ceiling is at least where the sum is.
+static void lift_ceiling(struct nursery *n)
+{
+    const int64_t lift = n->room_bytes < 0 ? -n->room_bytes : 0;
+    n->ceiling_bytes += lift;
+    n->room_bytes += lift;
+}
+
+// A block of `size_bytes` was sent.
+static void rise(struct nursery *n, uint64_t size_bytes)
+{
+    n->direct_count++;
+    n->record_count++;
+    if (n->is_ordered == 0) {
+        n->room_bytes -= (int64_t)size_bytes;
+        lift_ceiling(n);
+    }
+}
+
+// A block is held with which there is a new summit. What is gone was not there.
+static bool climb(struct lane_producer *p,
+                  struct nursery_block *block,
+                  uint64_t address,
+                  uint32_t size,
+                  uint32_t slot)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (UNLIKELY(n->stamp == NURSERY_STAMP_MAX && !nursery_send_all(p)) || !make_place(p, block)) {
+        return false;
+    }
+    nursery_put(p, block, address, size, slot);
+    nursery_fence();
+    n->gone_count = 0;
+    nursery_fence(); // nobody sees them at the new summit
+    n->summit_limit = nursery_stamp_limit(n->stamp);
+    n->stamp += NURSERY_STAMP;
+    lift_ceiling(n);
+    return true;
+}
+
+// Keeps the size of a block that was just sent, for its free.
+static void remember_sent(const struct nursery *n,
+                          struct nursery_block *block,
+                          uint64_t address,
+                          uint64_t size_bytes)
+{
+    if (n->is_ordered != 0) {
+        block->place = 0; // whatever was there has been sent
+    } else if (size_bytes <= UINT32_MAX) {
+        block->kind = size_bytes;
+        block->place = nursery_place(address, NURSERY_SENT);
+    }
+}
+
+bool nursery_allocate_slowly(struct lane_producer *p,
+                             uint64_t address,
+                             uint64_t size_bytes,
+                             uint32_t slot)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (UNLIKELY(n->is_holding == 0)) {
+        return send_allocation(p, address, size_bytes, slot);
+    }
+    struct nursery_block *block = choose_place(p->lane, address);
+    const bool fits = !nursery_is_summit(n, size_bytes);
+    if (nursery_may_hold(n, size_bytes) && (fits || n->is_ordered == 0)) {
+        if (!fits) {
+            return climb(p, block, address, (uint32_t)size_bytes, slot);
+        }
+        if (UNLIKELY(!make_place(p, block))) {
+            return false;
+        }
+        nursery_put(p, block, address, (uint32_t)size_bytes, slot);
+        return true;
+    }
+    if (UNLIKELY(!prepare_to_send(p, size_bytes) || !make_place(p, block) ||
+                 !send_allocation(p, address, size_bytes, slot))) {
+        return false;
+    }
+    rise(n, size_bytes);
+    remember_sent(n, block, address, size_bytes);
+    return true;
+}
+
+static bool send_sampled(
+    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
+{
+    uint64_t *word = lane_producer_reserve_event(p, 3);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_ALLOC_SAMPLED, address);
+    word[1] = wire_slot_size(slot, size_bytes);
+    word[2] = shift;
+    lane_producer_advance(p, 3);
+    lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
+    return true;
+}
+
+// To the thread's sum it is what the recorder takes it for: all the blocks that it stands for.
+bool nursery_allocate_sampled(
+    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (n->is_holding == 0) {
+        return send_sampled(p, address, size_bytes, slot, shift);
+    }
+    const uint64_t bytes = size_bytes << shift;
+    struct nursery_block *block = choose_place(p->lane, address);
+    if (!prepare_to_send(p, bytes) || !make_place(p, block) ||
+        !send_sampled(p, address, size_bytes, slot, shift)) {
+        return false;
+    }
+    rise(n, bytes);
+    remember_sent(n, block, address, bytes);
+    return true;
+}
+
+bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_temporary)
+{
+    struct nursery_block *block = nursery_find_block(p->lane, address);
+    if (block->place == address) {
+        return nursery_fold(p, block, is_temporary);
+    }
+    return send_free(p, block, address, is_temporary);
+}
+
+// One record for the free of `old_address` and the allocation.
+static bool pass_reallocation(struct lane_producer *p,
+                              uint64_t old_address,
+                              uint64_t address,
+                              uint64_t size_bytes,
+                              uint32_t slot)
+{
+    const bool is_temporary = p->lane->nursery.last_allocated == old_address;
+    const bool is_large = size_bytes > WIRE_SIZE_MAX;
+    const size_t words = is_large ? 4 : 3;
+    uint64_t *word = lane_producer_reserve(p, words);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    static const enum wire_tag tags[2][2] = {
+        {WIRE_REALLOC, WIRE_REALLOC_TEMPORARY},
+        {WIRE_REALLOC_LARGE, WIRE_REALLOC_LARGE_TEMPORARY},
+    };
+    word[0] = wire_word(tags[is_large][is_temporary], address);
+    word[1] = wire_slot_size(slot, is_large ? 0 : size_bytes);
+    word[2] = old_address;
+    if (is_large) {
+        word[3] = size_bytes;
+    }
+    lane_producer_advance(p, words);
+    lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
+    return true;
+}
+
+static bool free_at(struct lane_producer *p, uint64_t address, struct freed_note freed)
+{
+    const uint64_t given_stamp = p->given_stamp;
+    p->given_stamp = freed.stamp != 0 ? freed.stamp : given_stamp;
+    p->given_latest = freed.latest;
+    const bool is_sent = nursery_free(p, address);
+    p->given_stamp = given_stamp;
+    return is_sent;
+}
+
+bool nursery_reallocate(struct lane_producer *p,
+                        uint64_t old_address,
+                        uint64_t address,
+                        uint64_t size_bytes,
+                        uint32_t slot,
+                        struct freed_note freed)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (p->is_ordered) { // two moments
+        return free_at(p, old_address, freed) && nursery_allocate(p, address, size_bytes, slot);
+    }
+    if (n->is_holding == 0) {
+        return pass_reallocation(p, old_address, address, size_bytes, slot);
+    }
+    struct nursery_block *old_block = nursery_find_block(p->lane, old_address);
+    if (old_block->place == old_address || nursery_may_hold(n, size_bytes)) {
+        return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
+    }
+    forget_sent(n, old_block, old_address);
+    struct nursery_block *block = choose_place(p->lane, address);
+    if (!prepare_to_send(p, size_bytes) || !make_place(p, block) ||
+        !pass_reallocation(p, old_address, address, size_bytes, slot)) {
+        return false;
+    }
+    rise(n, size_bytes);
+    remember_sent(n, block, address, size_bytes);
+    return true;
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+// nursery: most blocks die young, on the thread that made them; what becomes of them is settled
+// here and never sent one by one.
+//
+//   allocation --held--> place (by address) --freed in the same tick--> fold (stack, about size)
+//        |                  | tick over, or place taken                      | tick over, or place
+//        | not held         |                                                | taken
+//        v                  v                                                v
+//   ALLOC in the ring  ALLOC in the ring                               PAIR(S) in the ring
+//
+// The recorder shall see each maximum of the live bytes, and who owned it, as if every event had
+// been sent. While the thread's sum (allocated less freed) is at most the ceiling, how high it was
+// when the recorder last saw all, no moment can be a new maximum, whatever is held. An allocation
+// that passes the ceiling raises it: its moment is the summit, until a later one passes it. What
+// the recorder needs to know of a summit is which of the blocks that were held there are no more:
+// they are gone, counted as pairs and listed. So before a record that lets the live bytes sink, or
+// that is sent out of turn, and at the tick's end, the summit is shown: the held blocks that were
+// there are sent, and then those that are gone (SUMMIT), which are live for just that moment.
+// Stamps tell the blocks that were there from later ones.
+//
+// Frees of blocks whose size is not known any more count nothing, so the sum errs on the side of
+// summits. To make up for that, the recorder tells now and then how far below the maximum it was at
+// a certain TICK. All this is exact while one thread records.
+//
+// Once there are several, what is sent has a stamp (stamp.h), for what their sums were together
+// depends on the order of all their events. Now each thread has a budget instead of a ceiling: no
+// more is held than the recorder allows, which it counts into the bound of the peak. What is larger
+// is sent. A block that another thread may have freed (freed_table.h) is no pair: it is sent after
+// all, as ALLOC_LATE, and so is the free of whatever is there now.
+//
+// Nothing is held beyond its tick: the first event of a new one sends what is left, then the TICK.
+// A thread that stands still is relieved by the recorder, and so is one that was killed
+// (nursery_layout.h says why neither loses nor doubles anything).
+//
+// A lane whose blocks mostly outlive their tick stops holding for a while. A busy one gets more
+// places. Context: T, the lane's thread under the guard, not reentrant. Every call but
+// nursery_begin's own must follow a nursery_begin of the same hook. False: recording is over for
+// good.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bucket.h"
+#include "base/compiler.h"
+#include "session/layout.h"
+#include "session/wire.h"
+#include "target/producer/lane_producer.h"
+
+#define NURSERY_COUNT_MAX (1u << 19) // pairs in one fold: then it is sent, whatever the time
+#define NURSERY_SIZE_MAX  (1u << 20) // of a block that is held: larger ones are few, and matter
+
+// After lane_producer_init, on a zeroed lane.
+void nursery_init(struct lane_producer *p);
+
+// The rest of nursery_begin.
+bool nursery_turn(struct lane_producer *p, uint64_t now_ms) MUST_USE;
+
+// The rest of the events.
+bool nursery_allocate_slowly(struct lane_producer *p,
+                             uint64_t address,
+                             uint64_t size_bytes,
+                             uint32_t slot) MUST_USE;
+// A block was allocated that stands for 1 << shift, shift > 0 (sampler.h): it is sent at once.
+bool nursery_allocate_sampled(struct lane_producer *p,
+                              uint64_t address,
+                              uint64_t size_bytes,
+                              uint32_t slot,
+                              uint32_t shift) MUST_USE;
+bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_temporary) MUST_USE;
+bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+    MUST_USE;
+
+// Sends all that is held: before a stack's slot gets another meaning, and at the end.
+bool nursery_flush(struct lane_producer *p);
+
+// As nursery_flush, and nothing is held while lane_producer.open_scopes is not 0, which it becomes.
+bool nursery_suspend(struct lane_producer *p);
+
+// As nursery_flush, after a hook was left half way.
+bool nursery_recover(struct lane_producer *p);
+
+// Keeps the compiler from moving stores across: whoever reads after this thread was killed sees
+// them in this order.
+ALWAYS_INLINE void nursery_fence(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+// Where a block at `address` belongs, if nothing else is there.
+ALWAYS_INLINE struct nursery_block *nursery_block_of(struct lane_header *lane, uint64_t address)
+{
+    const uint64_t granule = address >> 4; // blocks of most allocators lie 16 bytes apart
+    return lane_nursery_tables(lane)->blocks + ((granule ^ granule >> 12) & lane->nursery.mask);
+}
+
+// The line in which it may be otherwise.
+ALWAYS_INLINE struct nursery_block *nursery_line_of(struct lane_header *lane, uint64_t address)
+{
+    const uint32_t line = (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40);
+    return lane_nursery_tables(lane)->blocks + (line * NURSERY_LINE & lane->nursery.mask);
+}
+
+ALWAYS_INLINE uint64_t nursery_kind(uint32_t slot, uint32_t size)
+{
+    return (uint64_t)bucket_of(size) << NURSERY_KIND_BUCKET_SHIFT |
+           (uint64_t)slot << NURSERY_KIND_SLOT_SHIFT | size;
+}
+
+// The place of a key among the folds; or it is elsewhere in the same cache line.
+ALWAYS_INLINE uint32_t nursery_fold_index(const struct nursery *n, uint64_t key)
+{
+    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & n->fold_mask;
+}
+
+// The fold of that key; or one that is vacant; or the one that it may displace.
+ALWAYS_INLINE struct nursery_fold *nursery_find_fold(struct lane_header *lane, uint64_t key)
+{
+    struct nursery_fold *folds = lane_nursery_tables(lane)->folds;
+    const uint32_t first = nursery_fold_index(&lane->nursery, key);
+    struct nursery_fold *vacant = NULL;
+    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
+        struct nursery_fold *fold = folds + (first ^ i);
+        if (fold->key == key) {
+            return fold;
+        }
+        vacant = vacant == NULL && fold->key == 0 ? fold : vacant;
+    }
+    return vacant != NULL ? vacant : folds + first;
+}
+
+// Whether something that is held may mean the stack in `slot`.
+ALWAYS_INLINE bool nursery_uses(const struct lane_producer *p, uint32_t slot)
+{
+    const struct nursery *n = &p->lane->nursery;
+    return n->uses[slot % NURSERY_USES] == n->epoch;
+}
+
+ALWAYS_INLINE uint64_t nursery_clock_ms(const struct lane_producer *p)
+{
+    // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
+    // never seems to run backwards along such a chain.
+    return atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
+}
+
+ALWAYS_INLINE uint32_t nursery_order(const struct lane_producer *p)
+{
+    // Relaxed: as above.
+    return atomic_load_explicit(&p->session->order, memory_order_relaxed);
+}
+
+// To be called first in each hook that records: a TICK if time has passed since the last.
+ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
+{
+    const uint64_t now_ms = nursery_clock_ms(p);
+    return LIKELY(now_ms == p->clock_ms && nursery_order(p) == p->order) || nursery_turn(p, now_ms);
+}
+
+// A block of so many bytes is held no more.
+ALWAYS_INLINE void nursery_leave(struct nursery *n, uint32_t size)
+{
+    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - size,
+                          memory_order_relaxed);
+    n->room_bytes += size;
+}
+
+// While blocks are held at all: whether one of this size may be.
+ALWAYS_INLINE bool nursery_may_hold(const struct nursery *n, uint64_t size_bytes)
+{
+    return size_bytes - 1 < n->size_max;
+}
+
+// Whether a new block of this size is a summit.
+ALWAYS_INLINE bool nursery_is_summit(const struct nursery *n, uint64_t size_bytes)
+{
+    return (int64_t)size_bytes > n->room_bytes;
+}
+
+// Whether a block of that kind was there at a summit that was not shown.
+ALWAYS_INLINE bool nursery_was_at_summit(const struct nursery *n, uint64_t kind)
+{
+    return nursery_is_within(kind, n->summit_limit);
+}
+
+// What freed_table said when a block was put into that place.
+ALWAYS_INLINE uint64_t *nursery_since(struct lane_header *lane, const struct nursery_block *block)
+{
+    struct nursery_tables *tables = lane_nursery_tables(lane);
+    return tables->since + (block - tables->blocks);
+}
+
+// `block`, where nothing is that was not sent, becomes HELD.
+ALWAYS_INLINE void nursery_put(struct lane_producer *p,
+                               struct nursery_block *block,
+                               uint64_t address,
+                               uint32_t size,
+                               uint32_t slot)
+{
+    struct lane_header *lane = p->lane;
+    struct nursery *n = &lane->nursery;
+    const size_t line = (size_t)(block - lane_nursery_tables(lane)->blocks) / NURSERY_LINE;
+    if (UNLIKELY(p->is_ordered)) {
+        *nursery_since(lane, block) = freed_table_latest(p->freed, address);
+    }
+    n->touched[line / 64] |= (uint64_t)1 << line % 64;
+    n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
+    block->kind = nursery_kind(slot, size) | n->stamp;
+    nursery_fence();
+    block->place = address;
+    nursery_fence();
+    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) + size,
+                          memory_order_relaxed);
+    n->room_bytes -= size;
+    n->hold_count++;
+    n->last_allocated = address;
+}
+
+// Sends a block of at most WIRE_SIZE_MAX bytes, while nothing is held.
+ALWAYS_INLINE bool
+nursery_pass_block(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
+{
+    uint64_t *word = lane_producer_reserve_event(p, 2);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_ALLOC, address);
+    word[1] = wire_slot_size(slot, size_bytes);
+    lane_producer_advance(p, 2);
+    lane_producer_publish(p);
+    p->lane->nursery.last_allocated = address;
+    return true;
+}
+
+// A block was allocated; `slot` names its stack.
+ALWAYS_INLINE bool
+nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
+{
+    const struct nursery *n = &p->lane->nursery;
+    if (n->is_holding == 0 && LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
+        return nursery_pass_block(p, address, size_bytes, slot);
+    }
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes) ||
+                 nursery_is_summit(n, size_bytes))) {
+        return nursery_allocate_slowly(p, address, size_bytes, slot);
+    }
+    nursery_put(p, block, address, (uint32_t)size_bytes, slot);
+    return true;
+}
+
+// Counts a HELD block, of whose kind `fold` is, as allocated and freed.
+ALWAYS_INLINE void nursery_count(struct nursery *n,
+                                 struct nursery_fold *fold,
+                                 struct nursery_block *block,
+                                 uint64_t kind)
+{
+    const uint64_t sums = fold->sums; // read once: the fences would have all of it read again
+    const uint64_t address = block->place;
+    const uint32_t size = nursery_size(kind);
+    block->kind = kind; // for whoever reads after a kill, and has to find the fold
+    n->mark = sums;
+    nursery_fence();
+    block->place = nursery_place(address, NURSERY_FOLDING);
+    nursery_fence();
+    fold->sums = sums + ((uint64_t)size << WIRE_PAIRS_BITS) + 1;
+    nursery_fence();
+    block->place = 0;
+    nursery_fence();
+    nursery_leave(n, size);
+}
+
+// The kind of a block that is freed.
+ALWAYS_INLINE uint64_t nursery_freed_kind(const struct nursery_block *block, bool is_temporary)
+{
+    return block->kind | (uint64_t)is_temporary << NURSERY_KIND_TEMPORARY_SHIFT;
+}
+
+// The fold that counts blocks of that kind, or NULL if it is not at its place or full.
+ALWAYS_INLINE struct nursery_fold *nursery_fold_of(struct lane_header *lane, uint64_t kind)
+{
+    const uint64_t key = nursery_fold_key(kind);
+    struct nursery_fold *fold =
+        lane_nursery_tables(lane)->folds + nursery_fold_index(&lane->nursery, key);
+    return LIKELY(fold->key == key && wire_pairs_count(fold->sums) < NURSERY_COUNT_MAX) ? fold
+                                                                                        : NULL;
+}
+
+// Whether another thread may have freed a HELD block.
+ALWAYS_INLINE bool nursery_is_doubtful(const struct lane_producer *p,
+                                       const struct nursery_block *block)
+{
+    if (LIKELY(!p->is_ordered)) {
+        return false;
+    }
+    const uint64_t since = *nursery_since(p->lane, block);
+    const uint64_t latest = freed_table_latest(p->freed, block->place);
+    const bool is_noted_by_us =
+        p->given_stamp != 0 && latest == p->given_stamp && p->given_latest == since;
+    return UNLIKELY(latest != since) && !is_noted_by_us;
+}
+
+// A HELD block is about to be freed.
+ALWAYS_INLINE bool
+nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
+{
+    const uint64_t kind = nursery_freed_kind(block, is_temporary);
+    struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
+    if (UNLIKELY(fold == NULL || nursery_was_at_summit(&p->lane->nursery, kind) ||
+                 nursery_is_doubtful(p, block))) {
+        return nursery_fold_elsewhere(p, block, kind);
+    }
+    nursery_count(&p->lane->nursery, fold, block, kind);
+    return true;
+}
+
+// Sends the free of a block that is not held.
+ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, bool is_temporary)
+{
+    uint64_t *word = lane_producer_reserve_event(p, 1);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    if (UNLIKELY(p->is_ordered) && LIKELY(p->freed != NULL)) {
+        (void)freed_table_note(p->freed, address, word[-1] >> 8); // before the allocator is called
+    }
+    word[0] = wire_word(is_temporary ? WIRE_FREE_TEMPORARY : WIRE_FREE, address);
+    lane_producer_advance(p, 1);
+    lane_producer_publish(p);
+    return true;
+}
+
+// A block is about to be freed.
+ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
+{
+    struct nursery *n = &p->lane->nursery;
+    const bool is_temporary = n->last_allocated == address;
+    n->last_allocated = 0;
+    if (n->is_holding == 0) {
+        return nursery_pass_free(p, address, is_temporary);
+    }
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (LIKELY(block->place == address)) {
+        return nursery_fold(p, block, is_temporary);
+    }
+    return nursery_free_elsewhere(p, address, is_temporary);
+}
+
+// The thread did something that is not recorded: what it frees next is not what it allocated last.
+ALWAYS_INLINE void nursery_forget_latest(struct lane_producer *p)
+{
+    p->lane->nursery.last_allocated = 0;
+}
+
+// A block was reallocated; `slot` names the stack of the new one. `freed`: of the old one.
+bool nursery_reallocate(struct lane_producer *p,
+                        uint64_t old_address,
+                        uint64_t address,
+                        uint64_t size_bytes,
+                        uint32_t slot,
+                        struct freed_note freed) MUST_USE;

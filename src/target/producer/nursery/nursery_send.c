@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// nursery_send: see the header.
+#include "target/producer/nursery/nursery_send.h"
+
+_Static_assert(NURSERY_GONE_MAX <= WIRE_SUMMIT_MAX, "one record has room for all that are gone");
+
+// From when on a block that was held is counted: 0, from now on. But while its thread is about to
+// say that it freed something earlier, that may be this block, and another thread may have one at
+// its address by now: then it comes before that. It was there by then in any case.
+static uint64_t stamp_of_late(const struct lane_producer *p)
+{
+    // Relaxed: our own.
+    return p->given_stamp != 0
+               ? p->given_stamp
+               : atomic_load_explicit(&p->lane->pending_stamps[LANE_PENDING_REALLOC],
+                                      memory_order_relaxed);
+}
+
+// A block of several threads' times.
+static bool send_late(struct lane_producer *p, struct nursery_block *block)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint64_t address = block->place;
+    const uint32_t size = nursery_size(block->kind);
+    const uint64_t given_stamp = p->given_stamp;
+    p->given_stamp = stamp_of_late(p);
+    uint64_t *word = lane_producer_reserve_event(p, 3);
+    p->given_stamp = given_stamp;
+    if (word == NULL) {
+        return false;
+    }
+    n->mark = p->pos + 3 * sizeof(*word);
+    nursery_fence();
+    block->place = nursery_place(address, NURSERY_SENDING);
+    nursery_fence();
+    word[0] = wire_word(WIRE_ALLOC_LATE, address);
+    word[1] = wire_slot_size(nursery_slot(block->kind), size);
+    word[2] = *nursery_since(p->lane, block);
+    lane_producer_advance(p, 3);
+    lane_producer_publish(p);
+    nursery_fence();
+    block->place = 0;
+    nursery_fence();
+    nursery_leave(n, size);
+    n->record_count++;
+    return true;
+}
+
+bool nursery_send_block(struct lane_producer *p, struct nursery_block *block)
+{
+    if (p->is_ordered) {
+        return send_late(p, block);
+    }
+    struct nursery *n = &p->lane->nursery;
+    const uint64_t address = block->place;
+    const uint32_t slot = nursery_slot(block->kind);
+    const uint32_t size = nursery_size(block->kind);
+    uint64_t *word = lane_producer_reserve(p, 2);
+    if (word == NULL) {
+        return false;
+    }
+    n->mark = p->pos + 2 * sizeof(*word);
+    nursery_fence();
+    block->place = nursery_place(address, NURSERY_SENDING);
+    nursery_fence();
+    word[0] = wire_word(WIRE_ALLOC, address);
+    word[1] = wire_slot_size(slot, size);
+    lane_producer_advance(p, 2);
+    lane_producer_publish(p);
+    nursery_fence();
+    block->kind = size;
+    nursery_fence();
+    block->place = nursery_place(address, NURSERY_SENT);
+    nursery_fence();
+    atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - size,
+                          memory_order_relaxed);
+    n->record_count++;
+    return true;
+}
+
+bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint64_t kind = nursery_fold_kind(fold);
+    const bool is_temporary = nursery_is_temporary(kind);
+    const uint64_t bytes = wire_pairs_bytes(fold->sums);
+    const bool is_one = wire_pairs_count(fold->sums) == 1;
+    const size_t words = is_one ? 1 : 2;
+    uint64_t *word = lane_producer_reserve(p, words);
+    if (word == NULL) {
+        return false;
+    }
+    n->mark = p->pos + words * sizeof(*word);
+    nursery_fence();
+    fold->key |= NURSERY_FOLD_SENDING;
+    nursery_fence();
+    if (is_one) {
+        word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, nursery_slot(kind),
+                            (uint32_t)bytes);
+    } else {
+        word[0] =
+            wire_pair(is_temporary ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS, nursery_slot(kind), 0);
+        word[1] = fold->sums;
+    }
+    lane_producer_advance(p, words);
+    lane_producer_publish(p);
+    nursery_fence();
+    fold->key = 0;
+    n->record_count++;
+    return true;
+}
+
+// To whoever reads after a kill it is a block that was
+// being sent, and is gone when that was done.
+bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint32_t slot = nursery_slot(block->kind);
+    const uint32_t size = nursery_size(block->kind);
+    uint64_t *word = lane_producer_reserve(p, 1);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    n->mark = p->pos + sizeof(*word);
+    nursery_fence();
+    block->place |= nursery_place(0, NURSERY_SENDING);
+    nursery_fence();
+    word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, slot, size);
+    lane_producer_advance(p, 1);
+    lane_producer_publish(p);
+    nursery_fence();
+    block->place = 0;
+    nursery_fence();
+    nursery_leave(n, size);
+    n->record_count++;
+    return true;
+}
+
+// Sends the HELD blocks of a line that are within the limit, but for the thread's latest. False in
+// *is_done: some are left.
+static bool send_line(struct lane_producer *p,
+                      struct nursery_block *line,
+                      uint32_t limit,
+                      const struct nursery_block *latest,
+                      bool *is_done)
+{
+    *is_done = true;
+    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
+        if (!nursery_is_held(line + i)) {
+            continue;
+        }
+        if (!nursery_is_within(line[i].kind, limit)) {
+            *is_done = false;
+        } else if (line + i != latest && !nursery_send_block(p, line + i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What the thread's latest event allocated, if it is HELD.
+static struct nursery_block *find_latest(struct lane_header *lane)
+{
+    const uint64_t address = lane->nursery.last_allocated;
+    struct nursery_block *block = nursery_find_block(lane, address);
+    return address != 0 && block->place == address ? block : NULL;
+}
+
+// Sends the HELD blocks that are within the limit, the latest last: the recorder takes the last one
+// of a lane for the one that may prove temporary. (Another block at its address may be held, which
+// another thread has freed.)
+static bool send_blocks(struct lane_producer *p, uint32_t limit)
+{
+    struct nursery *n = &p->lane->nursery;
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    struct nursery_block *latest = find_latest(p->lane);
+    for (uint32_t i = 0; i <= n->mask / NURSERY_LINE / 64; i++) {
+        for (uint64_t left = n->touched[i]; left != 0; left &= left - 1) {
+            const uint32_t line = i * 64 + (uint32_t)__builtin_ctzll(left);
+            bool is_done;
+            if (!send_line(p, tables->blocks + (size_t)line * NURSERY_LINE, limit, latest,
+                           &is_done)) {
+                return false;
+            }
+            n->touched[i] &= ~((uint64_t)is_done << line % 64);
+        }
+    }
+    const bool is_next = latest != NULL && nursery_is_within(latest->kind, limit);
+    return !is_next || nursery_send_block(p, latest);
+}
+
+static bool send_gone(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint32_t count = n->gone_count;
+    if (count == 0) {
+        return true;
+    }
+    uint64_t *word = lane_producer_reserve(p, 1 + (size_t)count);
+    if (word == NULL) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_SUMMIT, count);
+    __builtin_memcpy(word + 1, lane_nursery_tables(p->lane)->gone, count * sizeof(*word));
+    lane_producer_advance(p, 1 + (size_t)count);
+    lane_producer_publish(p);
+    nursery_fence();
+    n->gone_count = 0;
+    n->record_count++;
+    return true;
+}
+
+bool nursery_show_summit(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (n->summit_limit == NURSERY_NO_SUMMIT) {
+        return true;
+    }
+    if (!send_blocks(p, n->summit_limit) || !send_gone(p)) {
+        return false;
+    }
+    n->summit_limit = NURSERY_NO_SUMMIT;
+    return true;
+}
+
+bool nursery_send_blocks(struct lane_producer *p)
+{
+    return nursery_show_summit(p) && send_blocks(p, UINT32_MAX);
+}
+
+static bool send_folds(struct lane_producer *p)
+{
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    uint64_t *used = p->lane->nursery.folds_used;
+    for (size_t i = 0; i <= p->lane->nursery.fold_mask / 64; i++) {
+        for (; used[i] != 0; used[i] &= used[i] - 1) {
+            struct nursery_fold *fold = tables->folds + i * 64 + __builtin_ctzll(used[i]);
+            if (fold->key != 0 && !nursery_send_fold(p, fold)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// Nothing is held: no stack's slot is in use.
+static void forget_uses(struct nursery *n)
+{
+    if (n->epoch++ == UINT8_MAX) {
+        __builtin_memset(n->uses, 0, sizeof(n->uses));
+        n->epoch = 1;
+    }
+}
+
+bool nursery_send_all(struct lane_producer *p)
+{
+    if (p->lane->nursery.hold_count == 0) {
+        return true;
+    }
+    if (!send_folds(p) || !nursery_send_blocks(p)) {
+        return false;
+    }
+    forget_uses(&p->lane->nursery);
+    p->lane->nursery.stamp = NURSERY_STAMP;
+    return true;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// nursery_try: nursery.h's common cases, for hooks that make no call in them.
+//
+// Each either does all that an event takes, or nothing at all and says false: the caller then goes
+// the long way (nursery_begin and nursery_allocate or nursery_free), which knows every case. So
+// nothing of the caller's has to outlive a call. Context: T, as nursery.h.
+#pragma once
+
+#include "target/producer/nursery/nursery.h"
+
+// Whether no time has passed since the last TICK, and nobody came.
+ALWAYS_INLINE bool nursery_try_now(const struct lane_producer *p)
+{
+    return LIKELY(nursery_clock_ms(p) == p->clock_ms && nursery_order(p) == p->order);
+}
+
+// Whether the ring has room for an event of so many words, and its stamp.
+ALWAYS_INLINE bool nursery_try_room(const struct lane_producer *p, size_t words)
+{
+    return LIKELY(p->pos + (words + p->is_ordered) * sizeof(uint64_t) <= p->limit);
+}
+
+// A block was allocated; `slot` names its stack.
+ALWAYS_INLINE bool
+nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
+{
+    const struct nursery *n = &p->lane->nursery;
+    if (UNLIKELY(!nursery_try_now(p))) {
+        return false;
+    }
+    if (n->is_holding == 0) {
+        return LIKELY(size_bytes <= WIRE_SIZE_MAX) && nursery_try_room(p, 2) &&
+               nursery_pass_block(p, address, size_bytes, slot);
+    }
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes) ||
+                 nursery_is_summit(n, size_bytes))) {
+        return false;
+    }
+    nursery_put(p, block, address, (uint32_t)size_bytes, slot);
+    return true;
+}
+
+// A block is about to be freed.
+ALWAYS_INLINE bool nursery_try_free(struct lane_producer *p, uint64_t address)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (UNLIKELY(!nursery_try_now(p))) {
+        return false;
+    }
+    const bool is_temporary = n->last_allocated == address;
+    if (n->is_holding == 0) {
+        if (!nursery_try_room(p, 1)) {
+            return false;
+        }
+        n->last_allocated = 0;
+        return nursery_pass_free(p, address, is_temporary);
+    }
+    struct nursery_block *block = nursery_block_of(p->lane, address);
+    if (UNLIKELY(block->place != address)) {
+        return false;
+    }
+    const uint64_t kind = nursery_freed_kind(block, is_temporary);
+    struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
+    if (UNLIKELY(fold == NULL || nursery_was_at_summit(n, kind) || nursery_is_doubtful(p, block))) {
+        return false;
+    }
+    n->last_allocated = 0;
+    nursery_count(n, fold, block, kind);
+    return true;
+}

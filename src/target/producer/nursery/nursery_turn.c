@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+// nursery_turn: what a nursery does once in a tick, and when something went wrong. See nursery.h.
+//
+// A thread that was still when the tick passed may find the recorder relieving it: `owner` says who
+// works here. Inside a tick the thread needs no lock, for the recorder comes only when the clock
+// has moved on since the thread's last event, and not while the thread is inside a hook.
+#include <time.h>
+
+#include "base/sys.h"
+#include "target/producer/nursery/nursery_send.h"
+#include "target/producer/recorder_life.h"
+#include "target/producer/session_join.h"
+
+enum {
+    WINDOW_BLOCKS = 2048,          // so many tell enough
+    WINDOW_BLOCKS_PRESSED = 32768, // when every tick is another, for the processors are busy
+    WINDOW_TICKS = 16,             // after so many ticks fewer do, but for
+    WINDOW_BLOCKS_MIN = 256,       // so few
+    GAIN_MIN = 4,                  // blocks to a record, or holding is not worth its while
+    PRESSED_RECORDS = 2,           // while the recorder is pressed, so many records for
+    PRESSED_BLOCKS = 3,            // so many blocks are still worth it
+    PAUSE_TICKS_MIN = 64,          // for so long nothing is held then, and
+    PAUSE_TICKS_MAX = 512,         // twice as long each time that nothing has changed meanwhile
+    TRIAL_TICKS = 4,               // until the recorder has said how far below the maximum we are
+    OWNER_NAP_NS = 200000,         // the recorder has a nursery for some microseconds
+};
+
+void nursery_init(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    n->mask = NURSERY_BLOCKS_MIN - 1;
+    n->fold_mask = NURSERY_FOLDS_MIN - 1;
+    n->stamp = NURSERY_STAMP;
+    n->summit_limit = NURSERY_NO_SUMMIT;
+    n->epoch = 1;
+    n->size_max = NURSERY_SIZE_MAX;
+    n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
+    atomic_store_explicit(&n->since_ms, UINT64_MAX, memory_order_relaxed);
+    for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
+        n->history[i].pos = UINT64_MAX;
+    }
+}
+
+// Waits for the recorder, which is busy here or dead. False: dead.
+static bool await_owner(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const struct timespec nap = {.tv_nsec = OWNER_NAP_NS};
+    struct patience patience;
+    patience_init(&patience, p->session, p->lane);
+    uint32_t owner = NURSERY_FREE;
+    while (!atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_THREAD,
+                                                    memory_order_acquire, memory_order_relaxed)) {
+        if (patience_is_over(&patience, p->session, p->lane)) {
+            session_abandon(p->session);
+            return false;
+        }
+        const void *word = &n->owner;
+        (void)sys_futex_wait(word, owner, &nap); // nobody wakes us: a nap
+        owner = NURSERY_FREE;
+    }
+    return true;
+}
+
+// From here to give_back the nursery is ours. False: the recorder is dead.
+static bool take(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    uint32_t owner = NURSERY_FREE;
+    // Acquire: pairs with the recorder's release; what it took is gone. Ours already: we were
+    // interrupted half way, for good.
+    return LIKELY(atomic_compare_exchange_strong_explicit(
+               &n->owner, &owner, NURSERY_OF_THREAD, memory_order_acquire, memory_order_relaxed)) ||
+           owner == NURSERY_OF_THREAD || await_owner(p);
+}
+
+static void give_back(struct nursery *n)
+{
+    // Release: pairs with the recorder's acquire.
+    atomic_store_explicit(&n->owner, NURSERY_FREE, memory_order_release);
+}
+
+// No size is known any more. In the tick that begins nothing is held: frees of blocks that are not
+// known count nothing, so that the sum seems to rise by as much as is live, and the bound of the
+// peak would with it.
+static void begin_to_learn(struct nursery *n)
+{
+    n->size_max = 0;
+}
+
+static void clear_blocks(struct lane_producer *p)
+{
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    __builtin_memset(tables->blocks, 0, (p->lane->nursery.mask + 1) * sizeof(tables->blocks[0]));
+    begin_to_learn(&p->lane->nursery);
+}
+
+static int64_t sum_of(const struct nursery *n)
+{
+    return n->ceiling_bytes - n->room_bytes;
+}
+
+// Nothing is held, and what the sum was does not matter any more: it counts as 0.
+static void begin_anew(struct nursery *n)
+{
+    n->room_bytes = 0;
+    n->ceiling_bytes = 0;
+    for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
+        n->history[i].pos = UINT64_MAX;
+    }
+}
+
+static void pause_holding(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint32_t longer = n->pause_ticks == 0 ? PAUSE_TICKS_MIN : n->pause_ticks * 2;
+    n->pause_ticks = longer < PAUSE_TICKS_MAX ? longer : PAUSE_TICKS_MAX;
+    n->off_ticks = n->pause_ticks;
+    n->is_holding = 0;
+    clear_blocks(p);
+}
+
+static void begin_window(struct nursery *n)
+{
+    n->window_blocks = 0;
+    n->window_records = 0;
+    n->window_ticks = 0;
+}
+
+static void resume_holding(struct nursery *n)
+{
+    n->is_holding = 1;
+    begin_to_learn(n);
+    n->trial_ticks = n->is_ordered != 0 ? 0 : TRIAL_TICKS;
+    begin_window(n);
+    begin_anew(n);
+}
+
+// Sees in each tick whether the recorder is pressed. True: it was not in the last one.
+static bool see_pressure(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    // Relaxed: stands for nothing but itself.
+    const uint32_t is_pressed = atomic_load_explicit(&p->session->is_pressed, memory_order_relaxed);
+    const bool is_new = is_pressed != 0 && n->is_pressed == 0;
+    n->is_pressed = is_pressed;
+    return is_new;
+}
+
+// Holding costs the thread more time than sending, and saves the recorder's. That is the better
+// bargain where one record stands for many blocks; or where several threads wait for the recorder.
+static bool is_worth_it(const struct nursery *n)
+{
+    return n->is_pressed != 0
+               ? n->window_records * PRESSED_BLOCKS <= n->window_blocks * PRESSED_RECORDS
+               : n->window_records * GAIN_MIN <= n->window_blocks;
+}
+
+static void judge_holding(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    n->window_blocks += n->hold_count + n->direct_count;
+    n->window_records += n->record_count;
+    n->window_ticks++;
+    const uint32_t enough = n->is_pressed != 0 ? WINDOW_BLOCKS_PRESSED : WINDOW_BLOCKS;
+    if (n->window_blocks < enough && n->window_ticks < WINDOW_TICKS) {
+        return;
+    }
+    if (n->window_blocks >= WINDOW_BLOCKS_MIN) {
+        if (is_worth_it(n)) {
+            n->pause_ticks = 0;
+        } else {
+            pause_holding(p);
+        }
+    }
+    begin_window(n);
+}
+
+// Stops holding where it does not help, and tries again later.
+static void adapt_holding(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0 ||
+        (p->is_ordered && p->freed == NULL)) {
+        return;
+    }
+    const bool is_now_pressed = see_pressure(p);
+    n->size_max = NURSERY_SIZE_MAX;
+    if (n->is_holding == 0) {
+        n->off_ticks--;
+        if (n->off_ticks == 0 || is_now_pressed) {
+            resume_holding(n);
+        }
+    } else if (n->trial_ticks > 0) {
+        n->trial_ticks--;
+    } else {
+        judge_holding(p);
+    }
+}
+
+// A nursery in which blocks displace each other gets more places. Sizes that it knew are forgotten.
+static void adapt_size(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (n->evicted_count > (n->mask + 1) / 16 && n->mask + 1 < NURSERY_BLOCKS_MAX) {
+        clear_blocks(p);
+        n->mask = n->mask * 4 + 3;
+    }
+    n->evicted_count = 0;
+    // All folds were sent, and are empty.
+    if (n->passed_count > (n->fold_mask + 1) / 4 && n->fold_mask + 1 < NURSERY_FOLDS_MAX) {
+        n->fold_mask = n->fold_mask * 4 + 3;
+    }
+    n->passed_count = 0;
+}
+
+// As session_header.order has it.
+static uint32_t number_of(const struct lane_producer *p)
+{
+    const uintptr_t first = (uintptr_t)p->session + SESSION_LANES_OFFSET;
+    const uint32_t lane = (uint32_t)(((uintptr_t)p->lane - first) / LANE_STRIDE) + 1;
+    return p->lane->process_index << SESSION_ORDER_SLOT_SHIFT | lane;
+}
+
+// Whether `order` is a lane of the image that this process executed ours from: it has recorded all
+// that it ever will, and the recorder books that before anything of ours.
+static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t order)
+{
+    const uint32_t slot = order >> SESSION_ORDER_SLOT_SHIFT;
+    if (order == SESSION_ORDER_SEVERAL || slot >= SESSION_MAX_PROCESSES ||
+        slot == p->lane->process_index) {
+        return false;
+    }
+    const struct process_slot *own = session_process(p->session, p->lane->process_index);
+    const struct process_slot *other = session_process(p->session, slot);
+    return other->pid == own->pid && other->pid_namespace == own->pid_namespace &&
+           own->pid_namespace != 0;
+}
+
+// Several threads record, and nothing is held: how much may be.
+static void take_budget(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    // Relaxed: stands for nothing but itself.
+    const uint64_t allowed = atomic_load_explicit(&p->session->hold_bytes, memory_order_relaxed);
+    const uint64_t budget = n->is_holding != 0 ? allowed : 0;
+    atomic_store_explicit(&n->budget_bytes, budget, memory_order_relaxed);
+    // Release: a recorder that acquires the count sees this budget or a later one.
+    atomic_store_explicit(&n->budget_count,
+                          atomic_load_explicit(&n->budget_count, memory_order_relaxed) + 1,
+                          memory_order_release);
+    n->room_bytes = (int64_t)budget;
+    n->ceiling_bytes = 0;
+    n->size_max = NURSERY_SIZE_MAX; // no sizes have to be learnt
+}
+
+// Says that we record, and sees whether others do. Nothing is held.
+static void look_at_order(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint32_t own = number_of(p);
+    uint32_t order = SESSION_ORDER_NOBODY;
+    // Sequentially consistent: of two that come first at once, one sees the other.
+    if (atomic_compare_exchange_strong(&p->session->order, &order, own) ||
+        (is_of_our_earlier_image(p, order) &&
+         atomic_compare_exchange_strong(&p->session->order, &order, own))) {
+        order = own;
+    } else if (order != own) {
+        order = SESSION_ORDER_SEVERAL;
+        atomic_store(&p->session->order, order);
+    }
+    p->order = order;
+    if (order == SESSION_ORDER_SEVERAL && !p->is_ordered) {
+        clear_blocks(p);
+        n->is_holding = p->freed != NULL ? n->is_holding : 0;
+        n->trial_ticks = 0;
+        n->is_ordered = 1;
+        p->is_ordered = true;
+        take_budget(p);
+    }
+}
+
+// What the recorder said of the moment of an earlier TICK.
+static void take_margin(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const struct lane_header *lane = p->lane;
+    // Acquire: pairs with the recorder's release; the other two are of this serial or a later one.
+    const uint64_t serial = atomic_load_explicit(&lane->margin_serial, memory_order_acquire);
+    const uint64_t pos = atomic_load_explicit(&lane->margin_pos, memory_order_relaxed);
+    const uint64_t margin = atomic_load_explicit(&lane->margin_bytes, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if (serial == 0 || serial % 2 != 0 || margin > INT64_MAX / 2 ||
+        serial != atomic_load_explicit(&lane->margin_serial, memory_order_relaxed)) {
+        return;
+    }
+    for (uint32_t i = 0; i < NURSERY_HISTORY; i++) {
+        const int64_t ceiling = n->history[i].sum_bytes + (int64_t)margin;
+        if (n->history[i].pos == pos && ceiling > n->ceiling_bytes) {
+            n->room_bytes += ceiling - n->ceiling_bytes;
+            n->ceiling_bytes = ceiling;
+        }
+    }
+}
+
+// The TICK was written; nothing is held.
+static void begin_tick(struct lane_producer *p, uint64_t now_ms)
+{
+    struct nursery *n = &p->lane->nursery;
+    n->history[n->tick_count++ % NURSERY_HISTORY] =
+        (struct nursery_moment){.pos = p->pos - sizeof(uint64_t), .sum_bytes = sum_of(n)};
+    adapt_holding(p);
+    adapt_size(p);
+    if (p->is_ordered) {
+        take_budget(p);
+    } else {
+        take_margin(p);
+    }
+    n->hold_count = 0;
+    n->direct_count = 0;
+    n->record_count = 0;
+    atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
+    // Release: the recorder that sees the new time sees what was published before.
+    atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
+}
+
+bool nursery_turn(struct lane_producer *p, uint64_t now_ms)
+{
+    if (session_is_over(p->session) || !take(p)) {
+        return false;
+    }
+    const bool is_later = now_ms != p->clock_ms;
+    const bool is_sent = nursery_send_all(p) && (!is_later || lane_producer_send_tick(p, now_ms));
+    if (is_sent) {
+        lane_producer_publish(p);
+        look_at_order(p);
+    }
+    if (is_sent && is_later) {
+        begin_tick(p, now_ms);
+    }
+    give_back(&p->lane->nursery);
+    return is_sent;
+}
+
+bool nursery_flush(struct lane_producer *p)
+{
+    if (!take(p)) {
+        return false;
+    }
+    const bool is_sent = nursery_send_all(p);
+    give_back(&p->lane->nursery);
+    return is_sent;
+}
+
+bool nursery_suspend(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (!nursery_flush(p)) {
+        return false;
+    }
+    if (n->is_holding != 0) {
+        clear_blocks(p);
+        n->is_holding = 0;
+        n->off_ticks = 1; // one tick after the last scope was closed
+    }
+    return true;
+}
+
+// Decides what was under way: see nursery_layout.h.
+static void finish_block(struct lane_producer *p, struct nursery_block *block)
+{
+    const struct nursery *n = &p->lane->nursery;
+    const uint64_t state = block->place >> NURSERY_STATE_SHIFT;
+    const struct nursery_fold *fold = nursery_find_fold(p->lane, nursery_fold_key(block->kind));
+    const bool is_done = state == NURSERY_SENDING ? p->pos >= n->mark : fold->sums != n->mark;
+    if (state == NURSERY_SENDING || state == NURSERY_FOLDING) {
+        block->place = is_done ? 0 : block->place & NURSERY_ADDRESS_MASK;
+    }
+}
+
+// Decides whether a block has gone from the summit.
+static void finish_leaving(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    const uint64_t leaving = n->leaving & NURSERY_ADDRESS_MASK;
+    if (leaving != 0 && nursery_find_block(p->lane, leaving)->place == leaving) {
+        n->gone_count = (uint32_t)(n->leaving >> NURSERY_LEAVING_SHIFT);
+    }
+    n->leaving = 0;
+}
+
+bool nursery_recover(struct lane_producer *p)
+{
+    struct nursery *n = &p->lane->nursery;
+    if (!take(p)) {
+        return false;
+    }
+    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    uint64_t held = 0;
+    for (uint32_t i = 0; i <= n->mask; i++) {
+        struct nursery_block *block = tables->blocks + i;
+        finish_block(p, block);
+        if (nursery_is_held(block)) {
+            held += nursery_size(block->kind);
+            n->touched[i / NURSERY_LINE / 64] |= (uint64_t)1 << i / NURSERY_LINE % 64;
+        }
+    }
+    for (uint32_t i = 0; i <= n->fold_mask; i++) {
+        const bool was_sending = (tables->folds[i].key & NURSERY_FOLD_SENDING) != 0;
+        tables->folds[i].key &= ~NURSERY_FOLD_SENDING;
+        tables->folds[i].key = was_sending && p->pos >= n->mark ? 0 : tables->folds[i].key;
+    }
+    finish_leaving(p);
+    atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
+    n->hold_count += held != 0; // if the one that was being held was not counted yet
+    n->last_allocated = 0;
+    const bool is_sent = nursery_send_all(p);
+    begin_anew(n);
+    if (p->is_ordered) {
+        take_budget(p);
+    }
+    give_back(n);
+    return is_sent;
+}

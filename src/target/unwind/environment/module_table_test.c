@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// The module table against the loader's own list and against libelf.
+#include "target/unwind/environment/module_table.h"
+
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/page_alloc.h"
+#include "target/unwind/unwind.h"
+
+static void same_build_id(const char *path, struct bytes ours)
+{
+    int fd = open(path[0] != 0 ? path : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        assert_string_equal(strstr(path, "vdso") != NULL ? "vdso" : path, "vdso");
+        return;
+    }
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    assert_non_null(elf);
+    const void *want = NULL;
+    ssize_t len = dwelf_elf_gnu_build_id(elf, &want);
+    assert_int_equal(ours.len, len > 0 ? len : 0);
+    if (len > 0) {
+        assert_memory_equal(ours.data, want, (size_t)len);
+    }
+    (void)elf_end(elf);
+    (void)close(fd);
+}
+
+static void same_span(const struct module_span *a, const struct module_span *b)
+{
+    // Of a segment, only its pages count.
+    assert_true((a->start & ~(uint64_t)4095) == b->start);
+    assert_true(a->headers.len > 0 && a->headers.len == b->headers.len);
+    assert_true(a->bias == b->bias);
+    assert_true(a->hdr_addr == b->hdr_addr);
+    assert_string_equal(a->path, b->path);
+}
+
+static int compare_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    unsigned *count = context;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *load = &info->dlpi_phdr[i];
+        if (load->p_type != PT_LOAD || (load->p_flags & PF_X) == 0) {
+            continue;
+        }
+        uint64_t code = info->dlpi_addr + load->p_vaddr;
+        const uint64_t pcs[] = {code, code + load->p_memsz / 2, code + load->p_memsz - 1};
+        for (unsigned k = 0; k < 3; k++) {
+            struct module_span found;
+            struct module_span listed;
+            struct unwind_module module;
+            struct eh_table table;
+            assert_true(module_table_find(pcs[k], &found));
+            assert_true(module_table_find_listed(pcs[k], &listed));
+            assert_true(unwind_find_module(pcs[k], &module));
+            same_span(&found, &listed);
+            assert_true(found.bias == info->dlpi_addr);
+            assert_true(module.bias == found.bias && module.start == found.start);
+            assert_string_equal(found.path, info->dlpi_name);
+            assert_true(module_table_unwind(&found, &table));
+            assert_true(module_table_unwind(&listed, &table));
+            same_build_id(found.path, module.build_id);
+        }
+        (*count)++;
+    }
+    return 0;
+}
+
+static void every_loaded_module_is_found_both_ways(void **state)
+{
+    (void)state;
+    unsigned count = 0;
+    module_table_refresh();
+    (void)dl_iterate_phdr(compare_module, &count);
+    assert_true(count >= 4);
+}
+
+static void every_table_begins_with_an_entry(void **state)
+{
+    (void)state;
+    const uint64_t pcs[] = {(uint64_t)(void *)&getpid, (uint64_t)(void *)&same_span,
+                            (uint64_t)getauxval(AT_SYSINFO_EHDR) + 64};
+    for (size_t i = 0; i < ARRAY_LEN(pcs); i++) {
+        struct module_span span;
+        struct eh_table table;
+        if (pcs[i] == 64) {
+            continue; // a kernel without a vDSO
+        }
+        assert_true(module_table_find(pcs[i], &span));
+        assert_true(module_table_unwind(&span, &table));
+        uint64_t entry = eh_first(&table);
+        assert_true(entry > span.bias);
+        assert_true(eh_next(&table, &entry));
+    }
+}
+
+static void what_is_in_no_module_is_not_found(void **state)
+{
+    (void)state;
+    void *heap = malloc(1);
+    int local = 0;
+    const uint64_t pcs[] = {0, 1, 4096, (uint64_t)heap, (uint64_t)&local, UINT64_MAX};
+    module_table_refresh();
+    for (size_t i = 0; i < ARRAY_LEN(pcs); i++) {
+        struct module_span span = {.start = 77};
+        struct unwind_module module;
+        assert_false(module_table_find(pcs[i], &span));
+        assert_false(module_table_find_listed(pcs[i], &span));
+        assert_false(unwind_find_module(pcs[i], &module));
+        assert_true(span.start == 77);
+    }
+    free(heap);
+}
+
+// A module of one page, at whose end lies a note of a build-id of 20 bytes. The note's header says
+// that it has `note_bytes`, and the segment has `file_bytes` from the file.
+static struct bytes build_id_of_page(uint8_t *page, uint64_t note_bytes, uint64_t file_bytes)
+{
+    enum {
+        NOTE_BYTES = 36
+    };
+    const Elf64_Nhdr header = {.n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID};
+    uint8_t *note = page + PAGE_BYTES - NOTE_BYTES;
+    memcpy(note, &header, sizeof(header));
+    memcpy(note + sizeof(header), "GNU", 4);
+    memset(note + sizeof(header) + 4, 0xab, 20);
+    const Elf64_Phdr headers[] = {
+        {.p_type = PT_LOAD, .p_filesz = file_bytes, .p_memsz = PAGE_BYTES},
+        {.p_type = PT_NOTE, .p_vaddr = PAGE_BYTES - NOTE_BYTES, .p_filesz = note_bytes},
+    };
+    const struct module_span span = {.start = (uint64_t)page,
+                                     .end = (uint64_t)page + PAGE_BYTES,
+                                     .bias = (uint64_t)page,
+                                     .headers = {(const uint8_t *)headers, sizeof(headers)},
+                                     .path = "page"};
+    return module_table_build_id(&span);
+}
+
+// What lies behind the page cannot be read.
+static void notes_that_leave_their_segment_are_not_read(void **state)
+{
+    (void)state;
+    uint8_t *page =
+        mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    assert_int_equal(mprotect(page + PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    const struct bytes found = build_id_of_page(page, 36, PAGE_BYTES);
+    assert_int_equal(found.len, 20);
+    assert_ptr_equal(found.data, page + PAGE_BYTES - 20);
+    assert_int_equal(build_id_of_page(page, 35, PAGE_BYTES).len, 0); // its end is missing
+    assert_int_equal(build_id_of_page(page, 0, PAGE_BYTES).len, 0);
+    const uint64_t too_long[] = {37, 40, PAGE_BYTES, UINT64_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(too_long); i++) {
+        assert_int_equal(build_id_of_page(page, too_long[i], PAGE_BYTES).len, 0);
+    }
+    assert_int_equal(build_id_of_page(page, 36, PAGE_BYTES - 1).len, 0); // not all from the file
+    assert_int_equal(build_id_of_page(page, 36, PAGE_BYTES - 36).len, 0);
+    assert_int_equal(munmap(page, 2 * PAGE_BYTES), 0);
+}
+
+static void lists_follow_what_is_loaded(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        void *module = dlopen(LOADABLE_MODULE, RTLD_NOW);
+        assert_non_null(module);
+        uint64_t addr = (uint64_t)dlsym(module, "nodes");
+        struct module_span span;
+        assert_false(module_table_find_listed(addr, &span));
+        module_table_refresh();
+        assert_true(module_table_find_listed(addr, &span));
+        assert_string_equal(span.path, LOADABLE_MODULE);
+        assert_int_equal(dlclose(module), 0);
+        module_table_refresh();
+        assert_false(module_table_find_listed(addr, &span));
+    }
+}
+
+int main(void)
+{
+    (void)elf_version(EV_CURRENT);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_loaded_module_is_found_both_ways),
+        cmocka_unit_test(every_table_begins_with_an_entry),
+        cmocka_unit_test(what_is_in_no_module_is_not_found),
+        cmocka_unit_test(notes_that_leave_their_segment_are_not_read),
+        cmocka_unit_test(lists_follow_what_is_loaded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// stack_bounds: see stack_bounds.h.
+#include "target/unwind/environment/stack_bounds.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "base/sys.h"
+
+#define CHECK_STEP_BYTES 4096u // the smallest page
+
+// How far below known bounds a stack pointer is taken for growth. A larger frame is learned anew.
+#define EXTEND_BYTES_MAX ((uint64_t)1 << 20)
+
+// Above a thread's first frame lie its static TLS and descriptor; above main's, almost nothing.
+#define ROOT_BYTES_MAX ((uint64_t)1 << 20)
+
+// One check is one system call; this bounds what one event may cost.
+#define LEARN_BYTES_MAX ((uint64_t)256 << 20)
+
+// The initial thread's pthread_self(), 0 if not noted. Written once, before it matters.
+static uint64_t g_main_descriptor;
+
+// Where the kernel put the first stack pointer of the process. Missing in some libcs.
+extern void *__libc_stack_end __attribute__((weak));
+
+// Upwards, so that the check meets the end of a foreign stack before it touches anything else.
+static bool all_readable(uint64_t from, uint64_t to)
+{
+    for (uint64_t page = from; page < to; page += CHECK_STEP_BYTES) {
+        if (!sys_is_readable(page)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t page_of(uint64_t addr)
+{
+    return addr & ~(uint64_t)(CHECK_STEP_BYTES - 1);
+}
+
+bool stack_bounds_extend(struct stack_bounds *bounds, uint64_t sp)
+{
+    if (sp >= bounds->low || bounds->low - sp > EXTEND_BYTES_MAX ||
+        !all_readable(page_of(sp), bounds->low)) {
+        return false;
+    }
+    bounds->low = page_of(sp);
+    return true;
+}
+
+void stack_bounds_foresee(struct stack_bounds *bounds)
+{
+    const uint64_t end = bounds->low > EXTEND_BYTES_MAX ? bounds->low - EXTEND_BYTES_MAX : 0;
+    while (bounds->low < bounds->top && bounds->low > end &&
+           sys_is_readable(bounds->low - CHECK_STEP_BYTES)) {
+        bounds->low -= CHECK_STEP_BYTES;
+    }
+}
+
+static bool try_top(struct stack_bounds *bounds, uint64_t sp, uint64_t last_sp, uint64_t top)
+{
+    top &= ~(uint64_t)7;
+    if (last_sp < sp || last_sp > top || sp >= top || top - last_sp > ROOT_BYTES_MAX ||
+        top - sp > LEARN_BYTES_MAX) {
+        return false;
+    }
+    // Part of it may be known already.
+    bool is_known = bounds->top == top && sp < bounds->low;
+    if (!all_readable(page_of(sp), is_known ? bounds->low : top)) {
+        return false;
+    }
+    *bounds = (struct stack_bounds){.low = page_of(sp), .top = top};
+    return true;
+}
+
+static bool is_leader(void)
+{
+    return sys_gettid() == sys_getpid();
+}
+
+void stack_bounds_note_main_thread(void)
+{
+    if (is_leader() && g_main_descriptor == 0) {
+        g_main_descriptor = (uint64_t)pthread_self();
+    }
+}
+
+// True if the calling thread's descriptor is at the top of its stack. If the initial thread's was
+// not noted, no leader's is believed: a coroutine's stack may lie right below it.
+static bool descriptor_is_top(void)
+{
+    uint64_t main_descriptor = g_main_descriptor;
+    bool is_main = main_descriptor != 0 ? (uint64_t)pthread_self() == main_descriptor : is_leader();
+    return !is_main;
+}
+
+bool stack_bounds_learn(struct stack_bounds *bounds, uint64_t sp, uint64_t last_sp)
+{
+    if (&__libc_stack_end != NULL && try_top(bounds, sp, last_sp, (uint64_t)__libc_stack_end)) {
+        return true;
+    }
+    return descriptor_is_top() && try_top(bounds, sp, last_sp, (uint64_t)pthread_self());
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// frame_sink: collects the frames of a walk, innermost first, and makes a named stack of them.
+//
+// Of a stack of more than max_frames frames it keeps the outer half and the inner half, with one
+// WIRE_FRAME_CUT in between; memory is bounded whatever the depth:
+//
+//   walk:    leaf ................................................ entry
+//   kept:    inner[0 .. inner_max)      (dropped)       outer, a ring of the latest
+//
+// The cut moves in steps: the inner half begins at a frame whose distance from the entry is a
+// multiple of cut_step, so that a recursion that goes a little deeper keeps the names of the frames
+// that it had.
+// Owns: nothing; lives in the caller's memory. Context: T and H.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "target/unwind/unwind.h"
+
+struct frame_sink {
+    uint32_t max_frames;
+    uint32_t count; // frames pushed
+    uint64_t *inner;
+    uint64_t *ring;
+    struct unwind_frame *kept; // the result
+};
+
+// How a stack of `count` > max_frames frames is cut: frames [0, outer) and [inner_from, count) are
+// kept, counted from the entry.
+struct frame_cut {
+    uint32_t outer;
+    uint32_t inner_from;
+};
+
+struct frame_cut frame_cut_of(uint32_t count, uint32_t max_frames);
+
+size_t frame_sink_bytes(uint32_t max_frames);
+
+// Prepares a sink in `memory` of frame_sink_bytes().
+void frame_sink_init(struct frame_sink *sink, void *memory, uint32_t max_frames);
+
+ALWAYS_INLINE uint32_t frame_sink_outer_max(uint32_t max_frames)
+{
+    return max_frames / 2;
+}
+
+ALWAYS_INLINE uint32_t frame_sink_inner_max(uint32_t max_frames)
+{
+    return max_frames - max_frames / 2 - 1;
+}
+
+ALWAYS_INLINE void frame_sink_push(struct frame_sink *sink, uint64_t pc)
+{
+    uint32_t inner_max = frame_sink_inner_max(sink->max_frames);
+    if (sink->count < inner_max) {
+        sink->inner[sink->count] = pc;
+    } else {
+        uint32_t ring_len = frame_sink_outer_max(sink->max_frames) + 1;
+        sink->ring[(sink->count - inner_max) % ring_len] = pc;
+    }
+    sink->count++;
+}
+
+// Names what was pushed, cutting it if need be, and fills `walk` but for its flags other than
+// UNWIND_CUT.
+void frame_sink_finish(struct frame_sink *sink, struct unwind_walk *walk);

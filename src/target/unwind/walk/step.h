@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// step: from one frame to its caller by a compact rule.
+//
+// The one place that knows what a rule means. It is expanded twice: into the walk of the thread's
+// own stack, where a load is a bounds check, and into the walk that reads through a memory_reader.
+// Context: T and H.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "strip_arch.h"
+#include "target/unwind/cfi/rule.h"
+
+// All that a compact rule needs of a frame. pc is to be looked up at pc - 1.
+struct frame_regs {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t fp;
+};
+
+enum step_result {
+    STEP_OK = 0,
+    STEP_LAST,       // this frame is the thread's entry
+    STEP_UNFINISHED, // the caller cannot be found, whatever memory holds
+    // What follows cannot be remembered.
+    STEP_COMPLEX,    // only the interpreter can go on
+    STEP_UNREADABLE, // the caller cannot be found because of what memory holds, or does not
+    STEP_TOO_DEEP,   // there are more frames than there is room for
+};
+
+// A frame of code without tables is followed only if its frame record looks like one: aligned, not
+// below sp, within reach, inside the stack, with a return address that is an address of a user.
+#define FRAME_RECORD_REACH_BYTES ((uint64_t)1 << 20)
+#define FRAME_RECORD_BYTES       16u
+#define USER_ADDR_MIN            ((uint64_t)1 << 16)
+#define USER_ADDR_MAX            ((uint64_t)1 << 56)
+
+// The rule by which such a frame is remembered: that of a function with a frame pointer.
+static inline uint64_t rule_frame_pointer(void)
+{
+    return rule_of(RULE_CFA_FP | RULE_FP_SAVED | RULE_GUESSED, 16, -16, -8);
+}
+
+ALWAYS_INLINE enum step_result step_frame_pointer(struct frame_regs *regs,
+                                                  uint64_t stack_top,
+                                                  bool (*load)(void *, uint64_t, uint64_t *),
+                                                  void *context)
+{
+    uint64_t record = regs->fp;
+    uint64_t caller_fp = 0;
+    uint64_t ret_addr = 0;
+    if (record % 8 != 0 || record < regs->sp || record - regs->sp > FRAME_RECORD_REACH_BYTES ||
+        record > stack_top - FRAME_RECORD_BYTES) {
+        return STEP_UNFINISHED;
+    }
+    if (!load(context, record, &caller_fp) || !load(context, record + 8, &ret_addr)) {
+        return STEP_UNREADABLE;
+    }
+    ret_addr = arch_strip(ret_addr);
+    if (ret_addr < USER_ADDR_MIN || ret_addr >= USER_ADDR_MAX) {
+        return STEP_UNREADABLE;
+    }
+    *regs = (struct frame_regs){.pc = ret_addr, .sp = record + FRAME_RECORD_BYTES, .fp = caller_fp};
+    return STEP_OK;
+}
+
+// Steps by a rule without RULE_STOP. On failure `regs` is unchanged.
+ALWAYS_INLINE enum step_result step_rule(uint64_t rule,
+                                         struct frame_regs *regs,
+                                         bool (*load)(void *, uint64_t, uint64_t *),
+                                         void *context)
+{
+    uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
+    uint64_t cfa = base + (uint64_t)rule_cfa_offset(rule);
+    if ((rule & RULE_CFA_DEREF) != 0 && !load(context, cfa, &cfa)) {
+        return STEP_UNREADABLE;
+    }
+    uint64_t ret_base = (rule & RULE_RET_FROM_BASE) != 0 ? base : cfa;
+    uint64_t fp_base = (rule & RULE_FP_FROM_BASE) != 0 ? base : cfa;
+    uint64_t ret_addr = 0;
+    uint64_t fp = regs->fp;
+    if (!load(context, ret_base + (uint64_t)rule_ret_offset(rule), &ret_addr) ||
+        ((rule & RULE_FP_SAVED) != 0 &&
+         !load(context, fp_base + (uint64_t)rule_fp_offset(rule), &fp))) {
+        return STEP_UNREADABLE;
+    }
+    uint64_t after = (rule & RULE_SIGNAL) != 0 ? 1 : 0;
+    *regs = (struct frame_regs){.pc = arch_strip(ret_addr) + after, .sp = cfa, .fp = fp};
+    return STEP_OK;
+}

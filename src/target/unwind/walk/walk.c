@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: MIT
+// walk: the incremental walk of a thread; see unwind.h for its use and remembered.h for its memory.
+//
+// The inner loop steps by cached rules inside the thread's known stack, where a load is a bounds
+// check. Whatever it cannot do, it leaves to walk_elsewhere(), which walks in full: stacks that are
+// not known to be the thread's own, stacks deeper than the memory, frames that need the
+// interpreter. Each thread's first walk is of that kind too, and teaches where its stack lies.
+#include "target/unwind/unwind.h"
+
+#include <stdatomic.h>
+
+#include "base/hash.h"
+#include "base/page_alloc.h"
+#include "base/signals.h"
+#include "base/sys.h"
+#include "session/wire.h"
+#include "target/unwind/environment/self_memory.h"
+#include "target/unwind/walk/again.h"
+#include "target/unwind/walk/full_walk.h"
+#include "target/unwind/walk/precise_walk.h"
+#include "target/unwind/walk/step.h"
+
+// How many bytes of deep memory the process has. It is bounded, as any memory of ours is.
+#define GROWN_BYTES_MAX ((uint64_t)256 << 20)
+static _Atomic uint64_t g_grown_bytes;
+
+static size_t remembered_bytes(uint32_t capacity)
+{
+    const size_t per_frame = sizeof(struct unwind_frame) + sizeof(struct remembered_state) +
+                             REMEMBERED_WORDS_PER_FRAME * sizeof(struct remembered_word) +
+                             sizeof(struct fresh_frame);
+    return capacity * per_frame + sizeof(struct remembered_state);
+}
+
+// Lays out what is remembered in `memory` of remembered_bytes(); nothing is remembered yet.
+static void remembered_init(struct remembered *r, void *memory, uint32_t capacity)
+{
+    remembered_forget(r);
+    r->capacity = capacity;
+    r->frames = memory;
+    r->states = (struct remembered_state *)(r->frames + capacity);
+    r->words = (struct remembered_word *)(r->states + capacity + 1);
+    r->fresh = (struct fresh_frame *)(r->words + (size_t)capacity * REMEMBERED_WORDS_PER_FRAME);
+    r->states[0].first_word = 0;
+}
+
+size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames)
+{
+    return sizeof(struct unwind_thread) + remembered_bytes(capacity) +
+           max_frames * sizeof(struct unwind_frame) + SHORTCUT_COUNT * sizeof(struct shortcut) +
+           frame_sink_bytes(max_frames);
+}
+
+struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32_t max_frames)
+{
+    struct unwind_thread *t = memory;
+    *t = (struct unwind_thread){.generation = rule_cache_generation(),
+                                .max_frames = max_frames,
+                                .changed_from = UINT32_MAX};
+    remembered_init(&t->remembered, t + 1, capacity);
+    t->cut_frames = (struct unwind_frame *)(t->remembered.fresh + capacity);
+    t->shortcuts.table = (struct shortcut *)(t->cut_frames + max_frames);
+    frame_sink_init(&t->sink, t->shortcuts.table + SHORTCUT_COUNT, max_frames);
+    return t;
+}
+
+void unwind_thread_grow_to(struct unwind_thread *thread, uint32_t capacity_max)
+{
+    thread->capacity_max = capacity_max;
+}
+
+static void free_grown(void *memory, uint32_t capacity)
+{
+    if (memory != NULL) {
+        page_free(memory, remembered_bytes(capacity));
+        atomic_fetch_sub_explicit(&g_grown_bytes, remembered_bytes(capacity), memory_order_relaxed);
+    }
+}
+
+void unwind_thread_release(struct unwind_thread *thread)
+{
+    void *grown = thread->grown;
+    thread->grown = NULL;
+    thread->capacity_max = 0;
+    free_grown(grown, thread->remembered.capacity);
+}
+
+// What may be loaded while stepping from one frame: [low, top).
+struct window {
+    uint64_t low;
+    uint64_t top;
+};
+
+ALWAYS_INLINE bool load_in_window(void *context, uint64_t addr, uint64_t *word)
+{
+    const struct window *window = context;
+    if (UNLIKELY(addr < window->low || addr > window->top - sizeof(*word))) {
+        return false;
+    }
+    *word = memory_word(addr);
+    return true;
+}
+
+// Steps from `frame`, whose rule has a RULE_RARE flag. The frame becomes what is to be remembered.
+static NOINLINE enum step_result
+step_rare(struct fresh_frame *frame, struct frame_regs *regs, uint64_t top)
+{
+    struct window window = {.low = regs->sp, .top = top};
+    if ((frame->rule & RULE_STOP) == 0) {
+        return step_rule(frame->rule, regs, load_in_window, &window);
+    }
+    enum step_result result = STEP_UNFINISHED;
+    switch (rule_stop_reason(frame->rule)) {
+    case RULE_LAST:
+        return STEP_LAST;
+    case RULE_ENTRY:
+        frame->regs.pc++;
+        return STEP_LAST;
+    case RULE_NO_TABLE:
+        result = step_frame_pointer(regs, top, load_in_window, &window);
+        if (result == STEP_OK) {
+            frame->rule = rule_frame_pointer();
+        }
+        return result;
+    case RULE_COMPLEX:
+        return STEP_COMPLEX;
+    case RULE_BROKEN:
+        break;
+    }
+    return STEP_UNFINISHED;
+}
+
+// As step_rule, for rules without RULE_RARE.
+ALWAYS_INLINE enum step_result step_common(uint64_t rule, struct frame_regs *regs, uint64_t top)
+{
+    struct window window = {.low = regs->sp, .top = top};
+    uint64_t base = (rule & RULE_CFA_FP) != 0 ? regs->fp : regs->sp;
+    uint64_t cfa = base + (uint64_t)rule_cfa_offset(rule);
+    uint64_t ret_addr = 0;
+    uint64_t fp = regs->fp;
+    if (!load_in_window(&window, cfa + (uint64_t)rule_ret_offset(rule), &ret_addr) ||
+        ((rule & RULE_FP_SAVED) != 0 &&
+         !load_in_window(&window, cfa + (uint64_t)rule_fp_offset(rule), &fp))) {
+        return STEP_UNREADABLE;
+    }
+    *regs = (struct frame_regs){.pc = arch_strip(ret_addr), .sp = cfa, .fp = fp};
+    return STEP_OK;
+}
+
+// How far a walk came.
+struct progress {
+    uint32_t fresh_count;
+    uint32_t known; // of the remembered frames, those [0, known) that stay
+};
+
+// The sp at which a walk would be in the innermost of the first `known` remembered frames.
+ALWAYS_INLINE uint64_t sp_to_meet(const struct remembered *r, uint32_t known)
+{
+    return known > 0 ? r->states[known - 1].sp : UINT64_MAX;
+}
+
+// The rule of `pc`, which may be that of remembered frame `likely - 1`, as far from the leaf: to
+// look there needs no hash, and nobody has to wait for it, since it is foretold.
+ALWAYS_INLINE uint64_t rule_by_memory(const struct remembered *r,
+                                      uint32_t likely,
+                                      struct rule_view rules,
+                                      uint64_t pc)
+{
+    if (likely - 1 < r->count && r->frames[likely - 1].pc == pc) {
+        const uint64_t rule = r->states[likely - 1].rule;
+        // A frame's rule is not its pc's if the frame was guessed or the walk ended there.
+        if (LIKELY((rule & (RULE_STOP | RULE_GUESSED)) == 0)) {
+            return rule;
+        }
+    }
+    return rule_cache_get(rules, pc);
+}
+
+// Strict seccomp mode, under which no system call may be made either, forbids to read the clock.
+static bool can_tell_moments(const struct unwind_thread *t)
+{
+    return t->clock == PROOF_CLOCK_TELLS && !sys_is_forbidden();
+}
+
+// How many frames of a deep stack must be intact to prove those further out: see proof.h.
+static uint32_t evidence_needed(const struct unwind_thread *t)
+{
+    if (!can_tell_moments(t)) {
+        return UINT32_MAX;
+    }
+    const struct moment now = arch_moment();
+    return proof_calls_between(&t->proved, &now);
+}
+
+// Steps until the rest is proved or the stack ends (STEP_OK, STEP_LAST, STEP_UNFINISHED; the fresh
+// frames are final), or until this kind of walk cannot go on.
+ALWAYS_INLINE enum step_result
+walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct progress *progress)
+{
+    struct rule_view rules = rule_cache_view();
+    const struct remembered copy = t->remembered; // so that stores need not be thought to change it
+    const struct remembered *r = &copy;
+    const uint64_t top = t->bounds.top;
+    struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    struct fresh_frame *frame = r->fresh;
+    struct fresh_frame *const end = frame + r->capacity;
+    uint32_t known = remembered_from_sp(r, r->count, regs.sp);
+    struct proof proof = {.evidence = UINT32_MAX, .from = known};
+    if (UNLIKELY(r->count > PROOF_DEEP)) {
+        proof.evidence = evidence_needed(t);
+        known = proof_extend(&proof, r, known);
+    } else {
+        known = remembered_intact_from(r, 0, known);
+        proof.from = 0;
+    }
+    uint64_t meet_sp = sp_to_meet(r, known);
+    enum step_result result = STEP_OK;
+    for (uint32_t likely = r->count;; frame++, likely--) {
+        if (regs.sp >= meet_sp) {
+            known = remembered_from_sp(r, known, regs.sp);
+            if (known > 0 && remembered_is_at(r, known - 1, &regs)) {
+                const uint32_t met = known;
+                known = LIKELY(proof.from == 0) ? known : proof_extend(&proof, r, known);
+                if (LIKELY(known == met)) {
+                    break;
+                }
+            }
+            meet_sp = sp_to_meet(r, known);
+        }
+        if (UNLIKELY(frame == end || regs.pc == 0)) {
+            return frame == end ? STEP_TOO_DEEP : STEP_UNREADABLE;
+        }
+        frame->regs = regs;
+        frame->rule = rule_by_memory(r, likely, rules, regs.pc);
+        if (LIKELY((frame->rule & RULE_RARE) == 0)) {
+            result = step_common(frame->rule, &regs, top);
+        } else {
+            struct frame_regs caller = regs; // a copy, so that regs can stay in registers
+            result = step_rare(frame, &caller, top);
+            regs = caller;
+            rules.is_guess = rules.is_guess || rule_leads_to_guesses(frame->rule);
+        }
+        if (UNLIKELY(result != STEP_OK)) {
+            known = 0;
+            frame++;
+            break;
+        }
+        if (UNLIKELY(regs.sp <= frame->regs.sp)) {
+            return STEP_UNREADABLE;
+        }
+    }
+    *progress = (struct progress){.fresh_count = (uint32_t)(frame - r->fresh), .known = known};
+    return known + progress->fresh_count <= r->capacity ? result : STEP_TOO_DEEP;
+}
+
+// Makes the result of a remembered stack that is deeper than max_frames. `changed` is the first
+// frame of the whole stack that differs; cut_frames still holds what was kept of the last one.
+static NOINLINE void
+publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
+{
+    const struct remembered *r = &t->remembered;
+    struct frame_cut cut = frame_cut_of(r->count, t->max_frames);
+    uint32_t kept_changed = changed;
+    if (changed >= cut.outer) {
+        kept_changed = cut.outer + 1 + (changed > cut.inner_from ? changed - cut.inner_from : 0);
+    }
+    if (t->cut_from != cut.inner_from) {
+        kept_changed = changed < cut.outer ? changed : cut.outer;
+    }
+    uint32_t count = cut.outer + 1 + r->count - cut.inner_from;
+    struct unwind_frame *frames = t->cut_frames;
+    uint32_t from = t->cut_from != 0 ? kept_changed : 0;
+    uint64_t name = from > 0 ? frames[from - 1].name : 0;
+    for (uint32_t i = from; i < count; i++) {
+        uint64_t pc = WIRE_FRAME_CUT;
+        if (i != cut.outer) {
+            pc = r->frames[i < cut.outer ? i : i - cut.outer - 1 + cut.inner_from].pc;
+        }
+        name = stack_name(name, pc);
+        frames[i] = (struct unwind_frame){.pc = pc, .name = name};
+    }
+    t->cut_from = cut.inner_from;
+    *walk = (struct unwind_walk){.frames = frames,
+                                 .count = count,
+                                 .changed_from = kept_changed < count ? kept_changed : count,
+                                 .flags = UNWIND_CUT,
+                                 .name = frames[count - 1].name};
+}
+
+// Makes the result of what is remembered.
+ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
+{
+    const struct remembered *r = &t->remembered;
+    uint32_t changed = t->changed_from < r->count ? t->changed_from : r->count;
+    t->changed_from = UINT32_MAX;
+    if (UNLIKELY(r->count > t->max_frames)) {
+        publish_cut(t, changed, walk);
+    } else {
+        if (UNLIKELY(t->cut_from != 0)) {
+            uint32_t outer = frame_sink_outer_max(t->max_frames);
+            changed = changed < outer ? changed : outer;
+            t->cut_from = 0;
+        }
+        *walk = (struct unwind_walk){.frames = r->frames,
+                                     .count = r->count,
+                                     .changed_from = changed,
+                                     .name = r->frames[r->count - 1].name};
+    }
+    uint32_t flags = r->states[r->count - 1].flags;
+    walk->flags |= ((flags & REMEMBERED_GUESSED) != 0 ? UNWIND_USED_FRAME_POINTER : 0) |
+                   ((flags & REMEMBERED_UNFINISHED) != 0 ? UNWIND_UNFINISHED : 0);
+}
+
+// All that is remembered has just been proved.
+static NOINLINE void note_proved(struct unwind_thread *t)
+{
+    if (t->clock == PROOF_CLOCK_UNKNOWN) {
+        t->clock = arch_has_moments() ? PROOF_CLOCK_TELLS : PROOF_CLOCK_NONE;
+    }
+    if (can_tell_moments(t)) {
+        t->proved = arch_moment();
+    }
+}
+
+ALWAYS_INLINE bool step_cannot_be_remembered(enum step_result result)
+{
+    return result >= STEP_COMPLEX;
+}
+
+// Walks inside the thread's known stack, and remembers what it found unless that took but a `few`
+// steps (0: in any case). STEP_OK: a remembered frame was met. If this kind of walk cannot do it,
+// the remembered walk is as it was.
+ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
+                                              const struct unwind_regs *start,
+                                              uint32_t few,
+                                              struct progress *p)
+{
+    struct remembered *r = &t->remembered;
+    const enum step_result result = walk_fresh(t, start, p);
+    if (UNLIKELY(step_cannot_be_remembered(result))) {
+        return result;
+    }
+    if (result != STEP_OK || p->fresh_count > few || few == 0) {
+        const uint32_t changed =
+            remembered_replace(r, p->known, r->fresh, p->fresh_count, result == STEP_UNFINISHED);
+        t->changed_from = changed < t->changed_from ? changed : t->changed_from;
+        if (UNLIKELY(r->count > t->max_frames)) {
+            remembered_hide_tip(r); // its name is not that of the stack, which is cut
+        }
+        if (UNLIKELY(r->count > PROOF_DEEP)) {
+            note_proved(t);
+        }
+    }
+    return result;
+}
+
+static void forget(struct unwind_thread *t)
+{
+    remembered_forget(&t->remembered);
+    shortcut_forget_all(&t->shortcuts);
+}
+
+// Makes room for deeper stacks than were met so far; false if there is none. It forgets what is
+// remembered, so that what lies where it lay need not be copied.
+static bool grow(struct unwind_thread *t)
+{
+    struct remembered *r = &t->remembered;
+    const uint32_t old_capacity = r->capacity;
+    if (old_capacity >= t->capacity_max) {
+        return false;
+    }
+    const uint32_t capacity =
+        old_capacity > t->capacity_max / 4 ? t->capacity_max : old_capacity * 4;
+    const uint64_t bytes = remembered_bytes(capacity);
+    const uint64_t before = atomic_fetch_add_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
+    void *memory = before + bytes <= GROWN_BYTES_MAX ? page_alloc(bytes) : NULL;
+    if (memory == NULL) {
+        atomic_fetch_sub_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
+        return false;
+    }
+    void *old = t->grown;
+    const uint64_t blocked = signals_block(); // a handler may leave by longjmp
+    forget(t);
+    t->changed_from = 0;
+    remembered_init(r, memory, capacity);
+    t->grown = memory;
+    signals_restore(blocked);
+    free_grown(old, old_capacity);
+    return true;
+}
+
+// As walk_own_stack(), into more memory if there is too little.
+static NOINLINE enum step_result
+walk_growing(struct unwind_thread *t, const struct unwind_regs *start, struct progress *p)
+{
+    enum step_result result = STEP_TOO_DEEP;
+    while (result == STEP_TOO_DEEP && grow(t)) {
+        result = walk_own_stack(t, start, 0, p);
+    }
+    return result;
+}
+
+static enum walk_end
+walk_in_full(struct unwind_thread *t, const struct unwind_regs *start, struct full_walk *full)
+{
+    struct self_memory memory = self_memory_over(&t->bounds);
+    *full = (struct full_walk){.memory = &memory.reader, .own = t->bounds};
+    t->sink.count = 0;
+    enum walk_end end = full_walk_run(full, start, &t->sink);
+    full->memory = NULL;
+    return end;
+}
+
+static NOINLINE void
+walk_elsewhere(struct unwind_thread *t, const struct unwind_regs *start, struct unwind_walk *walk)
+{
+    struct full_walk full;
+    bool is_own = stack_bounds_hold(&t->bounds, start->sp);
+    enum walk_end end = walk_in_full(t, start, &full);
+    if (!is_own && end != WALK_COMPLEX && full.rising &&
+        stack_bounds_learn(&t->bounds, start->sp, full.last_sp)) {
+        forget(t);
+        is_own = true;
+        struct progress progress;
+        enum step_result result = walk_own_stack(t, start, 0, &progress);
+        if (result == STEP_TOO_DEEP) {
+            result = walk_growing(t, start, &progress);
+        }
+        if (!step_cannot_be_remembered(result)) {
+            t->changed_from = 0;
+            publish(t, walk);
+            return;
+        }
+    }
+    if (end == WALK_COMPLEX) {
+        t->sink.count = 0;
+        end = precise_walk_self(&t->bounds, start, &t->sink, &full.used_frame_pointer);
+    }
+    frame_sink_finish(&t->sink, walk);
+    walk->flags |= UNWIND_NOT_REMEMBERED | (end != WALK_FINISHED ? UNWIND_UNFINISHED : 0) |
+                   (full.used_frame_pointer ? UNWIND_USED_FRAME_POINTER : 0) |
+                   (!is_own || !full.rising ? UNWIND_FOREIGN_STACK : 0);
+}
+
+void unwind_thread_foresee(struct unwind_thread *thread)
+{
+    stack_bounds_foresee(&thread->bounds);
+}
+
+void unwind_thread_walk(struct unwind_thread *thread,
+                        const struct unwind_regs *start,
+                        struct unwind_walk *walk)
+{
+    uint64_t generation = rule_cache_generation();
+    if (UNLIKELY(thread->generation != generation)) {
+        thread->generation = generation;
+        forget(thread);
+    }
+    bool is_own = stack_bounds_hold(&thread->bounds, start->sp) ||
+                  stack_bounds_extend(&thread->bounds, start->sp);
+    struct progress progress;
+    enum step_result result =
+        LIKELY(is_own) ? walk_own_stack(thread, start, 0, &progress) : STEP_UNREADABLE;
+    if (UNLIKELY(result == STEP_TOO_DEEP)) {
+        result = walk_growing(thread, start, &progress);
+    }
+    if (UNLIKELY(step_cannot_be_remembered(result))) {
+        walk_elsewhere(thread, start, walk);
+        return;
+    }
+    publish(thread, walk);
+}
+
+// As a walk, but what is asked is the name: few steps leave the remembered walk as it is, and so
+// does a shortcut.
+uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start)
+{
+    const struct remembered *r = &thread->remembered;
+    const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
+    if (UNLIKELY(r->count - 1 >= thread->max_frames - UNWIND_AGAIN_STEPS || // none: wraps around
+                 thread->generation != rule_cache_generation() ||
+                 !stack_bounds_hold(&thread->bounds, regs.sp))) {
+        return 0;
+    }
+    uint64_t name = shortcut_take(&thread->shortcuts, r, &regs);
+    if (LIKELY(name != 0)) {
+        return name;
+    }
+    struct progress p;
+    if (UNLIKELY(walk_own_stack(thread, start, UNWIND_AGAIN_STEPS, &p) != STEP_OK ||
+                 p.known + p.fresh_count > thread->max_frames)) {
+        return 0;
+    }
+    name = r->frames[p.known - 1].name;
+    if (p.fresh_count <= UNWIND_AGAIN_STEPS) {
+        for (uint32_t i = p.fresh_count; i > 0; i--) {
+            name = stack_name(name, r->fresh[i - 1].regs.pc);
+        }
+    } else {
+        name = r->frames[r->count - 1].name;
+    }
+    if (p.fresh_count > 0 && shortcut_is_worth(&thread->shortcuts, &regs, name)) {
+        shortcut_learn(&thread->shortcuts, r, p.known - 1, r->fresh, p.fresh_count, name);
+    }
+    return name;
+}
+
+uint64_t unwind_thread_again(struct unwind_thread *thread, const struct unwind_regs *start)
+{
+    return unwind_again(thread, start);
+}
+
+uint32_t unwind_thread_check(struct unwind_thread *thread,
+                             const struct unwind_regs *start,
+                             const struct unwind_walk *walk)
+{
+    if ((walk->flags & UNWIND_NOT_REMEMBERED) != 0) {
+        return UNWIND_SAME; // was a full walk itself
+    }
+    struct full_walk full;
+    struct unwind_walk again;
+    enum walk_end end = walk_in_full(thread, start, &full);
+    frame_sink_finish(&thread->sink, &again);
+    uint32_t i = 0;
+    while (i < walk->count && i < again.count && walk->frames[i].pc == again.frames[i].pc &&
+           walk->frames[i].name == again.frames[i].name) {
+        i++;
+    }
+    bool same_end = ((walk->flags & UNWIND_UNFINISHED) != 0) == (end != WALK_FINISHED);
+    return i == walk->count && i == again.count && same_end ? UNWIND_SAME : i;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Walks of this test's own stack, one after the other, from starts of which one is the other's
+// caller, and from stacks that are too deep to be told whole.
+#include "target/unwind/unwind.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+#define CAPACITY   256u
+#define MAX_FRAMES 16u
+
+static struct unwind_thread *new_thread(uint32_t max_frames)
+{
+    return unwind_thread_init(malloc(unwind_thread_bytes(CAPACITY, max_frames)), CAPACITY,
+                              max_frames);
+}
+
+// The caller's own frame, as a walk begins there after the return.
+static NOINLINE void regs_of_caller(struct unwind_regs *out)
+{
+    *out = unwind_caller_regs();
+}
+
+// The outer walk begins in a frame that the inner one remembers: nothing is to be stepped through,
+// and yet what lies further in is no longer a part of the stack.
+static NOINLINE void walk_from_both(struct unwind_thread *thread)
+{
+    const struct unwind_regs outer = unwind_caller_regs();
+    struct unwind_regs inner;
+    regs_of_caller(&inner);
+    struct unwind_walk walk;
+    unwind_thread_walk(thread, &outer, &walk);
+    const uint32_t count = walk.count;
+    const uint64_t name = walk.name;
+    assert_true(count > 1);
+    for (unsigned i = 0; i < 3; i++) {
+        unwind_thread_walk(thread, &inner, &walk);
+        assert_int_equal(walk.count, count + 1);
+        assert_int_equal(walk.frames[count - 1].name, name);
+        assert_int_equal(unwind_thread_again(thread, &inner), walk.name);
+        assert_int_equal(unwind_thread_check(thread, &inner, &walk), UNWIND_SAME);
+        unwind_thread_walk(thread, &outer, &walk);
+        assert_int_equal(walk.count, count);
+        assert_int_equal(walk.name, name);
+        assert_int_equal(unwind_thread_again(thread, &outer), name);
+        assert_int_equal(unwind_thread_check(thread, &outer, &walk), UNWIND_SAME);
+    }
+}
+
+static void a_walk_from_further_out_drops_what_lies_further_in(void **state)
+{
+    (void)state;
+    struct unwind_thread *thread = new_thread(CAPACITY);
+    walk_from_both(thread);
+    free(thread);
+}
+
+static NOINLINE void descend(struct unwind_thread *thread, uint32_t levels, uint64_t *names)
+{
+    if (levels > 0) {
+        descend(thread, levels - 1, names);
+    } else {
+        struct unwind_regs regs;
+        struct unwind_walk walk;
+        regs_of_caller(&regs);
+        unwind_thread_walk(thread, &regs, &walk);
+        names[0] = walk.name;
+        names[1] = unwind_thread_again(thread, &regs);
+    }
+    __asm__ volatile("" : : "r"(names) : "memory"); // no tail call
+}
+
+// Its name has the mark of the cut in it, which that of the innermost remembered frame has not.
+static void what_was_cut_is_named_by_walks_only(void **state)
+{
+    (void)state;
+    struct unwind_thread *thread = new_thread(MAX_FRAMES);
+    uint64_t names[2];
+    descend(thread, 0, names);
+    assert_int_equal(names[1], names[0]);
+    descend(thread, 2 * MAX_FRAMES, names);
+    assert_int_not_equal(names[0], 0);
+    assert_int_equal(names[1], 0);
+    descend(thread, 0, names);
+    assert_int_equal(names[1], names[0]);
+    free(thread);
+}
+
+static NOINLINE void flush_and_ask(struct unwind_thread *thread)
+{
+    const struct unwind_regs regs = unwind_caller_regs();
+    struct unwind_walk walk;
+    unwind_thread_walk(thread, &regs, &walk);
+    assert_int_equal(unwind_thread_again(thread, &regs), walk.name);
+    unwind_flush();
+    assert_int_equal(unwind_thread_again(thread, &regs), 0);
+    const uint64_t name = walk.name;
+    unwind_thread_walk(thread, &regs, &walk);
+    assert_int_equal(walk.name, name);
+    assert_int_equal(unwind_thread_again(thread, &regs), name);
+}
+
+static void a_flush_voids_what_is_remembered(void **state)
+{
+    (void)state;
+    struct unwind_thread *thread = new_thread(CAPACITY);
+    flush_and_ask(thread);
+    free(thread);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_walk_from_further_out_drops_what_lies_further_in),
+        cmocka_unit_test(what_was_cut_is_named_by_walks_only),
+        cmocka_unit_test(a_flush_voids_what_is_remembered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
