@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 # The short way to everything; CMake does the work. `make help` says what there is.
-# Variables: BUILD (build directory), PREFIX (where `make install` installs), JOBS.
+# Variables: BUILD (build directory), PREFIX (where `make install` installs), JOBS, SLOTS.
 
 BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
+# Tests run at the same time: many wait for a timer or a child rather than compute.
+SLOTS  ?= $(shell expr 2 '*' $(JOBS))
 
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -Wno-dev
 COMPILE   = cmake --build $(BUILD) -j $(JOBS)
@@ -26,7 +28,7 @@ test-deps: ## install with apt what the tests need beyond that
 test: deps test-deps ## install what is missing, build, and run every test; some minutes
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
-	@tools/run_tests.sh $(BUILD) test $(JOBS) -LE '^check$$'
+	@tools/run_tests.sh $(BUILD) test $(SLOTS) -LE '^check$$'
 
 check: deps test-deps ## clang-tidy, and the tests again under the sanitizers; half an hour
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null

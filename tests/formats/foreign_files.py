@@ -96,7 +96,7 @@ def as_version(content, version):
 
 def refused(path):
     """The sentence with which the file was refused, None if it was opened."""
-    done = cairn("report", "--json", path)
+    done = cairn("report", "--json", "--limit=1", path)
     if done.returncode == 0:
         return None
     sentence = done.stderr.decode()
