@@ -17,6 +17,9 @@ EXTRA = {"summary": "limit=20", "functions": "costs=all&limit=20000", "call_grap
          "leaks": "limit=20000", "processes": "costs=all", "threads": "costs=all", "modules": "costs=all",
          "adhoc": "limit=20000"}
 
+# What is told of the whole recording alone; a thread has no mappings of its own.
+WHOLE = {"process": {"meta?", "health?", "adhoc?"}, "thread": {"meta?", "health?", "adhoc?", "ledger?"}}
+
 
 def export(path, out, *options):
     run = subprocess.run([CAIRN, "export", "--html", path, "-o", out, *options], capture_output=True,
@@ -44,6 +47,9 @@ def test_the_answers_are_the_servers(server, file, tmp_path):
     scopes = {re.sub(r"^[^?]*\?|(direction|collapse|value|by|rank)=\w+", "", key).strip("&") for key in answers}
     assert scopes == {"", *(f"process={pid}" for pid in info["processes"]),
                       *(f"thread={thread}" for thread in info["threads"])}
+    for scope in scopes - {""}:
+        own = {key[:-len(scope) - 1] for key in answers if key.endswith("&" + scope)}
+        assert own == {key for key in answers if not re.search("(process|thread)=", key)} - WHOLE[scope.split("=")[0]]
 
 
 def test_nothing_of_a_recording_is_markup(file, tmp_path):

@@ -86,7 +86,7 @@ static void the_highest_sample_of_each_process_is_kept(void **state)
     (void)state;
     CLEANUP(proc_sampler_release) struct proc_sampler s;
     proc_sampler_init(&s);
-    for (uint64_t moment = 0; moment < 4 * PROC_SAMPLER_MAX_SAMPLES; moment++) {
+    for (uint64_t moment = 0; moment / 4 < PROC_SAMPLER_MAX_SAMPLES; moment++) {
         const bool is_spike = moment == 1001;
         store(&s, moment * 10, is_spike ? 1 : 50, is_spike ? 40 : 10);
     }
