@@ -4,11 +4,18 @@
 
 #include <cstdlib>
 
+extern "C" void *leaf_allocate(size_t size); // cpp_leaf.cpp
+
 extern "C" void *plugin_entry(size_t size)
 {
     delete new (std::nothrow) char[size / 2]; // mismatched on purpose: both ends are malloc's
     try {
         ::operator delete(::operator new(static_cast<size_t>(1) << 62));
+        abort();
+    } catch (const std::bad_alloc &) {
+    }
+    try {
+        ::operator delete(leaf_allocate(static_cast<size_t>(1) << 62));
         abort();
     } catch (const std::bad_alloc &) {
     }

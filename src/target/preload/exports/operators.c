@@ -8,7 +8,7 @@
 // A C program may load a C++ plugin whose runtime is visible to the plugin alone. The plugin's
 // calls still reach us, because we are global, and there is no next definition to find: then ours
 // are malloc and free. Only when memory runs out is the plugin's runtime looked for, among the
-// modules that the plugin refers to, to throw what it throws.
+// modules that the plugin and its callers refer to, to throw what it throws.
 //
 // No guard is held across the real functions: they throw through these frames, of which only the
 // unwind tables matter. Compiled with frame pointers: unwind_caller_regs() reads them. Context: T.
@@ -20,10 +20,42 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/page_alloc.h"
+#include "base/sys.h"
 #include "target/preload/exports/hooks.h"
 #include "target/preload/real/definitions.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record.h"
+#include "target/unwind/unwind.h"
+
+#define CATCHER_FRAMES 256u // where those that may catch are looked for
+
+// Who catches stands on the stack, and his module refers to his runtime.
+static uint64_t find_in_callers(const struct unwind_regs *caller, const char *name)
+{
+    const size_t bytes = unwind_thread_bytes(CATCHER_FRAMES, CATCHER_FRAMES);
+    void *memory = sys_is_forbidden() ? NULL : page_alloc(bytes);
+    if (memory == NULL) {
+        return 0;
+    }
+    struct unwind_walk walk;
+    unwind_thread_walk(unwind_thread_init(memory, CATCHER_FRAMES, CATCHER_FRAMES), caller, &walk);
+    // A guessed frame may lie in a module that is being unloaded.
+    const bool are_known = (walk.flags & UNWIND_USED_FRAME_POINTER) == 0;
+    uint64_t found = 0;
+    for (uint32_t i = walk.count; are_known && found == 0 && i-- > 0;) {
+        found = definition_for(walk.frames[i].pc - 1, name).address;
+    }
+    page_free(memory, bytes);
+    return found;
+}
+
+// The operator `name` of the C++ runtime of whoever called; 0 if there is none.
+static uint64_t find_runtime(const struct unwind_regs *caller, const char *name)
+{
+    const uint64_t own = definition_for(caller->pc - 1, name).address;
+    return own != 0 ? own : find_in_callers(caller, name);
+}
 
 // operator new by malloc, without its failure.
 static NOINLINE void *replace_new(const struct unwind_regs *caller, size_t size, size_t alignment)
@@ -65,7 +97,7 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
         }                                                                           \
         void *block = replace_new(&caller, size, align);                            \
         if (block == NULL) {                                                        \
-            const uint64_t found = definition_for(caller.pc - 1, #name).address;    \
+            const uint64_t found = find_runtime(&caller, #name);                    \
             if (found != 0) {                                                       \
                 void *(*next)parameters;                                            \
                 memcpy(&next, &found, sizeof(found));                               \
