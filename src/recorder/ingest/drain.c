@@ -193,6 +193,21 @@ static void snapshot_lanes(struct drain *drain)
     }
 }
 
+// When what the lane's nursery holds is due. A thread that is alive may be in the middle of a
+// realloc: what it frees there may be one of these blocks, and another thread may have one at its
+// address by now.
+static uint64_t late_stamp_of(const struct drain *drain, const struct drain_lane *lane)
+{
+    uint64_t first = drain->alive_stamp;
+    for (uint32_t k = 0; k < LANE_PENDING_STAMPS; k++) {
+        // Relaxed: one that is noted after this is of a realloc that began after alive_stamp.
+        const uint64_t pending = atomic_load_explicit(
+            &lane->reader.consumer.lane->pending_stamps[k], memory_order_relaxed);
+        first = pending != 0 ? min_u64(first, pending) : first;
+    }
+    return first;
+}
+
 // Takes what the lane's nursery holds.
 static enum err lane_take(struct drain *drain, struct drain_lane *lane, bool is_alive)
 {
@@ -201,7 +216,7 @@ static enum err lane_take(struct drain *drain, struct drain_lane *lane, bool is_
     if (err == ERR_OK) {
         reader->late_pos = reader->consumer.write_pos;
         reader->late_stamp =
-            is_alive ? drain->alive_stamp : drain->processes[lane->process].end_stamp;
+            is_alive ? late_stamp_of(drain, lane) : drain->processes[lane->process].end_stamp;
         err = nursery_reader_take(reader->consumer.lane, is_alive, drain->scratch, &reader->late);
     }
     if (err != ERR_CORRUPT) {

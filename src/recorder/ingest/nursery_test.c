@@ -576,16 +576,19 @@ static void a_relieved_thread_stands_on_no_summit(void **state)
     close_fixture(&f);
 }
 
-// What two threads do, each one after the other: a allocates, f frees, at one of two addresses. All
-// orders are tried in which that is possible: what is freed is there, and what is allocated is not.
+// What two threads do, each one after the other, at one of three addresses: a allocates, c
+// likewise, but too much to be held, f frees, b begins to reallocate what is there, e ends that. All orders are tried in which
+// that is possible: what is freed is there, and what is allocated is not.
 struct small {
     const char *name;
     const char *threads[2];
 };
 
 struct small_run {
-    uint64_t sizes[2]; // of what is live, 0: nothing
-    uint32_t makers[2];
+    uint64_t sizes[3]; // of what is live, 0: nothing
+    uint32_t makers[3];
+    uint64_t moved[2];         // address that the thread reallocates
+    struct freed_note note[2]; // of that
     uint32_t latest[2]; // address + 1 of what the thread allocated last, if that was its last event
     uint64_t live_bytes;
     uint64_t peak_bytes;
@@ -593,31 +596,73 @@ struct small_run {
     uint64_t frees[2]; // of what each thread allocated
 };
 
-static bool small_step(struct fixture *f, struct small_run *run, uint32_t lane, const char *what)
+// A block leaves its address.
+static void small_leave(struct small_run *run, uint32_t lane, uint32_t at)
 {
-    const uint32_t at = (uint32_t)(what[1] - '0');
-    const bool is_free = what[0] == 'f';
-    if ((run->sizes[at] != 0) != is_free) {
-        return false;
-    }
-    struct lane_producer *p = f->lanes + lane;
-    const uint64_t address = address_of(at);
-    assert_true(nursery_begin(p));
-    if (is_free) {
-        run->temporary += run->latest[lane] == at + 1 && run->makers[at] == lane;
-        run->latest[lane] = 0;
-        run->frees[run->makers[at]]++;
-        run->live_bytes -= run->sizes[at];
-        run->sizes[at] = 0;
-        assert_true(nursery_free(p, address));
-        return true;
-    }
-    run->sizes[at] = lane == 0 ? 10 : 17;
+    run->temporary += run->latest[lane] == at + 1 && run->makers[at] == lane;
+    run->latest[lane] = 0;
+    run->frees[run->makers[at]]++;
+    run->live_bytes -= run->sizes[at];
+    run->sizes[at] = 0;
+}
+
+static void small_come(struct small_run *run, uint32_t lane, uint32_t at, uint64_t size_bytes)
+{
+    run->sizes[at] = size_bytes;
     run->makers[at] = lane;
     run->latest[lane] = at + 1;
     run->live_bytes += run->sizes[at];
-    run->peak_bytes = run->live_bytes > run->peak_bytes ? run->live_bytes : run->peak_bytes;
-    assert_true(nursery_allocate(p, address, run->sizes[at], lane));
+    run->peak_bytes = max_u64(run->peak_bytes, run->live_bytes);
+}
+
+// As record_realloc_begins does. Then the allocator frees the block.
+static void small_begin_move(struct lane_producer *p, struct small_run *run, uint32_t lane)
+{
+    const uint64_t stamp = stamp_now(p->session);
+    atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp);
+    run->note[lane] = (struct freed_note){
+        .stamp = stamp, .latest = freed_table_note(p->freed, run->moved[lane], stamp)};
+}
+
+static void
+small_end_move(struct lane_producer *p, const struct small_run *run, uint32_t lane, uint32_t at)
+{
+    assert_true(nursery_begin(p));
+    assert_true(nursery_reallocate(p, run->moved[lane], address_of(at), run->sizes[at], lane,
+                                   run->note[lane]));
+    atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], 0);
+}
+
+static bool small_step(struct fixture *f, struct small_run *run, uint32_t lane, const char *what)
+{
+    const uint32_t at = (uint32_t)(what[1] - '0');
+    const bool is_leaving = what[0] == 'f' || what[0] == 'b';
+    if ((run->sizes[at] != 0) != is_leaving) {
+        return false;
+    }
+    struct lane_producer *p = f->lanes + lane;
+    if (is_leaving) {
+        small_leave(run, lane, at);
+    } else {
+        small_come(run, lane, at, what[0] == 'c' ? 20000 + lane : 10 + 7 * lane);
+    }
+    switch (what[0]) {
+    case 'a':
+    case 'c':
+        assert_true(nursery_begin(p));
+        assert_true(nursery_allocate(p, address_of(at), run->sizes[at], lane));
+        break;
+    case 'f':
+        assert_true(nursery_begin(p));
+        assert_true(nursery_free(p, address_of(at)));
+        break;
+    case 'b':
+        run->moved[lane] = address_of(at);
+        small_begin_move(p, run, lane);
+        break;
+    default:
+        small_end_move(p, run, lane, at);
+    }
     return true;
 }
 
@@ -656,7 +701,7 @@ static bool run_small(const struct small *small, uint32_t order, uint32_t looks)
     bool is_possible = true;
     for (uint32_t i = 0; is_possible && (*next[0] != '\0' || *next[1] != '\0'); i++) {
         const uint32_t lane = order >> i & 1;
-        if ((looks >> i & 1) != 0) {
+        for (uint32_t k = 0; k < 3 && (looks >> i & 1) != 0; k++) { // to relieve, it takes several
             f.clock_ms += 2;
             atomic_store(&f.on.session.header->clock_ms, f.clock_ms);
             pass(&f, false);
@@ -686,6 +731,12 @@ static void small_histories_are_right_in_all_orders(void **state)
         {"two addresses", {"a0f1", "a1f0"}},
         {"two addresses, one used again", {"a0a1f0", "f0f1a0"}},
         {"each its own", {"a0f0", "a1f1"}},
+        {"one moves its own", {"a0b0e1", "a0f0"}},
+        {"and the other has the first address", {"a0b0e1", "c0f1"}},
+        {"and the other frees it there", {"a0b0e1", "a0f1f0"}},
+        {"and has its first address again", {"a0b0e1a0", "a0f0"}},
+        {"one moves the other's", {"a0a0", "b0e1"}},
+        {"both move what is there", {"a0b0e1", "b1e0f0"}},
     };
     uint32_t possible = 0;
     for (size_t i = 0; i < ARRAY_LEN(histories); i++) {
