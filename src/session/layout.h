@@ -207,7 +207,8 @@ struct process_slot {
     uint32_t parent_pid;    // P
     uint32_t flags;         // P: enum process_flags
     uint64_t start_ms;      // P: clock_ms when it joined
-    uint64_t start_stamp;   // P: its stamp when it joined (stamp.h)
+    uint64_t
+        start_stamp; // P: when it began to join (stamp.h): after its first event, before any other
     // P: clock_ms when its image began to exit, 0 if that was not seen. It lived at least so long.
     _Atomic uint64_t exit_ms;
     uint64_t join_number; // P: orders the images of one process

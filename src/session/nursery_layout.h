@@ -134,7 +134,9 @@ struct nursery_moment {
 };
 
 // "Sum" is what the thread has allocated less what it has freed, as far as it knows sizes:
-// ceiling_bytes - room_bytes. If is_ordered, room_bytes is what is left of budget_bytes.
+// ceiling_bytes - room_bytes. If is_ordered, room_bytes is what is left of budget_bytes; and
+// NURSERY_NOTHING_SENT until a block was sent.
+#define NURSERY_NOTHING_SENT (-1)
 struct nursery {
     _Atomic uint64_t budget_bytes; // at most so much is held in this tick, if is_ordered
     _Atomic uint32_t budget_count; // how often it was taken, counted after that

@@ -32,3 +32,11 @@ ALWAYS_INLINE uint64_t stamp_now(struct session_header *session)
     // Release and acquire: who takes a later number has seen what came before an earlier one.
     return atomic_fetch_add_explicit(&session->stamp_count, 1, memory_order_acq_rel) + 1;
 }
+
+// The stamp of a moment at which stamp_arch_read_early was read, before the session was known; with
+// the counter, now. Never 0.
+ALWAYS_INLINE uint64_t stamp_of_reading(struct session_header *session, uint64_t reading)
+{
+    const uint64_t stamp = (reading - session->stamp_base) & STAMP_MAX;
+    return session->stamp_source == STAMPS_OF_PROCESSOR && stamp != 0 ? stamp : stamp_now(session);
+}

@@ -192,7 +192,8 @@ void book_thread_begin(struct book_thread *thread,
                                    .thread_id = thread_id,
                                    .entry = REC_NONE,
                                    .start_ms = start_ms,
-                                   .tick_ms = start_ms};
+                                   .tick_ms = start_ms,
+                                   .flight = {.stamp = process->start_stamp}};
     process->thread_count++;
 }
 

@@ -22,6 +22,7 @@
 struct book_process {
     struct rec_process record; // as it will be in the recording
     uint64_t join_number;      // of the session: orders the images that have joined
+    uint64_t start_stamp;      // its blocks were allocated after it; 0: not known
     uint32_t index;            // in the recording
     bool is_ended;
     uint64_t end_peak_number; // number of the global peak when it ended

@@ -61,7 +61,8 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     const uint64_t now = session_stamp(drain->session);
     const uint64_t exit_stamp = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
-    const bool is_stamped = is_noted && exit_stamp != 0 && exit_stamp <= now;
+    // On a busy machine the clock may still stand at 0, which the stamps do not.
+    const bool is_stamped = exit_stamp != 0 && exit_stamp <= now;
     process->end_stamp = is_stamped ? exit_stamp : 0;
     process->gone_stamp = is_stamped ? 0 : now; // a heap counts until its process exits
     process->dead_ms = now_ms;
@@ -284,6 +285,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     };
     TRY(book_process_begin(drain->book, &record, &process.book));
     process.book->join_number = shared->join_number;
+    process.book->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
     drain->processes[slot] = process;
     drain->process_count++;
     drain->has_begun = true;

@@ -577,8 +577,8 @@ static void a_relieved_thread_stands_on_no_summit(void **state)
 }
 
 // What two threads do, each one after the other, at one of three addresses: a allocates, c
-// likewise, but too much to be held, f frees, b begins to reallocate what is there, e ends that. All orders are tried in which
-// that is possible: what is freed is there, and what is allocated is not.
+// allocates too much to be held, f frees, b begins to reallocate what is there, e ends that. The
+// test tries all orders that are possible: what is freed is there, what is allocated is not.
 struct small {
     const char *name;
     const char *threads[2];

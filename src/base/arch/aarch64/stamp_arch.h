@@ -21,6 +21,14 @@ ALWAYS_INLINE uint64_t stamp_arch_read(void)
     return now;
 }
 
+// The same clock, perhaps read a little before earlier instructions are done.
+ALWAYS_INLINE uint64_t stamp_arch_read_early(void)
+{
+    uint64_t now;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now) : : "memory");
+    return now;
+}
+
 // Before Armv8.6 the counter may tick 25 million times a second. Within one tick an address can be
 // freed by one thread and be had by another, and the two stamps would be equal.
 #define STAMP_ARCH_HZ_MIN UINT64_C(1000000000)

@@ -11,8 +11,9 @@
 //
 // So each thread counts with one block more (its flight): what its latest event freed, until its
 // next event; and, from its latest event until an allocation, what that allocates, which is known
-// only then: therefore the latest heights are kept (steps). A thread that has not been heard of for
-// PEAK_FLIGHT_MS is taken to be done with what it did.
+// only then: therefore the latest heights are kept (steps). Before its first event that is since
+// its process began: a thread holds nothing back (nursery.h) before it has sent a block. A thread
+// that has not been heard of for PEAK_FLIGHT_MS is taken to be done with what it did.
 //
 // Besides there may be more than the book knows: what a thread held back before others came
 // (nursery.h), and the heap of a process that was found dead without having said when it ended, up

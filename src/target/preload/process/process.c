@@ -76,8 +76,8 @@ static void wake_recorder(struct session_header *session)
     (void)sys_futex_wake(word, 1); // nobody asleep is fine
 }
 
-// Fills the slot in and opens the session to the hooks.
-static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
+// Fills the slot in and opens the session to the hooks. `begun`: reading of the clock before.
+static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t begun)
 {
     struct session_header *session = g_image.mapping.header;
     struct process_slot *slot = session_process(session, index);
@@ -91,7 +91,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
     page_alloc_note_into(session_notes(session, index)->ranges);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
     slot->start_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
-    slot->start_stamp = stamp_now(session);
+    slot->start_stamp = stamp_of_reading(session, begun);
     // Release: the fields above are final for a recorder that acquires PROCESS_ACTIVE.
     atomic_store_explicit(&slot->state, PROCESS_ACTIVE, memory_order_release);
     if ((flags & PROCESS_FORKED) == 0) {
@@ -136,7 +136,7 @@ struct session_header *process_followed_session(void)
     return is_followed ? session : NULL;
 }
 
-static enum process_verdict decide(void)
+static enum process_verdict decide(uint64_t begun)
 {
     const bool is_forked = g_image.mapping.header != NULL;
     if (!is_forked && join_image() == VERDICT_OFF) {
@@ -161,7 +161,8 @@ static enum process_verdict decide(void)
     const bool is_bypassed = !is_forked && real_functions_are_bypassed();
     enter(index, parent_pid,
           (is_forked ? PROCESS_FORKED : 0) | (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) |
-              (g_image.is_go ? PROCESS_GO : 0));
+              (g_image.is_go ? PROCESS_GO : 0),
+          begun);
     return VERDICT_JOINED;
 }
 
@@ -205,12 +206,13 @@ bool process_join(void)
     if (verdict == VERDICT_OFF || (verdict == VERDICT_NO_SLOT && !may_retry())) {
         return false;
     }
+    const uint64_t begun = stamp_arch_read_early(); // to map the session takes longer than an event
     const uint64_t blocked = signals_block();
     bool joined;
     if ((verdict == VERDICT_UNDECIDED || verdict == VERDICT_NO_SLOT) &&
         atomic_compare_exchange_strong_explicit(&g_process->verdict, &verdict, VERDICT_JOINING,
                                                 memory_order_relaxed, memory_order_relaxed)) {
-        const enum process_verdict decided = decide();
+        const enum process_verdict decided = decide(begun);
         // Release: pairs with the acquire in await_joining.
         atomic_store_explicit(&g_process->verdict, decided, memory_order_release);
         joined = decided == VERDICT_JOINED;

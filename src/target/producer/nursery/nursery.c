@@ -178,6 +178,8 @@ static void rise(struct nursery *n, uint64_t size_bytes)
     if (n->is_ordered == 0) {
         n->room_bytes -= (int64_t)size_bytes;
         lift_ceiling(n);
+    } else if (n->room_bytes == NURSERY_NOTHING_SENT) {
+        n->room_bytes = (int64_t)nursery_relaxed(&n->budget_bytes);
     }
 }
 

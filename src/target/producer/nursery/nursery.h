@@ -25,8 +25,10 @@
 // Once there are several, what is sent has a stamp (stamp.h), for what their sums were together
 // depends on the order of all their events. Now each thread has a budget instead of a ceiling: no
 // more is held than the recorder allows, which it counts into the bound of the peak. What is larger
-// is sent. A block that another thread may have freed (freed_table.h) is no pair: it is sent after
-// all, as ALLOC_LATE, and so is the free of whatever is there now.
+// is sent, and so is the thread's first block: later ones were allocated after that, so the
+// recorder knows how long they can have been there at most. A block that another thread may have
+// freed (freed_table.h) is no pair: it is sent after all, as ALLOC_LATE, and so is the free of
+// whatever is there now.
 //
 // Nothing is held beyond its tick: the first event of a new one sends what is left, then the TICK.
 // A thread that stands still is relieved by the recorder, and so is one that was killed

@@ -249,7 +249,7 @@ static void take_budget(struct lane_producer *p)
     atomic_store_explicit(&n->budget_count,
                           atomic_load_explicit(&n->budget_count, memory_order_relaxed) + 1,
                           memory_order_release);
-    n->room_bytes = (int64_t)budget;
+    n->room_bytes = n->room_bytes == NURSERY_NOTHING_SENT ? NURSERY_NOTHING_SENT : (int64_t)budget;
     n->ceiling_bytes = 0;
     n->size_max = NURSERY_SIZE_MAX; // no sizes have to be learnt
 }
@@ -276,6 +276,7 @@ static void look_at_order(struct lane_producer *p)
         n->trial_ticks = 0;
         n->is_ordered = 1;
         p->is_ordered = true;
+        n->room_bytes = NURSERY_NOTHING_SENT;
         take_budget(p);
     }
 }
