@@ -24,7 +24,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "recorder/aggregate/live_blocks/live_map.h"
+#include "aggregate/live_blocks/live_map.h"
 
 enum {
     BATCH = 64,

@@ -56,6 +56,7 @@ NEAREST = {
     "target/unwind": ["unit.unwind", "unit.preload", "e2e.stacks|e2e.check_unwind"],
     "target/preload": ["unit.preload", "e2e.counts|e2e.lifecycle|e2e.control", "e2e"],
     "recording": ["unit.recording|recording", "unit.recorder|cli"],
+    "aggregate": ["unit.aggregate|unit.recorder", "e2e.counts|e2e.blocks|e2e.events", "e2e"],
     "recorder": ["unit.recorder", "fuzz.session|fuzz.proc", "e2e.counts|e2e.blocks|e2e.events", "e2e"],
     "symbols": ["unit.symbols|symbols", "e2e.names|cli"],
     "profile": ["unit.profile", "cli", "formats|server"],

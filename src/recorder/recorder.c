@@ -80,8 +80,10 @@ static enum err prepare(struct recorder_state *s,
         (struct memory_budget){.max_bytes = options->max_memory_bytes, .random = hash_mix(~seed)};
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
-    s->book.watch = (struct book_watch){.blocks = options->lists_blocks ? &s->blocks : NULL,
-                                        .is_there = options->lists_blocks};
+    s->blocks.rows = &s->book.rows;
+    if (options->lists_blocks) {
+        observer_add(&s->book.observers, block_list_observer(&s->blocks));
+    }
     if (run_control_init(&s->control, &options->run, s->session.header, &s->book) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
@@ -161,8 +163,8 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct book_sn
         .tool_version = s->options->tool_version,
         .program = strbuf_text(&s->preflight.executable),
         .argv = s->options->argv,
-        .blocks = state != REC_STATE_RUNNING ? s->book.watch.blocks : NULL,
-        .log = s->book.watch.events,
+        .blocks = state != REC_STATE_RUNNING && s->options->lists_blocks ? &s->blocks : NULL,
+        .log = s->options->logs_events ? &s->events : NULL,
         .marks = s->book.marks.marks.items,
         .mark_count = s->book.marks.marks.len,
         .unrecorded = s->unrecorded.entries.items,
@@ -311,8 +313,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     struct err_info trouble = {0};
     if (s->options->logs_events) {
         TRY(event_log_open(&s->events, strbuf_text(&s->output), s->options->file_mode, info));
-        s->book.watch.events = &s->events;
-        book_watch_changed(&s->book.watch);
+        observer_add(&s->book.observers, event_log_observer(&s->events));
     }
     enum err err = recorder_loop(s, &trouble);
     control_socket_close(&s->socket);

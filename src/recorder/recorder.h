@@ -16,11 +16,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregate/tables/stack_table.h"
 #include "base/err.h"
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
-#include "recorder/aggregate/tables/stack_table.h"
 #include "recorder/control/run_control.h"
 #include "recording/format/tables.h"
 

@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregate/block_list.h"
+#include "aggregate/book.h"
 #include "host/os/file.h"
-#include "recorder/aggregate/book.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
 #include "recorder/ingest/drain.h"
@@ -21,6 +22,7 @@
 #include "recorder/memory/rss_looks.h"
 #include "recorder/output/book_snapshot.h"
 #include "recorder/output/checkpoint.h"
+#include "recorder/output/event_log.h"
 #include "recorder/processes/unrecorded_list.h"
 #include "recorder/processes/unrecorded_tree.h"
 #include "recorder/recorder.h"

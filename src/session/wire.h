@@ -189,3 +189,14 @@ static inline uint64_t wire_slot_size(uint32_t slot, uint64_t size)
 {
     return (uint64_t)slot << WIRE_SIZE_BITS | size;
 }
+
+// What a MAPPING record says, decoded.
+struct wire_mapping {
+    uint64_t address;
+    uint64_t size_bytes; // 0: nothing was mapped
+    uint64_t number;
+    uint64_t old_address;
+    uint64_t old_size_bytes; // 0: nothing was unmapped
+    uint64_t old_number;
+    uint32_t kind; // as sent: not necessarily an enum wire_mapping_kind
+};

@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aggregate/memory_budget.h"
 #include "base/compiler.h"
 #include "cli/commands/record_run.h"
 #include "cli/options/command.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
-#include "recorder/aggregate/memory_budget.h"
 
 struct record_fields {
     struct record_settings settings;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "aggregate/memory_budget.h"
 #include "base/compiler.h"
 #include "cli/names/jit_names.h"
 #include "cli/names/names_ahead.h"
@@ -22,7 +23,6 @@
 #include "cli/text/screen_text.h"
 #include "host/os/memory_limit.h"
 #include "host/os/progress.h"
-#include "recorder/aggregate/memory_budget.h"
 #include "recorder/recorder.h"
 #include "session/layout.h"
 #include "symbols/name_cache.h"

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/tables/stack_table.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "recorder/aggregate/tables/stack_table.h"
 #include "recorder/recorder.h"
 
 #define JIT_PROCESSES_MAX 256u

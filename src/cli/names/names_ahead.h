@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "aggregate/tables/stack_table.h"
 #include "host/containers/vec.h"
 #include "profile/model/late_symbols.h"
-#include "recorder/aggregate/tables/stack_table.h"
 #include "recorder/recorder.h"
 
 DEFINE_VEC(owned_text_vec, char *);

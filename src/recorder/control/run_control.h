@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregate/book.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "recorder/aggregate/book.h"
 #include "recording/format/tables.h"
 #include "session/layout.h"
 

@@ -319,7 +319,7 @@ static void note_threads(struct drain *drain)
             lane->hold.since_ms = min_u64(lane->hold.since_ms, lane->reader.thread.tick_ms);
         }
         if (lane->hold.since_ms != UINT64_MAX) {
-            book_add_hold(drain->book, &lane->hold);
+            book_add_hold(drain->book, lane->hold.since_ms, lane->hold.held_bytes);
         }
         bool is_awake;
         budget_bytes += budget_of(drain, lane, &is_awake);

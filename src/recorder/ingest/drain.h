@@ -32,8 +32,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "aggregate/book.h"
 #include "base/err.h"
-#include "recorder/aggregate/book.h"
 #include "recorder/ingest/lane_reader.h"
 #include "recorder/ingest/pressure.h"
 #include "recorder/session/nursery_reader.h"

@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/book.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
-#include "recorder/aggregate/book.h"
 #include "recorder/session/lane_consumer.h"
 
 // Stack slots that we follow; the producer's own dictionary has to fit into LANE_STATE_BYTES.

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "recorder/aggregate/book.h"
+#include "aggregate/book.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/session/session_create.h"
 #include "target/producer/lane_producer.h"

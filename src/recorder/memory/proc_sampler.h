@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "aggregate/book_process.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "recorder/aggregate/book_process.h"
 #include "recording/format/tables.h"
 
 #define PROC_SAMPLER_GLANCE_MS   50u

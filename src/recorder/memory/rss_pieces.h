@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/book.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "recorder/aggregate/book.h"
 #include "recorder/memory/memory_areas.h"
 
 struct address_range {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "recorder/aggregate/book.h"
-#include "recorder/aggregate/test_snapshot.h"
+#include "aggregate/book.h"
+#include "recorder/output/test_snapshot.h"
 #include "recording/read/recording_verify.h"
 
 enum {

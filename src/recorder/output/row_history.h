@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/book.h"
 #include "base/err.h"
-#include "recorder/aggregate/book.h"
 #include "recording/format/table_supply.h"
 
 // Zeroed is valid, for releasing.

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "recorder/aggregate/book.h"
+#include "aggregate/book.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/session/session_create.h"
 #include "session/exec_look.h"

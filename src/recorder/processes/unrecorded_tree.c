@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "aggregate/book.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/text/strbuf.h"
-#include "recorder/aggregate/book.h"
-#include "recorder/recorder_look.h"
 
 #define WALK_NS            20000000u
 #define WALK_SHARE         50u // of a processor's time is the most that walks take

@@ -137,13 +137,4 @@ struct wire_text {
 struct wire_text wire_text_of(const struct wire_record *record);
 
 // What a MAPPING record says.
-struct wire_mapping {
-    uint64_t address;
-    uint64_t size_bytes; // 0: nothing was mapped
-    uint64_t number;
-    uint64_t old_address;
-    uint64_t old_size_bytes; // 0: nothing was unmapped
-    uint64_t old_number;
-    uint32_t kind; // as sent: not necessarily an enum wire_mapping_kind
-};
 struct wire_mapping wire_mapping_of(const struct wire_record *record);

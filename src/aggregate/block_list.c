@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// block_list: see the header.
+#include "aggregate/block_list.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "session/wire.h"
+
+void block_list_release(struct block_list *list)
+{
+    map_u64_release(&list->after);
+    rec_block_vec_release(&list->freed);
+    ended_block_vec_release(&list->ended);
+}
+
+// A new peak: all that lives was live at it, and nothing that was freed before.
+static void follow_peak(struct block_list *list, uint64_t peak_number)
+{
+    if (list->peak_number != peak_number) {
+        list->peak_number = peak_number;
+        list->peak_ms = list->latest_born_ms; // no block before the peak was born later
+        list->freed_left_out = 0;
+        map_u64_clear(&list->after);
+        rec_block_vec_clear(&list->freed);
+    }
+}
+
+// Two blocks of which this is the same can stand for each other.
+static uint64_t
+identity(const struct block_list *list, uint64_t address, const struct live_block *block)
+{
+    uint64_t hash = hash_mix(address + list->seed);
+    hash = hash_mix(hash + block->size_bytes);
+    hash = hash_mix(hash + block->born_ms);
+    return hash_mix(hash + block->row);
+}
+
+enum err block_list_allocated(struct block_list *list,
+                              uint64_t peak_number,
+                              uint64_t peak_before,
+                              uint64_t address,
+                              const struct live_block *block)
+{
+    if (block->born_ms > list->latest_born_ms) {
+        list->latest_born_ms = block->born_ms;
+    }
+    follow_peak(list, peak_number);
+    if (peak_number != peak_before || block->born_ms > list->peak_ms) {
+        return ERR_OK; // it made the peak, or its birth says that it came later
+    }
+    const uint64_t key = identity(list, address, block);
+    const uint32_t *count = map_u64_find(&list->after, key);
+    return map_u64_put(&list->after, key, count != NULL ? *count + 1 : 1);
+}
+
+// Whether a block that leaves us was live at the peak. Those that came after it are counted off.
+static bool was_at_peak(struct block_list *list, uint64_t address, const struct live_block *block)
+{
+    if (list->peak_number == 0 || block->born_ms > list->peak_ms) {
+        return false;
+    }
+    if (map_u64_count(&list->after) == 0) {
+        return true;
+    }
+    const uint64_t key = identity(list, address, block);
+    uint32_t *count = map_u64_find(&list->after, key);
+    if (count == NULL) {
+        return true;
+    }
+    if (--*count == 0) {
+        (void)map_u64_remove(&list->after, key); // it was just found
+    }
+    return false;
+}
+
+static struct rec_block listed(uint64_t address, const struct live_block *block)
+{
+    return (struct rec_block){.address = address & ~WIRE_CUSTOM_BLOCK,
+                              .size_bytes = block->size_bytes,
+                              .born_ms = block->born_ms,
+                              .row = block->row};
+}
+
+enum err block_list_freed(struct block_list *list,
+                          uint64_t peak_number,
+                          uint64_t address,
+                          const struct live_block *block,
+                          uint64_t freed_ms)
+{
+    follow_peak(list, peak_number);
+    if (!was_at_peak(list, address, block)) {
+        return ERR_OK;
+    }
+    if (list->freed.len >= BLOCKS_LISTED_MAX) {
+        list->freed_left_out++;
+        return ERR_OK;
+    }
+    struct rec_block entry = listed(address, block);
+    entry.flags = REC_BLOCK_PEAK;
+    entry.freed_ms = freed_ms;
+    return rec_block_vec_push(&list->freed, entry);
+}
+
+// The largest power of two that each row may keep so that all together keep at most `room`.
+static uint64_t share_of_row(const struct row_table *rows, uint64_t room)
+{
+    uint64_t share = (uint64_t)1 << 32;
+    for (; share > 1; share /= 2) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < rows->rows.len && sum <= room; i++) {
+            const struct rec_row *row = &rows->rows.items[i];
+            const uint64_t live = row->allocations - row->frees;
+            sum += live < share ? live : share;
+        }
+        if (sum <= room) {
+            break;
+        }
+    }
+    return share;
+}
+
+enum err block_list_ended(struct block_list *list,
+                          uint64_t peak_number,
+                          const struct row_table *rows,
+                          const struct live_map *live)
+{
+    follow_peak(list, peak_number);
+    const uint64_t room = BLOCKS_LISTED_MAX - list->ended.len;
+    const uint64_t share = share_of_row(rows, room);
+    const bool is_short = live->live_count > room;
+    CLEANUP(u32_vec_release) struct u32_vec kept = {0};
+    TRY(u32_vec_resize(&kept, is_short ? rows->rows.len : 0));
+    struct live_map_position position = {0};
+    uint64_t address = 0;
+    struct live_block block = {0};
+    while (live_map_next(live, &position, &address, &block)) {
+        const bool is_at_peak = was_at_peak(list, address, &block);
+        if (list->ended.len >= BLOCKS_LISTED_MAX ||
+            (is_short && kept.items[block.row]++ >= share)) {
+            list->ended_left_out++;
+            continue;
+        }
+        struct ended_block entry = {.block = listed(address, &block),
+                                    .peak_number = is_at_peak ? list->peak_number : 0};
+        entry.block.flags = REC_BLOCK_END;
+        TRY(ended_block_vec_push(&list->ended, entry));
+    }
+    return ERR_OK;
+}
+
+static int compare_blocks(const void *left, const void *right)
+{
+    const struct rec_block *a = left;
+    const struct rec_block *b = right;
+    if (a->row != b->row) {
+        return a->row < b->row ? -1 : 1;
+    }
+    if (a->address != b->address) {
+        return a->address < b->address ? -1 : 1;
+    }
+    return a->born_ms < b->born_ms ? -1 : a->born_ms > b->born_ms;
+}
+
+enum err
+block_list_collect(const struct block_list *list, uint64_t peak_number, struct rec_block_vec *out)
+{
+    TRY(rec_block_vec_reserve(out, list->ended.len + list->freed.len));
+    for (size_t i = 0; i < list->ended.len; i++) {
+        struct rec_block block = list->ended.items[i].block;
+        if (peak_number != 0 && list->ended.items[i].peak_number == peak_number) {
+            block.flags |= REC_BLOCK_PEAK;
+        }
+        TRY(rec_block_vec_push(out, block));
+    }
+    for (size_t i = 0; list->peak_number == peak_number && i < list->freed.len; i++) {
+        TRY(rec_block_vec_push(out, list->freed.items[i]));
+    }
+    if (out->len > 0) {
+        qsort(out->items, out->len, sizeof(*out->items), compare_blocks);
+    }
+    return ERR_OK;
+}
+
+static enum err observe(void *context, const struct observed_event *what)
+{
+    struct block_list *list = context;
+    const uint64_t peak_number = what->peak_number;
+    if (what->live != NULL) {
+        return block_list_ended(list, peak_number, list->rows, what->live);
+    }
+    if (what->block == NULL) {
+        return ERR_OK;
+    }
+    const struct rec_event *event = &what->event;
+    return event->kind == REC_EVENT_ALLOCATION
+               ? block_list_allocated(list, peak_number, what->peak_before, event->address,
+                                      what->block)
+               : block_list_freed(list, peak_number, event->address, what->block, event->time_ms);
+}
+
+struct observer block_list_observer(struct block_list *list)
+{
+    return (struct observer){.context = list, .observe = observe};
+}

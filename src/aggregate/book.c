@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: MIT
+// book: see the header. Here: the events. Processes and threads: book_process.c.
+#include "aggregate/book.h"
+
+#include "base/minmax.h"
+
+enum err book_init(struct book *book, uint64_t seed)
+{
+    *book = (struct book){.seed = seed,
+                          .held_since_ms = UINT64_MAX,
+                          .rows = {.cells_max = BOOK_CELLS_MAX, .cohorts_max = BOOK_COHORTS_MAX}};
+    series_init(&book->series);
+    return stack_table_init(&book->stacks, &book->strings);
+}
+
+enum err book_note_stop(struct book *book, struct book_stop stop)
+{
+    return book_stop_vec_push(&book->stops, stop);
+}
+
+// Frees whose block was never seen. A forked process inherits such blocks; in others they are those
+// that were allocated while nothing was recorded, if there was such a time, or left out.
+static void count_unknown(struct book *book, const struct book_process *process, uint64_t count)
+{
+    const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
+    if (book->sampling.left_out_allocations != 0) {
+        book->sampling.unsampled_frees += count;
+        return;
+    }
+    *(book->stops.len > 0 && !is_forked ? &book->unrecorded_frees : &book->unknown_frees) += count;
+}
+
+void book_seal(struct book *book)
+{
+    id_index_release(&book->stacks.module_index);
+    id_index_release(&book->stacks.frame_index);
+    id_index_release(&book->stacks.node_index);
+    id_index_release(&book->rows.index);
+    u32_vec_release(&book->rows.latest_of_nodes);
+}
+
+static MUST_USE enum err ensure_entry(struct book *book, struct book_thread *thread)
+{
+    return LIKELY(thread->entry != REC_NONE)
+               ? ERR_OK
+               : thread_table_begin(&book->threads, thread->process->index, thread->thread_id,
+                                    thread->name, thread->start_ms, &thread->entry);
+}
+
+enum err book_merged_node(struct book *book, uint32_t *out_node)
+{
+    uint32_t frame = 0;
+    TRY(stack_table_frame(&book->stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
+    return stack_table_node(&book->stacks, 0, frame, out_node);
+}
+
+enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, uint32_t *out_row)
+{
+    TRY(ensure_entry(book, thread));
+    if (UNLIKELY(book->budget.merging == MEMORY_MERGES_ALL) &&
+        !row_table_has(&book->rows, thread->entry, node) && !memory_budget_adds(&book->budget)) {
+        TRY(book_merged_node(book, &node));
+    }
+    return row_table_get(&book->rows, thread->entry, node, out_row);
+}
+
+enum err book_begin_scope(struct book *book, struct book_thread *thread, uint32_t scope)
+{
+    TRY(ensure_entry(book, thread));
+    TRY(peak_scopes_begin(&book->scopes, thread->entry, thread->lane, scope));
+    observer_add(&book->observers, peak_scopes_observer(&book->scopes));
+    return ERR_OK;
+}
+
+uint64_t book_scope_peak(struct book *book, const struct book_thread *thread, uint32_t scope)
+{
+    return peak_scopes_most(&book->scopes, thread->entry, thread->lane, scope);
+}
+
+void book_end_scope(struct book *book, const struct book_thread *thread, uint32_t scope)
+{
+    peak_scopes_end(&book->scopes, thread->entry, thread->lane, scope);
+    if (book->scopes.threads.len == 0) {
+        observer_remove(&book->observers, &book->scopes);
+    }
+}
+
+// That there are `count` blocks of `bytes` in all beside those in the sums, and the peaks that this
+// may set. Whether it is a new one of the recording.
+static inline bool
+note_height(struct book *book, struct book_process *process, uint64_t count, uint64_t bytes)
+{
+    const uint64_t all_bytes = book->sums.live_bytes + bytes;
+    const uint64_t own_bytes = process->live_bytes + bytes;
+    if (all_bytes > book->sums.slice_max_bytes) {
+        book->sums.slice_max_bytes = all_bytes;
+    }
+    if (own_bytes > process->record.peak_bytes) {
+        process->record.peak_bytes = own_bytes;
+    }
+    if (all_bytes <= book->peak_bytes) {
+        return false;
+    }
+    book->peak_bytes = all_bytes;
+    book->peak_blocks = book->live_blocks + count;
+    book->peak_time_ms = book->now_ms;
+    book->spread.at_peak = book->spread.variance;
+    peak_bound_peaked(&book->bound);
+    book->rows.peak_number++;
+    return true;
+}
+
+// The sums of `count` new blocks of `bytes` in all, and the peaks that they may set, unless they
+// have been freed since.
+static inline void raise_sums(
+    struct book *book, struct book_process *process, uint64_t count, uint64_t bytes, bool is_freed)
+{
+    book->sums.allocations += count;
+    book->sums.allocated_bytes += bytes;
+    book->sums.live_bytes += bytes;
+    book->live_blocks += count;
+    process->live_bytes += bytes;
+    if (LIKELY(!is_freed)) {
+        (void)note_height(book, process, 0, 0);
+    }
+}
+
+// If others have done something since the thread's tick began, it is not known what they had then.
+bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, uint64_t bytes)
+{
+    if (book->stamped_count == thread->stamped_before) {
+        return note_height(book, thread->process, count, bytes);
+    }
+    peak_bound_besides(&book->bound, bytes, book->sums.live_bytes);
+    return false;
+}
+
+static uint64_t weighted_bytes(const struct live_block *block)
+{
+    return block->size_bytes << block->shift;
+}
+
+static NOINLINE enum err tell_allocated(struct book *book,
+                                        const struct book_thread *thread,
+                                        uint64_t peak_before,
+                                        uint64_t address,
+                                        const struct live_block *block)
+{
+    const struct observed_event what = {
+        .event = {.time_ms = block->born_ms,
+                  .address = address,
+                  .size_bytes = block->size_bytes,
+                  .kind = REC_EVENT_ALLOCATION,
+                  .process = thread->process->index,
+                  .thread = thread->entry,
+                  .row = block->row},
+        .block = block,
+        .bytes = weighted_bytes(block),
+        .owner = thread->entry,
+        .peak_number = book->rows.peak_number,
+        .peak_before = peak_before,
+    };
+    return observers_tell(&book->observers, &what);
+}
+
+// Who frees a block: a thread of the thread table, REC_NONE if that is not known.
+struct freeing {
+    uint32_t thread;
+    enum rec_event_kind kind;
+};
+
+static NOINLINE enum err tell_freed(struct book *book,
+                                    const struct book_process *process,
+                                    uint64_t address,
+                                    const struct live_block *block,
+                                    struct freeing by)
+{
+    const struct observed_event what = {
+        .event = {.time_ms = book->now_ms,
+                  .address = address,
+                  .kind = by.kind,
+                  .process = process->index,
+                  .thread = by.thread,
+                  .row = REC_NONE},
+        .block = block,
+        .bytes = weighted_bytes(block),
+        .owner = book->rows.rows.items[block->row].thread,
+        .peak_number = book->rows.peak_number,
+    };
+    return observers_tell(&book->observers, &what);
+}
+
+// Closes those that a block stands for beside itself; the block itself is closed afterwards.
+static NOINLINE enum err close_stand_ins(struct book *book,
+                                         struct book_process *process,
+                                         const struct live_block *block,
+                                         uint64_t lifetime_ms,
+                                         uint32_t born_slice)
+{
+    const uint32_t more = ((uint32_t)1 << block->shift) - 1;
+    const uint64_t more_bytes = more * block->size_bytes;
+    book->sums.frees += more;
+    book->sums.freed_bytes += more_bytes;
+    book->sums.live_bytes -= more_bytes;
+    book->live_blocks -= more;
+    process->live_bytes -= more_bytes;
+    process->stand_ins -= more;
+    book->stand_ins -= more;
+    const double spread = peak_spread_of(block->size_bytes, more + 1);
+    process->spread -= spread;
+    peak_spread_remove(&book->spread, spread);
+    return row_table_freed_more(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice,
+                                more);
+}
+
+// Closes a block that was taken out of the live map, or never got there.
+static inline enum err close_block(struct book *book,
+                                   struct book_process *process,
+                                   uint64_t address,
+                                   const struct live_block *block,
+                                   struct freeing by)
+{
+    const uint64_t now_ms = book->now_ms;
+    if (UNLIKELY(book->observers.count > 0)) {
+        TRY(tell_freed(book, process, address, block, by));
+    }
+    book->sums.frees++;
+    book->sums.freed_bytes += block->size_bytes;
+    book->sums.live_bytes -= block->size_bytes;
+    book->live_blocks--;
+    process->live_bytes -= block->size_bytes;
+    uint64_t lifetime_ms = now_ms > block->born_ms ? now_ms - block->born_ms : 0;
+    const uint64_t born = block->born_ms >> book->series.slice_shift;
+    const uint32_t born_slice = born < book->rows.slice ? (uint32_t)born : book->rows.slice;
+    TRY(row_table_freed(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice));
+    return LIKELY(block->shift == 0)
+               ? ERR_OK
+               : close_stand_ins(book, process, block, lifetime_ms, born_slice);
+}
+
+void book_settle(struct book *book, struct book_process *process, uint64_t now_tick)
+{
+    if (process->waiting.waiting_count == 0) {
+        return;
+    }
+    // What is waited for may be held by a thread that has no time to send it.
+    const bool is_held = book->held_since_ms < UINT64_MAX - WAITING_TICKS && now_tick != UINT64_MAX;
+    const uint64_t held_until = is_held ? book->held_since_ms + WAITING_TICKS : now_tick;
+    uint64_t expired =
+        waiting_frees_expire(&process->waiting, held_until < now_tick ? held_until : now_tick);
+    count_unknown(book, process, expired);
+    book->waiting_count -= expired;
+}
+
+static void look_at_waiting(struct book *book, uint64_t now_tick)
+{
+    for (size_t i = 0; i < book->processes.len && book->waiting_count > 0; i++) {
+        book_settle(book, book->processes.items[i], now_tick);
+    }
+}
+
+static inline enum err advance_series(struct book *book, uint64_t now_ms)
+{
+    const uint32_t merged = series_advance(&book->series, &book->sums, now_ms);
+    return LIKELY(book->series.current == book->rows.slice && merged == 0)
+               ? ERR_OK
+               : row_table_advance(&book->rows, book->series.current, merged);
+}
+
+enum err book_tick(struct book *book, uint64_t tick_ms)
+{
+    if (tick_ms <= book->now_ms) {
+        return ERR_OK;
+    }
+    if (UNLIKELY(book->waiting_count > 0)) {
+        look_at_waiting(book, tick_ms);
+    }
+    if (UNLIKELY(book->spread.variance > 0)) {
+        peak_spread_look(&book->spread, book->sums.live_bytes);
+    }
+    book->now_ms = tick_ms;
+    peak_bound_tick(&book->bound, tick_ms);
+    return advance_series(book, tick_ms);
+}
+
+enum err book_extend(struct book *book, uint64_t end_ms)
+{
+    // A slice that begins at the very end would be empty.
+    return end_ms > 0 ? advance_series(book, end_ms - 1) : ERR_OK;
+}
+
+void book_clear_holds(struct book *book)
+{
+    book->held_since_ms = UINT64_MAX;
+    book->held_bytes = 0;
+}
+
+void book_add_hold(struct book *book, uint64_t since_ms, uint64_t held_bytes)
+{
+    book->held_since_ms = min_u64(book->held_since_ms, since_ms);
+    // A block of more is a lie.
+    book->held_bytes += min_u64(held_bytes, BOOK_HELD_MAX);
+}
+
+void book_end_holds(struct book *book, uint64_t budget_bytes, bool is_alone)
+{
+    const uint64_t held_bytes = is_alone ? 0 : book->held_bytes;
+    peak_bound_unseen(&book->bound, held_bytes + budget_bytes, book->sums.live_bytes);
+}
+
+void book_thread_rests(struct book *book, struct book_thread *thread)
+{
+    if (thread->flight.bytes > 0 && thread->tick_ms + PEAK_FLIGHT_MS < book->now_ms) {
+        peak_bound_landed(&book->bound, &thread->flight);
+    }
+}
+
+// Those that a new block stands for beside itself.
+static NOINLINE enum err
+open_stand_ins(struct book *book, struct book_process *process, const struct live_block *block)
+{
+    const uint32_t weight = (uint32_t)1 << block->shift;
+    struct book_sampling *sampling = &book->sampling;
+    process->stand_ins += weight - 1;
+    book->stand_ins += weight - 1;
+    const double spread = peak_spread_of(block->size_bytes, weight);
+    process->spread += spread;
+    peak_spread_add(&book->spread, spread);
+    sampling->sampled_allocations++;
+    sampling->stand_in_allocations += weight - 1;
+    sampling->stand_in_bytes += (weight - 1) * block->size_bytes;
+    sampling->coarsest_weight = max_u64(sampling->coarsest_weight, weight);
+    return row_table_allocated_more(&book->rows, block->row, block->size_bytes, weight - 1);
+}
+
+// Inline for the sake of the constant shift.
+ALWAYS_INLINE enum err allocate(struct book *book,
+                                struct book_thread *thread,
+                                uint64_t address,
+                                uint32_t row,
+                                uint64_t size_bytes,
+                                uint32_t shift,
+                                uint64_t since)
+{
+    struct book_process *process = thread->process;
+    const struct live_block block = {
+        .size_bytes = size_bytes, .born_ms = book->now_ms, .row = row, .shift = shift};
+    bool is_freed =
+        process->waiting.waiting_count > 0 && waiting_frees_take(&process->waiting, address, since);
+    if (!is_freed) {
+        TRY(live_map_add(&process->live, address, &block));
+    }
+    TRY(row_table_allocated(&book->rows, row, size_bytes));
+    if (shift != 0) {
+        TRY(open_stand_ins(book, process, &block));
+    }
+    const uint64_t peak_before = book->rows.peak_number;
+    raise_sums(book, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
+    if (UNLIKELY(book->observers.count > 0)) {
+        TRY(tell_allocated(book, thread, peak_before, address, &block));
+    }
+    if (UNLIKELY(thread->stamp != 0)) {
+        book->stamped_count++;
+    }
+    if (since != thread->stamp) { // held back: what the thread did before is no later for it
+        peak_bound_joined(&book->bound, thread->stamp, book->sums.live_bytes);
+    } else if (UNLIKELY(since != 0)) {
+        peak_bound_allocated(&book->bound, &thread->flight, since, weighted_bytes(&block),
+                             book->sums.live_bytes);
+    }
+    if (UNLIKELY(is_freed)) {
+        book->waiting_count--;
+        const struct freeing unknown = {.thread = REC_NONE, .kind = REC_EVENT_FREE_LATEST};
+        return close_block(book, process, address, &block, unknown);
+    }
+    return ERR_OK;
+}
+
+// A block for which there is no room: counted, and its free will be one of nothing.
+static enum err leave_out(struct book *book,
+                          struct book_thread *thread,
+                          uint64_t address,
+                          uint64_t size_bytes,
+                          uint64_t since)
+{
+    struct book_sampling *sampling = &book->sampling;
+    sampling->left_out_allocations++;
+    sampling->left_out_bytes += size_bytes;
+    if (waiting_frees_take(&thread->process->waiting, address, since)) {
+        book->waiting_count--;
+        sampling->unsampled_frees++;
+    } else {
+        sampling->forgotten++;
+    }
+    return ERR_OK;
+}
+
+// While live blocks take their part of the memory (memory_budget.h).
+static NOINLINE enum err allocate_sparsely(struct book *book,
+                                           struct book_thread *thread,
+                                           uint64_t address,
+                                           uint32_t row,
+                                           uint64_t size_bytes,
+                                           uint32_t shift,
+                                           uint64_t since)
+{
+    return memory_budget_takes(&book->budget, size_bytes, &shift)
+               ? allocate(book, thread, address, row, size_bytes, shift, since)
+               : leave_out(book, thread, address, size_bytes, since);
+}
+
+enum err book_allocate(struct book *book,
+                       struct book_thread *thread,
+                       uint64_t address,
+                       uint32_t row,
+                       uint64_t size_bytes)
+{
+    return LIKELY(book->budget.level == 0)
+               ? allocate(book, thread, address, row, size_bytes, 0, thread->stamp)
+               : allocate_sparsely(book, thread, address, row, size_bytes, 0, thread->stamp);
+}
+
+enum err book_allocate_sampled(struct book *book,
+                               struct book_thread *thread,
+                               uint64_t address,
+                               uint32_t row,
+                               uint64_t size_bytes,
+                               uint32_t shift)
+{
+    return LIKELY(book->budget.level == 0)
+               ? allocate(book, thread, address, row, size_bytes, shift, thread->stamp)
+               : allocate_sparsely(book, thread, address, row, size_bytes, shift, thread->stamp);
+}
+
+enum err book_allocate_late(struct book *book,
+                            struct book_thread *thread,
+                            uint64_t address,
+                            uint32_t row,
+                            uint64_t size_bytes,
+                            uint64_t since)
+{
+    return LIKELY(book->budget.level == 0)
+               ? allocate(book, thread, address, row, size_bytes, 0, since)
+               : allocate_sparsely(book, thread, address, row, size_bytes, 0, since);
+}
+
+static NOINLINE enum err
+free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
+{
+    struct waiting_frees *waiting = &thread->process->waiting;
+    TRY(observers_tell(&book->observers,
+                       &(struct observed_event){.event = {.time_ms = book->now_ms,
+                                                          .address = address,
+                                                          .kind = REC_EVENT_UNKNOWN_FREE,
+                                                          .process = thread->process->index,
+                                                          .thread = thread->entry,
+                                                          .row = REC_NONE}}));
+    uint64_t before = waiting->waiting_count;
+    uint64_t expired = 0;
+    TRY(waiting_frees_add(waiting, address, book->now_ms, thread->stamp, &expired));
+    count_unknown(book, thread->process, expired);
+    book->waiting_count = book->waiting_count + waiting->waiting_count - before;
+    return ERR_OK;
+}
+
+// The thread says that it frees the address of its latest allocation, where `taken` was. That is
+// the very block if it is the thread's own: another thread may have freed that, and made another
+// one there; but its own next one is its latest.
+static enum err count_temporary(struct book *book,
+                                const struct book_thread *thread,
+                                uint64_t address,
+                                const struct live_block *taken)
+{
+    if (book->rows.rows.items[taken->row].thread != thread->entry) {
+        return ERR_OK;
+    }
+    const uint64_t count = (uint64_t)1 << taken->shift;
+    book->sums.temporary += count;
+    book->temporary_bytes += count * taken->size_bytes;
+    TRY(row_table_was_temporary(&book->rows, taken->row, taken->size_bytes, (uint32_t)count));
+    if (LIKELY(book->observers.count == 0)) {
+        return ERR_OK;
+    }
+    return observers_tell(&book->observers,
+                          &(struct observed_event){.event = {.time_ms = book->now_ms,
+                                                             .address = address,
+                                                             .size_bytes = taken->size_bytes,
+                                                             .kind = REC_EVENT_TEMPORARY,
+                                                             .process = thread->process->index,
+                                                             .thread = thread->entry,
+                                                             .row = taken->row}});
+}
+
+enum err
+book_free(struct book *book, struct book_thread *thread, uint64_t address, bool is_temporary)
+{
+    struct live_block block;
+    const bool is_known = live_map_take(&thread->process->live, address, &block);
+    if (is_temporary && is_known) {
+        TRY(count_temporary(book, thread, address, &block));
+    }
+    if (UNLIKELY(!is_known)) {
+        return free_unknown(book, thread, address);
+    }
+    const struct freeing by = {.thread = thread->entry, .kind = REC_EVENT_FREE};
+    TRY(close_block(book, thread->process, address, &block, by));
+    if (UNLIKELY(thread->stamp != 0)) {
+        book->stamped_count++;
+        peak_bound_freed(&book->bound, &thread->flight, thread->stamp, weighted_bytes(&block),
+                         book->sums.live_bytes);
+    }
+    return ERR_OK;
+}
+
+enum err
+book_reallocate(struct book *book, struct book_thread *thread, const struct book_move *move)
+{
+    TRY(book_free(book, thread, move->from, move->is_temporary));
+    return book_allocate(book, thread, move->to, move->row, move->size_bytes);
+}
+
+enum err
+book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
+{
+    TRY(row_table_paired(&book->rows, row, count, bytes, is_temporary));
+    book->sums.allocations += count;
+    book->sums.allocated_bytes += bytes;
+    book->sums.frees += count;
+    book->sums.freed_bytes += bytes;
+    if (is_temporary) {
+        book->sums.temporary += count;
+        book->temporary_bytes += bytes;
+    }
+    return ERR_OK;
+}
+
+void book_thread_tick(const struct book *book, struct book_thread *thread, uint64_t tick_ms)
+{
+    thread->tick_ms = tick_ms;
+    thread->stamped_before = book->stamped_count;
+}
+
+uint64_t book_margin(const struct book *book, const struct book_process *process)
+{
+    const uint64_t all = book->peak_bytes - book->sums.live_bytes;
+    const uint64_t own = process->record.peak_bytes - process->live_bytes;
+    return all < own ? all : own;
+}

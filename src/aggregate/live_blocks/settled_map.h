@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// settled_map: the blocks of one process that are alive, by address.
+//
+// How. A block is one slot of 16 bytes: address / 8 (47 bits), row (26), size (20) and time of
+// birth (34). Slots lie four to a cache line, and a block lives in one of two lines that its hash
+// names (cuckoo hashing): a lookup reads at most two lines and searches nothing, removal moves
+// nothing, and the table works until nine tenths full. Lines make up segments of 4 to 256 KiB that
+// grow by a quarter at a time; a segment at its largest splits in two, found through a directory
+// by the top bits of the hash. So growth never copies more than that at once.
+//
+// What a slot cannot say goes to a box: blocks of 1 MiB and more, rows and times beyond the bits
+// above, blocks that stand for several, and second generations. An address may be live more than
+// once, because lanes are read one after the other: blocks of one address form a queue, first in
+// first out. Addresses that are no multiple of 8 or have more than 50 bits are found through a
+// small map of their own.
+//
+// Memory: 16 bytes / 0.68 to 0.84, so 19 to 23.5 bytes a block; boxes cost 40 more, and are rare by
+// nature. Invariants: settled_map_check. Context: H, one thread. The addresses come from the
+// program and are hostile: the hash is seeded, and all chains are bounded. Failure: ERR_NO_MEMORY
+// leaves the map as it was, without the block.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregate/live_blocks/live_boxes.h"
+#include "aggregate/live_blocks/slot_pages.h"
+#include "base/err.h"
+#include "host/containers/map_u64.h"
+
+struct live_slot; // see slot_line.h
+
+struct live_segment {
+    uint32_t *pages; // owned; numbers of page_count pages of 256 slots each
+    uint32_t page_count;
+    uint32_t used_count;
+    uint32_t depth; // how many top bits of the hash all its addresses share
+};
+
+// Where the blocks of one address are, while the map is of that version.
+struct settled_place {
+    uint64_t key; // address / 8
+    uint64_t version;
+    struct live_segment *segment;
+    struct live_slot *home; // a line
+    struct live_slot *alternate;
+};
+
+#define SETTLED_HINTS 64u
+
+struct settled_map {
+    uint64_t seed;
+    struct slot_pages memory; // of all segments
+    uint32_t *directory;      // owned; 1 << depth segment numbers
+    uint32_t depth;
+    struct live_segment *segments; // owned
+    uint32_t segment_count;
+    uint32_t segment_cap;
+    uint32_t kept_pages; // a segment of no more does not shrink
+    struct live_boxes boxes;
+    struct map_u64 odd;          // addresses that no slot can hold -> first box
+    uint64_t live_count;         // blocks, generations included
+    uint64_t version;            // how often segments have been made or moved
+    uint32_t hint;               // of `hints`: where the address of the next call may be
+    struct settled_place *hints; // owned; SETTLED_HINTS, NULL until there is a segment
+};
+
+// An empty map. `seed` should be unknown to the program.
+void settled_map_init(struct settled_map *map, uint64_t seed);
+void settled_map_release(struct settled_map *map); // accepts a zeroed map
+
+// Adds a block as the youngest of its address.
+enum err settled_map_add(struct settled_map *map, uint64_t address, const struct live_block *block)
+    MUST_USE;
+
+// The same where there is none at that address.
+enum err settled_map_add_first(struct settled_map *map,
+                               uint64_t address,
+                               const struct live_block *block) MUST_USE;
+
+// Removes the oldest block at `address` into *out; false if there is none. *is_last: there is no
+// younger one.
+bool settled_map_take(struct settled_map *map,
+                      uint64_t address,
+                      struct live_block *out,
+                      bool *is_last);
+
+// Whether there is a block at `address`.
+bool settled_map_has(struct settled_map *map, uint64_t address);
+
+// The oldest block at `address`; false if there is none.
+bool settled_map_find(struct settled_map *map, uint64_t address, struct live_block *out);
+
+// Whether a block equal to `block` lives at `address`, be it the oldest or a younger one.
+bool settled_map_holds(struct settled_map *map, uint64_t address, const struct live_block *block);
+
+// False while the map is so small that fetching ahead is not worth its price.
+bool settled_map_needs_prefetch(const struct settled_map *map);
+
+// Starts loading what a later call for `address` will need, and notes where that is as hint number
+// `number`, modulo SETTLED_HINTS. No effect but speed.
+void settled_map_prefetch(struct settled_map *map, uint64_t address, uint32_t number);
+
+// The next call is for the address of that hint, most likely.
+static inline void settled_map_use_hint(struct settled_map *map, uint32_t number)
+{
+    map->hint = number % SETTLED_HINTS;
+}
+
+// Memory held, in bytes.
+uint64_t settled_map_bytes(const struct settled_map *map);
+
+// A walk over all blocks, in no order but oldest first for one address. Zeroed = at the start. The
+// map must not change meanwhile.
+struct settled_map_position {
+    uint32_t segment;
+    uint32_t slot;
+    uint32_t box; // index + 1 of the next box of the current address, 0 = none
+    size_t odd;
+    uint64_t address;
+};
+bool settled_map_next(const struct settled_map *map,
+                      struct settled_map_position *position,
+                      uint64_t *address,
+                      struct live_block *block);
+
+// True if all invariants hold: each block is where lookups search it, counts agree, and no segment
+// is longer or emptier than it may be. Walks everything; for tests.
+bool settled_map_check(const struct settled_map *map);

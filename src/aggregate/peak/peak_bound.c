@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// peak_bound: see the header.
+#include "aggregate/peak/peak_bound.h"
+
+#include <string.h>
+
+#include "base/minmax.h"
+
+// All that may be there beside what is live.
+static uint64_t besides(const struct peak_bound *bound)
+{
+    uint64_t bytes = bound->flight_bytes + bound->unseen_bytes;
+    for (uint32_t i = 0; i < bound->ghost_count; i++) {
+        bytes += bound->ghosts[i].bytes;
+    }
+    return bytes;
+}
+
+static void drop_step(struct peak_bound *bound, uint32_t i)
+{
+    bound->step_count--;
+    memmove(bound->steps + i, bound->steps + i + 1,
+            (bound->step_count - i) * sizeof(bound->steps[0]));
+}
+
+// From the latest stamp on the height is this. A step that is hardly higher than it lasts until
+// now, and of two that become one the height of the earlier does: what they say is too high rather
+// than too low.
+static void add_step(struct peak_bound *bound, uint64_t height_bytes)
+{
+    struct peak_step step = {
+        .stamp = bound->latest_stamp, .tick_ms = bound->now_ms, .height_bytes = height_bytes};
+    while (bound->step_count > 0 &&
+           bound->steps[bound->step_count - 1].height_bytes <= height_bytes) {
+        bound->step_count--;
+    }
+    if (bound->step_count > 0) {
+        const uint64_t last_bytes = bound->steps[bound->step_count - 1].height_bytes;
+        if (last_bytes - height_bytes <= last_bytes >> PEAK_STEP_SHIFT) {
+            step.height_bytes = last_bytes;
+            bound->step_count--;
+        }
+    }
+    if (bound->step_count == PEAK_STEPS_MAX) {
+        bound->steps[1].height_bytes = bound->steps[0].height_bytes;
+        drop_step(bound, 0);
+    }
+    bound->steps[bound->step_count++] = step;
+}
+
+static void forget_ghosts(struct peak_bound *bound)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < bound->ghost_count; i++) {
+        if (bound->latest_stamp <= bound->ghosts[i].until_stamp) {
+            bound->ghosts[kept++] = bound->ghosts[i];
+        }
+    }
+    bound->ghost_count = kept;
+}
+
+static void note_height(struct peak_bound *bound, uint64_t live_bytes)
+{
+    const uint64_t height_bytes = live_bytes + besides(bound);
+    bound->upper_bytes = max_u64(bound->upper_bytes, height_bytes);
+    add_step(bound, height_bytes);
+}
+
+static void advance(struct peak_bound *bound, uint64_t stamp)
+{
+    bound->latest_stamp = max_u64(stamp, bound->latest_stamp);
+    if (bound->ghost_count > 0) {
+        forget_ghosts(bound);
+    }
+}
+
+// The first step that lasts until `stamp` or longer.
+static uint32_t find_step(const struct peak_bound *bound, uint64_t stamp)
+{
+    uint32_t low = 0;
+    uint32_t high = bound->step_count;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (bound->steps[middle].stamp < stamp) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Since `stamp` there may have been `bytes` more than was counted.
+static void raise_steps(struct peak_bound *bound, uint64_t stamp, uint64_t bytes)
+{
+    uint32_t first = find_step(bound, stamp);
+    for (uint32_t i = first; i < bound->step_count; i++) {
+        bound->steps[i].height_bytes += bytes;
+    }
+    if (first == bound->step_count) {
+        return;
+    }
+    const uint64_t highest_bytes = bound->steps[first].height_bytes;
+    bound->upper_bytes = max_u64(bound->upper_bytes, highest_bytes);
+    while (first > 0 && bound->steps[first - 1].height_bytes <= highest_bytes) {
+        drop_step(bound, --first);
+    }
+}
+
+void peak_bound_allocated(struct peak_bound *bound,
+                          struct peak_flight *flight,
+                          uint64_t stamp,
+                          uint64_t bytes,
+                          uint64_t live_bytes)
+{
+    // In the meantime there was what was freed before, or what was allocated now, or neither.
+    if (bytes > flight->bytes) {
+        raise_steps(bound, flight->stamp, bytes - flight->bytes);
+    }
+    advance(bound, stamp);
+    bound->flight_bytes -= flight->bytes;
+    *flight = (struct peak_flight){.stamp = stamp};
+    note_height(bound, live_bytes);
+}
+
+void peak_bound_freed(struct peak_bound *bound,
+                      struct peak_flight *flight,
+                      uint64_t stamp,
+                      uint64_t bytes,
+                      uint64_t live_bytes)
+{
+    if (stamp < bound->peak_stamp) { // it comes late: the peak was counted with it
+        bound->below_bytes += bytes;
+    }
+    advance(bound, stamp);
+    bound->flight_bytes += bytes - flight->bytes;
+    *flight = (struct peak_flight){.stamp = stamp, .bytes = bytes};
+    note_height(bound, live_bytes);
+}
+
+void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_bytes)
+{
+    advance(bound, stamp);
+    note_height(bound, live_bytes);
+}
+
+void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
+{
+    bound->upper_bytes = max_u64(bound->upper_bytes, live_bytes + besides(bound) + bytes);
+}
+
+void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight)
+{
+    bound->flight_bytes -= flight->bytes;
+    flight->bytes = 0;
+}
+
+void peak_bound_tick(struct peak_bound *bound, uint64_t now_ms)
+{
+    bound->now_ms = now_ms;
+    while (bound->step_count > 1 && bound->steps[0].tick_ms + PEAK_FLIGHT_MS < now_ms) {
+        drop_step(bound, 0);
+    }
+}
+
+void peak_bound_unseen(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
+{
+    if (bytes != bound->unseen_bytes) {
+        bound->unseen_bytes = bytes;
+        note_height(bound, live_bytes);
+    }
+}
+
+void peak_bound_leave(struct peak_bound *bound,
+                      uint64_t bytes,
+                      uint64_t until_stamp,
+                      uint64_t live_bytes)
+{
+    if (until_stamp <= bound->latest_stamp || bytes == 0) {
+        return;
+    }
+    if (bound->ghost_count == PEAK_GHOSTS_MAX) {
+        struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
+        last->bytes += bytes;
+        last->until_stamp = max_u64(until_stamp, last->until_stamp);
+    } else {
+        bound->ghosts[bound->ghost_count++] =
+            (struct peak_ghost){.bytes = bytes, .until_stamp = until_stamp};
+    }
+    note_height(bound, live_bytes);
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// peak_bound against what an allocator sees: threads whose blocks come some time before their
+// stamps and go some time after, by as much as a thread can be late.
+#include "aggregate/peak/peak_bound.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+    THREADS_MAX = 6,
+    EVENTS = 400,
+    SIZE_MAX_BYTES = 1000,
+    MOMENTS = EVENTS * 16, // of stamps; between two events there are others
+};
+
+struct event {
+    uint64_t stamp;
+    int64_t change_bytes;
+    uint32_t thread;
+};
+
+struct history {
+    struct event events[EVENTS];
+    int64_t true_change[MOMENTS + 1]; // what the allocator does at each moment
+    uint32_t thread_count;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+// Events at the moments 16, 32, ...; each thread frees what it allocated, latest first.
+static void make_history(struct history *h, uint32_t thread_count, uint64_t seed)
+{
+    static int64_t stacks[THREADS_MAX][EVENTS];
+    uint32_t depth[THREADS_MAX] = {0};
+    uint64_t random = seed * 0x9e3779b97f4a7c15ULL + 1;
+    *h = (struct history){.thread_count = thread_count};
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        const uint32_t thread = (uint32_t)(next_random(&random) % thread_count);
+        int64_t change = 1 + (int64_t)(next_random(&random) % SIZE_MAX_BYTES);
+        if (depth[thread] > 0 && next_random(&random) % 2 == 0) {
+            change = -stacks[thread][--depth[thread]];
+        } else {
+            stacks[thread][depth[thread]++] = change;
+        }
+        h->events[i] = (struct event){
+            .stamp = (i + (uint64_t)1) * 15, .change_bytes = change, .thread = thread};
+    }
+}
+
+// When the thread of event `i` had its previous event, or has its next one.
+static uint64_t neighbour(const struct history *h, uint32_t i, int step)
+{
+    const uint32_t thread = h->events[i].thread;
+    for (int64_t k = (int64_t)i + step; k >= 0 && k < EVENTS; k += step) {
+        if (h->events[k].thread == thread) {
+            return h->events[k].stamp;
+        }
+    }
+    return step < 0 ? 0 : MOMENTS;
+}
+
+// An allocation is there before its stamp, a freed block goes behind it; a thread does one after
+// the other.
+static void delay_events(struct history *h, uint64_t seed)
+{
+    uint64_t random = seed;
+    memset(h->true_change, 0, sizeof(h->true_change));
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        const struct event *e = h->events + i;
+        const bool is_late = next_random(&random) % 3 == 0;
+        uint64_t at = e->stamp;
+        if (is_late && e->change_bytes > 0) {
+            at -= next_random(&random) % ((e->stamp - neighbour(h, i, -1)) / 2);
+        } else if (is_late) {
+            at += next_random(&random) % ((neighbour(h, i, 1) - e->stamp) / 2);
+        }
+        h->true_change[at] += e->change_bytes;
+    }
+}
+
+static uint64_t true_peak(const struct history *h)
+{
+    int64_t live = 0;
+    int64_t peak = 0;
+    for (uint32_t at = 0; at <= MOMENTS; at++) {
+        live += h->true_change[at];
+        peak = live > peak ? live : peak;
+    }
+    return (uint64_t)peak;
+}
+
+// Returns the peak as the book sees it.
+static uint64_t feed(const struct history *h, struct peak_bound *bound)
+{
+    struct peak_flight flights[THREADS_MAX] = {0};
+    uint64_t live = 0;
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        const struct event *e = h->events + i;
+        live += (uint64_t)e->change_bytes;
+        if (live > peak) {
+            peak = live;
+            peak_bound_peaked(bound);
+        }
+        if (e->change_bytes > 0) {
+            peak_bound_allocated(bound, flights + e->thread, e->stamp, (uint64_t)e->change_bytes,
+                                 live);
+        } else {
+            peak_bound_freed(bound, flights + e->thread, e->stamp, (uint64_t)-e->change_bytes,
+                             live);
+        }
+    }
+    return peak;
+}
+
+static void threads_may_be_late_by_one_block_each(void **state)
+{
+    (void)state;
+    static struct history h;
+    for (uint32_t threads = 1; threads <= THREADS_MAX; threads++) {
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+            struct peak_bound bound = {0};
+            make_history(&h, threads, seed);
+            const uint64_t peak = feed(&h, &bound);
+            const uint64_t above = peak_bound_above(&bound, peak);
+            assert_int_equal(peak_bound_below(&bound, peak), 0);
+            assert_in_range(above, 0, (uint64_t)threads * SIZE_MAX_BYTES);
+            for (uint64_t delays = 1; delays <= 20; delays++) {
+                delay_events(&h, delays * 77 + seed);
+                assert_in_range(true_peak(&h), peak, peak + above);
+            }
+        }
+    }
+}
+
+static void what_was_freed_is_there_until_the_threads_next_event(void **state)
+{
+    (void)state;
+    struct peak_bound bound = {0};
+    struct peak_flight one = {0};
+    struct peak_flight other = {0};
+    peak_bound_allocated(&bound, &one, 10, 100, 100);
+    peak_bound_freed(&bound, &one, 20, 100, 0);
+    peak_bound_allocated(&bound, &other, 30, 70, 70); // while the first may still be there
+    assert_int_equal(peak_bound_above(&bound, 100), 70);
+    peak_bound_landed(&bound, &one);
+    peak_bound_freed(&bound, &other, 40, 70, 0);
+    peak_bound_allocated(&bound, &other, 50, 190, 190);
+    assert_int_equal(peak_bound_above(&bound, 190), 0);
+    assert_int_equal(bound.flight_bytes, 0);
+}
+
+// The peak was counted with a block that had been freed before.
+static void what_comes_late_may_have_made_the_peak_too_high(void **state)
+{
+    (void)state;
+    struct peak_bound bound = {0};
+    struct peak_flight one = {0};
+    struct peak_flight other = {0};
+    peak_bound_allocated(&bound, &one, 10, 100, 100);
+    peak_bound_allocated(&bound, &other, 30, 70, 170);
+    peak_bound_peaked(&bound);
+    peak_bound_freed(&bound, &one, 20, 100, 70);
+    assert_int_equal(peak_bound_below(&bound, 170), 100);
+    assert_int_equal(peak_bound_below(&bound, 80), 80); // never below nothing
+    peak_bound_allocated(&bound, &other, 40, 500, 570);
+    peak_bound_peaked(&bound);
+    assert_int_equal(peak_bound_below(&bound, 570), 0);
+}
+
+static void who_was_found_dead_may_have_lived_until_then(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t until_stamp;
+        uint64_t next_stamp;
+        uint64_t above;
+    } cases[] = {
+        {"before it was found", 50, 40, 500},
+        {"at that moment", 50, 50, 500},
+        {"after that", 50, 51, 0},
+        {"its exit is known", 0, 40, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        print_message("%s\n", cases[i].name);
+        struct peak_bound bound = {0};
+        struct peak_flight one = {0};
+        peak_bound_allocated(&bound, &one, 10, 1000, 1000);
+        peak_bound_leave(&bound, 500, cases[i].until_stamp, 500);
+        peak_bound_freed(&bound, &one, cases[i].next_stamp, 0, 500);
+        peak_bound_allocated(&bound, &one, cases[i].next_stamp + 1, 700, 1200);
+        assert_int_equal(peak_bound_above(&bound, 1200), cases[i].above);
+    }
+}
+
+static void ghosts_and_steps_are_bounded(void **state)
+{
+    (void)state;
+    static struct peak_bound bound;
+    struct peak_flight flight = {0};
+    for (uint64_t i = 1; i <= 10000; i++) {
+        peak_bound_leave(&bound, 10, i + 1000000, 20000 - i);
+        peak_bound_freed(&bound, &flight, i, 1, 20000 - i);
+        assert_in_range(bound.ghost_count, 0, PEAK_GHOSTS_MAX);
+        assert_in_range(bound.step_count, 1, PEAK_STEPS_MAX);
+    }
+    peak_bound_freed(&bound, &flight, 2000000, 1, 5000);
+    assert_int_equal(bound.ghost_count, 0);
+    peak_bound_tick(&bound, (uint64_t)2 * PEAK_FLIGHT_MS);
+    assert_int_equal(bound.step_count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_may_be_late_by_one_block_each),
+        cmocka_unit_test(what_was_freed_is_there_until_the_threads_next_event),
+        cmocka_unit_test(what_comes_late_may_have_made_the_peak_too_high),
+        cmocka_unit_test(who_was_found_dead_may_have_lived_until_then),
+        cmocka_unit_test(ghosts_and_steps_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

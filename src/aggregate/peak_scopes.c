@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// peak_scopes: see the header.
+#include "aggregate/peak_scopes.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+void peak_scopes_release(struct peak_scopes *scopes)
+{
+    peak_thread_vec_release(&scopes->threads);
+    map_u64_release(&scopes->index);
+}
+
+static struct peak_thread *find(struct peak_scopes *scopes, uint32_t thread)
+{
+    const uint32_t *place = map_u64_find(&scopes->index, thread);
+    return place != NULL ? scopes->threads.items + *place : NULL;
+}
+
+static struct peak_thread *
+find_open(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope)
+{
+    struct peak_thread *t = find(scopes, thread);
+    const bool is_open =
+        t != NULL && t->lane == lane && scope < LANE_SCOPES_MAX && (t->open >> scope & 1) != 0;
+    return is_open ? t : NULL;
+}
+
+static MUST_USE enum err add(struct peak_scopes *scopes, uint32_t thread, uint32_t lane)
+{
+    TRY(peak_thread_vec_reserve(&scopes->threads, 1));
+    TRY(map_u64_put(&scopes->index, thread, (uint32_t)scopes->threads.len));
+    return peak_thread_vec_push(&scopes->threads,
+                                (struct peak_thread){.thread = thread, .lane = lane});
+}
+
+// What others freed before the tick of now_ms is gone.
+static void settle(struct peak_thread *t, uint64_t now_ms)
+{
+    uint32_t gone = 0;
+    for (; gone < t->later_count && t->later[gone].ms < now_ms; gone++) {
+        t->live_bytes -= (int64_t)t->later[gone].bytes;
+    }
+    t->later_count -= gone;
+    memmove(t->later, t->later + gone, t->later_count * sizeof(t->later[0]));
+}
+
+// Others freed so much. It may count too late, never too early.
+static void put_off(struct peak_thread *t, uint64_t tick_ms, uint64_t bytes)
+{
+    struct peak_later *last = t->later + t->later_count - 1; // if there is one
+    if (t->later_count > 0 && last->ms >= tick_ms) {
+        last->bytes += bytes;
+        return;
+    }
+    if (t->later_count == PEAK_LATER_MAX) {
+        t->later[1].bytes += t->later[0].bytes;
+        t->later_count--;
+        memmove(t->later, t->later + 1, t->later_count * sizeof(t->later[0]));
+    }
+    t->later[t->later_count++] = (struct peak_later){.ms = tick_ms, .bytes = bytes};
+}
+
+enum err
+peak_scopes_begin(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope)
+{
+    if (scope >= LANE_SCOPES_MAX) {
+        return ERR_CORRUPT;
+    }
+    if (find(scopes, thread) == NULL) {
+        TRY(add(scopes, thread, lane));
+    }
+    struct peak_thread *t = find(scopes, thread);
+    if (t->lane == lane) {
+        settle(t, UINT64_MAX); // the thread waits for us: whatever was freed was freed before
+        t->open |= 1u << scope;
+        t->begin_bytes[scope] = t->live_bytes;
+        t->most_bytes[scope] = t->live_bytes;
+    }
+    return ERR_OK;
+}
+
+uint64_t
+peak_scopes_most(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope)
+{
+    const struct peak_thread *t = find_open(scopes, thread, lane, scope);
+    return t != NULL ? (uint64_t)(t->most_bytes[scope] - t->begin_bytes[scope]) : PEAK_UNKNOWN;
+}
+
+// The last one takes the place.
+static void drop(struct peak_scopes *scopes, struct peak_thread *t)
+{
+    const struct peak_thread *last = scopes->threads.items + scopes->threads.len - 1;
+    uint32_t *place = map_u64_find(&scopes->index, last->thread);
+    *place = (uint32_t)(t - scopes->threads.items);
+    (void)map_u64_remove(&scopes->index, t->thread); // it is there
+    *t = *last;
+    scopes->threads.len--;
+}
+
+void peak_scopes_end(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope)
+{
+    struct peak_thread *t = find_open(scopes, thread, lane, scope);
+    if (t == NULL) {
+        return;
+    }
+    t->open &= ~(1u << scope);
+    if (t->open == 0) {
+        drop(scopes, t);
+    }
+}
+
+void peak_scopes_end_thread(struct peak_scopes *scopes, uint32_t thread, uint32_t lane)
+{
+    struct peak_thread *t = find(scopes, thread);
+    if (t != NULL && t->lane == lane) {
+        drop(scopes, t);
+    }
+}
+
+void peak_scopes_allocated(struct peak_scopes *scopes,
+                           uint32_t thread,
+                           uint64_t tick_ms,
+                           uint64_t bytes)
+{
+    struct peak_thread *t = find(scopes, thread);
+    if (t == NULL) {
+        return;
+    }
+    settle(t, tick_ms);
+    t->live_bytes += (int64_t)bytes;
+    for (uint32_t open = t->open; open != 0; open &= open - 1) {
+        int64_t *most = t->most_bytes + __builtin_ctz(open);
+        *most = t->live_bytes > *most ? t->live_bytes : *most;
+    }
+}
+
+void peak_scopes_freed(
+    struct peak_scopes *scopes, uint32_t owner, uint32_t by, uint64_t tick_ms, uint64_t bytes)
+{
+    struct peak_thread *t = find(scopes, owner);
+    if (t == NULL) {
+        return;
+    }
+    if (by == owner) {
+        t->live_bytes -= (int64_t)bytes;
+        return;
+    }
+    put_off(t, tick_ms, bytes);
+}
+
+static enum err observe(void *context, const struct observed_event *what)
+{
+    struct peak_scopes *scopes = context;
+    const struct rec_event *event = &what->event;
+    if (event->kind == REC_EVENT_ALLOCATION) {
+        peak_scopes_allocated(scopes, event->thread, event->time_ms, what->bytes);
+    } else if (what->block != NULL) {
+        peak_scopes_freed(scopes, what->owner, event->thread, event->time_ms, what->bytes);
+    }
+    return ERR_OK;
+}
+
+struct observer peak_scopes_observer(struct peak_scopes *scopes)
+{
+    return (struct observer){.context = scopes, .observe = observe};
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// cell_table: see the header.
+#include "aggregate/rows/cell_table.h"
+
+enum {
+    FETCH_STEPS_MAX = 64, // of a row: more would not stay where they were fetched to
+};
+
+void cell_table_release(struct cell_table *table)
+{
+    cell_vec_release(&table->pool);
+    cell_start_vec_release(&table->starts);
+}
+
+// There is room: make_room was asked.
+static void
+push(struct cell_table *table, struct row_cells *cells, uint32_t slice, struct cell_start start)
+{
+    uint32_t number = (uint32_t)table->pool.len;
+    if (table->free_count > 0) {
+        number = table->free_first;
+        table->free_first = table->pool.items[number].older;
+        table->free_count--;
+    } else {
+        table->pool.len++;
+        table->starts.len++;
+    }
+    table->pool.items[number] = (struct cell){.slice = slice, .older = cells->latest};
+    table->starts.items[number] = start;
+    cells->latest = number;
+}
+
+static void give_back(struct cell_table *table, uint32_t number)
+{
+    table->pool.items[number].older = table->free_first;
+    table->free_first = number;
+    table->free_count++;
+}
+
+static enum err make_room(struct cell_table *table, size_t count)
+{
+    if (table->free_count >= count) {
+        return ERR_OK;
+    }
+    if (table->pool.len + count >= CELL_NONE) {
+        return ERR_LIMIT;
+    }
+    TRY(cell_start_vec_reserve(&table->starts, count));
+    return cell_vec_reserve(&table->pool, count);
+}
+
+static struct cell_start sums_of(const struct rec_row *row)
+{
+    return (struct cell_start){.allocations = row->allocations,
+                               .allocated_bytes = row->allocated_bytes,
+                               .frees = row->frees,
+                               .freed_bytes = row->freed_bytes,
+                               .temporary = row->temporary};
+}
+
+enum err cell_table_begin(struct cell_table *table,
+                          struct row_cells *cells,
+                          const struct rec_row *row,
+                          uint32_t slice)
+{
+    if (row->allocations == 0) {
+        cells->slice = slice;
+        return ERR_OK;
+    }
+    TRY(make_room(table, 2));
+    if (cells->latest == CELL_NONE) {
+        push(table, cells, cells->slice, (struct cell_start){0});
+    }
+    push(table, cells, slice, sums_of(row));
+    cells->slice = slice;
+    return ERR_OK;
+}
+
+void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uint32_t shift)
+{
+    struct cell *pool = table->pool.items;
+    cells->slice >>= shift;
+    for (uint32_t *link = &cells->latest; *link != CELL_NONE; link = &pool[*link].older) {
+        const uint32_t slice = pool[*link].slice >> shift;
+        for (uint32_t older = pool[*link].older;
+             older != CELL_NONE && pool[older].slice >> shift == slice; older = pool[*link].older) {
+            give_back(table, *link); // the older one began earlier
+            *link = older;
+        }
+        pool[*link].slice = slice;
+    }
+    if (cells->latest != CELL_NONE && pool[cells->latest].older == CELL_NONE) {
+        give_back(table, cells->latest); // the row says the same
+        cells->latest = CELL_NONE;
+    }
+}
+
+// What happened from one cell's start to the next.
+static struct rec_cell
+difference(uint32_t row, uint32_t slice, const struct cell_start *from, const struct cell_start *to)
+{
+    return (struct rec_cell){.row = row,
+                             .slice = slice,
+                             .allocations = to->allocations - from->allocations,
+                             .allocated_bytes = to->allocated_bytes - from->allocated_bytes,
+                             .frees = to->frees - from->frees,
+                             .freed_bytes = to->freed_bytes - from->freed_bytes,
+                             .temporary = to->temporary - from->temporary};
+}
+
+void cell_table_fetch(const struct cell_table *table, uint32_t *latest, size_t count)
+{
+    for (uint32_t step = 0; step < FETCH_STEPS_MAX && count > 0; step++) {
+        size_t left = 0;
+        for (size_t i = 0; i < count; i++) {
+            __builtin_prefetch(table->starts.items + latest[i]);
+            const uint32_t older = table->pool.items[latest[i]].older;
+            if (older != CELL_NONE) {
+                __builtin_prefetch(table->pool.items + older);
+                latest[left++] = older;
+            }
+        }
+        count = left;
+    }
+}
+
+enum err cell_table_collect(const struct cell_table *table,
+                            const struct row_cells *cells,
+                            const struct rec_row *row,
+                            uint32_t index,
+                            uint32_t shift,
+                            struct rec_cell_vec *out)
+{
+    static const struct cell_start none;
+    struct cell_start end = sums_of(row);
+    if (row->allocations == 0) {
+        return ERR_OK;
+    }
+    if (cells->latest == CELL_NONE) {
+        return rec_cell_vec_push(out, difference(index, cells->slice << shift, &none, &end));
+    }
+    const size_t begin = out->len;
+    for (uint32_t i = cells->latest; i != CELL_NONE; i = table->pool.items[i].older) {
+        const struct cell_start *start = table->starts.items + i;
+        const uint32_t slice = table->pool.items[i].slice << shift;
+        TRY(rec_cell_vec_push(out, difference(index, slice, start, &end)));
+        end = *start;
+    }
+    for (size_t low = begin, high = out->len - 1; low < high; low++, high--) {
+        const struct rec_cell kept = out->items[low];
+        out->items[low] = out->items[high];
+        out->items[high] = kept;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+// row_table: see the header.
+#include "aggregate/rows/row_table.h"
+
+#include "base/hash.h"
+#include "base/minmax.h"
+
+void row_table_release(struct row_table *table)
+{
+    for (size_t i = 0; i < table->extras.len; i++) {
+        bucket_set_release(&table->extras.items[i].sizes);
+        bucket_set_release(&table->extras.items[i].lifetimes);
+    }
+    rec_row_vec_release(&table->rows);
+    row_extra_vec_release(&table->extras);
+    id_index_release(&table->index);
+    u32_vec_release(&table->latest_of_nodes);
+    cell_table_release(&table->cells);
+    cohort_table_release(&table->cohorts);
+}
+
+static uint64_t row_hash(const void *rows, uint32_t id)
+{
+    const struct rec_row *row = (const struct rec_row *)rows + id;
+    return hash_mix((uint64_t)row->thread << 32 | row->node);
+}
+
+// The row of `wanted`, or ID_NONE.
+static uint32_t find(const struct row_table *table, const struct rec_row *wanted, uint64_t hash)
+{
+    const struct id_index *index = &table->index;
+    uint32_t id;
+    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
+         at = id_index_next(index, at)) {
+        const struct rec_row *row = table->rows.items + id;
+        if (row->thread == wanted->thread && row->node == wanted->node) {
+            return id;
+        }
+    }
+    return ID_NONE;
+}
+
+bool row_table_has(const struct row_table *table, uint32_t thread, uint32_t node)
+{
+    const struct rec_row wanted = {.thread = thread, .node = node};
+    return find(table, &wanted, row_hash(&wanted, 0)) != ID_NONE;
+}
+
+static enum err
+find_or_add(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
+{
+    struct rec_row wanted = {.thread = thread, .node = node};
+    struct id_index *index = &table->index;
+    uint64_t hash = row_hash(&wanted, 0);
+    uint32_t id = find(table, &wanted, hash);
+    if (id != ID_NONE) {
+        *out_row = id;
+        return ERR_OK;
+    }
+    if (table->rows.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    id = (uint32_t)table->rows.len;
+    TRY(rec_row_vec_reserve(&table->rows, 1));
+    TRY(row_extra_vec_reserve(&table->extras, 1));
+    TRY(id_index_add(index, hash, id, row_hash, table->rows.items));
+    table->rows.items[table->rows.len++] = wanted;
+    table->extras.items[table->extras.len++] = (struct row_extra){.cells.latest = CELL_NONE};
+    *out_row = id;
+    return ERR_OK;
+}
+
+enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
+{
+    struct u32_vec *latest = &table->latest_of_nodes;
+    while (latest->len <= node) {
+        TRY(u32_vec_push(latest, REC_NONE));
+    }
+    const uint32_t known = latest->items[node];
+    if (known != REC_NONE && table->rows.items[known].thread == thread) {
+        *out_row = known;
+        return ERR_OK;
+    }
+    TRY(find_or_add(table, thread, node, out_row));
+    latest->items[node] = *out_row;
+    return ERR_OK;
+}
+
+// Before a change: what the row holds now is what it held at the latest peak, if there was one
+// since its last change.
+static inline void fold(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
+{
+    if (extra->peak_number != peak_number) {
+        row->peak_bytes = row->allocated_bytes - row->freed_bytes;
+        row->peak_blocks = row->allocations - row->frees;
+        extra->peak_number = peak_number;
+    }
+}
+
+static struct bucket_set *histogram_of(struct row_extra *extra, const struct row_note *note)
+{
+    const bool is_free = note->change == ROW_FREED || note->change == ROW_FREED_MORE;
+    return is_free ? &extra->lifetimes : &extra->sizes;
+}
+
+static bool is_pair(const struct row_note *note)
+{
+    return note->change == ROW_PAIRED || note->change == ROW_PAIRED_TEMPORARY;
+}
+
+// Fetches what says where in its histogram `note` will be counted; its row is there.
+static inline void prefetch_place(const struct row_table *table, const struct row_note *note)
+{
+    struct row_extra *extra = table->extras.items + note->row;
+    bucket_set_prefetch_place(histogram_of(extra, note), note->bucket);
+    if (is_pair(note)) {
+        bucket_set_prefetch_place(&extra->lifetimes, rec_bucket_of(0));
+    }
+}
+
+// The same for the count itself; its place is there.
+static inline void prefetch_count(const struct row_table *table, const struct row_note *note)
+{
+    struct row_extra *extra = table->extras.items + note->row;
+    bucket_set_prefetch(histogram_of(extra, note), note->bucket);
+    if (is_pair(note)) {
+        bucket_set_prefetch(&extra->lifetimes, rec_bucket_of(0));
+    }
+}
+
+// Allocations and frees change the same things in two places each; which of them comes next cannot
+// be predicted.
+static inline enum err count_block(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *row = table->rows.items + note->row;
+    struct row_extra *extra = table->extras.items + note->row;
+    const bool is_free = note->change == ROW_FREED;
+    uint64_t *count = is_free ? &row->frees : &row->allocations;
+    uint64_t *bytes = is_free ? &row->freed_bytes : &row->allocated_bytes;
+    TRY(cell_table_touch(&table->cells, &extra->cells, row, row_table_step(table)));
+    TRY(bucket_set_add(histogram_of(extra, note), note->bucket, note->size_bytes, *count, *bytes));
+    fold(row, extra, note->peak_number);
+    ++*count;
+    *bytes += note->size_bytes;
+    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
+    if (live_bytes > row->own_peak_bytes) {
+        row->own_peak_bytes = live_bytes;
+    }
+    return ERR_OK;
+}
+
+static inline enum err count_pairs(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *r = table->rows.items + note->row;
+    struct row_extra *extra = table->extras.items + note->row;
+    const uint32_t count = note->count;
+    const uint64_t bytes = note->size_bytes;
+    const bool is_temporary = note->change == ROW_PAIRED_TEMPORARY;
+    const uint32_t at_once = rec_bucket_of(0);
+    TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table)));
+    TRY(bucket_set_add(&extra->sizes, note->bucket, bytes, r->allocations, r->allocated_bytes));
+    TRY(bucket_set_add(&extra->lifetimes, at_once, bytes, r->frees, r->freed_bytes));
+    bucket_set_add_more(&extra->sizes, note->bucket, count - 1, 0);
+    bucket_set_add_more(&extra->lifetimes, at_once, count - 1, 0);
+    fold(r, extra, note->peak_number);
+    r->allocations += count;
+    r->allocated_bytes += bytes;
+    r->frees += count;
+    r->freed_bytes += bytes;
+    r->temporary += is_temporary ? count : 0;
+    r->temporary_bytes += is_temporary ? bytes : 0;
+    r->own_peak_bytes = max_u64(r->own_peak_bytes, note->mean_bytes);
+    return ERR_OK;
+}
+
+static enum err count_temporary(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *r = table->rows.items + note->row;
+    TRY(cell_table_touch(&table->cells, &table->extras.items[note->row].cells, r,
+                         row_table_step(table)));
+    r->temporary += note->count;
+    r->temporary_bytes += note->count * note->size_bytes;
+    return ERR_OK;
+}
+
+static void count_at_peak(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *row = table->rows.items + note->row;
+    fold(row, table->extras.items + note->row, note->peak_number);
+    row->peak_bytes += note->size_bytes;
+    row->peak_blocks++;
+    row->own_peak_bytes = max_u64(row->own_peak_bytes, row->peak_bytes);
+}
+
+// Its bucket is that of the note before it.
+static NOINLINE enum err count_more(struct row_table *table, const struct row_note *note)
+{
+    struct rec_row *row = table->rows.items + note->row;
+    struct row_extra *extra = table->extras.items + note->row;
+    const bool is_free = note->change == ROW_FREED_MORE;
+    const uint64_t bytes = note->count * note->size_bytes;
+    TRY(cell_table_touch(&table->cells, &extra->cells, row, row_table_step(table)));
+    bucket_set_add_more(histogram_of(extra, note), note->bucket, note->count, bytes);
+    *(is_free ? &row->frees : &row->allocations) += note->count;
+    *(is_free ? &row->freed_bytes : &row->allocated_bytes) += bytes;
+    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
+    row->own_peak_bytes = max_u64(row->own_peak_bytes, live_bytes);
+    return ERR_OK;
+}
+
+static inline enum err count_note(struct row_table *table, const struct row_note *note)
+{
+    switch ((enum row_change)note->change) {
+    case ROW_ALLOCATED:
+    case ROW_FREED:
+        break;
+    case ROW_PAIRED:
+    case ROW_PAIRED_TEMPORARY:
+        return count_pairs(table, note);
+    case ROW_WAS_TEMPORARY:
+        return count_temporary(table, note);
+    case ROW_WAS_AT_PEAK:
+        count_at_peak(table, note);
+        return ERR_OK;
+    case ROW_ALLOCATED_MORE:
+    case ROW_FREED_MORE:
+        return count_more(table, note);
+    }
+    return count_block(table, note);
+}
+
+enum err row_table_count(struct row_table *table)
+{
+    const uint32_t count = table->note_count;
+    enum err result = ERR_OK;
+    table->note_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        prefetch_place(table, table->notes + i);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        prefetch_count(table, table->notes + i);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const enum err err = count_note(table, table->notes + i);
+        result = result == ERR_OK ? err : result; // the others count all the same
+    }
+    return result;
+}
+
+enum err
+row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
+{
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->count = more;
+    note->change = ROW_ALLOCATED_MORE;
+    note->bucket = (uint16_t)rec_bucket_of(size_bytes);
+    return row_table_noted(table);
+}
+
+enum err row_table_freed_more(struct row_table *table,
+                              uint32_t row,
+                              uint64_t size_bytes,
+                              uint64_t lifetime_ms,
+                              uint32_t born_slice,
+                              uint32_t more)
+{
+    const struct rec_cohort cohort = {.row = row,
+                                      .born_slice = born_slice >> table->cohort_shift,
+                                      .freed_slice = table->slice >> table->cohort_shift,
+                                      .blocks = more,
+                                      .bytes = more * size_bytes};
+    if (cohort.born_slice < cohort.freed_slice) {
+        TRY(cohort_table_add_more(&table->cohorts, &cohort));
+    }
+    struct row_note *note = row_table_note(table, row);
+    note->size_bytes = size_bytes;
+    note->count = more;
+    note->change = ROW_FREED_MORE;
+    note->bucket = (uint16_t)rec_bucket_of(lifetime_ms);
+    return row_table_noted(table);
+}
+
+static void merge_cells(struct row_table *table, uint32_t shift)
+{
+    for (size_t i = 0; i < table->rows.len; i++) {
+        cell_table_merge_row(&table->cells, &table->extras.items[i].cells, shift);
+    }
+}
+
+// What was coarser than slices needs not merge with them; it only is less so.
+static enum err slices_merged(struct row_table *table, uint32_t shift)
+{
+    const uint32_t of_cells = min_u64(table->cell_shift, shift);
+    const uint32_t of_cohorts = min_u64(table->cohort_shift, shift);
+    table->cell_shift -= of_cells;
+    table->cohort_shift -= of_cohorts;
+    if (of_cohorts < shift) {
+        TRY(cohort_table_merge_slices(&table->cohorts, shift - of_cohorts));
+    }
+    if (of_cells < shift) {
+        merge_cells(table, shift - of_cells);
+    }
+    return ERR_OK;
+}
+
+static bool is_too_many(const struct row_table *table, size_t count, size_t max)
+{
+    return count > max + table->rows.len / 8;
+}
+
+// Few rows do with fewer cells: 256 of them still have 195 each. Many share all that there may be.
+static size_t cells_max(const struct row_table *table)
+{
+    const size_t few = table->cells_max * 3 / 16 + table->rows.len * 3;
+    return min_u64(few, table->cells_max);
+}
+
+static enum err coarsen_cohorts(struct row_table *table)
+{
+    table->cohort_shift++;
+    return cohort_table_merge_slices(&table->cohorts, 1);
+}
+
+enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shift)
+{
+    TRY(row_table_count(table));
+    if (shift > 0) {
+        TRY(slices_merged(table, shift));
+    }
+    table->slice = slice;
+    while (is_too_many(table, table->cohorts.cohorts.len, table->cohorts_max) &&
+           slice >> table->cohort_shift > 0) {
+        TRY(coarsen_cohorts(table));
+    }
+    while (is_too_many(table, cell_table_count(&table->cells), cells_max(table)) &&
+           row_table_step(table) > 0) {
+        if (table->cohort_shift == table->cell_shift) {
+            TRY(coarsen_cohorts(table));
+        }
+        table->cell_shift++;
+        merge_cells(table, 1);
+    }
+    return ERR_OK;
+}
+
+void row_table_fold(struct row_table *table, uint32_t row, bool is_alive, uint64_t end_number)
+{
+    struct rec_row *r = table->rows.items + row;
+    struct row_extra *extra = table->extras.items + row;
+    if (extra->peak_number == table->peak_number) {
+        return;
+    }
+    if (is_alive || end_number == table->peak_number) {
+        fold(r, extra, table->peak_number);
+        return;
+    }
+    r->peak_bytes = 0;
+    r->peak_blocks = 0;
+    extra->peak_number = table->peak_number;
+}

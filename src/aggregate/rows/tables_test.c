@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+// The recorder's small tables: stacks, rows, histograms, threads, waiting frees, the index of ids.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "aggregate/rows/bucket_set.h"
+#include "aggregate/rows/row_table.h"
+#include "aggregate/tables/stack_table.h"
+#include "aggregate/tables/thread_table.h"
+#include "aggregate/waiting_frees.h"
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static struct bytes bytes_of(const char *text)
+{
+    return (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)};
+}
+
+static void modules_are_known_by_path_and_build_id(void **state)
+{
+    (void)state;
+    struct string_table strings = {0};
+    struct stack_table table;
+    assert_int_equal(stack_table_init(&table, &strings), ERR_OK);
+    uint32_t a;
+    uint32_t b;
+    uint32_t c;
+    uint32_t d;
+    assert_int_equal(stack_table_module(&table, bytes_of("/lib/a"), bytes_of("\xab\x01"), &a), 0);
+    assert_int_equal(stack_table_module(&table, bytes_of("/lib/a"), bytes_of("\xab\x02"), &b), 0);
+    assert_int_equal(stack_table_module(&table, bytes_of("/lib/b"), bytes_of("\xab\x01"), &c), 0);
+    assert_int_equal(stack_table_module(&table, bytes_of("/lib/a"), bytes_of("\xab\x01"), &d), 0);
+    assert_int_equal(a, d);
+    assert_true(a != b && a != c && b != c);
+    assert_string_equal(string_table_get(&strings, table.modules.items[a].build_id), "ab01");
+    stack_table_release(&table);
+    string_table_release(&strings);
+}
+
+static void nodes_are_unique_and_their_parents_come_first(void **state)
+{
+    (void)state;
+    enum {
+        FRAMES = 40,
+        STEPS = 30000
+    };
+    struct string_table strings = {0};
+    struct stack_table table;
+    assert_int_equal(stack_table_init(&table, &strings), ERR_OK);
+    uint64_t random = 5;
+    uint32_t node = 0;
+    for (int i = 0; i < STEPS; i++) {
+        uint32_t frame;
+        uint32_t child;
+        uint32_t again;
+        uint64_t offset = next_random(&random) % FRAMES;
+        assert_int_equal(stack_table_frame(&table, REC_NONE, offset, 0, &frame), ERR_OK);
+        assert_int_equal(stack_table_node(&table, node, frame, &child), ERR_OK);
+        assert_int_equal(stack_table_node(&table, node, frame, &again), ERR_OK);
+        assert_int_equal(child, again);
+        assert_true(stack_table_is_child(&table, child, node, REC_NONE, offset));
+        assert_false(stack_table_is_child(&table, child, node, REC_NONE, offset + 1));
+        assert_false(stack_table_is_child(&table, child, child, REC_NONE, offset));
+        node = next_random(&random) % 8 == 0 ? 0 : child;
+    }
+    assert_int_equal(table.frames.len, FRAMES);
+    for (uint32_t i = 1; i < table.nodes.len; i++) {
+        assert_true(table.nodes.items[i].parent < i);
+    }
+    stack_table_release(&table);
+    string_table_release(&strings);
+}
+
+static void a_cut_is_a_frame_of_its_own(void **state)
+{
+    (void)state;
+    struct string_table strings = {0};
+    struct stack_table table;
+    assert_int_equal(stack_table_init(&table, &strings), ERR_OK);
+    uint32_t cut;
+    uint32_t zero;
+    assert_int_equal(stack_table_frame(&table, REC_NONE, 0, REC_FRAME_CUT, &cut), ERR_OK);
+    assert_int_equal(stack_table_frame(&table, REC_NONE, 0, 0, &zero), ERR_OK);
+    assert_true(cut != zero);
+    stack_table_release(&table);
+    string_table_release(&strings);
+}
+
+static void histograms_are_those_of_a_plain_array(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[] = {1, 2, 5, 17, REC_BUCKET_COUNT};
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        uint64_t counts[REC_BUCKET_COUNT] = {0};
+        uint64_t bytes[REC_BUCKET_COUNT] = {0};
+        uint64_t count = 0;
+        uint64_t sum = 0;
+        uint64_t random = k + 1;
+        struct bucket_set set = {0};
+        struct rec_bucket_vec got = {0};
+        for (int i = 0; i < 4000; i++) {
+            uint32_t bucket = (uint32_t)(next_random(&random) % kinds[k]);
+            uint64_t size = next_random(&random) % 100;
+            assert_int_equal(bucket_set_add(&set, bucket, size, count, sum), ERR_OK);
+            counts[bucket]++;
+            bytes[bucket] += size;
+            count++;
+            sum += size;
+        }
+        assert_int_equal(bucket_set_collect(&set, 3, count, sum, &got), ERR_OK);
+        size_t at = 0;
+        for (uint32_t bucket = 0; bucket < REC_BUCKET_COUNT; bucket++) {
+            if (counts[bucket] > 0) {
+                assert_int_equal(got.items[at].bucket, bucket);
+                assert_int_equal(got.items[at].count, counts[bucket]);
+                assert_int_equal(got.items[at].bytes, bytes[bucket]);
+                assert_int_equal(got.items[at++].row, 3);
+            }
+        }
+        assert_int_equal(at, got.len);
+        rec_bucket_vec_release(&got);
+        bucket_set_release(&set);
+    }
+}
+
+static void beyond_the_cap_threads_take_over_ended_ones_of_their_name(void **state)
+{
+    (void)state;
+    enum {
+        THREADS = 20000,
+        ALIVE = 10
+    };
+    struct thread_table table = {0};
+    uint32_t alive[ALIVE];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        if (i >= ALIVE) {
+            thread_table_end(&table, alive[i % ALIVE], i);
+        }
+        uint32_t process = i % 2;
+        rec_string name = 7 + i % 3;
+        assert_int_equal(thread_table_begin(&table, process, 1000 + i, name, i, &alive[i % ALIVE]),
+                         ERR_OK);
+        const struct rec_thread *entry = table.threads.items + alive[i % ALIVE];
+        assert_int_equal(entry->process, process);
+        assert_int_equal(entry->name, name);
+        assert_int_equal(entry->end_ms, 0);
+    }
+    assert_in_range(table.threads.len, THREADS_APART, THREADS_APART + 6 * ALIVE);
+    uint64_t merged = 0;
+    for (size_t i = 0; i < table.threads.len; i++) {
+        merged += table.threads.items[i].merged_count;
+    }
+    assert_int_equal(merged, THREADS);
+    thread_table_release(&table);
+}
+
+static void a_waiting_free_is_taken_by_an_allocation_that_came_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t address;
+        uint64_t stamp;
+        bool want;
+    } cases[] = {
+        {"another address", 0x2000, 50, false},
+        {"after the free", 0x1000, 101, false},
+        {"at the same moment: it is not after", 0x1000, 100, false},
+        {"before the free", 0x1000, 99, true},
+        {"before all stamps", 0x1000, 0, true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        print_message("%s\n", cases[i].name);
+        struct waiting_frees w = {0};
+        uint64_t expired = 0;
+        assert_int_equal(waiting_frees_add(&w, 0x1000, 5, 100, &expired), ERR_OK);
+        assert_int_equal(waiting_frees_take(&w, cases[i].address, cases[i].stamp), cases[i].want);
+        assert_int_equal(w.waiting_count, !cases[i].want);
+        assert_int_equal(waiting_frees_expire(&w, 5 + WAITING_TICKS), 0);
+        assert_int_equal(waiting_frees_expire(&w, 6 + WAITING_TICKS), !cases[i].want);
+        waiting_frees_release(&w);
+    }
+}
+
+// Whatever order they arrive in.
+static void the_first_free_after_an_allocation_is_taken(void **state)
+{
+    (void)state;
+    struct waiting_frees w = {0};
+    uint64_t expired = 0;
+    static const uint64_t stamps[] = {300, 100, 200};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(waiting_frees_add(&w, 0x1000, 5, stamps[i], &expired), ERR_OK);
+    }
+    assert_true(waiting_frees_take(&w, 0x1000, 150));  // 200
+    assert_true(waiting_frees_take(&w, 0x1000, 150));  // 300
+    assert_false(waiting_frees_take(&w, 0x1000, 150)); // 100 was before
+    assert_true(waiting_frees_take(&w, 0x1000, 0));
+    assert_int_equal(w.waiting_count, 0);
+    assert_int_equal(map_u64_count(&w.by_address), 0);
+    waiting_frees_release(&w);
+}
+
+static void waiting_frees_are_bounded_and_none_is_forgotten(void **state)
+{
+    (void)state;
+    struct waiting_frees w = {0};
+    uint64_t random = 17;
+    uint64_t added = 0;
+    uint64_t taken = 0;
+    uint64_t expired = 0;
+    for (uint64_t i = 0; i < 600000; i++) {
+        uint64_t address = next_random(&random) % 300000;
+        uint64_t tick = i / 50000;
+        if (next_random(&random) % 4 != 0) {
+            assert_int_equal(waiting_frees_add(&w, address, tick, 1, &expired), ERR_OK);
+            added++;
+        } else {
+            taken += waiting_frees_take(&w, address, 0);
+        }
+        if (i % 100000 == 0) {
+            expired += waiting_frees_expire(&w, tick);
+        }
+        assert_true(w.queue.len - w.first <= WAITING_MAX);
+    }
+    assert_int_equal(w.waiting_count, added - taken - expired);
+    assert_true(taken > 0 && expired > 0);
+    expired += waiting_frees_expire(&w, UINT64_MAX);
+    assert_int_equal(added, taken + expired);
+    assert_int_equal(map_u64_count(&w.by_address), 0);
+    waiting_frees_release(&w);
+}
+
+static void one_address_freed_for_ever_does_not_grow_a_chain(void **state)
+{
+    (void)state;
+    struct waiting_frees w = {0};
+    uint64_t expired = 0;
+    for (int i = 0; i < 300000; i++) {
+        assert_int_equal(waiting_frees_add(&w, 0x1000, 1, 1, &expired), ERR_OK);
+    }
+    assert_true(w.waiting_count < 100);
+    assert_int_equal(expired + w.waiting_count, 300000);
+    waiting_frees_release(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modules_are_known_by_path_and_build_id),
+        cmocka_unit_test(nodes_are_unique_and_their_parents_come_first),
+        cmocka_unit_test(a_cut_is_a_frame_of_its_own),
+        cmocka_unit_test(histograms_are_those_of_a_plain_array),
+        cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
+        cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_came_first),
+        cmocka_unit_test(the_first_free_after_an_allocation_is_taken),
+        cmocka_unit_test(waiting_frees_are_bounded_and_none_is_forgotten),
+        cmocka_unit_test(one_address_freed_for_ever_does_not_grow_a_chain),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
