@@ -54,11 +54,10 @@ static NOINLINE enum err young_end(struct live_map *map)
     for (uint32_t i = 0; i < YOUNG_PLACES; i++) {
         const struct young_block *ahead = map->young + i + SETTLE_AHEAD;
         if (i + SETTLE_AHEAD < YOUNG_PLACES && is_alive(ahead)) {
-            settled_map_prefetch(&map->settled, address_of(ahead), i + SETTLE_AHEAD);
+            settled_map_prefetch(&map->settled, address_of(ahead));
         }
         struct young_block *young = map->young + i;
         if (is_alive(young)) {
-            settled_map_use_hint(&map->settled, i);
             TRY(settled_map_add_first(&map->settled, address_of(young), &young->block));
         }
         young->address = 0;
@@ -100,9 +99,7 @@ static enum err add_young(struct live_map *map, uint64_t address, const struct l
         return add_generation(map, address, block);
     }
     if (is_alive(place)) {
-        map->settled.hint ^= 1; // to that of the block that settles
         TRY(settled_map_add_first(&map->settled, address_of(place), &place->block));
-        map->settled.hint ^= 1;
         map->absent = 0; // it may be that one
     }
     *place = (struct young_block){.address = address | YOUNG_ALIVE, .block = *block};

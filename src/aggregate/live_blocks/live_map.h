@@ -108,22 +108,20 @@ static inline bool live_map_needs_prefetch(const struct live_map *map)
     return settled_map_needs_prefetch(&map->settled);
 }
 
-// Starts loading what a later live_map_take of `address` will need; live_map_use_hint says when it
-// comes. No effect but speed. Each number has two hints: for the address, and for a block that
-// settles.
-static inline void live_map_prefetch(struct live_map *map, uint64_t address, uint32_t number)
+// Starts loading what a later live_map_take of `address` will need. No effect but speed.
+static inline void live_map_prefetch(struct live_map *map, uint64_t address)
 {
     if (map->young == NULL || (live_map_place(map, address)->address & ~YOUNG_ALIVE) != address) {
         map->fetched = address;
-        settled_map_prefetch(&map->settled, address, 2 * number);
+        settled_map_prefetch(&map->settled, address);
     }
 }
 
 // The same for live_map_add, which may make another block settle.
-static inline void live_map_prefetch_add(struct live_map *map, uint64_t address, uint32_t number)
+static inline void live_map_prefetch_add(struct live_map *map, uint64_t address)
 {
     if (map->young == NULL) {
-        settled_map_prefetch(&map->settled, address, 2 * number);
+        settled_map_prefetch(&map->settled, address);
         return;
     }
     const uint64_t there = live_map_place(map, address)->address;
@@ -131,16 +129,11 @@ static inline void live_map_prefetch_add(struct live_map *map, uint64_t address,
         return;
     }
     if (map->fetched != address) { // else it will most likely be known to be absent
-        settled_map_prefetch(&map->settled, address, 2 * number);
+        settled_map_prefetch(&map->settled, address);
     }
     if ((there & YOUNG_ALIVE) != 0) {
-        settled_map_prefetch(&map->settled, there & ~YOUNG_ALIVE, 2 * number + 1);
+        settled_map_prefetch(&map->settled, there & ~YOUNG_ALIVE);
     }
-}
-
-static inline void live_map_use_hint(struct live_map *map, uint32_t number)
-{
-    settled_map_use_hint(&map->settled, 2 * number);
 }
 
 // Memory held for blocks that have settled, in bytes.

@@ -94,8 +94,7 @@ static void run_stream(const struct stream *stream, struct model *model)
                                next_random(&random) % stream->address_count * stream->address_step;
         const uint64_t address = event < AHEAD ? later : ahead[event % AHEAD];
         ahead[event % AHEAD] = later;
-        live_map_prefetch(&map, later, (uint32_t)(event + AHEAD));
-        live_map_use_hint(&map, (uint32_t)event);
+        live_map_prefetch(&map, later);
         if (next_random(&random) % 100 < stream->add_percent) {
             struct live_block block = {.size_bytes = next_random(&random) & stream->size_mask,
                                        .born_ms = next_random(&random) & stream->born_mask,
@@ -201,7 +200,7 @@ static void an_empty_map_has_nothing(void **state)
     assert_false(live_map_take(&map, 0x1000, &block));
     assert_false(live_map_find(&map, 0x1000, &block));
     assert_false(live_map_take(&map, 0x1001, &block));
-    live_map_prefetch(&map, 0x1000, 0);
+    live_map_prefetch(&map, 0x1000);
     assert_true(live_map_check(&map));
     live_map_release(&map);
     live_map_release(&map);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "aggregate/live_blocks/slot_line.h"
 #include "base/hash.h"
@@ -14,6 +15,7 @@ enum {
     PAGE_SLOTS = LINE_SLOTS * PAGE_LINES,
     SEGMENT_PAGES_MAX = 64,
     KICKS_MAX = 200,
+    PAGE_BYTES = PAGE_SLOTS * sizeof(struct live_slot),
     CACHED_PAGES = 16, // of a map that is in the nearest cache anyway
     FILL_SLOTS = 64,   // whose new places are fetched before they are copied
     DEPTH_MAX = 20,
@@ -44,7 +46,6 @@ enum {
 #define SIZE_LOW_BITS 16
 #define SIZE_BITS     20
 
-_Static_assert(PAGE_SLOTS * sizeof(struct live_slot) == SLOT_PAGE_BYTES, "slots fill their pages");
 _Static_assert(PAGE_SLOTS % FILL_SLOTS == 0, "slots that are copied together lie in one page");
 
 static inline uint64_t hash_of(uint64_t seed, uint64_t key)
@@ -72,17 +73,9 @@ alternate_line(const struct live_segment *segment, uint64_t hash, uint32_t line)
     return mirror >= line ? mirror - line : mirror + line_count - line;
 }
 
-static inline struct live_slot *
-slot_at(const struct settled_map *map, const struct live_segment *segment, size_t slot)
+static inline struct live_slot *line_at(const struct live_segment *segment, uint32_t line)
 {
-    const uint32_t page = segment->pages[slot / PAGE_SLOTS];
-    return (struct live_slot *)slot_pages_at(&map->memory, page) + slot % PAGE_SLOTS;
-}
-
-static inline struct live_slot *
-line_at(const struct settled_map *map, const struct live_segment *segment, uint32_t line)
-{
-    return slot_at(map, segment, (size_t)line * LINE_SLOTS);
+    return segment->slots + (size_t)line * LINE_SLOTS;
 }
 
 static inline bool fits_slot(uint64_t address)
@@ -121,15 +114,21 @@ void settled_map_init(struct settled_map *map, uint64_t seed)
     *map = (struct settled_map){.seed = seed};
 }
 
+static void segment_release(struct settled_map *map, struct live_segment *segment)
+{
+    (void)munmap(segment->slots, (size_t)segment->page_count * PAGE_BYTES); // it is ours
+    map->page_count -= segment->page_count;
+    segment->slots = NULL;
+    segment->page_count = 0;
+}
+
 void settled_map_release(struct settled_map *map)
 {
     for (uint32_t i = 0; i < map->segment_count; i++) {
-        free(map->segments[i].pages);
+        segment_release(map, map->segments + i);
     }
     free(map->segments);
-    slot_pages_release(&map->memory);
     free(map->directory);
-    free(map->hints);
     live_boxes_release(&map->boxes);
     map_u64_release(&map->odd);
     *map = (struct settled_map){0};
@@ -140,30 +139,24 @@ static inline struct live_segment *segment_of(const struct settled_map *map, uin
     return map->segments + map->directory[directory_slot(map, hash)];
 }
 
-static inline void
-place_of(const struct settled_map *map, uint64_t key, struct settled_place *place)
+// Where the blocks of one address may be.
+struct place {
+    struct live_segment *segment;
+    struct live_slot *home; // a line
+    struct live_slot *alternate;
+};
+
+static inline struct place place_of(const struct settled_map *map, uint64_t key)
 {
     const uint64_t hash = hash_of(map->seed, key);
     struct live_segment *segment = segment_of(map, hash);
     const uint32_t home = home_line(segment, hash);
-    place->key = key;
-    place->version = map->version;
-    place->segment = segment;
-    place->home = line_at(map, segment, home);
-    place->alternate = line_at(map, segment, alternate_line(segment, hash, home));
+    return (struct place){.segment = segment,
+                          .home = line_at(segment, home),
+                          .alternate = line_at(segment, alternate_line(segment, hash, home))};
 }
 
-// The same, which most often has been found already.
-static inline const struct settled_place *known_place_of(struct settled_map *map, uint64_t key)
-{
-    struct settled_place *hint = map->hints + map->hint;
-    if (UNLIKELY(hint->key != key || hint->version != map->version)) {
-        place_of(map, key, hint);
-    }
-    return hint;
-}
-
-static inline struct live_slot *place_find(const struct settled_place *place, uint64_t key)
+static inline struct live_slot *place_find(const struct place *place, uint64_t key)
 {
     unsigned home = line_match_mask(place->home, key);
     unsigned found = home | line_match_mask(place->alternate, key);
@@ -177,15 +170,13 @@ bool settled_map_needs_prefetch(const struct settled_map *map)
            (map->segment_count == 1 && map->segments[0].page_count > CACHED_PAGES);
 }
 
-void settled_map_prefetch(struct settled_map *map, uint64_t address, uint32_t number)
+void settled_map_prefetch(const struct settled_map *map, uint64_t address)
 {
-    if (map->segment_count == 0) {
-        return;
+    if (map->segment_count > 0) {
+        const struct place place = place_of(map, address >> 3);
+        __builtin_prefetch(place.home, 1);
+        __builtin_prefetch(place.alternate, 1);
     }
-    struct settled_place *place = map->hints + number % SETTLED_HINTS;
-    place_of(map, address >> 3, place);
-    __builtin_prefetch(place->home, 1);
-    __builtin_prefetch(place->alternate, 1);
 }
 
 static inline void slots_swap(struct live_slot *a, struct live_slot *b)
@@ -205,21 +196,20 @@ static bool segment_put(const struct settled_map *map,
     struct live_slot *moved[KICKS_MAX];
     uint32_t line = home_line(segment, hash);
     uint32_t other = alternate_line(segment, hash, line);
-    struct live_slot *room =
-        emptier_free_slot(line_at(map, segment, line), line_at(map, segment, other));
+    struct live_slot *room = emptier_free_slot(line_at(segment, line), line_at(segment, other));
     if (LIKELY(room != NULL)) {
         *room = slot;
         segment->used_count++;
         return true;
     }
     for (uint32_t kick = 0; kick < KICKS_MAX; kick++) {
-        room = line_free_slot(line_at(map, segment, line));
+        room = line_free_slot(line_at(segment, line));
         if (room != NULL) {
             *room = slot;
             segment->used_count++;
             return true;
         }
-        moved[kick] = line_at(map, segment, line) + (kick + (uint32_t)hash) % LINE_SLOTS;
+        moved[kick] = line_at(segment, line) + (kick + (uint32_t)hash) % LINE_SLOTS;
         slots_swap(moved[kick], &slot);
         hash = hash_of(map->seed, slot.key & KEY_MASK);
         line = alternate_line(segment, hash, line);
@@ -244,28 +234,18 @@ static uint32_t pages_for(const struct settled_map *map, uint64_t block_count, u
     return pages == 0 ? 1 : (uint32_t)pages;
 }
 
-static void segment_release(struct settled_map *map, struct live_segment *segment)
-{
-    while (segment->page_count > 0) {
-        slot_pages_give(&map->memory, segment->pages + --segment->page_count);
-    }
-    free(segment->pages);
-    segment->pages = NULL;
-}
-
+// Forked copies of us do not have the slots.
 static enum err segment_init(struct settled_map *map, uint32_t page_count, struct live_segment *out)
 {
-    *out = (struct live_segment){.pages = malloc(page_count * sizeof(*out->pages))};
-    if (out->pages == NULL) {
+    const size_t bytes = (size_t)page_count * PAGE_BYTES;
+    void *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (slots == MAP_FAILED) {
         return ERR_NO_MEMORY;
     }
-    for (; out->page_count < page_count; out->page_count++) {
-        const enum err err = slot_pages_take(&map->memory, out->pages + out->page_count);
-        if (err != ERR_OK) {
-            segment_release(map, out);
-            return err;
-        }
-    }
+    (void)madvise(slots, bytes, MADV_DONTFORK); // failing costs memory
+    *out = (struct live_segment){.slots = slots, .page_count = page_count};
+    map->page_count += page_count;
     return ERR_OK;
 }
 
@@ -295,8 +275,8 @@ static bool fill_some(const struct settled_map *map,
     }
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t line = home_line(to, hashes[i]);
-        __builtin_prefetch(line_at(map, to, line), 1);
-        __builtin_prefetch(line_at(map, to, alternate_line(to, hashes[i], line)), 1);
+        __builtin_prefetch(line_at(to, line), 1);
+        __builtin_prefetch(line_at(to, alternate_line(to, hashes[i], line)), 1);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!segment_put(map, to, slots[i], hashes[i])) {
@@ -314,7 +294,7 @@ static bool segment_fill(const struct settled_map *map,
 {
     const size_t slot_count = (size_t)from->page_count * PAGE_SLOTS;
     for (size_t i = 0; i < slot_count; i += FILL_SLOTS) {
-        if (!fill_some(map, to, slot_at(map, from, i), half)) {
+        if (!fill_some(map, to, from->slots + i, half)) {
             return false;
         }
     }
@@ -426,8 +406,7 @@ static enum err map_begin(struct settled_map *map)
 {
     TRY(segments_reserve(map));
     map->directory = map->directory != NULL ? map->directory : calloc(1, sizeof(*map->directory));
-    map->hints = map->hints != NULL ? map->hints : calloc(SETTLED_HINTS, sizeof(*map->hints));
-    if (map->directory == NULL || map->hints == NULL) {
+    if (map->directory == NULL) {
         return ERR_NO_MEMORY;
     }
     struct live_segment first;
@@ -439,7 +418,6 @@ static enum err map_begin(struct settled_map *map)
 
 static NOINLINE void segment_shrink(struct settled_map *map, struct live_segment *segment)
 {
-    map->version++;
     uint32_t pages = pages_for(map, segment->used_count, 0);
     pages = max_u64(pages, map->kept_pages);
     // Failing to shrink costs memory that we already have, nothing else.
@@ -449,7 +427,6 @@ static NOINLINE void segment_shrink(struct settled_map *map, struct live_segment
 // Makes room where the address of `hash` lives.
 static NOINLINE enum err map_grow(struct settled_map *map, uint64_t hash)
 {
-    map->version++;
     if (map->segment_count == 0) {
         return map_begin(map);
     }
@@ -541,18 +518,18 @@ add_by_growing(struct settled_map *map, uint64_t key, struct live_slot slot)
 ALWAYS_INLINE enum err
 add_slot(struct settled_map *map, uint64_t key, const struct live_block *block, bool is_first)
 {
-    const struct settled_place *place = known_place_of(map, key);
-    struct live_slot *found = is_first ? NULL : place_find(place, key);
+    const struct place place = place_of(map, key);
+    struct live_slot *found = is_first ? NULL : place_find(&place, key);
     if (UNLIKELY(found != NULL)) {
         return add_generation(map, found, block);
     }
     struct live_slot slot;
     TRY(slot_make(map, key, block, &slot));
-    struct live_slot *room = emptier_free_slot(place->home, place->alternate);
+    struct live_slot *room = emptier_free_slot(place.home, place.alternate);
     if (LIKELY(room != NULL &&
-               place->segment->used_count < place->segment->page_count * FULL_SLOTS)) {
+               place.segment->used_count < place.segment->page_count * FULL_SLOTS)) {
         *room = slot;
-        place->segment->used_count++;
+        place.segment->used_count++;
         return ERR_OK;
     }
     enum err err = add_by_growing(map, key, slot);
@@ -618,8 +595,8 @@ bool settled_map_take(struct settled_map *map,
     if (UNLIKELY(map->segment_count == 0)) {
         return false;
     }
-    const struct settled_place *place = known_place_of(map, address >> 3);
-    struct live_slot *slot = place_find(place, address >> 3);
+    const struct place place = place_of(map, address >> 3);
+    struct live_slot *slot = place_find(&place, address >> 3);
     if (slot == NULL) {
         return false;
     }
@@ -635,7 +612,7 @@ bool settled_map_take(struct settled_map *map,
         slot_unpack(slot, out);
     }
     *slot = (struct live_slot){0};
-    struct live_segment *segment = place->segment;
+    struct live_segment *segment = place.segment;
     segment->used_count--;
     if (UNLIKELY(segment->used_count < segment->page_count * SPARSE_SLOTS) &&
         segment->page_count > 1 && segment->page_count > map->kept_pages) {
@@ -649,8 +626,11 @@ bool settled_map_has(struct settled_map *map, uint64_t address)
     if (UNLIKELY(!fits_slot(address))) {
         return map_u64_find(&map->odd, address) != NULL;
     }
-    return map->segment_count > 0 &&
-           place_find(known_place_of(map, address >> 3), address >> 3) != NULL;
+    if (map->segment_count == 0) {
+        return false;
+    }
+    const struct place place = place_of(map, address >> 3);
+    return place_find(&place, address >> 3) != NULL;
 }
 
 // The oldest block at `address` into *out, and the box of the next younger one (or BOX_NONE).
@@ -663,8 +643,8 @@ find_oldest(struct settled_map *map, uint64_t address, struct live_block *out, u
         const uint32_t *first = map_u64_find(&map->odd, address);
         box = first != NULL ? *first : BOX_NONE;
     } else if (map->segment_count > 0) {
-        const struct settled_place *place = known_place_of(map, address >> 3);
-        const struct live_slot *slot = place_find(place, address >> 3);
+        const struct place place = place_of(map, address >> 3);
+        const struct live_slot *slot = place_find(&place, address >> 3);
         if (slot != NULL && (slot->key & KEY_BOXED) == 0) {
             slot_unpack(slot, out);
             return true;
@@ -701,15 +681,10 @@ bool settled_map_holds(struct settled_map *map, uint64_t address, const struct l
 
 uint64_t settled_map_bytes(const struct settled_map *map)
 {
-    uint64_t bytes = (uint64_t)map->boxes.cap * sizeof(struct live_box) +
-                     (uint64_t)map->segment_cap * sizeof(struct live_segment) +
-                     (map->directory != NULL ? sizeof(uint32_t) << map->depth : 0) +
-                     slot_pages_bytes(&map->memory) +
-                     map->odd.slot_count * (sizeof(uint64_t) + sizeof(uint32_t));
-    for (uint32_t i = 0; i < map->segment_count; i++) {
-        bytes += map->segments[i].page_count * sizeof(uint32_t);
-    }
-    return bytes;
+    return map->page_count * PAGE_BYTES + (uint64_t)map->boxes.cap * sizeof(struct live_box) +
+           (uint64_t)map->segment_cap * sizeof(struct live_segment) +
+           (map->directory != NULL ? sizeof(uint32_t) << map->depth : 0) +
+           map->odd.slot_count * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 static bool next_box(const struct settled_map *map,
@@ -739,7 +714,7 @@ bool settled_map_next(const struct settled_map *map,
             position->slot = 0;
             continue;
         }
-        const struct live_slot *slot = slot_at(map, segment, position->slot++);
+        const struct live_slot *slot = segment->slots + position->slot++;
         if (slot->key == 0) {
             continue;
         }
@@ -765,13 +740,12 @@ static bool segment_check(const struct settled_map *map, const struct live_segme
     uint32_t used = 0;
     size_t slot_count = (size_t)segment->page_count * PAGE_SLOTS;
     for (size_t i = 0; i < slot_count; i++) {
-        struct live_slot *slot = slot_at(map, segment, i);
+        struct live_slot *slot = segment->slots + i;
         if (slot->key == 0) {
             continue;
         }
         used++;
-        struct settled_place place;
-        place_of(map, slot->key & KEY_MASK, &place);
+        const struct place place = place_of(map, slot->key & KEY_MASK);
         if (place.segment != segment || place_find(&place, slot->key & KEY_MASK) != slot) {
             return false;
         }

@@ -25,45 +25,30 @@
 #include <stdint.h>
 
 #include "aggregate/live_blocks/live_boxes.h"
-#include "aggregate/live_blocks/slot_pages.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"
 
 struct live_slot; // see slot_line.h
 
 struct live_segment {
-    uint32_t *pages; // owned; numbers of page_count pages of 256 slots each
+    struct live_slot *slots; // owned; page_count pages of 256 each
     uint32_t page_count;
     uint32_t used_count;
     uint32_t depth; // how many top bits of the hash all its addresses share
 };
 
-// Where the blocks of one address are, while the map is of that version.
-struct settled_place {
-    uint64_t key; // address / 8
-    uint64_t version;
-    struct live_segment *segment;
-    struct live_slot *home; // a line
-    struct live_slot *alternate;
-};
-
-#define SETTLED_HINTS 64u
-
 struct settled_map {
     uint64_t seed;
-    struct slot_pages memory; // of all segments
-    uint32_t *directory;      // owned; 1 << depth segment numbers
+    uint32_t *directory; // owned; 1 << depth segment numbers
     uint32_t depth;
     struct live_segment *segments; // owned
     uint32_t segment_count;
     uint32_t segment_cap;
     uint32_t kept_pages; // a segment of no more does not shrink
     struct live_boxes boxes;
-    struct map_u64 odd;          // addresses that no slot can hold -> first box
-    uint64_t live_count;         // blocks, generations included
-    uint64_t version;            // how often segments have been made or moved
-    uint32_t hint;               // of `hints`: where the address of the next call may be
-    struct settled_place *hints; // owned; SETTLED_HINTS, NULL until there is a segment
+    struct map_u64 odd;  // addresses that no slot can hold -> first box
+    uint64_t live_count; // blocks, generations included
+    uint64_t page_count; // of all segments
 };
 
 // An empty map. `seed` should be unknown to the program.
@@ -98,15 +83,8 @@ bool settled_map_holds(struct settled_map *map, uint64_t address, const struct l
 // False while the map is so small that fetching ahead is not worth its price.
 bool settled_map_needs_prefetch(const struct settled_map *map);
 
-// Starts loading what a later call for `address` will need, and notes where that is as hint number
-// `number`, modulo SETTLED_HINTS. No effect but speed.
-void settled_map_prefetch(struct settled_map *map, uint64_t address, uint32_t number);
-
-// The next call is for the address of that hint, most likely.
-static inline void settled_map_use_hint(struct settled_map *map, uint32_t number)
-{
-    map->hint = number % SETTLED_HINTS;
-}
+// Starts loading what a later call for `address` will need. No effect but speed.
+void settled_map_prefetch(const struct settled_map *map, uint64_t address);
 
 // Memory held, in bytes.
 uint64_t settled_map_bytes(const struct settled_map *map);

@@ -582,21 +582,21 @@ enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *bo
 }
 
 // Fetches what booking the record at words[at] will need. Returns where the next one begins; `end`
-// if that cannot be said. It is record number `number` of them.
-static inline size_t prefetch_record(
-    struct live_map *live, const uint64_t *words, size_t at, size_t end, uint32_t number)
+// if that cannot be said.
+static inline size_t
+prefetch_record(struct live_map *live, const uint64_t *words, size_t at, size_t end)
 {
     struct wire_record record;
     if (wire_decode(words + at, end - at, &record) != WIRE_DECODED) {
         return end;
     }
     if (record.tag == WIRE_FREE || record.tag == WIRE_FREE_TEMPORARY) {
-        live_map_prefetch(live, record.address, number);
+        live_map_prefetch(live, record.address);
     } else if (record.tag == WIRE_ALLOC) {
-        live_map_prefetch_add(live, record.address, number);
+        live_map_prefetch_add(live, record.address);
     } else if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
-        live_map_prefetch_add(live, record.address, number);
-        live_map_prefetch(live, record.old_address, number); // which is needed first
+        live_map_prefetch_add(live, record.address);
+        live_map_prefetch(live, record.old_address); // which is needed first
     }
     return at + record.words;
 }
@@ -652,8 +652,7 @@ static inline void fetch_ahead(struct lane_reader *reader, const struct stretch 
 {
     struct live_map *live = &reader->thread.process->live;
     while (reader->fetched < s->len && reader->fetched < s->at + PREFETCH_WORDS) {
-        reader->fetched =
-            prefetch_record(live, s->words, reader->fetched, s->len, reader->fetched_count++);
+        reader->fetched = prefetch_record(live, s->words, reader->fetched, s->len);
     }
 }
 
@@ -699,10 +698,8 @@ static enum err book_words(struct lane_reader *reader,
             TRY(book_time(reader, book, record.address, limits->time_ms,
                           reader->piece_pos + s->at * sizeof(*s->words)));
         } else {
-            live_map_use_hint(live, reader->booked_count);
             TRY(book_record(reader, book, &record));
         }
-        reader->booked_count++;
         s->at += record.words;
     }
     *out_end = BOOKED_ALL;
@@ -729,7 +726,6 @@ static enum err copy_piece(struct lane_reader *reader)
     reader->piece_pos = consumer->read_pos - left * sizeof(*reader->piece);
     reader->piece_at = 0;
     reader->fetched = 0;
-    reader->fetched_count = reader->booked_count;
     const size_t bytes = lane_consumer_copy(consumer, reader->piece + left, room);
     reader->piece_len = left + bytes / sizeof(*reader->piece);
     if (bytes == 0) {

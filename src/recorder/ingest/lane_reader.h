@@ -51,12 +51,10 @@ struct lane_reader {
     struct u32_vec nodes;                        // by slot; REC_NONE: not defined
     struct u32_vec rows;                         // by slot; REC_NONE: no heap event yet
     struct strbuf texts[LANE_READER_TEXT_KINDS]; // parts of texts that go on
-    uint64_t *piece;        // owned: LANE_READER_PIECE_WORDS words, NULL before the first is needed
-    size_t piece_len;       // of it have been copied
-    size_t piece_at;        // and so many booked
-    size_t fetched;         // up to there what booking needs is being fetched
-    uint32_t fetched_count; // records, in all
-    uint32_t booked_count;
+    uint64_t *piece;     // owned: LANE_READER_PIECE_WORDS words, NULL before the first is needed
+    size_t piece_len;    // of it have been copied
+    size_t piece_at;     // and so many booked
+    size_t fetched;      // up to there what booking needs is being fetched
     uint64_t piece_pos;  // where its first word lay in the ring
     uint64_t next_stamp; // of the first unread record; 0: none, or not known yet
     uint64_t lie_stamp;  // what stamps to come are taken for; 0: there was none
