@@ -159,7 +159,7 @@ def test_answers_are_compressed_and_kept(server):
     ("/api/v1/summary?function=a%00", "GET", 400), ("/api/v1/summary?diff=1", "GET", 409),
     ("/api/v1/summary?recording=old", "GET", 409), ("/api/v1/tree?sort=beauty", "GET", 400),
     ("/api/v1/series?from_ms=1", "GET", 400), ("/api/v1/summary?function_regex=(", "GET", 400),
-    ("/api/v1/summary?function_regex=(a)%5C1", "GET", 400),
+    ("/api/v1/summary?function_regex=a{99999}", "GET", 400),
     ("/api/v1/summary?" + "&" * 33, "GET", 400), ("/" + "x" * 9000, "GET", 414),
     ("/api/v1/summary?function=" + "x" * 2049, "GET", 400),
     ("/api/v1/summary?function_regex=" + "x" * 257, "GET", 400),

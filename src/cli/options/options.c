@@ -5,12 +5,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "profile/model/cost.h"
+#include "profile/select/name_regex.h"
 
 enum {
     OPTIONS_MAX = 64,
@@ -166,16 +166,9 @@ static enum err wrong_value(const struct option_spec *spec,
 
 static enum err check_regex(const struct option_spec *spec, const char *text, struct err_info *info)
 {
-    regex_t regex;
-    int problem = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
-    if (problem == 0) {
-        regfree(&regex);
-        return ERR_OK;
-    }
-    char expected[160] = "a regular expression: ";
-    size_t len = strlen(expected);
-    (void)regerror(problem, &regex, expected + len, sizeof(expected) - len); // cut if too long
-    return wrong_value(spec, text, expected, info);
+    CLEANUP(name_regex_release) struct name_regex regex = {0};
+    const struct option_label label = label_of(spec);
+    return name_regex_compile(&regex, text, label.text, info);
 }
 
 static enum err

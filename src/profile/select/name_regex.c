@@ -1,153 +1,114 @@
 // SPDX-License-Identifier: MIT
-// name_regex: running a compiled expression. See name_regex.h.
-//
-// `seen` holds the number of the round (one for each character) in which an instruction was last
-// entered: each runs at most once a round, and loops that take no character end.
+// name_regex: see name_regex.h.
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "profile/select/name_regex.h"
 
-#include <ctype.h>
+#include <pcre2.h>
 #include <string.h>
 
-#include "profile/select/name_regex_ops.h"
+#include "base/clock.h"
+#include "base/minmax.h"
+#include "host/text/utf8.h"
+
+enum {
+    STEPS_MAX = 100000, // from one position of a name; usual expressions take less than 1000
+    STEPS_MIN = 1000,
+    STEPS_OF_NAME_MAX = 1000000000, // from all its positions, if it is shorter than a mebibyte
+    DEPTH_MAX = 100000,             // of nested backtracking
+    HEAP_KIB_MAX = 20000,
+    MESSAGE_BYTES = 200,
+};
+
+#define BUDGET_NS (3 * NS_PER_S)
 
 void name_regex_release(struct name_regex *regex)
 {
-    name_regex_op_vec_release(&regex->ops);
-    name_regex_set_vec_release(&regex->sets);
-    op_index_vec_release(&regex->current);
-    op_index_vec_release(&regex->next);
-    op_index_vec_release(&regex->pending);
-    u32_vec_release(&regex->seen);
+    pcre2_match_context_free(regex->limits);
+    pcre2_match_data_free(regex->match);
+    pcre2_code_free(regex->code);
+    *regex = (struct name_regex){0};
 }
 
-static bool is_word(unsigned char character)
+static enum err
+refuse(const char *text, const char *name, int problem, size_t offset, struct err_info *info)
 {
-    return isalnum(character) != 0 || character == '_';
-}
-
-static bool holds(enum op_assertion assertion, const unsigned char *text, size_t at)
-{
-    bool before = at > 0 && is_word(text[at - 1]);
-    bool after = is_word(text[at]); // the final zero is none
-    switch (assertion) {
-    case ASSERT_BEGIN:
-        return at == 0;
-    case ASSERT_END:
-        return text[at] == '\0';
-    case ASSERT_WORD_EDGE:
-        return before != after;
-    case ASSERT_NO_WORD_EDGE:
-        return before == after;
-    case ASSERT_WORD_BEGIN:
-        return !before && after;
-    case ASSERT_WORD_END:
-        return before && !after;
+    if (problem == PCRE2_ERROR_HEAP_FAILED) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
-    return false;
-}
-
-static void follow(struct name_regex *regex, size_t op)
-{
-    if (regex->seen.items[op] != regex->round) {
-        regex->seen.items[op] = regex->round;
-        regex->pending.items[regex->pending.len++] = (uint16_t)op;
+    if (problem == PCRE2_ERROR_PATTERN_TOO_LARGE ||
+        problem == PCRE2_ERROR_PARENTHESES_NEST_TOO_DEEP ||
+        problem == PCRE2_ERROR_PATTERN_TOO_COMPLICATED) {
+        return err_set(info, ERR_LIMIT, "%s: the regular expression is too large", name);
     }
+    PCRE2_UCHAR message[MESSAGE_BYTES] = "";
+    (void)pcre2_get_error_message(problem, message, sizeof(message)); // cut if too long
+    return err_set(info, ERR_INVALID,
+                   "%s: \"%.200s\" is not a regular expression: %s (at byte %zu)", name, text,
+                   (const char *)message, offset);
 }
 
-// Enters `first` and what can be reached from it without a character; those that wait for one are
-// added to `states`. Returns whether the end was among them. All vectors have room for every
-// instruction once, which `seen` sees to.
-static bool enter(struct name_regex *regex,
-                  size_t first,
-                  const unsigned char *text,
-                  size_t at,
-                  struct op_index_vec *states)
+enum err name_regex_compile(struct name_regex *out,
+                            const char *text,
+                            const char *name,
+                            struct err_info *info)
 {
-    bool is_match = false;
-    follow(regex, first);
-    while (regex->pending.len > 0) {
-        size_t here = regex->pending.items[--regex->pending.len];
-        const struct name_regex_op *op = &regex->ops.items[here];
-        switch ((enum op_kind)op->kind) {
-        case OP_CHAR:
-        case OP_ANY:
-        case OP_SET:
-            states->items[states->len++] = (uint16_t)here;
-            break;
-        case OP_SPLIT:
-            follow(regex, here + (size_t)(ptrdiff_t)op->left);
-            follow(regex, here + (size_t)(ptrdiff_t)op->right);
-            break;
-        case OP_JUMP:
-            follow(regex, here + (size_t)(ptrdiff_t)op->left);
-            break;
-        case OP_ASSERT:
-            if (holds((enum op_assertion)op->detail, text, at)) {
-                follow(regex, here + 1);
-            }
-            break;
-        case OP_MATCH:
-            is_match = true;
-            break;
-        }
+    // An expression that is not UTF-8 can only come from the command line; it compares bytes.
+    const uint32_t utf = utf8_is_valid(text) ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF : 0;
+    int problem = 0;
+    size_t offset = 0;
+    CLEANUP(name_regex_release)
+    struct name_regex regex = {.name = name, .budget_ns = BUDGET_NS};
+    regex.code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
+                               PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | utf, &problem, &offset, NULL);
+    if (regex.code == NULL) {
+        return refuse(text, name, problem, offset, info);
     }
-    return is_match;
-}
-
-static bool
-takes(const struct name_regex *regex, const struct name_regex_op *op, unsigned char character)
-{
-    switch ((enum op_kind)op->kind) {
-    case OP_CHAR:
-        return op->detail == character;
-    case OP_ANY:
-        return true;
-    case OP_SET:
-        return (regex->sets.items[op->left].bits[character / 64] >> (character % 64) & 1) != 0;
-    case OP_SPLIT:
-    case OP_JUMP:
-    case OP_ASSERT:
-    case OP_MATCH:
-        break;
+    regex.match = pcre2_match_data_create(1, NULL);
+    regex.limits = pcre2_match_context_create(NULL);
+    if (regex.match == NULL || regex.limits == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
-    return false;
+    (void)pcre2_set_depth_limit(regex.limits, DEPTH_MAX); // these always succeed
+    (void)pcre2_set_heap_limit(regex.limits, HEAP_KIB_MAX);
+    *out = regex;
+    regex = (struct name_regex){0};
+    return ERR_OK;
 }
 
-static void begin_round(struct name_regex *regex)
+// Reads the processor's time only when the coarse clock has moved, which is each few milliseconds.
+static void check_budget(struct name_regex *regex)
 {
-    if (++regex->round == 0) { // after 2^32 characters all marks are old
-        memset(regex->seen.items, 0, regex->seen.len * sizeof(regex->seen.items[0]));
-        regex->round = 1;
+    const uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns == regex->seen_ns) {
+        return;
     }
-}
-
-static void swap_states(struct name_regex *regex)
-{
-    struct op_index_vec states = regex->current;
-    regex->current = regex->next;
-    regex->next = states;
-    regex->next.len = 0;
-}
-
-bool name_regex_matches(struct name_regex *regex, const char *name, uint64_t *work)
-{
-    const unsigned char *text = (const unsigned char *)name;
-    regex->current.len = 0;
-    regex->next.len = 0;
-    begin_round(regex);
-    bool is_match = enter(regex, 0, text, 0, &regex->current);
-    for (size_t at = 0; !is_match && text[at] != '\0'; at++) {
-        begin_round(regex);
-        *work += regex->current.len + 1;
-        for (size_t i = 0; i < regex->current.len && !is_match; i++) {
-            size_t here = regex->current.items[i];
-            if (takes(regex, &regex->ops.items[here], text[at])) {
-                is_match = enter(regex, here + 1, text, at + 1, &regex->next);
-            }
-        }
-        // A match may begin anywhere.
-        is_match = is_match || enter(regex, 0, text, at + 1, &regex->next);
-        swap_states(regex);
+    regex->seen_ns = now_ns;
+    const uint64_t used_ns = clock_thread_cpu_ns();
+    if (regex->began_ns == 0) {
+        regex->began_ns = used_ns;
     }
-    return is_match;
+    regex->is_exhausted = regex->is_exhausted || used_ns - regex->began_ns > regex->budget_ns;
+}
+
+bool name_regex_matches(struct name_regex *regex, const char *text)
+{
+    check_budget(regex);
+    if (regex->is_exhausted) {
+        return false;
+    }
+    const size_t len = strlen(text);
+    const uint64_t steps = max_u64(min_u64(STEPS_OF_NAME_MAX / (len + 1), STEPS_MAX), STEPS_MIN);
+    (void)pcre2_set_match_limit(regex->limits, (uint32_t)steps); // always succeeds
+    const int found =
+        pcre2_match(regex->code, (PCRE2_SPTR)text, len, 0, 0, regex->match, regex->limits);
+    // What else can go wrong is a limit, or memory that pcre2_match() could not get.
+    regex->is_exhausted = found < 0 && found != PCRE2_ERROR_NOMATCH;
+    return found >= 0;
+}
+
+enum err name_regex_result(const struct name_regex *regex, struct err_info *info)
+{
+    return regex->is_exhausted
+               ? err_set(info, ERR_LIMIT, "%s: this regular expression takes too long", regex->name)
+               : ERR_OK;
 }

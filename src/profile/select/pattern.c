@@ -6,16 +6,13 @@
 
 #include "profile/model/function_name.h"
 
-// Some seconds' worth. A hundred thousand functions with long names take a hundredth of it.
-static const uint64_t work_max = 2000000000;
-
 enum err pattern_init(struct pattern *pattern,
                       enum pattern_kind kind,
                       const char *text,
                       const char *name,
                       struct err_info *info)
 {
-    struct pattern made = {.kind = kind, .text = text, .name = name};
+    struct pattern made = {.kind = kind, .text = text};
     if (kind == PATTERN_REGEX) {
         TRY(name_regex_compile(&made.regex, text, name, info));
     }
@@ -36,7 +33,7 @@ bool pattern_matches(struct pattern *pattern, const char *name)
     case PATTERN_TEXT:
         return strcasestr(name, pattern->text) != NULL;
     case PATTERN_REGEX:
-        return name_regex_matches(&pattern->regex, name, &pattern->work);
+        return name_regex_matches(&pattern->regex, name);
     }
     return false;
 }
@@ -67,9 +64,5 @@ bool pattern_matches_function(struct pattern *pattern, const char *name)
 
 enum err pattern_result(const struct pattern *pattern, struct err_info *info)
 {
-    if (pattern->work > work_max) {
-        return err_set(info, ERR_LIMIT, "%s: this regular expression takes too long",
-                       pattern->name);
-    }
-    return ERR_OK;
+    return name_regex_result(&pattern->regex, info);
 }

@@ -2,16 +2,15 @@
 // pattern: what a name is compared with: a part of it, or a regular expression.
 //
 // A text matches names that contain it, whatever the case of ASCII letters. A regular expression is
-// POSIX extended and minds the case (name_regex.h). Functions are matched as they are shown, which
+// PCRE2's and minds the case (name_regex.h). Functions are matched as they are shown, which
 // is with or without return type, parameters and template arguments: "^process$" and
 // "^process(int)$" both match process(int). A text is compared with what is shown in any case, the
 // name without all these, unless it has a bracket or a space itself. Both may come from strangers,
-// and so may the names: the work of a pattern is counted, and a question that compares many names
-// asks pattern_result in between. Context: H; a pattern is used by one thread at a time.
+// and so may the names: regular expressions have limits, and code that compares many names calls
+// pattern_result() in between. Context: H; a pattern is used by one thread at a time.
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "host/text/strbuf.h"
@@ -25,10 +24,8 @@ enum pattern_kind {
 struct pattern {
     enum pattern_kind kind;
     const char *text; // borrowed
-    const char *name; // borrowed; says in errors which pattern it is
     struct name_regex regex;
     struct strbuf form; // of the function that was compared last
-    uint64_t work;      // instructions run so far
 };
 
 // `text` and `name` must outlive the pattern. Errors: those of name_regex_compile.
@@ -45,5 +42,5 @@ bool pattern_matches(struct pattern *pattern, const char *name);
 // The same for the demangled name of a function.
 bool pattern_matches_function(struct pattern *pattern, const char *name);
 
-// ERR_LIMIT with a sentence once the pattern has worked for too long (some seconds).
+// ERR_LIMIT with a sentence once a regular expression has reached a limit.
 enum err pattern_result(const struct pattern *pattern, struct err_info *info) MUST_USE;
