@@ -68,9 +68,9 @@ deb: ## build a Debian package in the build directory
 	@$(COMPILE)
 	@cd $(BUILD) && cpack -G DEB
 
-lint: ## clang-tidy, layers, sizes and style
+lint: ## clang-tidy, layers, sizes, style and the subjects of commits
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
-	@tools/check_layers.py . && tools/check_sizes.py . && tools/check_style.py .
+	@tools/check_layers.py . && tools/check_sizes.py . && tools/check_style.py . && tools/check_commits.py .
 	@tools/check_tidy.py . $(BUILD)
 
 fmt: ## let clang-format lay out every C and C++ file

@@ -187,6 +187,52 @@ def test_cases_are_counted_inside_entries(tmp_path, output, status, want):
     assert said == want + "\n"
 
 
+@pytest.fixture
+def history(tmp_path):
+    """Commits with these subjects at a date; call it with the date and them."""
+    def git(*words, **environment):
+        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *words],
+                       check=True, capture_output=True, env={**os.environ, **environment})
+
+    def add(date, *subjects):
+        for subject in subjects:
+            git("commit", "--allow-empty", "-m", subject, GIT_COMMITTER_DATE=date)
+        return tmp_path
+
+    git("init", "-q")
+    return add
+
+
+@pytest.mark.parametrize("subject, finding", [
+    ("recorder: Sample memory maps less often", None),
+    ("unit.host, cli: Process what 3 readers pass", None),
+    ("docs/format: Bring the pages up to date", None),
+    ("recorder: A summit is no height", None),  # no verb list: only forms are seen
+    ("recorder: samples memory maps", "not of the form"),
+    ("Sample memory maps", "not of the form"),
+    ("recorder:Sample memory maps", "not of the form"),
+    ("recorder: Sample memory maps.", "not of the form"),
+    ("recorder: Samples memory maps", "'Samples' is not in the imperative"),
+    ("recorder: Sampled memory maps", "'Sampled' is not in the imperative"),
+    ("recorder: Sampling of memory maps", "'Sampling' is not in the imperative"),
+    ("recorder: Sample " + "x" * 56, "73 characters, at most 72"),
+])
+def test_commits_finds(history, subject, finding):
+    status, said = run("check_commits.py", history("2030-01-01T00:00:00Z", subject))
+    assert (status, finding is None or finding in said) == (0 if finding is None else 1, True), said
+
+
+def test_commits_leaves_the_past_and_trees_without_git_alone(history, tmp_path):
+    root = history("2026-11-01T00:00:00Z", "no rule then")
+    assert run("check_commits.py", root) == (0, "")
+    status, said = run("check_commits.py", root, "2026-10-01")
+    assert (status, "no rule then" in said) == (1, True)
+    (tmp_path / "plain").mkdir()
+    shutil.rmtree(tmp_path / ".git")
+    status, said = run("check_commits.py", tmp_path / "plain")
+    assert (status, "no history here" in said) == (0, True)
+
+
 def test_package_sets_are_known():
     status, said = run("packages.sh", "list", "build")
     assert status == 0
