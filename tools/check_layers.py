@@ -47,10 +47,12 @@ MODULES = {
     "symbols": Module("H", "base host recording", "names elf dwarf jit leak_rules ."),
     "profile": Module("H", "base host recording symbols",
                       "model accuracy select names calls time tables compare"),
-    "formats": Module("H", "base host recording profile", "codec import export"),
-    "server": Module("H", "base host recording profile formats",
-                     "access columns http state api pages ."),
-    "cli": Module("H", "base session host recording aggregate recorder symbols profile formats server",
+    "views_json": Module("H", "base host recording profile", "layout views"),
+    "formats": Module("H", "base host recording profile views_json", "codec import export"),
+    "server": Module("H", "base host recording profile views_json formats",
+                     "access http state api pages ."),
+    "cli": Module("H", "base session host recording aggregate recorder symbols profile views_json formats "
+                  "server",
                   "text options diff report names check commands ."),
 }
 

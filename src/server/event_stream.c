@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
-#include "profile/tables/profile_json.h"
+#include "profile/model/profile.h"
 #include "server/api/reply.h"
 
 enum err event_format_state(const struct snapshot *snapshot, struct strbuf *out)

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "server/api/reply.h"
+#include "views_json/layout/view.h"
 
 void gate_find_token(const char *target, struct access_token *out)
 {
@@ -69,7 +70,7 @@ enum MHD_Result gate_send_token(struct http *http, struct MHD_Connection *connec
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
     const struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
-    strbuf_printf(&body, "{\"version\":1,\"token\":\"%s\"}", http->token.text);
+    strbuf_printf(&body, "{\"version\":%d,\"token\":\"%s\"}", VIEW_JSON_VERSION, http->token.text);
     return reply_send(connection, &reply, &body);
 }
 

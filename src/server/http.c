@@ -14,6 +14,7 @@
 #include "server/baseline_upload.h"
 #include "server/event_stream.h"
 #include "server/gate.h"
+#include "views_json/layout/view.h"
 
 // One request, from its first line to the end of its answer.
 struct exchange {
@@ -92,8 +93,10 @@ int http_client_socket(struct MHD_Connection *connection)
 static enum MHD_Result refuse_method(struct MHD_Connection *connection, const char *allow)
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
-    strbuf_append_text(&body, "{\"version\":1,\"status\":405,\"error\":{\"code\":\"invalid\","
-                              "\"parameter\":null,\"message\":\"this cannot be done here\"}}");
+    strbuf_printf(&body,
+                  "{\"version\":%d,\"status\":405,\"error\":{\"code\":\"invalid\","
+                  "\"parameter\":null,\"message\":\"this cannot be done here\"}}",
+                  VIEW_JSON_VERSION);
     struct reply reply = {
         .status = MHD_HTTP_METHOD_NOT_ALLOWED, .type = "application/json", .allow = allow};
     return reply_send(connection, &reply, &body);

@@ -39,6 +39,11 @@ def json_of(*arguments):
     return json.loads(run.stdout)
 
 
+def counters(report, kind):
+    """{name: value} of the counters of a report that are of a kind, "loss" or "note"."""
+    return {entry["name"]: entry["value"] for entry in report["counters"] if entry["kind"] == kind}
+
+
 def draw_to(path, drawing):
     """Draws a recording and returns its path."""
     subprocess.run([DRAW, path], input=drawing if isinstance(drawing, bytes) else drawing.encode(),

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from drawn import CAIRN, ROOT, cairn, environment, json_of, on_terminal, text_of
+from drawn import CAIRN, ROOT, cairn, counters, environment, json_of, on_terminal, text_of
 
 COMMANDS = ("record", "report", "diff", "check", "analyze", "export", "symbolize", "cache", "help",
             "version")
@@ -207,7 +207,7 @@ def test_every_cut_gives_a_report_or_a_sentence(server):
         assert run.returncode in (0, 2), (size, run)
         if run.returncode == 0:
             shown += 1
-            assert json.loads(run.stdout)["version"] == 1
+            assert json.loads(run.stdout)["version"] == 2
         else:
             assert run.stdout == b"" and run.stderr.startswith(b"cairn: ")
     assert shown > 0
@@ -227,7 +227,7 @@ def test_losses_come_first(draw):
     assert first == "!! events were lost: events that were lost (17)"
     run = cairn("report", "--json", path)
     assert b"events were lost" in run.stderr
-    assert json.loads(run.stdout)["lost"] == {"lost_events": 17}
+    assert counters(json.loads(run.stdout), "loss") == {"lost_events": 17}
 
 
 # The text
@@ -335,7 +335,7 @@ def test_leaks_are_told_from_what_only_fills_up(draw):
                     "late": "allocated just before the end: too late to tell",
                     "single": "one block, allocated once"}
     for sort in ("leaked", "leaked-blocks"):
-        sites = json_of("--sort", sort, path)["top"][sort]
+        sites = json_of("--sort", sort, path)["leaks"]["leaks"]
         assert {site["function"]: site["growth"] for site in sites} == {
             "leak": "growing", "table": "start_up", "warm_up": "stopped", "cache": "bounded",
             "late": "late", "single": "once"}
@@ -343,9 +343,7 @@ def test_leaks_are_told_from_what_only_fills_up(draw):
             "leak": 100, **dict.fromkeys(["table", "warm_up", "cache", "late", "single"])}
         assert {site["function"] for site in sites if site["growth_confidence"] == "low"} == {"late"}
     for options in ((), ("--sort", "peak"), ("--sort", "leaked", "--time", "100ms..300ms")):
-        assert {(site["growth"], site["growth_confidence"])
-                for section in json_of(*options, path)["top"].values()
-                for site in section} == {(None, None)}
+        assert json_of(*options, path)["leaks"] is None
 
 
 def test_what_several_processes_hold_alike_is_one_line(draw):
@@ -386,7 +384,7 @@ def test_deep_stacks_are_cut_in_the_middle(draw):
     assert re.search(r"\n +f1 +a\.c:1 \[app\]\n", text), "the outermost frame stays"
     assert "f91 " not in text and "f92 " in text
     assert text_of("--sort", "peak", "--max-depth", "0", path).count("a.c:") == 101
-    assert len(json_of(path)["top"]["peak"][0]["stacks"][0]["frames"]) == 100
+    assert len(json_of(path)["top"]["peak_bytes"][0]["stacks"][0]["frames"]) == 100
 
 
 LONG = ("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > "
@@ -426,7 +424,7 @@ def test_the_limits_limit(server):
     assert {len(sites) for sites in report["top"].values()} == {1}
     assert {len(site["stacks"]) for sites in report["top"].values() for site in sites} == {1}
     assert report["top"]["allocations"][0]["stack_count"] == 2
-    assert report["top"]["allocations"][0]["stacks_left_out"] == 1
+    assert report["top"]["allocations"][0]["stacks_shown"] == 1
     assert len(json_of("-n", "0", server)["top"]["allocations"]) == 3
 
 
@@ -438,7 +436,7 @@ def test_json_leaves_stacks_out_by_default_and_counts_them(draw):
         site = json_of(*options, path)["top"]["allocations"][0]
         assert site["stack_count"] == 250
         assert len(site["stacks"]) == shown
-        assert site["stacks_left_out"] == 250 - shown
+        assert site["stacks_shown"] == shown
 
 
 @pytest.mark.parametrize("options, allocations", [
@@ -462,53 +460,71 @@ def test_a_process_is_chosen_by_its_pid(server):
     assert "Only what passes the filter" in text_of("--process", pid, server)
 
 
-@pytest.mark.parametrize("sort", ["peak", "allocations", "temporary", "leaked", "allocated",
-                                  "peak-blocks", "leaked-blocks", "temporary-bytes", "own-peak",
-                                  "frees", "freed"])
-def test_every_sort_gives_its_section(server, sort):
-    assert list(json_of("--sort", sort, server)["top"]) == [sort]
+@pytest.mark.parametrize("sort, key", [
+    ("peak", "peak_bytes"), ("allocations", "allocations"), ("temporary", "temporary"),
+    ("leaked", "leaked_bytes"), ("allocated", "allocated_bytes"), ("peak-blocks", "peak_blocks"),
+    ("leaked-blocks", "leaked_allocations"), ("temporary-bytes", "temporary_bytes"),
+    ("own-peak", "own_peak_bytes"), ("frees", "frees"), ("freed", "freed_bytes")])
+def test_every_sort_gives_its_section(server, sort, key):
+    assert list(json_of("--sort", sort, server)["top"]) == [key]
     assert text_of("--sort", sort, server).count("\n  1. ") == 1
 
 
 # JSON
 
 def documented_fields():
-    """{heading: {field}} of docs/format/report-json.md, one set for each table."""
+    """{what: {field}} of docs/format/json.md, one set for each table of fields: by the heading it stands under, or
+    as its head names it ("field of a node")."""
     heading, fields = "", {}
-    for line in (ROOT / "docs" / "format" / "report-json.md").read_text().splitlines():
-        if line.startswith("## "):
-            heading = line[3:].strip("`")
-        elif line.startswith("| `") or line.startswith("| field of a frame"):
-            if line.startswith("| field of a frame"):
-                heading = "frame"
-                continue
+    for line in (ROOT / "docs" / "format" / "json.md").read_text().splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ").strip("`")
+        elif line.startswith(("| field of a", "| class of")):
+            heading = re.match(r"\| (?:field of a|class of) `?(\w+)", line).group(1)
+        elif line.startswith("| `"):
             fields.setdefault(heading, set()).update(re.findall(r"`(\w+)`", line.split("|")[1]))
     return fields
+
+
+VIEWS = {"leaks", "adhoc", "blocks", "rss", "groups", "functions", "callers", "tree", "sizes", "lifetimes"}
+TABLES = {"suppressions", "processes", "threads", "modules"}
 
 
 def test_json_has_the_documented_fields_and_no_others(server):
     wanted = documented_fields()
     costs = wanted["Costs"]
-    report = json_of(server)
-    site = report["top"]["allocations"][0]
-    assert set(report) == wanted[""]
+    report = json_of("--tree", "top-down", "--sort", "leaked", server)
+    assert set(report) == {"version", "selection"} | wanted["summary"] | TABLES | VIEWS
+    selection = report["selection"]
+    assert set(selection) == wanted["selection"] and set(selection["filter"]) == wanted["filter"]
+    assert set(selection["totals"]) == set(selection["estimated"]) == costs
     assert set(report["run"]) == wanted["run"]
-    assert set(report["filter"]) == wanted["filter"]
     assert set(report["totals"]) == wanted["totals"] | costs - {"own_peak_bytes"}
-    assert set(site) == wanted["top"]
-    assert set(site["costs"]) == costs
-    assert set(site["stacks"][0]) == {"costs", "frames"}
-    assert set(site["stacks"][0]["frames"][0]) == wanted["frame"]
+    assert list(report["top"]) == ["leaked_bytes"]
+    for site in report["top"]["leaked_bytes"]:
+        assert set(site) == wanted["call_sites"]
+        assert set(site["costs"]) == costs
+        for stack in site["stacks"]:
+            assert set(stack) == {"costs", "frames"}
+            assert {field for frame in stack["frames"] for field in frame} == wanted["Code"]
     for kind in ("processes", "threads", "modules"):
         for entry in report[kind]:
             assert set(entry) == wanted[kind]
             assert set(entry["costs"]) == costs
+    assert set(report["tree"]) == wanted["tree"]
+    assert {field for node in report["tree"]["nodes"] for field in node} == wanted["node"] - {"matched"}
+    assert set(report["rss"]) == wanted["rss"]
+    for entry in report["rss"]["breakdowns"]:
+        assert set(entry) == wanted["breakdown"]
+    for entry in report["leaks"]["leaks"] if report["leaks"] else []:
+        assert set(entry) == wanted["leaks"]
 
 
 def test_json_values(server):
     report = json_of(server)
-    assert report["version"] == 1 and report["damage"] is None
-    assert report["lost"] == {"lost_events": 0} and report["notes"] == {"unnamed_code": 2}
+    assert report["version"] == 2 and report["damage"] is None
+    assert counters(report, "loss") == {"lost_events": 0}
+    assert counters(report, "note") == {"unnamed_code": 2}
     assert all(type(value) is int for value in report["totals"].values())
     totals = report["totals"]
     assert (totals["peak_bytes"], totals["peak_time_ms"], totals["peak_rss_bytes"],

@@ -90,13 +90,13 @@ def test_changes_are_those_of_the_model(old, draw, sort):
         after = new_names.get(name, {}).get(key, 0)
         if before != after:
             wanted[name] = (before, after, after - before)
-    found = {e["function"]: (e["old"], e["new"], e["change"]) for e in report["changes"][sort]}
+    found = {e["function"]: (e["old"], e["new"], e["change"]) for e in report["changes"][key]}
     assert found == wanted
-    sizes = [abs(e["change"]) for e in report["changes"][sort]]
+    sizes = [abs(e["change"]) for e in report["changes"][key]]
     assert sizes == sorted(sizes, reverse=True)
-    classes = {e["function"]: e["class"] for e in report["changes"][sort]}
+    classes = {e["function"]: e["class"] for e in report["changes"][key]}
     assert classes.get("cache", "gone") == "gone"
-    for entry in report["changes"][sort]:
+    for entry in report["changes"][key]:
         assert sum(stack["change"] for stack in entry["stacks"]) == entry["change"]
         assert entry["stack_count"] == len(entry["stacks"])
     totals = report["totals"][key]
@@ -213,7 +213,7 @@ def test_a_function_is_found_where_one_side_knows_no_modules(draw, old, new, cha
     def drawing(stacks):
         return "process app\nthread main\n" + "".join(f"/bin/app!_start;{stack} 1 10 0 0 0 0 1 10\n" for stack in stacks)
     report = diff("--sort", "peak", draw(drawing(old), "old.cairn"), draw(drawing(new), "new.cairn"))
-    assert sorted((entry["function"], entry["class"]) for entry in report["changes"]["peak"]) == changes
+    assert sorted((entry["function"], entry["class"]) for entry in report["changes"]["peak_bytes"]) == changes
 
 
 def test_filters_apply_to_both(old, draw):
@@ -224,7 +224,7 @@ def test_filters_apply_to_both(old, draw):
         for side, path in zip(("old", "new"), paths):
             wanted = json_of(*options, path)
             assert report[side]["totals"] == wanted["totals"], options
-            assert report[side]["filter"] == wanted["filter"]
+            assert report[side]["selection"]["filter"] == wanted["selection"]["filter"]
     assert "Only what passes the filter is compared:\n    thread main\n" in diff_text(
         "--thread", "main", *paths)
 
@@ -260,10 +260,10 @@ def test_mistakes(arguments, words):
 def test_json_is_as_documented(draw):
     paths = two_runs(draw, blocks("load", 10, 100), blocks("load", 11, 100))
     report = diff(*paths)
-    page = (ROOT / "docs" / "format" / "diff-json.md").read_text()
-    entry = report["changes"]["peak"][0]
+    page = (ROOT / "docs" / "format" / "json.md").read_text()
+    entry = report["changes"]["peak_bytes"][0]
     for group in (report, report["old"], report["totals"]["peak_bytes"], report["findings"][0],
                   entry, entry["stacks"][0], entry["stacks"][0]["frames"][0]):
         for field in group:
             assert f"`{field}`" in page, field
-    assert report["version"] == 1
+    assert report["version"] == 2

@@ -52,7 +52,7 @@ def check(heap, report, options, costs):
     wanted = heap.costs([b for b in heap.blocks if passes(options, b)])
     for cost in costs:
         assert report["totals"][cost] == wanted[cost], (cost, options)
-        assert report["estimated"][cost] == 0, (cost, options)
+        assert report["selection"]["estimated"][cost] == 0, (cost, options)
     assert wanted["allocations"] > 0, "the case says nothing"
 
 
@@ -64,7 +64,7 @@ def test_stacks_are_counted_whole(run, options):
     heap, path = run
     report = json_of(*options, path)
     check(heap, report, options, COSTS)
-    assert report["unavailable"] == []
+    assert report["selection"]["unavailable"] == []
 
 
 @pytest.mark.parametrize("value", ["64", "16..24", "4096..", "..100", "17..4000", "..", "90..110"])
@@ -78,9 +78,9 @@ def test_sizes_are_exact_where_they_can_be(run, value):
     check(heap, report, options, ("allocations", "allocated_bytes"))
     wanted = heap.costs([b for b in heap.blocks if passes(options, b)])
     for cost in COSTS:
-        sure = report["totals"][cost] - report["estimated"][cost]
+        sure = report["totals"][cost] - report["selection"]["estimated"][cost]
         assert sure <= wanted[cost], cost
-        if report["estimated"][cost] == 0:
+        if report["selection"]["estimated"][cost] == 0:
             assert report["totals"][cost] == wanted[cost], cost
     totals = report["totals"]
     assert totals["leaked_bytes"] == totals["allocated_bytes"] - totals["freed_bytes"]
@@ -100,9 +100,9 @@ def test_lifetimes_are_of_freed_blocks(run, value):
     report = json_of(*options, path)
     check(heap, report, options, ("allocations", "allocated_bytes", "frees", "freed_bytes",
                                   "leaked_bytes", "leaked_allocations"))
-    assert set(report["unavailable"]) == {"peak_bytes", "peak_blocks", "own_peak_bytes",
+    assert set(report["selection"]["unavailable"]) == {"peak_bytes", "peak_blocks", "own_peak_bytes",
                                           "temporary", "temporary_bytes"}
-    assert all(report["totals"].get(cost, 0) == 0 for cost in report["unavailable"])
+    assert all(report["totals"].get(cost, 0) == 0 for cost in report["selection"]["unavailable"])
 
 
 def blocks_of_time(heap, from_ms, to_ms, classes):
@@ -135,7 +135,7 @@ def test_a_part_of_the_run(run, time, classes):
     assert (totals["allocations"], totals["allocated_bytes"]) == (len(sizes), sum(sizes))
     assert (totals["frees"], totals["freed_bytes"]) == (len(freed), sum(freed))
     assert totals["leaked_bytes"] == sum(sizes) - sum(freed)
-    assert report["filter"]["time"] == {"from_ms": from_ms, "to_ms": to_ms,
+    assert report["selection"]["filter"]["time"] == {"from_ms": from_ms, "to_ms": to_ms,
                                         "classes": (classes or "in_in,in_out").split(",")}
 
 
@@ -162,7 +162,7 @@ def test_an_export_counts_the_same(run, options):
     rows = list(csv.DictReader(io.StringIO(out.stdout.decode())))
     said = json_of(*options, path)
     for cost in ("allocations", "allocated_bytes", "leaked_bytes", "peak_bytes"):
-        if cost in said["unavailable"]:
+        if cost in said["selection"]["unavailable"]:
             assert {row[cost] for row in rows} == {""}, cost
         else:
             assert sum(int(row[cost]) for row in rows) == said["totals"][cost], cost
@@ -201,7 +201,7 @@ def test_a_filter_that_finds_nothing_says_so(run, options, name, said):
     for command in (("report",), ("report", "--json"), ("export", "--to", "folded"), ("diff", path)):
         done = cairn(*command, *options, path)
         assert (done.returncode, done.stderr.decode()) == (0, f"cairn: {said}\n"), command
-    assert json_of(*options, path)["filter"]["unmatched"] == ([name] if name else [])
+    assert json_of(*options, path)["selection"]["filter"]["unmatched"] == ([name] if name else [])
 
 
 @pytest.mark.parametrize("pattern, allocations", [

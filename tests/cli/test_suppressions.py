@@ -49,11 +49,11 @@ def check(heap, report, wanted):
         assert totals[cost] == whole[cost], cost
     for cost in ("leaked_bytes", "leaked_allocations"):
         assert totals[cost] == counted[cost]
-        assert report["suppressed"][cost] == whole[cost] - counted[cost]
-        assert sum(site["costs"][cost] for site in report["top"]["leaked"]) == counted[cost]
+        assert report["selection"]["suppressed"][cost] == whole[cost] - counted[cost]
+        assert sum(site["costs"][cost] for site in report["top"]["leaked_bytes"]) == counted[cost]
         assert sum(thread["costs"][cost] for thread in report["threads"]) == counted[cost]
     found = {r["pattern"]: (r["stack_count"], r["leaked_bytes"], r["leaked_allocations"])
-             for r in report["suppressed"]["rules"] if r["stack_count"]}
+             for r in report["suppressions"] if r["stack_count"]}
     for name in {rule_of(b, wanted) for b in gone}:
         own = [b for b in gone if rule_of(b, wanted) == name]
         assert found.pop(name) == (len({(b.thread, b.stack) for b in own}),
@@ -67,9 +67,9 @@ def test_rules_of_the_program(run):
     emit = [("^emit$", lambda f: name_of(f) == "emit")]
     check(heap, json_of("-n", "0", path), emit)
     off = json_of("--no-embedded-suppressions", path)
-    assert off["suppressed"]["leaked_bytes"] == 0
+    assert off["selection"]["suppressed"]["leaked_bytes"] == 0
     assert off["totals"]["leaked_bytes"] == heap.costs()["leaked_bytes"]
-    sources = {r["pattern"]: r["source"] for r in json_of(path)["suppressed"]["rules"]}
+    sources = {r["pattern"]: r["source"] for r in json_of(path)["suppressions"]}
     assert sources["^emit$"] == sources["nope"] == "embedded"
     assert "built-in" in sources.values() and "bad line" not in sources
 
@@ -110,8 +110,8 @@ def test_the_built_in_rules(draw):
                  leak("__GI__IO_file_doallocate"), leak("my_IO_file_doallocate_too")])
     path = draw(heap.draw())
     report = json_of(path)
-    assert (report["totals"]["leaked_bytes"], report["suppressed"]["leaked_bytes"]) == (200, 300)
-    assert json_of("--no-builtin-suppressions", path)["suppressed"]["rules"] == []
+    assert (report["totals"]["leaked_bytes"], report["selection"]["suppressed"]["leaked_bytes"]) == (200, 300)
+    assert json_of("--no-builtin-suppressions", path)["suppressions"] == []
     text = text_of(path)
     assert "  suppressed        300 B  300 bytes in 3 blocks, not counted as leaked" in text
     assert "         100 B in         1 block   built-in  ^tzset_internal$" in text
@@ -142,7 +142,7 @@ def test_built_in_rules_by_whose_code_it_is(draw, stack, rule):
     for is_alone in (False, True):
         blocks = [Block("main", stack, 100, 1)] + ([] if is_alone else [other])
         report = json_of(draw(Heap(blocks).draw()))
-        found = [r["pattern"] for r in report["suppressed"]["rules"] if r["leaked_bytes"] == 100]
+        found = [r["pattern"] for r in report["suppressions"] if r["leaked_bytes"] == 100]
         assert found == ([] if rule is None else [rule])
         left = (0 if rule else 100) + (0 if is_alone else 7)
         assert report["totals"]["leaked_bytes"] == left
@@ -162,7 +162,7 @@ def test_what_an_allocator_maps_for_a_block_is_no_callee(draw):
     hook = "/opt/lib/cairn/libcairn_preload.so!malloc"
     report = json_of(draw(Heap([Block("main", (LOADER, POOL), 100, 1),
                                 Block("main", (LOADER, POOL, hook, "/lib/libjemalloc.so.2!"), 30, 1)]).draw()))
-    assert (report["totals"]["leaked_bytes"], report["suppressed"]["leaked_bytes"]) == (0, 130)
+    assert (report["totals"]["leaked_bytes"], report["selection"]["suppressed"]["leaked_bytes"]) == (0, 130)
 
 
 @pytest.mark.parametrize("pattern", ["^remember$", "^remember<int>(int)$", "^int remember<int>(int)$", "^remember<int>$"])
@@ -243,16 +243,16 @@ def record(tmp_path, body, flags):
                                    ["-O2", "-fcf-protection=full"], ["-O1", "-s"]])
 def test_rules_are_read_from_the_program(tmp_path, flags):
     report = record(tmp_path, CONSTANT, flags)
-    rules_found = [(r["pattern"], r["source"]) for r in report["suppressed"]["rules"]]
+    rules_found = [(r["pattern"], r["source"]) for r in report["suppressions"]]
     if "-s" in flags:  # nothing is left that names the function
         assert rules_found == []
         return
     assert rules_found == [("^known_leak$", "embedded")]
     assert report["totals"]["leaked_bytes"] == 77
-    assert report["suppressed"]["leaked_bytes"] == 1000
+    assert report["selection"]["suppressed"]["leaked_bytes"] == 1000
 
 
 def test_a_function_that_computes_its_rules_is_left_alone(tmp_path):
     report = record(tmp_path, COMPUTED, ["-O2"])
-    assert report["suppressed"]["rules"] == []
+    assert report["suppressions"] == []
     assert report["totals"]["leaked_bytes"] == 1077

@@ -68,13 +68,13 @@ def test_groups_by_size_are_octaves(run):
 
 def test_functions(run):
     heap, path = run
-    functions = {f["function"]: f for f in json_of("--functions", "-n", "0", path)["functions"]}
+    functions = {f["function"]: f for f in json_of("--functions", "-n", "0", path)["functions"]["functions"]}
     assert set(functions) == {name for b in heap.blocks for name in path_of(b)}
     for name, found in functions.items():
         assert same(found["inclusive"], heap.costs([b for b in heap.blocks if name in path_of(b)]))
         assert same(found["self"], heap.costs([b for b in heap.blocks if path_of(b)[-1] == name]))
     ranks = [f["inclusive"]["leaked_bytes"]
-             for f in json_of("--functions", "--sort", "leaked", path)["functions"]]
+             for f in json_of("--functions", "--sort", "leaked", path)["functions"]["functions"]]
     assert ranks == sorted(ranks, reverse=True)
 
 
@@ -100,7 +100,7 @@ def test_callers_and_callees(run):
     for table, wanted in ((found["callers"], callers), (found["callees"], callees)):
         assert {entry["function"] for entry in table} == set(wanted)
         for entry in table:
-            assert same(entry["costs"], heap.costs(wanted[entry["function"]])), entry["function"]
+            assert same(entry["inclusive"], heap.costs(wanted[entry["function"]])), entry["function"]
     assert len(json_of("--callers", "^(load|emit)$", path)["callers"]) == 2
     assert json_of("--callers", "nobody", path)["callers"] == []
 
@@ -111,7 +111,7 @@ def test_callers_and_callees(run):
 def test_trees(run, direction):
     heap, path = run
     tree = json_of("--tree", direction, "-n", "0", "--max-depth", "0", path)["tree"]
-    assert (tree["direction"], tree["cost"]) == (direction, "peak_bytes")
+    assert (tree["direction"], tree["sort"]) == (direction.replace("-", "_"), "peak_bytes")
     wanted = collections.defaultdict(list)
     for block in heap.blocks:
         stack = path_of(block) if direction == "top-down" else path_of(block)[::-1]
@@ -120,7 +120,8 @@ def test_trees(run, direction):
     wanted = {stack: heap.costs(blocks) for stack, blocks in wanted.items()}
     wanted = {stack: costs for stack, costs in wanted.items() if costs["peak_bytes"]}
     here, found = [], {}
-    for node in tree["nodes"]:
+    assert tree["nodes"][0]["depth"] == 0 and same(tree["nodes"][0]["total"], heap.costs())
+    for node in tree["nodes"][1:]:
         del here[node["depth"] - 1:]
         here.append(node["function"])
         found[tuple(here)] = node["total"]
@@ -132,10 +133,10 @@ def test_trees(run, direction):
 def test_a_cut_tree_says_so(run):
     _, path = run
     tree = json_of("--tree", "top-down", "-n", "3", path)["tree"]
-    assert not tree["complete"] and len(tree["nodes"]) == 3
+    assert not tree["complete"] and len(tree["nodes"]) == 1 + 3
     assert "The smallest are left out" in text_of("--tree", "top-down", "-n", "3", path)
     shallow = json_of("--tree", "top-down", "-n", "0", "--max-depth", "1", path)["tree"]
-    assert {node["depth"] for node in shallow["nodes"]} == {1}
+    assert {node["depth"] for node in shallow["nodes"]} == {0, 1}
 
 
 def test_a_deep_tree_stays_within_the_line(draw):
@@ -148,8 +149,8 @@ def test_a_deep_tree_stays_within_the_line(draw):
 # Histograms
 
 @pytest.mark.parametrize("key, of", [
-    ("sizes_bytes", lambda b: b.size),
-    ("lifetimes_ms", lambda b: None if b.freed_ms is None else b.freed_ms - b.born_ms)])
+    ("sizes", lambda b: b.size),
+    ("lifetimes", lambda b: None if b.freed_ms is None else b.freed_ms - b.born_ms)])
 def test_histograms(run, key, of):
     heap, path = run
     wanted = collections.defaultdict(lambda: [0, 0])
@@ -157,10 +158,10 @@ def test_histograms(run, key, of):
         if of(block) is not None:
             wanted[bucket_of(of(block))][0] += 1
             wanted[bucket_of(of(block))][1] += block.size
-    found = json_of("--histogram", path)["histograms"][key]
-    assert [[b["count"], b["bytes"]] for b in found] == [wanted[b] for b in sorted(wanted)]
+    found = [bar for bar in json_of("--histogram", path)[key]["buckets"] if bar["blocks"]]
+    assert [[b["blocks"], b["bytes"]] for b in found] == [wanted[b] for b in sorted(wanted)]
     for bar, bucket in zip(found, sorted(wanted)):
-        assert bucket_of(bar["min"]) == bucket_of(bar["max"]) == bucket
+        assert bucket_of(bar["low"]) == bucket_of(bar["high"]) == bucket
 
 
 def test_bars_grow_with_their_counts(run):
@@ -174,8 +175,8 @@ def test_bars_grow_with_their_counts(run):
 
 def test_a_size_filter_cuts_the_sizes(run):
     heap, path = run
-    (bar,) = json_of("--histogram", "--size", "4096", path)["histograms"]["sizes_bytes"]
-    assert bar["count"] == len([b for b in heap.blocks if b.size == 4096])
+    (bar,) = json_of("--histogram", "--size", "4096", path)["sizes"]["buckets"]
+    assert bar["blocks"] == len([b for b in heap.blocks if b.size == 4096])
 
 
 # Two recordings
@@ -185,7 +186,7 @@ def test_views_show_the_change(run, draw):
     grown = Heap([dataclasses.replace(b, size=b.size * 2) for b in heap.blocks
                   if name_of(b.site) != "emit"])
     new = draw(grown.draw(), "new.cairn")
-    for function in json_of("--functions", "-n", "0", "--diff", path, new)["functions"]:
+    for function in json_of("--functions", "-n", "0", "--diff", path, new)["functions"]["functions"]:
         name = function["function"]
         assert same(function["old_inclusive"],
                     heap.costs([b for b in heap.blocks if name in path_of(b)]))

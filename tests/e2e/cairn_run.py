@@ -36,6 +36,11 @@ def run_bare(command, **settings):
     return subprocess.run(command, **settings)
 
 
+def counters(report, kind):
+    """{name: value} of the counters of a report that are of a kind, "loss" or "note"."""
+    return {entry["name"]: entry["value"] for entry in report["counters"] if entry["kind"] == kind}
+
+
 class Recording:
     """A recorded run: its file, what it wrote, and the report as JSON."""
 
@@ -63,14 +68,22 @@ class Recording:
         return self._report
 
     @property
+    def lost(self):
+        return counters(self.report, "loss")
+
+    @property
+    def notes(self):
+        return counters(self.report, "note")
+
+    @property
     def totals(self):
         return self.report["totals"]
 
     def assert_whole(self):
         """Nothing lost, nothing damaged, the run seen to its end."""
-        lost = {name: count for name, count in self.report["lost"].items() if count != 0}
+        lost = {name: count for name, count in self.lost.items() if count != 0}
         assert lost == {}
-        assert self.report["lost"], "the report lists no loss counters"
+        assert self.lost, "the report lists no loss counters"
         assert self.report["damage"] is None
         assert self.report["run"]["state"] == "finished"
 

@@ -43,7 +43,7 @@ def test_counts_are_what_the_program_states(record_foreign, name):
     peak = expected.pop("peak_bytes", image["process_peak_bytes"])
     assert {cost: image["costs"][cost] for cost in expected} == expected
     assert image["process_peak_bytes"] == peak or name in THREADED
-    assert recording.report["notes"]["unwind_differences"] == 0
+    assert recording.notes["unwind_differences"] == 0
 
 
 def chains(recording, modules):
@@ -70,4 +70,4 @@ def test_a_deep_recursion_is_walked_to_its_end(record_foreign):
     names = [frame["function"] for frame in recording.stack_of_size(7501)]
     assert names[0] == "at_the_bottom" and names[1:402] == ["descend"] * 401
     assert "main" in names[402:]
-    assert recording.report["notes"]["unfinished_stacks"] == 0
+    assert recording.notes["unfinished_stacks"] == 0

@@ -65,7 +65,7 @@ def test_events_are_summed_by_name_and_stack(record, overflow):
     """Apart from the heap: the totals above are the pools' alone."""
     recording = record(PROGRAMS / "api_named", options=[f"--overflow={overflow}"])
     events = [(event["name"], callers_of(event)[0], event["events"], event["weight"])
-              for event in recording.report["adhoc"]]
+              for event in recording.report["adhoc"]["entries"]]
     # The names' table is full of pools by then, so that all events share the one that is left.
     assert events == [("[event ...]", "send_bytes", 1000, 999 * 1000 // 2),
                       ("[event ...]", "main", 1, 5), ("[event ...]", "main", 1, 0)]
@@ -73,7 +73,7 @@ def test_events_are_summed_by_name_and_stack(record, overflow):
 
 def test_events_keep_their_names_where_there_is_room(record):
     recording = record(PROGRAMS / "api_budget")
-    events = recording.report["adhoc"]
+    events = recording.report["adhoc"]["entries"]
     assert [(event["name"], event["events"], event["weight"]) for event in events] == \
         [("[event bytes joined]", 1, weight) for weight in (11, 11, 7)]
     for event in events:
@@ -87,7 +87,7 @@ def test_events_keep_their_names_where_there_is_room(record):
 def test_each_process_has_events_of_its_own(record):
     report = record("/bin/sh", "-c", f"{PROGRAMS}/api_budget; {PROGRAMS}/api_budget").report
     weights = {}
-    for event in report["adhoc"]:
+    for event in report["adhoc"]["entries"]:
         weights[event["pid"]] = weights.get(event["pid"], 0) + event["weight"]
     assert list(weights.values()) == [29, 29]
 

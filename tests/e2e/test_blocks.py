@@ -2,7 +2,7 @@
 """Single blocks: those of the end and of the peak, by address, with size, age and thread."""
 import subprocess
 
-from cairn_run import CAIRN, PROGRAMS, environment
+from cairn_run import CAIRN, PROGRAMS, counters, environment
 from conversation import Conversation
 
 
@@ -27,7 +27,7 @@ def test_blocks_of_the_end_and_of_the_peak_are_listed_one_by_one(scratch):
     for block in report["blocks"]["end"]:
         assert block["function"] == "keep" and block["thread"] == "obedient"
         assert block["age_ms"] == report["processes"][0]["end_ms"] - block["born_ms"]
-    assert report["notes"]["blocks_left_out"] == 0
+    assert counters(report, "note")["blocks_left_out"] == 0
     subprocess.run([CAIRN, "verify", recording.path], env=environment(), check=True,
                    capture_output=True)
 

@@ -43,7 +43,7 @@ def cairn(*words, status=(0,), cwd=None):
     return done.stdout.decode()
 
 
-def changes(report, cost="allocated"):
+def changes(report, cost="allocated_bytes"):
     return [(entry["function"], entry["class"]) for entry in report["changes"][cost]]
 
 

@@ -31,7 +31,7 @@ OTHERS = {
 
 def checked(record, program, arguments, least):
     recording = record(program, *arguments, env={"CAIRN_CHECK_UNWIND": "1"}, is_compared=False)
-    notes = recording.report["notes"]
+    notes = recording.notes
     assert notes["unwind_differences"] == 0
     assert notes["unwind_checks"] >= least
     return recording

@@ -22,7 +22,7 @@ def marks_of(recording):
 def test_a_run_that_is_not_controlled_has_no_marks(record):
     recording = record(PROGRAMS / "peak")
     assert recording.report["marks"] == []
-    assert recording.report["notes"]["unrecorded_frees"] == 0
+    assert recording.notes["unrecorded_frees"] == 0
 
 
 def test_what_was_allocated_before_the_start_is_not_in_the_profile(scratch):
@@ -38,7 +38,7 @@ def test_what_was_allocated_before_the_start_is_not_in_the_profile(scratch):
     assert_totals(recording, {"allocations": 9, "allocated_bytes": 7020, "frees": 5,
                               "leaked_allocations": 4, "leaked_bytes": 4000, "temporary": 2,
                               "peak_bytes": 7000, "unknown_frees": 0})
-    assert recording.report["notes"]["unrecorded_frees"] == 10
+    assert recording.notes["unrecorded_frees"] == 10
     assert marks_of(recording) == [("stop", ""), ("start", "")]
 
 
@@ -55,7 +55,7 @@ def test_blocks_that_are_freed_while_recording_is_stopped_do_not_leak(scratch):
     # last one are left. The two that were reallocated are unknown when they are freed.
     assert_totals(recording, {"allocations": 11, "allocated_bytes": 1032, "frees": 8,
                               "leaked_allocations": 3, "leaked_bytes": 232, "peak_bytes": 1000})
-    assert recording.report["notes"]["unrecorded_frees"] == 2
+    assert recording.notes["unrecorded_frees"] == 2
     assert marks_of(recording) == [("stop", ""), ("start", "")]
 
 

@@ -188,7 +188,7 @@ def test_on_a_full_disk_the_log_gives_way_to_the_recording(tiny_disk):
     recording = Recording(path, run)
     recording.assert_whole()
     assert recording.totals["allocations"] > 20000
-    assert recording.report["notes"]["events_left_out"] > 0
+    assert recording.notes["events_left_out"] > 0
     assert not (folder / "f.cairn.events").exists()
     assert subprocess.run([CAIRN, "verify", path], env=environment(), check=False,
                           capture_output=True).returncode == 0
@@ -209,7 +209,7 @@ def test_a_log_that_ends_in_a_full_group_is_told(scratch):
                              timeout=120, preexec_fn=limit)
         assert run.returncode == 0
         recording = Recording(folder / "f.cairn", run)
-        assert recording.report["notes"]["events_left_out"] > 0
+        assert recording.notes["events_left_out"] > 0
         assert b"the log of events" in run.stderr
     finally:
         if mount.returncode == 0:

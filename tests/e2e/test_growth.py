@@ -22,7 +22,7 @@ def test_programs_are_called_what_they_are(tmp_path):
         run = subprocess.run([CAIRN, "report", "--json", "--sort", "leaked",
                               tmp_path / f"{word}.cairn"], check=True, capture_output=True,
                              env=environment(), timeout=60)
-        (site,) = [site for site in json.loads(run.stdout)["top"]["leaked"]
+        (site,) = [site for site in json.loads(run.stdout)["leaks"]["leaks"]
                    if site["function"] == "keep"]
         found[word] = site["growth"]
         assert (site["slope_bytes_per_s"] is not None) == (site["growth"] == "growing")

@@ -34,14 +34,14 @@ def no_maps_stay():
 
 def jit_functions(recording):
     """{name: allocations within} of all code in the module of JIT code; each name once."""
-    functions = [entry for entry in recording.report_json("--functions")["functions"]
+    functions = [entry for entry in recording.report_json("--functions")["functions"]["functions"]
                  if entry["module"] == "[jit]"]
     assert len({entry["function"] for entry in functions}) == len(functions)
     return {entry["function"]: entry["inclusive"]["allocations"] for entry in functions}
 
 
 def bare_addresses(recording):
-    return [entry["function"] for entry in recording.report_json("--functions")["functions"]
+    return [entry["function"] for entry in recording.report_json("--functions")["functions"]["functions"]
             if entry["module"] == "" and entry["function"].startswith("0x")]
 
 

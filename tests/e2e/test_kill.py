@@ -17,7 +17,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
 from waiting import read_to_end, read_until, wait_until
 
 KILLS = int(os.environ.get("CAIRN_KILLS", "204"))
@@ -128,7 +128,7 @@ def assert_is_the_truth(report, counts):
     freed = [[max(0, number - HELD) for number in numbers] for numbers in (done, begun)]
     assert sum(freed[0]) <= costs["frees"] <= sum(freed[1])
     assert costs["leaked_allocations"] == costs["allocations"] - costs["frees"]
-    assert {name for name, count in report["lost"].items() if count != 0} == set()
+    assert {name for name, count in counters(report, "loss").items() if count != 0} == set()
 
 
 @pytest.mark.parametrize("seed", range(KILLS // 3))

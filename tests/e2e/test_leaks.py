@@ -32,7 +32,7 @@ def make_leaks_of(record, scratch):
         told = report(recording.path)
         everything = report(recording.path, "--no-builtin-suppressions")
         for cost in ("leaked_bytes", "leaked_allocations"):
-            assert told["totals"][cost] + told["suppressed"][cost] == everything["totals"][cost]
+            assert told["totals"][cost] + told["selection"]["suppressed"][cost] == everything["totals"][cost]
         return recording.path, told
     return leaks_of
 
@@ -42,11 +42,11 @@ def make_leaks_of(record, scratch):
 def test_a_program_that_prints_leaks_nothing(leaks_of, program):
     path, told = leaks_of(program)
     left = [[frame["function"] for frame in stack["frames"]]
-            for site in told["top"]["leaked"] for stack in site["stacks"]]
+            for site in told["top"]["leaked_bytes"] for stack in site["stacks"]]
     assert (told["totals"]["leaked_bytes"], left) == (0, [])
     assert held_to(path, 0) == 0
     if program not in ("empty", "empty_rust"):
-        assert told["suppressed"]["leaked_bytes"] > 0
+        assert told["selection"]["suppressed"]["leaked_bytes"] > 0
 
 
 @pytest.mark.parametrize("program, words, function, size", [
@@ -57,7 +57,7 @@ def test_a_program_that_prints_leaks_nothing(leaks_of, program):
 def test_what_the_program_leaks_is_told(leaks_of, program, words, function, size):
     path, told = leaks_of(program, *words)
     assert (told["totals"]["leaked_bytes"], told["totals"]["leaked_allocations"]) == (size, 1)
-    names = [frame["function"] for frame in told["top"]["leaked"][0]["stacks"][0]["frames"]]
+    names = [frame["function"] for frame in told["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
     assert function in names
     assert (held_to(path, size - 1), held_to(path, size)) == (1, 0)
 
@@ -65,6 +65,6 @@ def test_what_the_program_leaks_is_told(leaks_of, program, words, function, size
 def test_a_file_that_is_leaked_is_told_by_its_own_block(leaks_of, scratch):
     path, told = leaks_of("greeting", "file", str(scratch / "short.txt"))
     assert told["totals"]["leaked_allocations"] == 1
-    names = [frame["function"] for frame in told["top"]["leaked"][0]["stacks"][0]["frames"]]
+    names = [frame["function"] for frame in told["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
     assert "leak_a_file" in names
     assert held_to(path, 0) == 1

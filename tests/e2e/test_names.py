@@ -402,7 +402,7 @@ def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, opt
     assert os.stat(recording.path).st_mode & 0o777 == 0o640
     assert cairn("verify", recording.path).stdout.startswith("sound")
     after = json.loads(cairn("report", "--json", "-n", "0", recording.path).stdout)
-    for part in ("run", "totals", "processes", "threads", "lost", "memory"):
+    for part in ("run", "totals", "processes", "threads", "counters", "rss"):
         assert after.get(part) == before.get(part), part
     if options == ["--events", "--blocks"]:
         assert "allocation" in cairn("dump", "--events", recording.path).stdout

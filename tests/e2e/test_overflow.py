@@ -36,7 +36,7 @@ def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
     recording.assert_whole()
     assert_totals(recording, {"allocations": 100000, "allocated_bytes": 1000000, "frees": 60000,
                               "leaked_allocations": 40000, "peak_bytes": 1000000})
-    assert recording.report["notes"]["producer_waits"] > 0
+    assert recording.notes["producer_waits"] > 0
 
 
 def outrun(path, before="a 1000 5000", meanwhile=("a 300000 10", "f 101000")):
@@ -63,7 +63,7 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
     recording = outrun(scratch / "s.cairn")
     recording.assert_whole()
     sampling = recording.report["run"]["sampling"]
-    assert recording.report["notes"]["producer_waits"] == 0
+    assert recording.notes["producer_waits"] == 0
     assert (sampling["allocations"], sampling["allocated_bytes"]) == (301000, 8000000)
     assert 16000 < sampling["recorded_allocations"] < 100000
     assert sampling["rate"] == sampling["recorded_allocations"] / 301000
@@ -87,7 +87,7 @@ def test_pools_and_events_of_a_sampled_program(scratch):
                        ["e 500 3", "n 300000 10", "e 1000 7", "g 101000"])
     recording.assert_whole()
     sampling = recording.report["run"]["sampling"]
-    assert recording.report["notes"]["producer_waits"] == 0
+    assert recording.notes["producer_waits"] == 0
     assert (sampling["allocations"], sampling["allocated_bytes"]) == (301000, 8000000)
     assert 16000 < sampling["recorded_allocations"] < 100000
     named = [(costs, frames) for costs, frames in recording.stacks()
@@ -98,7 +98,7 @@ def test_pools_and_events_of_a_sampled_program(scratch):
     assert abs(recording.totals["allocations"] - 301000) < 120000
     assert abs(recording.totals["leaked_allocations"] - 200000) < 120000
     assert [(event["name"], event["events"], event["weight"])
-            for event in recording.report["adhoc"]] == [("[event said]", 1500, 8500)]
+            for event in recording.report["adhoc"]["entries"]] == [("[event said]", 1500, 8500)]
 
 
 def test_estimates_are_marked_wherever_they_are_shown(scratch):

@@ -34,6 +34,16 @@ def smaps(pid):
     return areas
 
 
+def breakdown(report, which):
+    """The breakdown of RSS that is the peak's (is_peak) or the last one (is_last)."""
+    found, = [entry for entry in report["rss"]["breakdowns"] if entry[which]]
+    return found
+
+
+def sum_of_kinds(report, entry):
+    return sum(entry[kind["key"] + "_bytes"] for kind in report["rss"]["kinds"])
+
+
 class Waiting:
     """A program under cairn that says what its allocator says, and waits for a line."""
 
@@ -61,30 +71,30 @@ class Waiting:
         verified = subprocess.run([CAIRN, "verify", self.path], capture_output=True, text=True,
                                   check=False)
         assert not re.search("look|part|mapping", verified.stdout), verified.stdout
-        self.split = self.recording.report["resident"]["end"]
+        self.split = breakdown(self.recording.report, "is_last")
         return self.split
 
     def rss_of(self, pattern):
         return sum(rss for name, rss in self.areas if re.search(pattern, name))
 
     def parts(self, kind):
-        return [part for part in self.split["parts"] if part["kind"] == kind]
+        return [part for part in self.split["mappings"] if part["kind"] == kind]
 
 
 def assert_sound(run):
     """What holds of every split: it adds up, little is left over, and the kernel agrees."""
     split = run.split
     assert split["at_exit"], "the last look was taken when the program had begun to exit"
-    assert sum(split["bytes"].values()) == split["rss_bytes"]
+    assert sum(split[f"{kind}_bytes"] for kind in KINDS) == split["rss_bytes"]
     by_kind = Counter()
-    for part in split["parts"]:
+    for part in split["mappings"]:
         by_kind[part["kind"]] += part["rss_bytes"]
-    assert {kind: by_kind[kind] for kind in KINDS} == split["bytes"]
-    assert split["bytes"]["rest"] < 0.05 * split["rss_bytes"]
+    assert {kind: by_kind[kind] for kind in KINDS} == {kind: split[f"{kind}_bytes"] for kind in KINDS}
+    assert split["rest_bytes"] < 0.05 * split["rss_bytes"]
     # exit itself touches some pages more.
     total = sum(rss for _, rss in run.areas)
     assert abs(split["rss_bytes"] - total) <= 64 * PAGE
-    assert abs(split["bytes"]["own"] - run.rss_of(OWN)) <= 32 * PAGE
+    assert abs(split["own_bytes"] - run.rss_of(OWN)) <= 32 * PAGE
     files = Counter()
     for part in run.parts("file"):
         files[part["path"]] += part["rss_bytes"]
@@ -105,10 +115,10 @@ def test_a_cache(scratch):
     # One block has a mapping of its own, of which 3 MiB were touched; the rest is in the arena.
     block, = [part for part in run.parts("live") if part["path"] == ""]
     near(block["rss_bytes"], 3 * MIB, 2 * PAGE)
-    heap = split["bytes"]["live"] + split["bytes"]["rounding"] - block["rss_bytes"]
+    heap = split["live_bytes"] + split["rounding_bytes"] - block["rss_bytes"]
     # malloc adds what would be too small for a block of its own, 16 bytes, to the one before it.
     assert -4 * PAGE <= run.in_use - heap <= 20_000 * 16
-    near(split["bytes"]["kept"], run.free + run.in_use - heap, 64 * PAGE)
+    near(split["kept_bytes"], run.free + run.in_use - heap, 64 * PAGE)
     mapping, = run.parts("mapped")
     assert (mapping["rss_bytes"], mapping["virtual_bytes"]) == (6 * MIB, 12 * MIB)
     assert [frame["function"] for frame in mapping["frames"][:3]] == ["map", "map_half", "cache"]
@@ -118,13 +128,13 @@ def test_a_fragmented_heap(scratch):
     run = Waiting(scratch, "fragmented")
     split = run.finish()
     assert_sound(run)
-    near(split["bytes"]["live"] + split["bytes"]["rounding"], run.in_use, 16 * PAGE)
-    near(split["bytes"]["kept"], run.free, 64 * PAGE)
-    assert split["bytes"]["kept"] > split["bytes"]["live"]
+    near(split["live_bytes"] + split["rounding_bytes"], run.in_use, 16 * PAGE)
+    near(split["kept_bytes"], run.free, 64 * PAGE)
+    assert split["kept_bytes"] > split["live_bytes"]
     requested = run.recording.totals["leaked_bytes"]
     assert split["requested_bytes"] == requested
-    near(split["bytes"]["live"], requested, 4 * PAGE)  # all of it was touched
-    assert "kept" in split["estimated"] and "live" not in split["estimated"]
+    near(split["live_bytes"], requested, 4 * PAGE)  # all of it was touched
+    assert not split["live_is_estimate"]
 
 
 def test_a_reader_of_mapped_files(scratch):
@@ -137,7 +147,7 @@ def test_a_reader_of_mapped_files(scratch):
     mapped = [part for part in run.parts("file") if part["path"] == str(path)]
     assert sum(part["rss_bytes"] for part in mapped) == run.rss_of("data$")
     assert {part["frames"][0]["function"] for part in mapped} == {"file", "map"}
-    assert split["bytes"]["shared"] == 2 * MIB
+    assert split["shared_bytes"] == 2 * MIB
     shared, = run.parts("shared")
     assert shared["virtual_bytes"] == 4 * MIB
 
@@ -146,19 +156,19 @@ def test_many_threads(scratch):
     run = Waiting(scratch, "threads")
     split = run.finish()
     assert_sound(run)
-    assert 60 * 200 * 1024 < split["bytes"]["stack"] < 60 * 260 * 1024
+    assert 60 * 200 * 1024 < split["stack_bytes"] < 60 * 260 * 1024
     # 100 blocks of 500 bytes a thread.
-    near(split["bytes"]["live"], 60 * 100 * 500, 60 * 2 * PAGE)
-    near(split["bytes"]["live"] + split["bytes"]["rounding"], run.in_use, 60 * 2 * PAGE)
+    near(split["live_bytes"], 60 * 100 * 500, 60 * 2 * PAGE)
+    near(split["live_bytes"] + split["rounding_bytes"], run.in_use, 60 * 2 * PAGE)
     # Beside what is free, each arena has its own head in its first page.
-    assert 0 < split["bytes"]["kept"] < run.free + 60 * PAGE
+    assert 0 < split["kept_bytes"] < run.free + 60 * PAGE
 
 
 def test_a_pool_beside_malloc(scratch):
     run = Waiting(scratch, "pool")
     split = run.finish()
     assert_sound(run)
-    near(split["bytes"]["live"], 3 * MIB, 4 * PAGE)
+    near(split["live_bytes"], 3 * MIB, 4 * PAGE)
     by_top = Counter()
     for part in run.parts("mapped"):
         by_top[part["frames"][0]["function"]] += part["rss_bytes"]
@@ -169,9 +179,9 @@ def test_a_pool_beside_malloc(scratch):
 def test_the_split_at_the_peak_is_the_peak(scratch):
     run = Waiting(scratch, "cache")
     run.finish()
-    resident = run.recording.report["resident"]
-    assert resident["peak"]["rss_bytes"] >= resident["end"]["rss_bytes"]
-    assert sum(resident["peak"]["bytes"].values()) == resident["peak"]["rss_bytes"]
+    peak = breakdown(run.recording.report, "is_peak")
+    assert peak["rss_bytes"] >= breakdown(run.recording.report, "is_last")["rss_bytes"]
+    assert sum_of_kinds(run.recording.report, peak) == peak["rss_bytes"]
 
 
 def test_a_killed_program_has_a_last_look_and_its_age(scratch):
@@ -190,7 +200,7 @@ def test_a_killed_program_has_a_last_look_and_its_age(scratch):
     run.process.communicate(timeout=60)
     report = json.loads(subprocess.run([CAIRN, "report", "--json", run.path], capture_output=True,
                                        check=True).stdout)
-    end = report["resident"]["end"]
+    end = breakdown(report, "is_last")
     assert not end["at_exit"]
     near(end["rss_bytes"], sum(rss for _, rss in run.areas), 16 * PAGE)
     assert end["time_ms"] + end["age_ms"] == report["totals"]["runtime_ms"]
@@ -208,11 +218,11 @@ def test_text_and_json_say_the_same(scratch, how):
     section = text[text.index("RESIDENT MEMORY"):]
     said = re.search(r"live heap blocks +~? *[\d.]+ .iB +[\d.]+% +~? *([\d.]+) (.)iB", section)
     unit = {"K": 1024, "M": MIB}[said.group(2)]
-    near(float(said.group(1)) * unit, split["bytes"]["live"], 0.06 * unit)
+    near(float(said.group(1)) * unit, split["live_bytes"], 0.06 * unit)
     named = re.findall(r"^ +[\d.]+ \w+ of [\d.]+ \w+ +(.*)$", section, re.M)
     assert named and all(named)
     bar, = re.findall(r"^  end +(\S+)$", section, re.M)
-    near(bar.count("#") / len(bar), split["bytes"]["live"] / split["rss_bytes"], 1.5 / len(bar))
+    near(bar.count("#") / len(bar), split["live_bytes"] / split["rss_bytes"], 1.5 / len(bar))
 
 
 def test_a_look_on_request_is_kept(scratch):
@@ -232,8 +242,8 @@ def test_a_heap_that_was_recorded_in_part_is_not_called_free(scratch):
     run = Waiting(scratch, "fragmented", options=["--start-paused"])
     ctl(run.path, "start")
     split = run.finish(is_whole=False)
-    assert split["bytes"]["kept"] == 0
-    assert split["bytes"]["rest"] > 0.5 * run.arena
+    assert split["kept_bytes"] == 0
+    assert split["rest_bytes"] > 0.5 * run.arena
     assert "[unrecorded heap]" in {part["path"] for part in run.parts("rest")}
 
 
@@ -254,11 +264,11 @@ def test_redis_with_its_own_allocator(scratch):
         subprocess.run([*ask, "SHUTDOWN", "NOSAVE"], capture_output=True, check=False)
         redis.communicate(timeout=60)
     report = Recording(path, redis).report
-    peak = report["resident"]["peak"]
-    assert sum(peak["bytes"].values()) == peak["rss_bytes"]
-    assert peak["bytes"]["rest"] < 0.05 * peak["rss_bytes"]
+    peak = breakdown(report, "is_peak")
+    assert sum_of_kinds(report, peak) == peak["rss_bytes"]
+    assert peak["rest_bytes"] < 0.05 * peak["rss_bytes"]
     # used_memory is what jemalloc handed out, by its size classes.
-    live = peak["bytes"]["live"]
+    live = peak["live_bytes"]
     assert 0.75 * used < live < 1.02 * used
-    anonymous = [part for part in peak["parts"] if part["kind"] == "mapped"]
+    anonymous = [part for part in peak["mappings"] if part["kind"] == "mapped"]
     assert sum(part["rss_bytes"] for part in anonymous) < 0.1 * peak["rss_bytes"]

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
 from waiting import DEADLINE_SECONDS
 
 FIRST = int(os.environ.get("CAIRN_SCRIBBLE_FIRST", "1"))
@@ -61,7 +61,7 @@ def check(path, seed, said):
     assert verified.returncode == 0, f"seed {seed}: {verified.stdout}{verified.stderr}"
     report = Recording(path, None).report_of("-n", "1", "-s", "1")
     assert report["run"]["state"] in ("finished", "stopped"), f"seed {seed}"
-    unbelievable = {name: count for name, count in report["lost"].items() if count > COUNTERS_MAX}
+    unbelievable = {name: count for name, count in counters(report, "loss").items() if count > COUNTERS_MAX}
     assert not unbelievable, f"seed {seed}"
 
 

@@ -143,7 +143,7 @@ def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
         assert len(other) == 1, "one mark where frames were left out"
         # The cut moves in steps of up to 64 frames, so that a recursion keeps its names.
         assert limit - min(64, limit // 8) <= len(frames) <= limit
-        assert recording.report["notes"]["cut_stacks"] >= 1
+        assert recording.notes["cut_stacks"] >= 1
 
 
 def symbol_starts(program):

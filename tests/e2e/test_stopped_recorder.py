@@ -51,9 +51,9 @@ def test_what_a_stopped_recorder_misses_is_counted(scratch):
     assert "allocations after the recorder had stood still" in said
     recording = Recording(stopped.path, None)
     assert recording.report["run"]["state"] == "stopped"
-    assert recording.report["lost"]["missed_allocations"] > PAIRS_AFTER / 2
+    assert recording.lost["missed_allocations"] > PAIRS_AFTER / 2
     for what in ("allocations", "frees"):
-        missed = recording.report["lost"]["missed_" + what]
+        missed = recording.lost["missed_" + what]
         assert recording.totals[what] + missed == truth.totals[what], what
     verified = subprocess.run([CAIRN, "verify", stopped.path], capture_output=True, check=False, env=environment(),
                               timeout=DEADLINE_SECONDS)

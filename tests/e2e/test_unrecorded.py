@@ -350,7 +350,7 @@ def test_under_a_filter_no_hook_makes_a_system_call(record, how):
 def test_who_begins_under_a_filter_is_counted_as_lost(record, who):
     recording = record(PROGRAMS / "filtered", who, is_whole=False)
     assert recording.finished.stdout == b"done\n"
-    lost = {name: count for name, count in recording.report["lost"].items() if count != 0}
+    lost = {name: count for name, count in recording.lost.items() if count != 0}
     truth = truth_of("filtered")
     # A thread's library frees its block for thread-local storage under the filter, too; main allocates it.
     spare = 1 if who == "thread" else 0

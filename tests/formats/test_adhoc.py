@@ -44,7 +44,7 @@ def fixture_drawn(tmp_path_factory):
 def test_the_report_has_each_process_and_stack(drawn):
     found = [(event["pid"], event["events"], event["weight"],
               [frame["function"] for frame in reversed(event["frames"])] + [event["name"]])
-             for event in report(drawn)["adhoc"]]
+             for event in report(drawn)["adhoc"]["entries"]]
     assert found == EVENTS
     assert report(drawn)["totals"]["allocations"] == 3, "no heap"
 
@@ -52,11 +52,14 @@ def test_the_report_has_each_process_and_stack(drawn):
 def test_json(drawn):
     document = json.loads(export(drawn, "json"))
     found = []
-    for event in document["adhoc"]:
-        names = [document["functions"][document["locations"][place]["function"]]["name"]
-                 for place in reversed(event["stack"])]
-        found.append((document["processes"][event["process"]]["pid"], event["events"], event["weight"],
-                      [*names, event["name"]]))
+    events = document["adhoc"]
+    code, entries = events["code"], events["entries"]
+    for place in range(entries["count"]):
+        first, count = entries["frame_first"][place], entries["frame_count"][place]
+        names = [code["functions"]["name"][code["locations"]["function"][location]]
+                 for location in reversed(events["frames"]["location"][first:first + count])]
+        found.append((entries["pid"][place], entries["events"][place], entries["weight"][place],
+                      [*names, entries["name"][place]]))
     assert found == EVENTS
 
 
@@ -114,7 +117,7 @@ def test_dhat(drawn, tmp_path):
     path.write_bytes(data)
     again = [(event["events"], event["weight"],
               [frame["function"] for frame in reversed(event["frames"])] + [event["name"]])
-             for event in report(path)["adhoc"]]
+             for event in report(path)["adhoc"]["entries"]]
     assert again == STACKS
     assert dhat_events(export(path, "dhat-adhoc")) == STACKS
 
@@ -158,7 +161,7 @@ def test_a_file_of_dhat_says_nothing_of_the_heap(foreign):
     """Its "bytes" are units of the program's own."""
     found = report(foreign)
     assert [(event["name"], event["events"], event["weight"], [frame["function"] for frame in event["frames"]])
-            for event in found["adhoc"]] == [("[event units]", 3, 30, ["send", "main"]),
+            for event in found["adhoc"]["entries"]] == [("[event units]", 3, 30, ["send", "main"]),
                                              ("[event units]", 1, 7, ["main"])]
     assert set(found["run"]["unknown"]) >= {"allocations", "allocated_bytes", "peak_bytes", "leaked_bytes"}
     assert found["totals"]["allocated_bytes"] == 0
@@ -179,7 +182,7 @@ def test_damaged_files_are_refused(foreign, tmp_path, damage):
 def test_the_rust_crates_name_of_the_mode(foreign, tmp_path):
     path = tmp_path / "rust"
     path.write_text(foreign.read_text().replace('"ad-hoc"', '"rust-ad-hoc"'))
-    assert len(report(path)["adhoc"]) == 2
+    assert len(report(path)["adhoc"]["entries"]) == 2
 
 
 def test_the_formats_are_documented():

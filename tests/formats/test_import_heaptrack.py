@@ -382,10 +382,9 @@ def without(ignored, stacks):
 def temporary_at_the_peak(path):
     """Temporary blocks of other threads than the one that made the peak, live at that moment: the log of
     a single thread, which the export is, has no place for them (docs/user/export.md)."""
-    profile = json.loads(cairn("export", "--to", "json", path).stdout)
-    of = profile["costs"].index
-    return sum(max(0, row["costs"][of("temporary")] + row["costs"][of("peak_blocks")]
-                   - row["costs"][of("allocations")]) for row in profile["rows"])
+    costs = json.loads(cairn("export", "--to", "json", path).stdout)["rows"]["costs"]
+    return sum(max(0, temporary + blocks - allocations) for temporary, blocks, allocations in
+               zip(costs["temporary"], costs["peak_blocks"], costs["allocations"]))
 
 
 @pytest.mark.parametrize("which", ["recorded", "python", "raw", "own"])

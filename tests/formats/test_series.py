@@ -54,10 +54,11 @@ def test_series_are_of_the_part_that_was_asked_for(tmp_path, filters, first, liv
     assert [snapshot[1:] for snapshot in snapshots] == \
         sorted([*plain, peak], key=lambda point: point[0]) + [end]
 
-    slices = json.loads(export(path, "json", *filters))["slices"]
-    assert [part["live_bytes"] for part in slices[first:first + len(live) - 1]] == live[1:]
-    assert sum(part["allocations"] for part in slices) == pytest.approx(allocations, abs=1)
-    assert all(part["live_bytes"] == 0 for part in slices[:first] + slices[first + len(live) - 1:])
+    points = json.loads(export(path, "json", *filters))["points"]
+    end_of_range = first + len(live) - 1
+    assert points["live_bytes"][first:end_of_range] == live[1:]
+    assert sum(points["allocations"]) == pytest.approx(allocations, abs=1)
+    assert not any(points["live_bytes"][:first] + points["live_bytes"][end_of_range:])
 
     document = json.loads(export(path, "perfetto", *filters))
     (heap,) = counters(document, "heap").values() or [[]]
@@ -73,4 +74,6 @@ def test_series_are_of_the_part_that_was_asked_for(tmp_path, filters, first, liv
 def test_slices_of_one_lifetime_are_not_known(tmp_path):
     path = draw(tmp_path / "lively.cairn", LIVELY + "life 2 2 20\n")
     document = json.loads(export(path, "json", "--lifetime", "0..10s"))
-    assert {value for part in document["slices"] for value in part.values()} == {None}
+    figures = {key: column for key, column in document["points"].items()
+               if key not in ("count", "start_ms", "end_ms")}
+    assert {value for column in figures.values() for value in column} == {None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""api_schema: what docs/format/http-api.md promises of each answer, written down a second time.
+"""api_schema: what docs/format/json.md promises of each answer, written down a second time.
 
 A schema is a type, a list [schema] for arrays, a dict for objects, or one of the classes below. All
 fields that are named must be there, and no others.
@@ -51,20 +51,29 @@ CODE = {"functions": Table(id=int, name=str, short=Nullable(str), module=Nullabl
         "locations": Table(function=int, file=Nullable(int), line=int, offset=str),
         "modules": Table(path=str, name=str), "files": Table(path=str)}
 SELECTION = {
-    "filter": {**{key: Nullable(str) for key in (
-        "function", "function_regex", "file", "file_regex", "module", "module_regex", "thread",
-        "classes", "recording")},
-        **{key: Nullable(int) for key in (
-            "process", "from_ms", "to_ms", "size_min_bytes", "size_max_bytes", "lifetime_min_ms",
-            "lifetime_max_ms")}},
-    "range": Nullable({"from_ms": int, "to_ms": int,
-                       "classes": [OneOf("in_in", "in_out", "out_in", "out_out")]}),
-    "size_bytes": Nullable({"min": int, "max": int}),
-    "lifetime_ms": Nullable({"min": int, "max": int}),
-    "totals": costs_of(COSTS), "recording_totals": costs_of(COSTS), "unavailable": [str],
+    "filter": {
+        **{key: Nullable(str) for key in (
+            "function", "function_regex", "file", "file_regex", "module", "module_regex", "thread")},
+        "process": Nullable(int),
+        "time": Nullable({"from_ms": int, "to_ms": int,
+                          "classes": [OneOf("in_in", "in_out", "out_in", "out_out")]}),
+        "size_bytes": Nullable({"min": int, "max": int}),
+        "lifetime_ms": Nullable({"min": int, "max": int}),
+        "unmatched": [OneOf("function", "file", "module", "thread", "process")]},
+    "totals": costs_of(COSTS), "recording_totals": costs_of(COSTS), "estimated": costs_of(COSTS),
+    "unavailable": [OneOf(*COSTS)],
     "suppressed": {"stack_count": int, "leaked_bytes": int, "leaked_allocations": int},
     "baseline_totals": Nullable(costs_of(COSTS))}
-TOP = Table(location=Nullable(int), inlined=bool, stack_count=int, cost=int)
+COUNTERS = Table(name=str, text=str, kind=OneOf("loss", "note"), value=int)
+MARKS = Table(time_ms=int, kind=OneOf("mark", "phase", "start", "stop"), text=str)
+SUPPRESSIONS = Table(pattern=str, source=OneOf("file", "embedded", "built-in"), stack_count=int,
+                     leaked_bytes=int, leaked_allocations=int)
+
+
+def top_of(cost):
+    return Table(location=Nullable(int), inlined=bool, costs={cost: int}, stack_count=int)
+
+
 FRAMES = Table(location=Nullable(int), inlined=bool)
 RSS_KINDS = ("live", "rounding", "kept", "mapped", "stack", "file", "shared", "own", "rest")
 AMOUNTS = {"blocks": [int], "bytes": [int]}
@@ -72,9 +81,7 @@ AMOUNTS = {"blocks": [int], "bytes": [int]}
 META = {
     "tool_version": str, "file": FILE, "state": OneOf("running", "finished", "stopped"),
     "damage": Nullable(str), "run": RUN, "runtime_ms": int, "slice_ms": int, "slice_count": int,
-    "marks": [{"time_ms": int, "kind": OneOf("mark", "phase", "start", "stop"),
-               "text": str}],
-    "processes": int, "threads": int,
+    "marks": MARKS, "processes": int, "threads": int,
     "baseline": Nullable({"file": FILE, "run": RUN, "runtime_ms": int, "damage": Nullable(str)}),
     "capabilities": {key: bool for key in ("time_range", "slices", "sizes", "lifetimes", "rss",
                                            "mappings", "growth", "source", "adhoc")},
@@ -85,24 +92,28 @@ ROUTES = {
     "meta": META,
     "health": {
         "damage": Nullable(str), "sampling": SAMPLING,
-        "counters": Table(name=str, text=str, kind=OneOf("loss", "note"), value=int),
+        "counters": COUNTERS,
         "modules": Table(path=str, name=str, build_id=str, is_executable=bool, frames=int,
                          frames_with_function=int, frames_with_line=int, symbol_source=str,
                          symbol_advice=str)},
     "summary": {
-        "totals": TOTALS, "baseline_totals": Nullable(TOTALS),
-        "top": {key: TOP for key in DEFAULT_COSTS},
+        "damage": Nullable(str), "run": RUN, "totals": TOTALS, "baseline_totals": Nullable(TOTALS),
+        "counters": COUNTERS, "marks": MARKS,
+        "unrecorded": {"execs": int, "descendants_at_least": int, "programs": Table(
+            program=str, reason=str, text=str, pid=int, execs=int, descendants_at_least=int)},
+        "unseen": Table(pid=int, executable=str, reason=OneOf("malloc", "go", "mapped"),
+                        anonymous_bytes=int, mapped_bytes=int, heap_bytes=int,
+                        mapped_by=Nullable({"function": str, "module": str})),
+        "top": {key: top_of(key) for key in DEFAULT_COSTS},
         "health": {"lost_events": int, "frames": int, "frames_with_function": int,
                    "frames_with_line": int},
         "code": CODE},
     "call_sites": {
         "total_count": int,
-        "sites": Table(location=Nullable(int), inlined=bool, stack_count=int, stack_first=int,
-                       stacks_shown=int, costs=costs_of()),
-        "stacks": Table(costs=costs_of(), frame_first=int, frame_count=int), "frames": FRAMES,
+        "sites": Table(location=Nullable(int), inlined=bool, stack_count=int, costs=costs_of()),
         "code": CODE},
     "tree": {
-        "total_nodes": int, "complete": bool,
+        "direction": OneOf("top_down", "bottom_up"), "sort": OneOf(*COSTS), "total_nodes": int, "complete": bool,
         "nodes": Table(id=int, parent=Nullable(int), depth=int, inlined=bool, pruned=bool,
                        child_count=int, function=Nullable(int), self=costs_of(), total=costs_of()),
         "search": Nullable({"matched_nodes": int, "totals": costs_of(COSTS)}), "code": CODE},
@@ -152,11 +163,9 @@ ROUTES = {
                        growth_confidence=OneOf("none", "low", "medium", "high"),
                        slope_bytes_per_s=Nullable((int, float)), first_ms=Nullable(int),
                        last_ms=Nullable(int), latest_kept_ms=Nullable(int)),
-        "frames": FRAMES,
-        "suppressions": Table(pattern=str, stack_count=int, leaked_bytes=int,
-                              leaked_allocations=int),
+        "frames": FRAMES, "suppressions": SUPPRESSIONS,
         "code": CODE},
-    "ledger": {
+    "rss": {
         "peak_rss_bytes": int, "peak_rss_ms": int,
         "samples": Table(time_ms=int, rss_bytes=int,
                          **{name: Nullable(int) for name in (
@@ -165,12 +174,13 @@ ROUTES = {
                              "mapped_bytes")},
                          live_bytes=Nullable(int), other_anonymous_bytes=Nullable(int)),
         "kinds": Table(key=str, phrase=str),
-        "splits": Table(time_ms=int, rss_bytes=int, swap_bytes=int, requested_bytes=int,
-                        processes=int, has_mappings=bool, is_peak=bool, is_last=bool,
-                        was_asked=bool, at_exit=bool, is_of_peak=bool, live_is_estimate=bool,
-                        **{f"{kind}_bytes": int for kind in RSS_KINDS}),
+        "breakdowns": Table(time_ms=int, age_ms=int, rss_bytes=int, swap_bytes=int,
+                            requested_bytes=int, processes=int, has_mappings=bool, is_peak=bool,
+                            is_last=bool, was_asked=bool, at_exit=bool, is_of_peak=bool,
+                            live_is_estimate=bool, mapping_first=int, mapping_count=int,
+                            **{f"{kind}_bytes": int for kind in RSS_KINDS}),
         "moment_ms": Nullable(int),
-        "mappings": Table(process=int, path=str, kind=OneOf(*RSS_KINDS), areas=int,
+        "mappings": Table(pid=int, path=str, kind=OneOf(*RSS_KINDS), areas=int,
                           is_estimate=bool, rss_bytes=int, virtual_bytes=int, swap_bytes=int,
                           location=Nullable(int), frame_first=int, frame_count=int),
         "frames": FRAMES, "code": CODE},
@@ -180,22 +190,22 @@ ROUTES = {
                          frame_count=int),
         "frames": FRAMES, "code": CODE},
     "processes": {"processes": Table(
-        pid=int, parent_pid=int, epoch=int, executable=str, command_line=str, allocator=str,
+        process=int, pid=int, parent_pid=int, epoch=int, executable=str, command_line=str, allocator=str,
         forked=bool, execed=bool, own_allocator=bool, start_ms=int, end_ms=int,
         wait_status=Nullable(int), process_peak_bytes=int, peak_rss_bytes=int, costs=costs_of())},
-    "threads": {"threads": Table(process=int, thread_id=int, pid=int, name=str, merged_count=int,
+    "threads": {"threads": Table(thread=int, process=int, thread_id=int, pid=int, name=str, merged_count=int,
                                  start_ms=int, end_ms=int, costs=costs_of())},
-    "modules": {"modules": Table(path=str, name=str, build_id=str, symbol_source=str,
+    "modules": {"modules": Table(path=str, name=str, build_id=str, is_executable=bool, symbol_source=str,
                                  symbol_advice=str, frames=int, frames_with_function=int,
                                  frames_with_line=int, costs=costs_of())},
 }
-WORK = {"version": OneOf(1), "begun": int, "finished": int, "abandoned": int, "answers": [
+WORK = {"version": OneOf(2), "begun": int, "finished": int, "abandoned": int, "answers": [
     {"target": str, "phase": OneOf("waiting", "counting", "packing"), "elapsed_ms": int,
      "stage": int, "done": int, "total": int}]}
 ROUTES["lifetimes"] = {**ROUTES["sizes"], "unit": OneOf("milliseconds")}
-NO_SELECTION = ("meta", "health", "ledger", "adhoc")
+NO_SELECTION = ("meta", "health", "rss", "adhoc")
 
-ERROR = {"version": OneOf(1), "status": int,
+ERROR = {"version": OneOf(2), "status": int,
          "error": {"code": str, "parameter": Nullable(str), "message": str}}
 
 
@@ -261,7 +271,7 @@ def check_references(answer):
 
 
 def check_answer(route, answer):
-    schema = {"version": OneOf(1), "generation": int, **ROUTES[route]}
+    schema = {"version": OneOf(2), "generation": int, **ROUTES[route]}
     if route not in NO_SELECTION:
         schema["selection"] = SELECTION
     check(answer, schema, route)

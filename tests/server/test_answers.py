@@ -20,7 +20,7 @@ def test_every_route_answers_as_it_is_described(server):
 
 def test_the_description_names_every_route_parameter_and_field(server):
     page = (ROOT / "docs/format/http-api.md").read_text()
-    words = page + (ROOT / "docs/format/report-json.md").read_text()
+    words = page + (ROOT / "docs/format/json.md").read_text()
     described = set(re.findall(r"/api/v1/(\w+)|(?<=, `)/(\w+)(?=`)", page))
     names = {first or second for first, second in described}
     assert set(ROUTES) - names == set()
@@ -88,15 +88,14 @@ def test_numbers_are_those_of_the_report(server, file, params, options):
     assert summary["totals"] == wanted["totals"]
     for key, value in wanted["totals"].items():
         assert summary["selection"]["totals"].get(key, value) == value
-    for section, cost in (("peak", "peak_bytes"), ("allocations", "allocations"),
-                          ("temporary", "temporary"), ("leaked", "leaked_bytes")):
+    for cost in ("peak_bytes", "allocations", "temporary", "leaked_bytes"):
         assert [(spot_of(summary, location), cost_value)
-                for location, cost_value in rows(summary["top"][cost], "location", "cost")] == \
+                for location, cost_value in rows(summary["top"][cost], "location", f"costs.{cost}")] == \
             [((site["function"], site["file"], site["line"], site["module"]), site["costs"][cost])
-             for site in wanted["top"][section]]
+             for site in wanted["top"][cost]]
         sites = server.get("call_sites", sort=cost, limit=0, costs="all", stacks=1000, **params)
-        assert sites["total_count"] == len(wanted["top"][section])
-        check_sites(sites, wanted["top"][section])
+        assert sites["total_count"] == len(wanted["top"][cost])
+        check_sites(sites, wanted["top"][cost])
     for route in ("processes", "threads", "modules"):
         check_groups(server.get(route, costs="all", **params)[route], wanted[route])
 
@@ -308,7 +307,7 @@ def test_time_ranges_count_blocks_by_birth_and_death(server):
         return server.get("summary", **params)["selection"]
 
     early = totals(from_ms=0, to_ms=400)
-    assert early["range"] == {"from_ms": 0, "to_ms": 400, "classes": ["in_in", "in_out"]}
+    assert early["filter"]["time"] == {"from_ms": 0, "to_ms": 400, "classes": ["in_in", "in_out"]}
     assert early["totals"]["allocations"] == 600 + 5 + 2
     assert early["totals"]["leaked_allocations"] == 600 + 2
     assert early["unavailable"] == ["temporary_bytes", "own_peak_bytes"]
@@ -317,7 +316,7 @@ def test_time_ranges_count_blocks_by_birth_and_death(server):
     assert totals(**middle, classes="in_out")["totals"]["allocations"] == 2
     assert totals(**middle, classes="out_out")["totals"]["allocations"] == 600 + 4
     assert totals(from_ms=700, to_ms=1000, classes="out_in")["totals"]["frees"] == 30
-    assert totals(from_ms=510, to_ms=520)["range"]["from_ms"] == 500
+    assert totals(from_ms=510, to_ms=520)["filter"]["time"]["from_ms"] == 500
     # The heap as it stood: what is live at a moment is what the chart shows there.
     points = server.get("series")["points"]
     for end, live in rows(points, "end_ms", "live_bytes"):
@@ -401,13 +400,13 @@ def test_leaks_are_classed_by_how_they_grew(server):
     assert growing["leaks"]["first_ms"] == [0] and growing["leaks"]["last_ms"] == [1500]
 
 
-def test_the_ledger_adds_processes_up(server):
-    answer = server.get("ledger")
+def test_rss_adds_processes_up(server):
+    answer = server.get("rss")
     assert rows(answer["samples"], "time_ms", "rss_bytes") == \
         [(100, 90000000), (300, 100000000), (900, 105000000)]
     assert (answer["peak_rss_bytes"], answer["peak_rss_ms"]) == (105000000, 900)
     pid = server.get("processes")["processes"]["pid"][1]
-    alone = server.get("ledger", process=pid)
+    alone = server.get("rss", process=pid)
     assert alone["samples"]["rss_bytes"] == [10000000]
     assert alone["samples"]["live_bytes"] == [None]
 
@@ -437,7 +436,7 @@ def test_events_of_the_program(serve, tmp_path):
     assert [(*spot_of(answer, answer["frames"]["location"][first + i])[:3], answer["frames"]["inlined"][first + i])
             for i in range(3)] == [("cairn_event", "cairn.h", 186, True), ("send", "net.c", 7, False),
                                    ("main", "app.c", 1, False)]
-    assert [(event["name"], event["pid"], event["events"], event["weight"]) for event in report(file)["adhoc"]] == \
+    assert [(event["name"], event["pid"], event["events"], event["weight"]) for event in report(file)["adhoc"]["entries"]] == \
         rows(answer["entries"], "name", "pid", "events", "weight")
     cut = server.get("adhoc", limit=1)
     assert (cut["total_count"], cut["entries"]["weight"]) == (3, [5000])
@@ -451,10 +450,10 @@ def test_a_program_without_events_has_none(server):
 KINDS = ["live", "rounding", "kept", "mapped", "stack", "file", "shared", "own", "rest"]
 
 
-def test_the_ledger_splits_rss_by_kind_over_time(server):
-    answer = server.get("ledger")
+def test_rss_is_broken_down_by_kind_over_time(server):
+    answer = server.get("rss")
     assert answer["kinds"]["key"] == KINDS
-    splits = answer["splits"]
+    splits = answer["breakdowns"]
     assert rows(splits, "time_ms", "rss_bytes", "processes") == \
         [(100, 90000000, 1), (900, 105000000, 2), (1500, 95000000, 1)]
     for row in range(splits["count"]):
@@ -464,13 +463,13 @@ def test_the_ledger_splits_rss_by_kind_over_time(server):
 
 
 def test_the_mappings_are_those_of_one_moment(server):
-    answer = server.get("ledger")
+    answer = server.get("rss")
     assert answer["moment_ms"] == 900  # the peak
     mappings = answer["mappings"]
     by_kind = dict.fromkeys(KINDS, 0)
     for kind, rss in rows(mappings, "kind", "rss_bytes"):
         by_kind[kind] += rss
-    assert by_kind == {kind: answer["splits"][f"{kind}_bytes"][1] for kind in KINDS}
+    assert by_kind == {kind: answer["breakdowns"][f"{kind}_bytes"][1] for kind in KINDS}
     mapped = [row for row in range(mappings["count"]) if mappings["kind"][row] == "mapped"]
     assert [mappings["rss_bytes"][row] for row in mapped] == [34000000, 1000000]
     assert [mappings["frame_count"][row] for row in mapped] == [1, 2]
@@ -478,11 +477,11 @@ def test_the_mappings_are_those_of_one_moment(server):
     names = answer["code"]["functions"]["name"]
     assert names[answer["code"]["locations"]["function"][first]] == "load"
     assert "/dev/shm/<b>&" in mappings["path"]
-    last = server.get("ledger", moment_ms=1500)
+    last = server.get("rss", moment_ms=1500)
     assert sum(last["mappings"]["rss_bytes"]) == 95000000
-    refused = server.try_get("ledger", moment_ms=100)
+    refused = server.try_get("rss", moment_ms=100)
     assert (refused.status, refused.json["error"]["parameter"]) == (404, "moment_ms")
-    child = server.get("ledger", process=server.get("processes")["processes"]["pid"][1])
+    child = server.get("rss", process=server.get("processes")["processes"]["pid"][1])
     assert rows(child["mappings"], "kind", "rss_bytes") == \
         [("live", 1000000), ("file", 9000000)]
 
@@ -491,11 +490,12 @@ def test_ranges_of_blocks_are_told_as_they_were_rounded(server):
     def selection(**params):
         return server.get("summary", **params)["selection"]
     sizes = selection(size_min_bytes=85, size_max_bytes=85)
-    assert sizes["size_bytes"] == {"min": 80, "max": 95} and sizes["lifetime_ms"] is None
-    assert sizes["filter"]["size_min_bytes"] == 85
+    assert sizes["filter"]["size_bytes"] == {"min": 80, "max": 95}
+    assert sizes["filter"]["lifetime_ms"] is None
     assert sizes["totals"]["allocations"] == 1000
     lived = selection(lifetime_max_ms=1)
-    assert lived["lifetime_ms"] == {"min": 0, "max": 1} and lived["size_bytes"] is None
+    assert lived["filter"]["lifetime_ms"] == {"min": 0, "max": 1}
+    assert lived["filter"]["size_bytes"] is None
     assert lived["totals"]["frees"] == 8
     assert {"peak_bytes", "temporary"} <= set(lived["unavailable"])
     histogram = server.get("sizes", size_min_bytes=85, size_max_bytes=85)["buckets"]
@@ -516,7 +516,7 @@ def test_filters_by_text_find_what_they_should(server):
     pid = server.get("processes")["processes"]["pid"][1]
     assert allocations(process=pid) == 8
     echo = server.get("summary", function="LOAD", thread="main")["selection"]["filter"]
-    assert {key: value for key, value in echo.items() if value is not None} == \
+    assert {key: value for key, value in echo.items() if value} == \
         {"function": "LOAD", "thread": "main"}
 
 
@@ -649,6 +649,6 @@ def test_two_recordings_are_compared_by_name(serve, file, tmp_path):
     for route, params in (("tree", {"by": "location"}), ("call_sites", {"stacks": 1}),
                           ("summary", {"recording": "old"})):
         assert server.try_get(route, diff=1, **params).status == 400
-    for route in ("leaks", "ledger", "threads", "series"):
+    for route in ("leaks", "rss", "threads", "series"):
         schema_answer = server.get(route, recording="old")
         check_answer(route, schema_answer)

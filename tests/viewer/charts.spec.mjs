@@ -38,7 +38,7 @@ describe('values over time', () => {
   it('consumed: ends with what leaked, suppressed or not', async () => {
     await viewer.open('#/charts');
     const rows = readCsv((await viewer.download(button('CSV'))).bytes);
-    assert.equal(rows.at(-1).total, told.totals.leaked_bytes + told.suppressed.leaked_bytes);
+    assert.equal(rows.at(-1).total, told.totals.leaked_bytes + told.selection.suppressed.leaked_bytes);
     assert.ok(Math.max(...rows.map((row) => row.total)) <= told.totals.peak_bytes);
   });
 
@@ -155,7 +155,7 @@ describe('the legend', () => {
     await viewer.open('#/charts?by=stack');
     await page.locator('.legend details').first().locator('summary').click();
     const frames = await page.locator('.legend details').first().locator('li').allInnerTexts();
-    const wanted = told.top.peak[0].stacks[0].frames.length;
+    const wanted = told.top.peak_bytes[0].stacks[0].frames.length;
     assert.equal(frames.length, wanted, frames.join('; '));
     assert.ok(frames.some((frame) => frame.includes('keep_cache')));
   });

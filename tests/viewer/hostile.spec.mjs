@@ -32,7 +32,7 @@ async function assertHarmless() {
 
 describe('hostile names', () => {
   it('are in the recording', () => {
-    const functions = new Set(report(file).top.leaked.flatMap((site) => site.stacks.flatMap((stack) => stack.frames.map((f) => f.function))));
+    const functions = new Set(report(file).top.leaked_bytes.flatMap((site) => site.stacks.flatMap((stack) => stack.frames.map((f) => f.function))));
     for (const name of names) {
       assert.ok(functions.has(name), `${name} in ${JSON.stringify([...functions])}`);
     }

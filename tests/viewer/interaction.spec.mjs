@@ -144,7 +144,7 @@ describe('time', () => {
     await page.getByTestId('tab-summary').click();
     await viewer.idle();
     assert.equal(await viewer.text('figure-leaked_bytes'), humanBytes(told.totals.leaked_bytes));
-    const { from_ms: begin, to_ms: end } = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).selection.range;
+    const { from_ms: begin, to_ms: end } = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).selection.filter.time;
     assert.ok((await page.locator('.figures').innerText()).includes(`${humanCount(Math.round((asked * 1000) / (end - begin)))} each second`));
     const mini = await page.locator('.mini').boundingBox();
     const range = await page.getByTestId('mini-range').boundingBox();

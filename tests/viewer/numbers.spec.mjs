@@ -12,7 +12,7 @@ const stage = withStage(async () => {
 });
 
 const SPELLING = { peak_bytes: humanBytes, leaked_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
-const SECTIONS = { peak_bytes: 'peak', leaked_bytes: 'leaked', allocations: 'allocations', temporary: 'temporary' };
+const SECTIONS = ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary'];
 
 /** What a name reads as in a label or title, without what the compiler adds. */
 const plain = (name) => name.replace(/\(.*/, '');
@@ -33,23 +33,23 @@ describe('summary', () => {
     });
   }
 
-  for (const [cost, section] of Object.entries(SECTIONS)) {
+  for (const cost of SECTIONS) {
     it(`lists the call sites with most ${cost}`, async () => {
       await viewer.open('#/summary');
       const shown = await viewer.page.getByTestId(`top-${cost}`).locator('li').evaluateAll((items) => items.map((item) => ({
         cost: item.querySelector('.top-cost')?.textContent,
         name: item.querySelector('.code')?.getAttribute('title')?.split('\n')[0],
       })));
-      const wanted = told.top[section].slice(0, 5).map((site) => SPELLING[cost](site.costs[cost]));
+      const wanted = told.top[cost].slice(0, 5).map((site) => SPELLING[cost](site.costs[cost]));
       assert.deepEqual(shown.map((entry) => entry.cost), wanted);
-      const first = told.top[section][0].function;
+      const first = told.top[cost][0].function;
       assert.ok(first === '' || shown.some((entry) => entry.name === first), `${first} in ${JSON.stringify(shown)}`);
     });
   }
 
   it('splits the resident size in one bar that leads to its view', async () => {
     await viewer.open('#/summary');
-    const { splits } = await viewer.ask('ledger');
+    const { breakdowns: splits } = await viewer.ask('rss');
     const highest = splits.rss_bytes[splits.is_peak.indexOf(true)];
     const bar = viewer.page.getByTestId('rss-bar');
     assert.match(await bar.innerText(), new RegExp(`: ${humanBytes(highest)}(, the peak|; the peak was )`));
@@ -62,7 +62,7 @@ describe('summary', () => {
 
   it('lists the events that the program reported, and who did', async () => {
     await viewer.open('#/summary');
-    assert.deepEqual(told.adhoc.map((event) => [event.name, event.events, event.weight]), [['[event receipts]', 50, 50_000]]);
+    assert.deepEqual(told.adhoc.entries.map((event) => [event.name, event.events, event.weight]), [['[event receipts]', 50, 50_000]]);
     const cells = await viewer.page.getByTestId('events').locator('tbody td').evaluateAll((items) => items.map((item) => [
       item.querySelector('.code')?.getAttribute('title')?.split('\n')[0] ?? item.textContent, item.title]));
     assert.deepEqual(cells.slice(0, 3).map(([text]) => text), [humanCount(50_000), humanCount(50), '[event receipts]']);
@@ -160,7 +160,7 @@ describe('leaks', () => {
   it('are those of the report', async () => {
     await viewer.open('#/leaks?leaks_by=call_site');
     const rows = await viewer.rows('Leaks');
-    assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), told.top.leaked.map((site) => site.costs.leaked_bytes));
+    assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), told.top.leaked_bytes.map((site) => site.costs.leaked_bytes));
   });
 });
 
@@ -177,14 +177,14 @@ describe('suppressed leaks', () => {
     const cells = await page.locator('.leaks-suppressions tbody tr').filter({ hasText: 'forgotten' }).locator('td').allInnerTexts();
     assert.deepEqual(cells.slice(1), ['1', humanBytes(1000), '10']);
     const of = report(forgiven);
-    assert.match(await page.locator('.leaks-suppressions summary').innerText(), new RegExp(`^Suppressed: ${humanBytes(of.suppressed.leaked_bytes)} in `));
+    assert.match(await page.locator('.leaks-suppressions summary').innerText(), new RegExp(`^Suppressed: ${humanBytes(of.selection.suppressed.leaked_bytes)} in `));
     await own.open('#/summary');
     assert.equal(await own.text('figure-leaked_bytes'), humanBytes(of.totals.leaked_bytes));
-    assert.ok((await page.locator('.figures').innerText()).includes(`${humanBytes(of.suppressed.leaked_bytes)} more is suppressed`));
+    assert.ok((await page.locator('.figures').innerText()).includes(`${humanBytes(of.selection.suppressed.leaked_bytes)} more is suppressed`));
     await own.open('#/charts');
-    assert.ok((await own.text('suppressed-note')).includes(`ends ${humanBytes(of.suppressed.leaked_bytes)} above`));
+    assert.ok((await own.text('suppressed-note')).includes(`ends ${humanBytes(of.selection.suppressed.leaked_bytes)} above`));
     const series = await own.ask('series');
-    assert.equal(series.points.live_bytes.at(-1), of.totals.leaked_bytes + of.suppressed.leaked_bytes);
+    assert.equal(series.points.live_bytes.at(-1), of.totals.leaked_bytes + of.selection.suppressed.leaked_bytes);
     await page.close();
     await other.stop();
     assert.deepEqual(own.complaints, []);
@@ -225,7 +225,7 @@ describe('the ledger', () => {
   const legend = async () => (await viewer.page.getByTestId('ledger-legend').locator('dl > div').evaluateAll(
     (rows) => rows.map((row) => [row.querySelector('dt').textContent.trim(), row.querySelector('dd').firstChild.textContent.trim()]),
   ));
-  const wanted = ({ kinds, splits }, row) => [
+  const wanted = ({ kinds, breakdowns: splits }, row) => [
     ['RSS', humanBytes(splits.rss_bytes[row])],
     ...kinds.key.map((key, index) => [kinds.phrase[index], humanBytes(splits[`${key}_bytes`][row])]),
   ];
@@ -233,8 +233,8 @@ describe('the ledger', () => {
 
   it('splits the resident size by what it is for, at its highest and where the pointer is', async () => {
     await viewer.open('#/ledger');
-    const answer = await viewer.ask('ledger');
-    const { splits } = answer;
+    const answer = await viewer.ask('rss');
+    const { breakdowns: splits } = answer;
     assert.ok(splits.count > 1, 'several looks');
     assert.deepEqual((await legend()).slice(0, 10), wanted(answer, splits.is_peak.indexOf(true)));
     const over = await viewer.page.locator('.chart .u-over').boundingBox();
@@ -245,14 +245,14 @@ describe('the ledger', () => {
 
   it('a click shows the mappings of the nearest moment that has them, and the address keeps it', async () => {
     await viewer.open('#/ledger');
-    const { splits } = await viewer.ask('ledger');
+    const { breakdowns: splits } = await viewer.ask('rss');
     const last = splits.has_mappings.lastIndexOf(true);
     const over = await viewer.page.locator('.chart .u-over').boundingBox();
     await viewer.page.mouse.click(over.x + over.width - 2, over.y + 60);
     await viewer.idle();
     const moment = String(splits.time_ms[last]);
     assert.equal(viewer.parameters().get('moment'), moment);
-    const then = await viewer.ask(`ledger?moment_ms=${moment}`);
+    const then = await viewer.ask(`rss?moment_ms=${moment}`);
     assert.equal(shareOfKind(then, 'file'), splits.file_bytes[last]);
     assert.ok((await viewer.page.locator('main').innerText()).includes('Mappings after'));
     const table = await viewer.rows('Mappings');
@@ -266,7 +266,7 @@ describe('the ledger', () => {
     await viewer.open('#/ledger');
     await viewer.page.getByRole('button', { name: 'Kind of page' }).click();
     await viewer.idle();
-    const { samples } = await viewer.ask('ledger');
+    const { samples } = await viewer.ask('rss');
     const highest = Math.max(...samples.rss_bytes);
     assert.ok((await viewer.page.locator('.ledger-legend').innerText()).includes(humanBytes(highest)));
     assert.equal(viewer.parameters().get('ledger'), 'samples');
@@ -291,11 +291,11 @@ describe('filters', () => {
       const filtered = report(file, args);
       await viewer.open(`#/summary?${fragment}`);
       for (const [cost, spell] of Object.entries(SPELLING)) {
-        const isKnown = !filtered.unavailable.includes(cost);
+        const isKnown = !filtered.selection.unavailable.includes(cost);
         assert.equal(await viewer.text(`figure-${cost}`), isKnown ? spell(filtered.totals[cost]) : 'unknown', cost);
       }
       const share = await viewer.text('filter-share');
-      const isKnown = !filtered.unavailable.includes('peak_bytes');
+      const isKnown = !filtered.selection.unavailable.includes('peak_bytes');
       assert.ok(share.includes(isKnown ? humanBytes(filtered.totals.peak_bytes) : 'not known under this filter'), share);
     });
   }

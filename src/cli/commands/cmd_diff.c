@@ -51,7 +51,7 @@ static const struct option_spec specs[] = {
      .help = "divide amounts, but not peaks, by the length of each run, or by the work that it "
              "did: N requests both, or OLD and NEW requests",
      .offset = FIELD(per)},
-    OUTPUT_OPTION_JSON(diff_fields, "diff-json.md"),
+    OUTPUT_OPTION_JSON(diff_fields, "json.md"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
     OUTPUT_OPTION_NO_COLOR(diff_fields),
 };

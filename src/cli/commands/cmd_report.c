@@ -95,7 +95,7 @@ static const struct option_spec specs[] = {
      .help = "what changed from the recording OLD, as cairn diff has it; with --tree, --functions "
              "and --callers, their change",
      .offset = FIELD(baseline)},
-    OUTPUT_OPTION_JSON(report_fields, "report-json.md"),
+    OUTPUT_OPTION_JSON(report_fields, "json.md"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show what lies outside main, too"),
     OUTPUT_OPTION_NO_COLOR(report_fields),
 };

@@ -3,8 +3,8 @@
 // counts: report, export, diff, check.
 //
 // The words of the command line become a struct filter for each recording that is opened, since
-// a time range is one of that recording's slices. What passes is also told here, in words and as
-// JSON. Context: H.
+// a time range is one of that recording's slices. What passes is described here in words.
+// Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,6 @@
 
 #include "base/err.h"
 #include "cli/options/options.h"
-#include "host/text/json_writer.h"
 #include "host/text/strbuf.h"
 #include "profile/select/filter.h"
 
@@ -92,8 +91,3 @@ void filter_print_suppressions(const struct selection *selection,
                                const struct filter *filter,
                                size_t columns,
                                FILE *out);
-
-// "filter", "estimated", "unavailable" and "suppressed", as docs/format/report-json.md says.
-void filter_write_json(struct json_writer *w,
-                       const struct selection *selection,
-                       const struct filter *filter);

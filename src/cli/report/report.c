@@ -55,7 +55,7 @@ enum err report_build(const struct profile *profile,
     if (problem == ERR_OK) {
         problem = build_growth(&report);
     }
-    if (problem == ERR_OK && options->views != 0 && options->comparison == NULL) {
+    if (problem == ERR_OK && !options->without_stacks && options->comparison == NULL) {
         problem = code_union_build(profile, NULL, &report.alone);
     }
     if (options->progress != NULL) {

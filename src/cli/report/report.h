@@ -85,11 +85,6 @@ enum err report_write_json(const struct report *report, enum json_style style, F
 enum err report_write_blocks(const struct report *report, FILE *out, struct err_info *info)
     MUST_USE;
 
-// Parts of the JSON: the field `blocks`; and the fields of a place in the code, within an object
-// that the caller opened.
-enum err report_json_blocks(struct json_writer *w, const struct report *report) MUST_USE;
-void report_json_location(struct json_writer *w, const struct profile *profile, uint32_t location);
-
 // What the reader must know before believing any number: damage, a run that had not ended, losses.
 // One line each, every one beginning with `prefix`.
 void report_write_warnings(const struct profile *profile, const char *prefix, FILE *out);

@@ -11,13 +11,12 @@
 // When a list is about: the end or the peak.
 struct block_moment {
     uint32_t flag;
-    const char *key;
     const char *title;
 };
 
 static const struct block_moment moments[] = {
-    {.flag = REC_BLOCK_END, .key = "end", .title = "BLOCKS AT THE END"},
-    {.flag = REC_BLOCK_PEAK, .key = "peak", .title = "BLOCKS AT THE PEAK"},
+    {.flag = REC_BLOCK_END, .title = "BLOCKS AT THE END"},
+    {.flag = REC_BLOCK_PEAK, .title = "BLOCKS AT THE PEAK"},
 };
 
 static const struct rec_block *block_at(const struct report *report, uint32_t index)
@@ -120,58 +119,5 @@ enum err report_write_blocks(const struct report *report, FILE *out, struct err_
         print_list(report, out, &table, &moments[i]);
     }
     report_print_notes(report, out);
-    return ERR_OK;
-}
-
-static void write_block(struct json_writer *w,
-                        const struct report *report,
-                        uint32_t index,
-                        const struct block_moment *moment)
-{
-    const struct rec_block *block = block_at(report, index);
-    const struct rec_thread *thread = thread_of(report, block);
-    const struct recording *recording = &report->profile->recording;
-    json_begin_object(w);
-    json_key_u64(w, "address", block->address);
-    json_key_u64(w, "size_bytes", block->size_bytes);
-    json_key_u64(w, "born_ms", block->born_ms);
-    json_key_u64(w, "age_ms", block_age_ms(report->profile, index, moment->flag));
-    json_key(w, "freed_ms");
-    if ((block->flags & REC_BLOCK_END) != 0) {
-        json_null(w);
-    } else {
-        json_u64(w, block->freed_ms);
-    }
-    json_key_u64(w, "pid", recording->processes[thread->process].pid);
-    json_key_u64(w, "thread_id", thread->thread_id);
-    json_key_string(w, "thread", profile_string(report->profile, thread->name));
-    json_key_u64(w, "stack", recording->rows[block->row].node);
-    report_json_location(w, report->profile, location_of(report, block));
-    json_end_object(w);
-}
-
-enum err report_json_blocks(struct json_writer *w, const struct report *report)
-{
-    json_key(w, "blocks");
-    if (!block_table_is_recorded(report->profile) || report->options->filter.has_range ||
-        report->options->filter.has_lifetimes) {
-        json_null(w);
-        return ERR_OK;
-    }
-    json_begin_object(w);
-    for (size_t m = 0; m < ARRAY_LEN(moments); m++) {
-        CLEANUP(block_table_release) struct block_table table = {0};
-        if (report->options->lists_blocks) {
-            TRY(build(report, &moments[m], &table, NULL));
-        }
-        json_key(w, moments[m].key);
-        json_begin_array(w);
-        const size_t shown = shown_of(report, &table);
-        for (size_t i = 0; i < shown; i++) {
-            write_block(w, report, table.blocks.items[i], &moments[m]);
-        }
-        json_end_array(w);
-    }
-    json_end_object(w);
     return ERR_OK;
 }

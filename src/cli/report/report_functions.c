@@ -5,12 +5,13 @@
 //    inclusive                 self
 //     57.2 MiB   100%          0 B      0%  main  [server]
 //
-// A function that calls itself counts once (profile/tables/function_costs.h).
+// A function that calls itself counts once (profile/function_costs.h).
 #include "base/compiler.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "profile/select/pattern.h"
 #include "profile/tables/function_costs.h"
+#include "views_json/views/views.h"
 
 enum {
     FUNCTIONS_BY_DEFAULT = 20,
@@ -90,37 +91,6 @@ enum err report_functions_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-// Self and inclusive costs, of both recordings if there are two.
-static void write_both(const struct report *report,
-                       struct json_writer *w,
-                       const struct function_costs *costs,
-                       uint32_t key)
-{
-    report_write_costs(w, "self", &costs->sides[SIDE_NEW].self.items[key]);
-    report_write_costs(w, "inclusive", &costs->sides[SIDE_NEW].inclusive.items[key]);
-    if (report->options->comparison != NULL) {
-        report_write_costs(w, "old_self", &costs->sides[SIDE_OLD].self.items[key]);
-        report_write_costs(w, "old_inclusive", &costs->sides[SIDE_OLD].inclusive.items[key]);
-    }
-}
-
-enum err report_functions_json(const struct report *report, struct json_writer *w)
-{
-    CLEANUP(tables_release) struct tables tables = {0};
-    TRY(build(report, &tables));
-    json_begin_array(w);
-    size_t limit = report_view_limit(report, FUNCTIONS_BY_DEFAULT);
-    for (size_t i = 0; i < tables.ranked.len && (limit == 0 || i < limit); i++) {
-        uint32_t key = tables.ranked.items[i].key;
-        json_begin_object(w);
-        report_write_function(report, w, key);
-        write_both(report, w, &tables.functions, key);
-        json_end_object(w);
-    }
-    json_end_array(w);
-    return ERR_OK;
-}
-
 // The functions that match, highest first: positions in ranked.
 static MUST_USE enum err
 find_matches(const struct report *report, const struct tables *tables, struct u32_vec *out)
@@ -194,53 +164,27 @@ enum err report_callers_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-static MUST_USE enum err write_neighbours(const struct report *report,
-                                          struct json_writer *w,
-                                          const struct tables *tables,
-                                          enum function_key by,
-                                          uint32_t function)
+enum err report_functions_json(const struct report *report, struct view *view)
 {
-    CLEANUP(function_costs_release) struct function_costs costs = {0};
-    CLEANUP(ranked_key_vec_release) struct ranked_key_vec keys = {0};
-    TRY(function_costs_build(&tables->trees, by, function, &costs));
-    TRY(function_costs_rank(&costs, false, report_view_cost(report), SCORE_LARGER, &keys));
-    json_key(w, by == BY_CALLER ? "callers" : "callees");
-    json_begin_array(w);
-    for (size_t i = 0; i < keys.len; i++) {
-        uint32_t key = keys.items[i].key;
-        json_begin_object(w);
-        if (key == report->code->origins.len) {
-            json_key_string(w, "function", NULL);
-            json_key_string(w, "module", NULL);
-        } else {
-            report_write_function(report, w, key);
-        }
-        report_write_costs(w, "costs", &costs.sides[SIDE_NEW].inclusive.items[key]);
-        if (report->options->comparison != NULL) {
-            report_write_costs(w, "old_costs", &costs.sides[SIDE_OLD].inclusive.items[key]);
-        }
-        json_end_object(w);
-    }
-    json_end_array(w);
+    const struct functions_options options = {.limit =
+                                                  report_view_limit(report, FUNCTIONS_BY_DEFAULT)};
+    VIEW_OBJECT(view, "functions", view_functions(view, &options));
     return ERR_OK;
 }
 
-enum err report_callers_json(const struct report *report, struct json_writer *w)
+enum err report_callers_json(const struct report *report, struct view *view)
 {
     CLEANUP(tables_release) struct tables tables = {0};
     CLEANUP(u32_vec_release) struct u32_vec matches = {0};
     TRY(build(report, &tables));
     TRY(find_matches(report, &tables, &matches));
-    json_begin_array(w);
+    json_key(view->w, "callers");
+    json_begin_array(view->w);
     for (size_t i = 0; i < matches.len; i++) {
-        uint32_t key = tables.ranked.items[matches.items[i]].key;
-        json_begin_object(w);
-        report_write_function(report, w, key);
-        write_both(report, w, &tables.functions, key);
-        TRY(write_neighbours(report, w, &tables, BY_CALLER, key));
-        TRY(write_neighbours(report, w, &tables, BY_CALLEE, key));
-        json_end_object(w);
+        json_begin_object(view->w);
+        TRY(view_function_detail(view, &tables.trees, tables.ranked.items[matches.items[i]].key));
+        json_end_object(view->w);
     }
-    json_end_array(w);
+    json_end_array(view->w);
     return ERR_OK;
 }

@@ -11,6 +11,7 @@
 #include "cli/report/report_views.h"
 #include "cli/text/screen_text.h"
 #include "profile/tables/cost_groups.h"
+#include "views_json/views/views.h"
 
 enum {
     GROUPS_BY_DEFAULT = 20,
@@ -142,26 +143,8 @@ enum err report_groups_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-enum err report_groups_json(const struct report *report, struct json_writer *w)
+enum err report_groups_json(const struct report *report, struct view *view)
 {
-    CLEANUP(cost_groups_release) struct cost_groups groups = {0};
-    TRY(build(report, &groups));
-    json_begin_object(w);
-    json_key_string(w, "by", cost_group_by_name(groups.by));
-    json_key(w, "groups");
-    json_begin_array(w);
-    for (size_t i = 0; i < groups.items.len; i++) {
-        CLEANUP(strbuf_release) struct strbuf name = {0};
-        CLEANUP(strbuf_release) struct strbuf detail = {0};
-        cost_group_append_name(&groups, i, &name);
-        cost_group_append_detail(&groups, i, &detail);
-        json_begin_object(w);
-        json_key_string(w, "name", strbuf_text(&name));
-        json_key_string(w, "detail", strbuf_text(&detail));
-        report_write_costs(w, "costs", &groups.items.items[i].costs);
-        json_end_object(w);
-    }
-    json_end_array(w);
-    json_end_object(w);
+    VIEW_OBJECT(view, "groups", view_groups(view, report->options->group_by));
     return ERR_OK;
 }

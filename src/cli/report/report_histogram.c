@@ -11,10 +11,12 @@
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "profile/tables/histogram.h"
+#include "views_json/views/views.h"
 
 enum {
     BAR_COLUMNS_MAX = 40,
     LINE_COLUMNS = 60, // before the bar
+    SITES_SHOWN = 10,  // call sites in JSON
 };
 
 // Buckets that make one line.
@@ -107,36 +109,16 @@ enum err report_histograms_text(const struct report *report, FILE *out)
                            "LIFETIMES: of the blocks that were freed");
 }
 
-static MUST_USE enum err write_histogram(const struct report *report,
-                                         struct json_writer *w,
-                                         enum histogram_of of,
-                                         const char *key)
+static MUST_USE enum err write_histogram(struct view *view, const char *key, enum histogram_of of)
 {
-    CLEANUP(histogram_release) struct histogram histogram = {0};
-    TRY(histogram_build(&report->selection, of, false, 0, &histogram));
-    json_key(w, key);
-    json_begin_array(w);
-    for (size_t i = 0; i < histogram.total.len; i++) {
-        uint32_t bucket = histogram.first_bucket + (uint32_t)i;
-        struct bucket_range range = {.first = bucket, .end = bucket + 1};
-        if (histogram.total.items[i].count > 0) {
-            json_begin_object(w);
-            json_key_u64(w, "min", bucket_range_low(range));
-            json_key_u64(w, "max", bucket_range_high(range));
-            json_key_u64(w, "count", histogram.total.items[i].count);
-            json_key_u64(w, "bytes", histogram.total.items[i].bytes);
-            json_end_object(w);
-        }
-    }
-    json_end_array(w);
+    const struct histogram_options options = {.of = of, .top_count = SITES_SHOWN};
+    VIEW_OBJECT(view, key, view_histogram(view, &options));
     return ERR_OK;
 }
 
-enum err report_histograms_json(const struct report *report, struct json_writer *w)
+enum err report_histograms_json(const struct report *report, struct view *view)
 {
-    json_begin_object(w);
-    TRY(write_histogram(report, w, HISTOGRAM_SIZES, "sizes_bytes"));
-    TRY(write_histogram(report, w, HISTOGRAM_LIFETIMES, "lifetimes_ms"));
-    json_end_object(w);
-    return ERR_OK;
+    (void)report; // nothing is to be chosen
+    TRY(write_histogram(view, "sizes", HISTOGRAM_SIZES));
+    return write_histogram(view, "lifetimes", HISTOGRAM_LIFETIMES);
 }

@@ -13,6 +13,7 @@
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "profile/calls/shown_tree.h"
+#include "views_json/views/views.h"
 
 enum {
     NODES_BY_DEFAULT = 60,
@@ -20,14 +21,18 @@ enum {
     INDENT_MAX = 32,
 };
 
-static MUST_USE enum err build(const struct report *report, struct shown_tree *out)
+static struct shown_tree_spec spec_of(const struct report *report)
 {
     bool is_top_down = report->options->tree == CALL_TREE_TOP_DOWN;
-    struct shown_tree_spec spec = {.direction =
-                                       is_top_down ? CALL_TREE_TOP_DOWN : CALL_TREE_BOTTOM_UP,
-                                   .key = CALL_TREE_BY_FUNCTION};
-    return shown_tree_build(report->code, &report->selection, report_old_selection(report), spec,
-                            out);
+    return (struct shown_tree_spec){.direction =
+                                        is_top_down ? CALL_TREE_TOP_DOWN : CALL_TREE_BOTTOM_UP,
+                                    .key = CALL_TREE_BY_FUNCTION};
+}
+
+static MUST_USE enum err build(const struct report *report, struct shown_tree *out)
+{
+    return shown_tree_build(report->code, &report->selection, report_old_selection(report),
+                            spec_of(report), out);
 }
 
 static uint64_t
@@ -36,23 +41,19 @@ total_of(const struct shown_tree *tree, enum side side, uint32_t node, enum cost
     return tree->total[side].len > 0 ? costs_get(&tree->total[side].items[node], cost) : 0;
 }
 
-static MUST_USE enum err pick(const struct report *report,
-                              const struct shown_tree *tree,
-                              struct u32_vec *out,
-                              bool *is_complete)
+static struct shown_tree_wish wish_of(const struct report *report, const struct shown_tree *tree)
 {
     enum cost cost = report_view_cost(report);
     uint64_t new = total_of(tree, SIDE_NEW, 0, cost);
     uint64_t old = total_of(tree, SIDE_OLD, 0, cost);
     size_t limit = report_view_limit(report, NODES_BY_DEFAULT);
-    const struct shown_tree_wish wish = {
+    return (struct shown_tree_wish){
         .levels = report->options->depth_limit,
         .minimum = limit == 0 ? 1 : (new > old ? new : old) / SHARE_SHOWN + 1,
         .limit = limit == 0 ? SIZE_MAX : limit + 1, // and the root
         .sort = cost,
         .score = SCORE_LARGER,
     };
-    return shown_tree_pick(tree, &wish, out, is_complete);
 }
 
 static void
@@ -87,7 +88,8 @@ enum err report_tree_text(const struct report *report, FILE *out)
                    is_top_down ? "from the threads inwards" : "from the call sites outwards",
                    cost_get_info(report_view_cost(report))->phrase); // fits
     TRY(build(report, &tree));
-    TRY(pick(report, &tree, &nodes, &is_complete));
+    const struct shown_tree_wish wish = wish_of(report, &tree);
+    TRY(shown_tree_pick(&tree, &wish, &nodes, &is_complete));
     report_view_title(report, out, title);
     for (size_t i = 1; i < nodes.len; i++) {
         print_node(report, out, &tree, nodes.items[i]);
@@ -101,41 +103,12 @@ enum err report_tree_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-static void write_node(const struct report *report,
-                       struct json_writer *w,
-                       const struct shown_tree *tree,
-                       uint32_t node)
-{
-    json_begin_object(w);
-    json_key_u64(w, "depth", tree->nodes.items[node].depth);
-    report_write_function(report, w, tree->functions.items[node]);
-    report_write_costs(w, "self", &tree->self[SIDE_NEW].items[node]);
-    report_write_costs(w, "total", &tree->total[SIDE_NEW].items[node]);
-    if (report->options->comparison != NULL) {
-        report_write_costs(w, "old_self", &tree->self[SIDE_OLD].items[node]);
-        report_write_costs(w, "old_total", &tree->total[SIDE_OLD].items[node]);
-    }
-    json_end_object(w);
-}
-
-enum err report_tree_json(const struct report *report, struct json_writer *w)
+enum err report_tree_json(const struct report *report, struct view *view)
 {
     CLEANUP(shown_tree_release) struct shown_tree tree = {0};
-    CLEANUP(u32_vec_release) struct u32_vec nodes = {0};
-    bool is_complete;
     TRY(build(report, &tree));
-    TRY(pick(report, &tree, &nodes, &is_complete));
-    json_begin_object(w);
-    json_key_string(w, "direction",
-                    report->options->tree == CALL_TREE_TOP_DOWN ? "top-down" : "bottom-up");
-    json_key_string(w, "cost", cost_get_info(report_view_cost(report))->key);
-    json_key_bool(w, "complete", is_complete);
-    json_key(w, "nodes");
-    json_begin_array(w);
-    for (size_t i = 1; i < nodes.len; i++) {
-        write_node(report, w, &tree, nodes.items[i]);
-    }
-    json_end_array(w);
-    json_end_object(w);
+    const struct tree_options options = {
+        .tree = &tree, .spec = spec_of(report), .wish = wish_of(report, &tree)};
+    VIEW_OBJECT(view, "tree", view_tree(view, &options));
     return ERR_OK;
 }

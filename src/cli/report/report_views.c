@@ -8,19 +8,19 @@
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 
-struct view {
-    const char *key;
+struct report_part {
+    const char *keys[2]; // of its fields in JSON
     uint32_t bit;
     enum err (*write_text)(const struct report *report, FILE *out);
-    enum err (*write_json)(const struct report *report, struct json_writer *w);
+    enum err (*write_json)(const struct report *report, struct view *view);
 };
 
-static const struct view views[] = {
-    {"groups", REPORT_GROUPS, report_groups_text, report_groups_json},
-    {"functions", REPORT_FUNCTIONS, report_functions_text, report_functions_json},
-    {"callers", REPORT_CALLERS, report_callers_text, report_callers_json},
-    {"tree", REPORT_TREE, report_tree_text, report_tree_json},
-    {"histograms", REPORT_HISTOGRAMS, report_histograms_text, report_histograms_json},
+static const struct report_part views[] = {
+    {{"groups"}, REPORT_GROUPS, report_groups_text, report_groups_json},
+    {{"functions"}, REPORT_FUNCTIONS, report_functions_text, report_functions_json},
+    {{"callers"}, REPORT_CALLERS, report_callers_text, report_callers_json},
+    {{"tree"}, REPORT_TREE, report_tree_text, report_tree_json},
+    {{"sizes", "lifetimes"}, REPORT_HISTOGRAMS, report_histograms_text, report_histograms_json},
 };
 
 enum err report_views_write_text(const struct report *report, FILE *out)
@@ -33,14 +33,16 @@ enum err report_views_write_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-enum err report_views_write_json(const struct report *report, struct json_writer *w)
+enum err report_views_write_json(const struct report *report, struct view *view)
 {
     for (size_t i = 0; i < ARRAY_LEN(views); i++) {
-        json_key(w, views[i].key);
         if ((report->options->views & views[i].bit) != 0) {
-            TRY(views[i].write_json(report, w));
-        } else {
-            json_null(w);
+            TRY(views[i].write_json(report, view));
+            continue;
+        }
+        for (size_t k = 0; k < ARRAY_LEN(views[i].keys) && views[i].keys[k] != NULL; k++) {
+            json_key(view->w, views[i].keys[k]);
+            json_null(view->w);
         }
     }
     return ERR_OK;
@@ -114,20 +116,4 @@ void report_print_function(const struct report *report, FILE *out, uint32_t func
                       report_unpaint(report));
     }
     (void)fputc('\n', out);
-}
-
-void report_write_function(const struct report *report, struct json_writer *w, uint32_t function)
-{
-    json_key_string(w, "function", code_union_name(report->code, function));
-    json_key_string(w, "module", code_union_module(report->code, function));
-}
-
-void report_write_costs(struct json_writer *w, const char *key, const struct costs *costs)
-{
-    json_key(w, key);
-    json_begin_object(w);
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        json_key_u64(w, cost_get_info((enum cost)cost)->key, costs->values[cost]);
-    }
-    json_end_object(w);
 }

@@ -10,25 +10,25 @@
 
 #include "base/err.h"
 #include "cli/report/report.h"
-#include "host/text/json_writer.h"
+#include "views_json/layout/view.h"
 
 // The text of every view that was asked for. ERR_NO_MEMORY, or ERR_INVALID for a pattern.
 enum err report_views_write_text(const struct report *report, FILE *out) MUST_USE;
 
 // A field for each view, null if it was not asked for.
-enum err report_views_write_json(const struct report *report, struct json_writer *w) MUST_USE;
+enum err report_views_write_json(const struct report *report, struct view *view) MUST_USE;
 
 // The views, each in its own file.
 enum err report_tree_text(const struct report *report, FILE *out) MUST_USE;
-enum err report_tree_json(const struct report *report, struct json_writer *w) MUST_USE;
+enum err report_tree_json(const struct report *report, struct view *view) MUST_USE;
 enum err report_functions_text(const struct report *report, FILE *out) MUST_USE;
-enum err report_functions_json(const struct report *report, struct json_writer *w) MUST_USE;
+enum err report_functions_json(const struct report *report, struct view *view) MUST_USE;
 enum err report_callers_text(const struct report *report, FILE *out) MUST_USE;
-enum err report_callers_json(const struct report *report, struct json_writer *w) MUST_USE;
+enum err report_callers_json(const struct report *report, struct view *view) MUST_USE;
 enum err report_histograms_text(const struct report *report, FILE *out) MUST_USE;
-enum err report_histograms_json(const struct report *report, struct json_writer *w) MUST_USE;
+enum err report_histograms_json(const struct report *report, struct view *view) MUST_USE;
 enum err report_groups_text(const struct report *report, FILE *out) MUST_USE;
-enum err report_groups_json(const struct report *report, struct json_writer *w) MUST_USE;
+enum err report_groups_json(const struct report *report, struct view *view) MUST_USE;
 
 // For them: the title of a view; the cost that it is about; how many lines it may have (0: all).
 void report_view_title(const struct report *report, FILE *out, const char *title);
@@ -44,9 +44,3 @@ void report_print_sides(
 
 // A function of the union, with its module, in what is left of a line after `used` columns.
 void report_print_function(const struct report *report, FILE *out, uint32_t function, size_t used);
-
-// The fields "function" and "module".
-void report_write_function(const struct report *report, struct json_writer *w, uint32_t function);
-
-// An object of all costs.
-void report_write_costs(struct json_writer *w, const char *key, const struct costs *costs);

@@ -14,8 +14,8 @@
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
 #include "formats/export/sqlite_schema.h"
+#include "profile/model/profile.h"
 #include "profile/tables/adhoc.h"
-#include "profile/tables/profile_json.h"
 #include "profile/tables/summary.h"
 #include "profile/time/cut_timeline.h"
 

@@ -53,24 +53,3 @@ void sampling_append(const struct sampling *sampling, struct strbuf *out)
                   format_count(sampling->allocations).text);
     strbuf_printf(out, "of %s bytes in all", format_count(sampling->allocated_bytes).text);
 }
-
-void sampling_json(struct json_writer *w, const struct recording *recording)
-{
-    const struct sampling sampling = sampling_of(recording);
-    json_key(w, "sampling");
-    if (!sampling.is_sampled) {
-        json_null(w);
-        return;
-    }
-    json_begin_object(w);
-    json_key_u64(w, "allocations", sampling.allocations);
-    json_key_u64(w, "allocated_bytes", sampling.allocated_bytes);
-    json_key_u64(w, "recorded_allocations", sampling.recorded_allocations);
-    json_key_double(w, "rate",
-                    sampling.allocations > 0
-                        ? (double)sampling.recorded_allocations / (double)sampling.allocations
-                        : 0);
-    json_key_u64(w, "coarsest_weight", sampling.coarsest_weight);
-    json_key_u64(w, "peak_standard_error_bytes", sampling.peak_standard_error_bytes);
-    json_end_object(w);
-}

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/text/json_writer.h"
 #include "host/text/strbuf.h"
 #include "recording/format/tables.h"
 
@@ -36,6 +35,3 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 
 // Appends a sentence without its end: what was sampled, and what is exact.
 void sampling_append(const struct sampling *sampling, struct strbuf *out);
-
-// "sampling": null, or an object. docs/format/report-json.md.
-void sampling_json(struct json_writer *w, const struct recording *recording);

@@ -280,3 +280,14 @@ struct call_site_location profile_call_site(const struct profile *profile, uint3
     }
     return innermost;
 }
+
+const char *profile_state_name(const struct profile *profile)
+{
+    static const char *const names[] = {
+        [REC_STATE_RUNNING] = "running",
+        [REC_STATE_FINISHED] = "finished",
+        [REC_STATE_STOPPED] = "stopped",
+    };
+    uint32_t state = profile->recording.meta.state;
+    return state < ARRAY_LEN(names) ? names[state] : "unknown";
+}

@@ -61,6 +61,9 @@ void profile_closep(struct profile **profile); // for CLEANUP
 // A string of the recording. Never NULL.
 const char *profile_string(const struct profile *profile, rec_string id);
 
+// The state of the recording: "running", "finished", "stopped" or "unknown".
+const char *profile_state_name(const struct profile *profile);
+
 // Where a module's names came from, and what would give better ones; "" if there is nothing to say.
 // `module` is an index in the recording.
 const char *profile_module_source(const struct profile *profile, uint32_t module);

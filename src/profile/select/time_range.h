@@ -18,7 +18,7 @@
 //   in_out = cohorts born inside and freed later
 //   in_in  = births inside - in_out
 //
-// and so forth. docs/format/http-api.md says what the costs mean under a range.
+// and so forth. docs/format/json.md says what the costs mean under a range.
 // Context: H; pure.
 #pragma once
 

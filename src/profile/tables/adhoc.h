@@ -10,7 +10,6 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "host/text/json_writer.h"
 #include "profile/model/profile.h"
 
 enum adhoc_by {
@@ -38,6 +37,3 @@ struct adhoc_list {
 enum err adhoc_collect(const struct profile *profile, enum adhoc_by by, struct adhoc_list *out)
     MUST_USE;
 void adhoc_release(struct adhoc_list *list);
-
-// An array under the key "adhoc": {name, pid, events, weight, frames} each, the heaviest first.
-enum err adhoc_write_json(struct json_writer *w, const struct profile *profile) MUST_USE;

@@ -17,7 +17,6 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "host/text/json_writer.h"
 #include "profile/model/profile.h"
 
 enum unseen_kind {
@@ -45,6 +44,3 @@ const char *unseen_key(enum unseen_kind kind);
 
 // Programs that were executed and are not recorded: all, the named and the others.
 uint64_t unseen_execs(const struct recording *recording);
-
-// The keys "unrecorded" and "unseen".
-enum err unseen_write_json(struct json_writer *w, const struct profile *profile) MUST_USE;

@@ -31,18 +31,3 @@ uint64_t marks_stopped_ms(const struct recording *recording)
     const uint64_t end_ms = recording->meta.runtime_ms;
     return is_stopped && end_ms > since_ms ? stopped_ms + end_ms - since_ms : stopped_ms;
 }
-
-void marks_write_json(struct json_writer *w, const struct profile *profile)
-{
-    json_key(w, "marks");
-    json_begin_array(w);
-    for (size_t i = 0; i < profile->recording.mark_count; i++) {
-        const struct rec_mark *mark = &profile->recording.marks[i];
-        json_begin_object(w);
-        json_key_u64(w, "time_ms", mark->time_ms);
-        json_key_string(w, "kind", mark_kind_name(mark->kind));
-        json_key_string(w, "text", profile_string(profile, mark->text));
-        json_end_object(w);
-    }
-    json_end_array(w);
-}

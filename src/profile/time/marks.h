@@ -6,7 +6,6 @@
 
 #include <stdint.h>
 
-#include "host/text/json_writer.h"
 #include "profile/model/profile.h"
 
 // "mark", "start", "stop" or "phase".
@@ -14,6 +13,3 @@ const char *mark_kind_name(uint32_t kind);
 
 // For how long nothing was recorded, until the end of the run.
 uint64_t marks_stopped_ms(const struct recording *recording);
-
-// An array under the key "marks": {time_ms, kind, text} each.
-void marks_write_json(struct json_writer *w, const struct profile *profile);

@@ -24,9 +24,11 @@ enum err answer_write(const struct answer_source *source,
     struct json_writer w;
     TRY(question_init(&question, route->has_selection));
     json_to_strbuf(&w, out, JSON_COMPACT);
+    question.view.w = &w;
     json_begin_object(&w);
-    TRY(question_write_envelope(&question, &w));
-    TRY(route->answer(&question, &w));
+    TRY(question_write_envelope(&question));
+    TRY(route->answer(&question));
+    TRY(view_end(&question.view));
     json_end_object(&w);
     return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }

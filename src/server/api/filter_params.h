@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// filter_params: the parameters of the filter: read into a struct filter, and told in the envelope.
+// filter_params: the parameters of the filter, read into a struct filter.
 //
-// They are the same on every route that has a selection; what a range makes of them, rounded
-// outwards to what was recorded, stands beside them in the answer. Context: H.
+// They are the same on every route that has a selection. Context: H.
 #pragma once
 
 #include "host/text/strbuf.h"
@@ -18,9 +17,6 @@ enum err filter_params_read_time(struct question *question,
 
 // Says which parameter made the selection fail with `problem`, and how. Returns it.
 enum err filter_params_blame(struct question *question, enum err problem);
-
-// Members of the open object "selection": filter, range, size_bytes, lifetime_ms.
-void filter_params_write(const struct question *question, struct json_writer *w);
 
 // All of them as they were given, so that texts differ if filters do.
 void filter_params_append(const struct request *request, struct strbuf *out);

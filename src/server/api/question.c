@@ -9,11 +9,10 @@
 #include "base/compiler.h"
 #include "profile/time/growth.h"
 #include "server/api/filter_params.h"
-#include "server/columns/columns.h"
 #include "server/http/encoding.h"
+#include "views_json/views/views.h"
 
 enum {
-    API_VERSION = 1,
     STATUS_CONFLICT = 409,
 };
 
@@ -80,8 +79,15 @@ enum err question_init(struct question *question, bool with_selection)
 {
     const struct request *request = question->request;
     TRY(choose_recording(question));
-    question->costs = request_number(request, PARAM_COSTS, costs_by_default);
-    question->sort = (enum cost)request_number(request, PARAM_SORT, COST_PEAK_BYTES);
+    question->view = (struct view){
+        .profile = question->profile,
+        .code = question->code,
+        .costs = request_number(request, PARAM_COSTS, costs_by_default),
+        .sort = (enum cost)request_number(request, PARAM_SORT, COST_PEAK_BYTES),
+        .score = (enum side_score)request_number(request, PARAM_SORT_BY, SCORE_LARGER),
+        .layout = VIEW_COLUMNS,
+        .filter = &question->filter,
+    };
     question->has_selection = with_selection;
     if (!with_selection) {
         return ERR_OK;
@@ -92,71 +98,27 @@ enum err question_init(struct question *question, bool with_selection)
     TRY(filter_params_read(question, &question->filter));
     question->filter.cancel = question->cancel;
     TRY(select_one(question, question->opened, &question->selection));
+    question->view.selection = &question->selection;
     if (question->is_diff) {
         TRY(select_one(question, question->snapshot->sides[SIDE_OLD], &question->old_selection));
+        question->view.old_selection = &question->old_selection;
     }
     return ERR_OK;
 }
 
 void question_release(struct question *question)
 {
+    view_release(&question->view);
     selection_release(&question->selection);
     selection_release(&question->old_selection);
 }
 
-static void write_unavailable(const struct question *question, struct json_writer *w)
+enum err question_write_envelope(struct question *question)
 {
-    json_key(w, "unavailable");
-    json_begin_array(w);
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        if ((question->selection.unknown >> cost & 1) != 0) {
-            json_string(w, cost_get_info((enum cost)cost)->key);
-        }
-    }
-    json_end_array(w);
-}
-
-static void write_suppressed(const struct selection *selection, struct json_writer *w)
-{
-    json_key(w, "suppressed");
-    json_begin_object(w);
-    json_key_u64(w, "stack_count", selection->suppressed.stack_count);
-    json_key_u64(w, "leaked_bytes", selection->suppressed.leaked_bytes);
-    json_key_u64(w, "leaked_allocations", selection->suppressed.leaked_allocations);
-    json_end_object(w);
-}
-
-static MUST_USE enum err
-write_totals(struct json_writer *w, const char *key, const struct selection *selection)
-{
-    struct summary summary;
-    TRY(summary_build(selection, &summary));
-    costs_object(w, key, ALL_COSTS, &summary.costs);
-    return ERR_OK;
-}
-
-enum err question_write_envelope(struct question *question, struct json_writer *w)
-{
-    json_key_u64(w, "version", API_VERSION);
-    json_key_u64(w, "generation", question->snapshot->generation);
-    if (!question->has_selection) {
-        return ERR_OK;
-    }
-    json_key(w, "selection");
-    json_begin_object(w);
-    filter_params_write(question, w);
-    TRY(write_totals(w, "totals", &question->selection));
-    costs_object(w, "recording_totals", ALL_COSTS, &question->opened->whole.costs);
-    write_unavailable(question, w);
-    write_suppressed(&question->selection, w);
-    if (question->is_diff) {
-        TRY(write_totals(w, "baseline_totals", &question->old_selection));
-    } else {
-        json_key(w, "baseline_totals");
-        json_null(w);
-    }
-    json_end_object(w);
-    return ERR_OK;
+    json_key_u64(question->view.w, "version", VIEW_JSON_VERSION);
+    json_key_u64(question->view.w, "generation", question->snapshot->generation);
+    return question->has_selection ? view_selection(&question->view, &question->opened->whole.costs)
+                                   : ERR_OK;
 }
 
 // All that the nodes of a tree depend on, as one number.

@@ -5,19 +5,19 @@
 //
 // What all routes have in common is read and done here: which recording, the filter and its
 // selection, the envelope. Answers are written by api_*.c, one function a route, listed in
-// routes.c. Context: H; a question lives in one thread.
+// routes.c; their contents are views (views_json/views/views.h).
+// Context: H; a question lives in one thread.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
-#include "host/text/json_writer.h"
 #include "profile/select/filter.h"
-#include "server/columns/code_tables.h"
 #include "server/http/request.h"
 #include "server/state/snapshot.h"
 #include "server/state/tree_cache.h"
+#include "views_json/layout/view.h"
 
 // What the server was told when it was started. Texts are borrowed for its life.
 struct server_settings {
@@ -49,8 +49,7 @@ struct question {
     struct filter filter;
     struct selection selection;     // owned
     struct selection old_selection; // owned; with is_diff
-    uint64_t costs;                 // bits of enum cost, as asked for
-    enum cost sort;
+    struct view view;               // owned; of all that is above, in columns
 };
 
 // Fills in everything but the answer. `with_selection`: the route takes a filter. The error is told
@@ -67,7 +66,7 @@ enum err question_refuse(struct question *question,
                          ...) PRINTF_LIKE(5, 6);
 
 // Writes version, generation and, if there is one, selection into the open object.
-enum err question_write_envelope(struct question *question, struct json_writer *w) MUST_USE;
+enum err question_write_envelope(struct question *question) MUST_USE;
 
 // The tree that `spec` describes, for this question's selections: cached, or built. The caller has
 // a reference.

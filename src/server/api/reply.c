@@ -4,10 +4,7 @@
 
 #include "base/compiler.h"
 #include "host/text/json_writer.h"
-
-enum {
-    API_VERSION = 1
-};
+#include "views_json/layout/view.h"
 
 static const char no_store[] = "no-store";
 
@@ -113,7 +110,7 @@ enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct pr
     struct json_writer w;
     json_to_strbuf(&w, &body, JSON_COMPACT);
     json_begin_object(&w);
-    json_key_u64(&w, "version", API_VERSION);
+    json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_u64(&w, "status", reply.status);
     json_key(&w, "error");
     json_begin_object(&w);

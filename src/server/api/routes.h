@@ -15,7 +15,7 @@ struct route {
     uint64_t params; // PARAM_BITs
     bool has_selection;
     bool is_volatile; // depends on more than the recording: no ETag
-    enum err (*answer)(struct question *question, struct json_writer *w);
+    enum err (*answer)(struct question *question);
 };
 
 // The route of a request's target, NULL if there is none.

@@ -72,7 +72,7 @@ static const struct wanted each[] = {
     {"size_lifetime?", "", CUT_NONE, false},
     {"leaks?by=call_site", "", CUT_ROWS, false},
     {"leaks?by=stack", "", CUT_ROWS, false},
-    {"ledger?", "", CUT_NONE, true},
+    {"rss?", "", CUT_NONE, true},
     {"processes?", COSTS, CUT_NONE, false},
     {"threads?", COSTS, CUT_NONE, false},
     {"modules?", COSTS, CUT_NONE, false},

@@ -6,10 +6,7 @@
 #include "base/compiler.h"
 #include "host/text/json_writer.h"
 #include "server/state/answer_watch.h"
-
-enum {
-    API_VERSION = 1
-};
+#include "views_json/layout/view.h"
 
 struct answer_slot *answer_board_enter(struct answer_board *board, const char *target)
 {
@@ -87,7 +84,7 @@ enum err answer_board_write(struct answer_board *board, struct strbuf *out)
     (void)pthread_mutex_lock(&board->mutex); // as above
     uint64_t now_ms = clock_monotonic_ms();
     json_begin_object(&w);
-    json_key_u64(&w, "version", API_VERSION);
+    json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_u64(&w, "begun", board->begun);
     json_key_u64(&w, "finished", board->finished);
     json_key_u64(&w, "abandoned", board->abandoned);

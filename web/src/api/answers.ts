@@ -1,4 +1,4 @@
-// The answers of the routes (docs/format/http-api.md) as decoders; their types follow from these. Only the
+// The answers of the routes (docs/format/json.md) as decoders; their types follow from these. Only the
 // fields that the viewer reads are here.
 import {
   bool,
@@ -29,12 +29,7 @@ export const code = object({
   files: object({ path: texts }),
 });
 
-const bucketRange = orNull(object({ min: num, max: num }));
-
 const selection = object({
-  range: orNull(object({ from_ms: num, to_ms: num })),
-  size_bytes: bucketRange,
-  lifetime_ms: bucketRange,
   totals,
   recording_totals: totals,
   unavailable: texts,
@@ -67,6 +62,14 @@ const run = object({
   sampling: orNull(object({ allocations: num, recorded_allocations: num })),
 });
 
+const markTable = object({ count: num, time_ms: nums, kind: texts, text: texts });
+
+/** Moments on the time line, one object each. */
+const marks: Decode<readonly { readonly time_ms: number; readonly kind: string; readonly text: string }[]> = (value, path) => {
+  const table = markTable(value, path);
+  return table.time_ms.map((time_ms, row) => ({ time_ms, kind: table.kind[row] ?? '', text: table.text[row] ?? '' }));
+};
+
 export const meta = object({
   generation: num,
   tool_version: str,
@@ -81,7 +84,7 @@ export const meta = object({
   threads: num,
   baseline: orNull(object({ file: object({ name: str }), run, runtime_ms: num })),
   capabilities: record(bool),
-  marks: list(object({ time_ms: num, kind: str, text: str })),
+  marks,
   editor: orNull(str),
 });
 
@@ -90,7 +93,7 @@ const topSites = object({
   location: refs,
   inlined: flags,
   stack_count: nums,
-  cost: nums,
+  costs,
 });
 
 export const summary = object({
@@ -99,6 +102,14 @@ export const summary = object({
   baseline_totals: orNull(totals),
   top: record(topSites),
   health: object({ lost_events: num, frames: num, frames_with_function: num, frames_with_line: num }),
+  /** Programs that were executed and are not recorded. */
+  unrecorded: object({
+    execs: num,
+    descendants_at_least: num,
+    programs: object({ count: num, program: texts, text: texts, execs: nums }),
+  }),
+  /** Processes whose heap is not what they use. */
+  unseen: object({ count: num, pid: nums, executable: texts, reason: texts, anonymous_bytes: nums, mapped_bytes: nums, heap_bytes: nums }),
   code,
 });
 
@@ -276,7 +287,7 @@ export const leaks = object({
   code,
 });
 
-const splitTable = object({
+const breakdownTable = object({
   count: num,
   time_ms: nums,
   rss_bytes: nums,
@@ -286,12 +297,12 @@ const splitTable = object({
   is_peak: flags,
   live_is_estimate: flags,
 });
-type Splits = Decoded<typeof splitTable> & { readonly columns: Readonly<Record<string, readonly number[]>> };
+type Breakdowns = Decoded<typeof breakdownTable> & { readonly columns: Readonly<Record<string, readonly number[]>> };
 
 /** A table whose columns the answer itself lists, with those that are always there. */
-const splits: Decode<Splits> = (value, path) => ({ ...splitTable(value, path), columns: numberColumns(value, path) });
+const breakdowns: Decode<Breakdowns> = (value, path) => ({ ...breakdownTable(value, path), columns: numberColumns(value, path) });
 
-export const ledger = object({
+export const rss = object({
   samples: object({
     count: num,
     time_ms: nums,
@@ -307,7 +318,7 @@ export const ledger = object({
     other_anonymous_bytes: refs,
   }),
   kinds: object({ count: num, key: texts, phrase: texts }),
-  splits,
+  breakdowns,
   moment_ms: orNull(num),
   mappings: object({
     count: num,
@@ -385,5 +396,5 @@ export type FunctionDetail = Decoded<typeof functionDetail>;
 export type Series = Decoded<typeof series>;
 export type Histogram = Decoded<typeof histogram>;
 export type Leaks = Decoded<typeof leaks>;
-export type Ledger = Decoded<typeof ledger>;
+export type Rss = Decoded<typeof rss>;
 export type Adhoc = Decoded<typeof adhoc>;

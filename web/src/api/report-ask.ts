@@ -56,7 +56,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
   lifetimes: narrowed((params) => [`lifetimes?${oneOf(params, 'rank', 'blocks')}`], narrowHistogram),
   size_lifetime: whole('size_lifetime'),
   leaks: narrowed((params) => [`leaks?${oneOf(params, 'by', 'call_site')}`], narrowLeaks),
-  ledger: whole('ledger'),
+  rss: whole('rss'),
   adhoc: whole('adhoc'),
   processes: whole('processes'),
   threads: whole('threads'),

@@ -1,4 +1,4 @@
-// Code that answers speak of: four tables that refer to each other by position (docs/format/http-api.md,
+// Code that answers speak of: four tables that refer to each other by position (docs/format/json.md,
 // "Code"), and how an entry of them is called. All text in them is hostile; it only ever becomes text nodes.
 
 export interface CodeTable {

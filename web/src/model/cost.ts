@@ -1,5 +1,5 @@
 // The costs by key: how a column is titled, what it means, how its numbers are spelled. The keys are those
-// of docs/format/http-api.md; one that is not known here (a newer server) is shown under its key.
+// of docs/format/json.md; one that is not known here (a newer server) is shown under its key.
 import { formatBytes, formatChange, formatCount, formatCountShort } from '../base/format';
 
 export type CostKey = string;

@@ -5,7 +5,7 @@ import { kindsAt, lookBars, mergeTimes, nearest, placeAt, splitParts } from './l
 describe('a split', () => {
   const tables = {
     kinds: { key: ['live', 'file', 'new_kind'], phrase: ['live heap blocks', 'files'] },
-    splits: { columns: { live_bytes: [1, 2], file_bytes: [30, 40], time_ms: [0, 9] } },
+    breakdowns: { columns: { live_bytes: [1, 2], file_bytes: [30, 40], time_ms: [0, 9] } },
   };
   it('has its kinds in the order of the answer, whatever they are', () => {
     expect(splitParts(tables, 1)).toEqual([

@@ -3,7 +3,7 @@ import { at } from '../base/columns';
 
 export interface SplitTables {
   readonly kinds: { readonly key: readonly string[]; readonly phrase: readonly string[] };
-  readonly splits: { readonly columns: Readonly<Record<string, readonly number[]>> };
+  readonly breakdowns: { readonly columns: Readonly<Record<string, readonly number[]>> };
 }
 
 export interface LedgerPart {
@@ -16,12 +16,12 @@ export interface LedgerPart {
 
 /** The kinds of a split, in the order in which they are stacked. Together they are its RSS. */
 export function splitParts(tables: SplitTables, row: number): readonly LedgerPart[] {
-  const { kinds, splits } = tables;
+  const { kinds, breakdowns } = tables;
   return kinds.key.map((key, index) => ({
     key,
     index,
     label: kinds.phrase[index] ?? key,
-    bytes: at(splits.columns[`${key}_bytes`], row),
+    bytes: at(breakdowns.columns[`${key}_bytes`], row),
   }));
 }
 

@@ -119,12 +119,13 @@ function columnsOf(answer: Leaks, hasGrowth: boolean): readonly Column[] {
 function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
   const { suppressions, selection } = props.answer;
   const { suppressed } = selection;
-  if (suppressions.count === 0) {
+  const rules = range(suppressions.count).filter((row) => at(suppressions.stack_count, row) > 0);
+  if (rules.length === 0) {
     return null;
   }
   return (
     <details class="leaks-suppressions">
-      <summary>{`Suppressed: ${formatBytes(suppressed.leaked_bytes)} in ${formatCountOf(suppressed.leaked_allocations, 'block')}, by ${formatCountOf(suppressions.count, 'rule')}. It is not counted here, but was live: the charts have it.`}</summary>
+      <summary>{`Suppressed: ${formatBytes(suppressed.leaked_bytes)} in ${formatCountOf(suppressed.leaked_allocations, 'block')}, by ${formatCountOf(rules.length, 'rule')}. It is not counted here, but was live: the charts have it.`}</summary>
       <table>
         <thead>
           <tr>
@@ -135,7 +136,7 @@ function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
           </tr>
         </thead>
         <tbody>
-          {range(suppressions.count).map((row) => (
+          {rules.map((row) => (
             <tr key={row}>
               <td class="mono">{suppressions.pattern[row]}</td>
               <td>{formatCount(at(suppressions.stack_count, row))}</td>

@@ -2,7 +2,7 @@
 // The whole memory map is looked at now and then; a click chooses such a moment, whose mappings are then listed.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { Ledger } from '../api/answers';
+import type { Rss } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
 import { formatBytes, formatMs, formatPercent } from '../base/format';
@@ -19,26 +19,26 @@ import { useMeta } from './parts/meta-context';
 import { PictureButtons } from './parts/picture-buttons';
 import { cssVariable, useDarkness } from './parts/theme-hook';
 
-function specOf(ledger: Ledger, marks: readonly Mark[], shownMs: number, isDark: boolean): ChartSpec {
-  const { splits, samples, kinds } = ledger;
+function specOf(ledger: Rss, marks: readonly Mark[], shownMs: number, isDark: boolean): ChartSpec {
+  const { breakdowns, samples, kinds } = ledger;
   const colours = palette(isDark);
-  const bars = lookBars(splits.time_ms, Math.max(at(splits.time_ms, splits.count - 1), at(samples.time_ms, samples.count - 1)));
+  const bars = lookBars(breakdowns.time_ms, Math.max(at(breakdowns.time_ms, breakdowns.count - 1), at(samples.time_ms, samples.count - 1)));
   const times = mergeTimes(bars.times, samples.time_ms);
   const rows = times.map(bars.rowAt);
   const inBars = (values: readonly number[]): readonly (number | null)[] => rows.map((row) => (row < 0 ? null : at(values, row)));
-  const edges = stackUp(kinds.key.map((key) => ({ label: key, values: splits.columns[`${key}_bytes`] ?? [] })));
+  const edges = stackUp(kinds.key.map((key) => ({ label: key, values: breakdowns.columns[`${key}_bytes`] ?? [] })));
   return {
     timesMs: times,
     areas: edges.map((edge, index) => ({ edge: inBars(edge), hasGaps: true, colour: colours.series(index) })),
     lines: [
       { colour: cssVariable('--text'), width: 1.5, values: placeAt(times, samples.time_ms, samples.rss_bytes) },
-      { colour: cssVariable('--text'), width: 2, values: inBars(splits.requested_bytes), hasGaps: true },
+      { colour: cssVariable('--text'), width: 2, values: inBars(breakdowns.requested_bytes), hasGaps: true },
     ],
     isStepped: false,
     marked: { fromMs: shownMs, toMs: shownMs },
     marks: [
-      ...range(splits.count).filter((row) => splits.is_peak[row] === 1).map((row) => ({ ms: at(splits.time_ms, row), label: `breakdown of ${formatBytes(at(splits.rss_bytes, row))}` })),
-      ...(splits.rss_bytes.some((bytes) => bytes >= ledger.peak_rss_bytes) ? [] : [{ ms: ledger.peak_rss_ms, label: `peak RSS ${formatBytes(ledger.peak_rss_bytes)}` }]),
+      ...range(breakdowns.count).filter((row) => breakdowns.is_peak[row] === 1).map((row) => ({ ms: at(breakdowns.time_ms, row), label: `breakdown of ${formatBytes(at(breakdowns.rss_bytes, row))}` })),
+      ...(breakdowns.rss_bytes.some((bytes) => bytes >= ledger.peak_rss_bytes) ? [] : [{ ms: ledger.peak_rss_ms, label: `peak RSS ${formatBytes(ledger.peak_rss_bytes)}` }]),
       ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
     ],
     formatValue: formatBytes,
@@ -48,14 +48,14 @@ function specOf(ledger: Ledger, marks: readonly Mark[], shownMs: number, isDark:
   };
 }
 
-function Legend(props: { readonly ledger: Ledger; readonly row: number }): JSX.Element {
+function Legend(props: { readonly ledger: Rss; readonly row: number }): JSX.Element {
   const { ledger, row } = props;
-  const { splits } = ledger;
+  const { breakdowns } = ledger;
   const colours = palette(useDarkness());
-  const rss = at(splits.rss_bytes, row);
+  const rss = at(breakdowns.rss_bytes, row);
   return (
     <section class="ledger-legend" aria-label="At the moment pointed at" data-testid="ledger-legend">
-      <h2>{`After ${formatMs(at(splits.time_ms, row))}`}</h2>
+      <h2>{`After ${formatMs(at(breakdowns.time_ms, row))}`}</h2>
       <dl>
         <div>
           <dt>RSS</dt>
@@ -73,22 +73,22 @@ function Legend(props: { readonly ledger: Ledger; readonly row: number }): JSX.E
         ))}
         <div>
           <dt>Heap asked for, resident or not (line in the bar)</dt>
-          <dd>{formatBytes(at(splits.requested_bytes, row))}</dd>
+          <dd>{formatBytes(at(breakdowns.requested_bytes, row))}</dd>
         </div>
         <div>
           <dt>Swapped out</dt>
-          <dd>{formatBytes(at(splits.swap_bytes, row))}</dd>
+          <dd>{formatBytes(at(breakdowns.swap_bytes, row))}</dd>
         </div>
       </dl>
-      {splits.live_is_estimate[row] === 1 ? <p class="soft">The resident pages of the heap could not be read: its kinds are estimates.</p> : null}
+      {breakdowns.live_is_estimate[row] === 1 ? <p class="soft">The resident pages of the heap could not be read: its kinds are estimates.</p> : null}
     </section>
   );
 }
 
 /** The moments whose mappings are known, as another way to choose one. */
-function MomentSelect(props: { readonly ledger: Ledger }): JSX.Element | null {
-  const { splits, moment_ms } = props.ledger;
-  const rows = range(splits.count).filter((row) => splits.has_mappings[row] === 1);
+function MomentSelect(props: { readonly ledger: Rss }): JSX.Element | null {
+  const { breakdowns, moment_ms } = props.ledger;
+  const rows = range(breakdowns.count).filter((row) => breakdowns.has_mappings[row] === 1);
   if (rows.length < 2 || inReport()) {
     return null;
   }
@@ -97,8 +97,8 @@ function MomentSelect(props: { readonly ledger: Ledger }): JSX.Element | null {
       Mappings
       <select value={String(moment_ms ?? '')} onChange={(event) => go({ moment: event.currentTarget.value })}>
         {rows.map((row) => (
-          <option key={row} value={String(at(splits.time_ms, row))}>
-            {`after ${formatMs(at(splits.time_ms, row))}: ${formatBytes(at(splits.rss_bytes, row))}${splits.is_peak[row] === 1 ? ', the highest of these' : ''}`}
+          <option key={row} value={String(at(breakdowns.time_ms, row))}>
+            {`after ${formatMs(at(breakdowns.time_ms, row))}: ${formatBytes(at(breakdowns.rss_bytes, row))}${breakdowns.is_peak[row] === 1 ? ', the highest of these' : ''}`}
           </option>
         ))}
       </select>
@@ -106,23 +106,23 @@ function MomentSelect(props: { readonly ledger: Ledger }): JSX.Element | null {
   );
 }
 
-export function LedgerSplit(props: { readonly ledger: Ledger }): JSX.Element {
+export function LedgerSplit(props: { readonly ledger: Rss }): JSX.Element {
   const { ledger } = props;
-  const { splits } = ledger;
+  const { breakdowns } = ledger;
   const address = useAddress();
   const dark = useDarkness();
   const { marks } = useMeta();
   const [hovered, setHovered] = useState<number | null>(null);
-  const peak = Math.max(splits.is_peak.indexOf(1), 0);
-  const shown = address.moment === '' ? peak : nearest(splits.time_ms, Number(address.moment), () => true);
-  const shownMs = at(splits.time_ms, shown);
+  const peak = Math.max(breakdowns.is_peak.indexOf(1), 0);
+  const shown = address.moment === '' ? peak : nearest(breakdowns.time_ms, Number(address.moment), () => true);
+  const shownMs = at(breakdowns.time_ms, shown);
   const spec = useMemo(() => specOf(ledger, marks, shownMs, dark), [ledger, marks, shownMs, dark]);
   const colours = palette(dark);
   const legend = ledger.kinds.phrase.map((text, index) => ({ colour: colours.series(index), text }));
   const choose = (ms: number): void => {
-    const row = nearest(splits.time_ms, ms, (candidate) => splits.has_mappings[candidate] === 1);
+    const row = nearest(breakdowns.time_ms, ms, (candidate) => breakdowns.has_mappings[candidate] === 1);
     if (row >= 0 && !inReport()) {
-      go({ moment: String(at(splits.time_ms, row)) });
+      go({ moment: String(at(breakdowns.time_ms, row)) });
     }
   };
   return (
@@ -133,7 +133,7 @@ export function LedgerSplit(props: { readonly ledger: Ledger }): JSX.Element {
           label={`Resident size over time by what it is for, highest ${formatBytes(ledger.peak_rss_bytes)}`}
           events={{ hover: setHovered, brush: null, click: choose }}
         />
-        <Legend ledger={ledger} row={hovered === null ? shown : nearest(splits.time_ms, at(spec.timesMs, hovered), () => true)} />
+        <Legend ledger={ledger} row={hovered === null ? shown : nearest(breakdowns.time_ms, at(spec.timesMs, hovered), () => true)} />
       </div>
       <div class="toolbar">
         <MomentSelect ledger={ledger} />

@@ -2,7 +2,7 @@
 // heap beside it; and the mappings of one moment.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { ledger as ledgerAnswer, type Ledger } from '../api/answers';
+import { rss as rssAnswer, type Rss } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
@@ -33,11 +33,11 @@ const PARTS = [
 ] as const;
 
 /** The kinds of pages, of a file that tells them apart. */
-function knownParts({ samples }: Ledger): readonly (typeof PARTS)[number][] {
+function knownParts({ samples }: Rss): readonly (typeof PARTS)[number][] {
   return samples.time_ms.some((_, row) => kindsAt(samples, row) !== null) ? PARTS : [];
 }
 
-function specOf(ledger: Ledger, marks: readonly Mark[], isDark: boolean): ChartSpec {
+function specOf(ledger: Rss, marks: readonly Mark[], isDark: boolean): ChartSpec {
   const { samples, peak_rss_ms, peak_rss_bytes } = ledger;
   const colours = palette(isDark);
   const parts = knownParts(ledger);
@@ -62,7 +62,7 @@ function specOf(ledger: Ledger, marks: readonly Mark[], isDark: boolean): ChartS
   };
 }
 
-function legendEntries(ledger: Ledger, isDark: boolean): readonly LegendEntry[] {
+function legendEntries(ledger: Rss, isDark: boolean): readonly LegendEntry[] {
   const colours = palette(isDark);
   const parts = knownParts(ledger);
   return [
@@ -72,7 +72,7 @@ function legendEntries(ledger: Ledger, isDark: boolean): readonly LegendEntry[] 
   ];
 }
 
-function LedgerLegend(props: { readonly ledger: Ledger; readonly row: number }): JSX.Element {
+function LedgerLegend(props: { readonly ledger: Rss; readonly row: number }): JSX.Element {
   const { samples } = props.ledger;
   const { row } = props;
   const colours = palette(useDarkness());
@@ -124,7 +124,7 @@ function number(key: string, title: string, widthPx: number, text: (row: number)
   return { key, title, widthPx, numeric: true, cell: (row) => <span class="ledger-number">{text(row)}</span> };
 }
 
-function Mappings(props: { readonly ledger: Ledger }): JSX.Element {
+function Mappings(props: { readonly ledger: Rss }): JSX.Element {
   const { mappings, code, kinds } = props.ledger;
   const rows = range(mappings.count).filter((row) => at(mappings.virtual_bytes, row) + at(mappings.rss_bytes, row) + at(mappings.swap_bytes, row) > 0);
   const hasMappings = useCapability('mappings');
@@ -152,7 +152,7 @@ function Mappings(props: { readonly ledger: Ledger }): JSX.Element {
   );
 }
 
-function Samples(props: { readonly ledger: Ledger }): JSX.Element {
+function Samples(props: { readonly ledger: Rss }): JSX.Element {
   const { ledger } = props;
   const dark = useDarkness();
   const [hovered, setHovered] = useState<number | null>(null);
@@ -181,9 +181,9 @@ const WAYS = [
   { value: 'samples', label: 'Kind of page' },
 ] as const;
 
-function Drawing(props: { readonly ledger: Ledger; readonly isSplit: boolean }): JSX.Element {
+function Drawing(props: { readonly ledger: Rss; readonly isSplit: boolean }): JSX.Element {
   const { ledger } = props;
-  const hasSplits = ledger.splits.count > 0;
+  const hasSplits = ledger.breakdowns.count > 0;
   const isSplit = hasSplits && (props.isSplit || ledger.samples.count === 0);
   if (ledger.samples.count === 0 && !hasSplits) {
     return <Notice>The resident size was not sampled.</Notice>;
@@ -194,7 +194,7 @@ function Drawing(props: { readonly ledger: Ledger; readonly isSplit: boolean }):
         <div class="toolbar">
           <Choice label="Split by" value={isSplit ? '' : 'samples'} options={WAYS} onChange={(value) => go({ ledger: value })} />
           <span class="soft">
-            {isSplit ? `The bars are what RSS consisted of at ${formatCountOf(ledger.splits.count, 'moment')}; the line is RSS. Hover for values, click for the mappings of a moment.` : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
+            {isSplit ? `The bars are what RSS consisted of at ${formatCountOf(ledger.breakdowns.count, 'moment')}; the line is RSS. Hover for values, click for the mappings of a moment.` : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
           </span>
         </div>
       ) : null}
@@ -208,7 +208,7 @@ function Drawing(props: { readonly ledger: Ledger; readonly isSplit: boolean }):
 export function LedgerView(): JSX.Element {
   const address = useAddress();
   const hasRss = useCapability('rss');
-  const asked = useAsk(hasRss ? 'ledger' : null, { process: address.process, moment_ms: address.moment }, ledgerAnswer);
+  const asked = useAsk(hasRss ? 'rss' : null, { process: address.process, moment_ms: address.moment }, rssAnswer);
   if (!hasRss) {
     return <Notice>The resident size was not sampled in this recording.</Notice>;
   }

@@ -1,6 +1,6 @@
 // The resident size at its highest as one bar: what of it was heap, what else. Leads to the view that explains it.
 import type { JSX } from 'preact';
-import { ledger as ledgerAnswer, type Ledger } from '../api/answers';
+import { rss as rssAnswer, type Rss } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatMs, formatPercent } from '../base/format';
 import { kindsAt, splitParts } from '../model/ledger';
@@ -25,7 +25,7 @@ interface Moment {
 }
 
 /** What the sample at `row` consists of. */
-function partsAt(ledger: Ledger, row: number): readonly Part[] {
+function partsAt(ledger: Rss, row: number): readonly Part[] {
   const { samples } = ledger;
   const kinds = kindsAt(samples, row);
   if (kinds === null) {
@@ -47,24 +47,24 @@ function partsAt(ledger: Ledger, row: number): readonly Part[] {
   ];
 }
 
-function highestRow(ledger: Ledger): number {
+function highestRow(ledger: Rss): number {
   const { rss_bytes } = ledger.samples;
   return rss_bytes.reduce((best, value, row) => (value > at(rss_bytes, best) ? row : best), 0);
 }
 
 /** The memory map at its highest if it was looked at, else the highest sample. */
-function highest(ledger: Ledger): Moment {
-  const { splits, samples } = ledger;
-  const look = splits.is_peak.indexOf(1);
+function highest(ledger: Rss): Moment {
+  const { breakdowns, samples } = ledger;
+  const look = breakdowns.is_peak.indexOf(1);
   if (look >= 0) {
-    return { ms: at(splits.time_ms, look), rss: at(splits.rss_bytes, look), parts: splitParts(ledger, look) };
+    return { ms: at(breakdowns.time_ms, look), rss: at(breakdowns.rss_bytes, look), parts: splitParts(ledger, look) };
   }
   const row = highestRow(ledger);
   return { ms: at(samples.time_ms, row), rss: at(samples.rss_bytes, row), parts: partsAt(ledger, row) };
 }
 
 /** A breakdown is of the moment at which the memory map was read, which need not be the peak. */
-function headText(ledger: Ledger, ms: number, rss: number, hasParts: boolean): string {
+function headText(ledger: Rss, ms: number, rss: number, hasParts: boolean): string {
   const { peak_rss_bytes: peak, peak_rss_ms: peakMs } = ledger;
   if (!hasParts) {
     return `RSS ${formatBytes(rss)} after ${formatMs(ms)}; what it consists of is unknown`;
@@ -72,7 +72,7 @@ function headText(ledger: Ledger, ms: number, rss: number, hasParts: boolean): s
   return `RSS breakdown at ${formatMs(ms)}: ${formatBytes(rss)}${peak > rss ? `; the peak was ${formatBytes(peak)} at ${formatMs(peakMs)}` : ', the peak'}`;
 }
 
-function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
+function Drawing(props: { readonly ledger: Rss }): JSX.Element {
   const { ledger } = props;
   const colours = palette(useDarkness());
   const { ms, rss, parts: all } = highest(ledger);
@@ -112,6 +112,6 @@ function Drawing(props: { readonly ledger: Ledger }): JSX.Element {
 export function RssBar(): JSX.Element | null {
   const address = useAddress();
   const hasRss = useCapability('rss');
-  const asked = useAsk(hasRss ? 'ledger' : null, { process: address.process }, ledgerAnswer);
+  const asked = useAsk(hasRss ? 'rss' : null, { process: address.process }, rssAnswer);
   return asked.value === null || asked.value.samples.count === 0 ? null : <Drawing ledger={asked.value} />;
 }

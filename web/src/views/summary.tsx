@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { health as healthAnswer, summary as summaryAnswer, type Summary } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent } from '../base/format';
+import { shownText } from '../base/shown-text';
 import { costMeaning, costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { locationName } from '../model/code';
 import { filterParams, isFiltered, type Address } from '../state/address';
@@ -105,6 +106,7 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
 function TopList(props: { readonly summary: Summary; readonly cost: CostKey }): JSX.Element {
   const { summary, cost } = props;
   const top = summary.top[cost];
+  const values = top?.costs[cost];
   const total = summary.selection.totals[cost] ?? 0;
   const view = cost === 'leaked_bytes' ? 'leaks' : 'bottom-up';
   return (
@@ -120,11 +122,11 @@ function TopList(props: { readonly summary: Summary; readonly cost: CostKey }): 
         <ol>
           {range(top.count).map((row) => (
             <li key={row}>
-              <span class="top-bar" style={{ width: `${(Math.min(at(top.cost, row) / Math.max(total, 1), 1) * 100).toFixed(2)}%` }} />
-              <span class="top-cost" title={formatCostExact(cost, at(top.cost, row))}>
-                {formatCost(cost, at(top.cost, row))}
+              <span class="top-bar" style={{ width: `${(Math.min(at(values, row) / Math.max(total, 1), 1) * 100).toFixed(2)}%` }} />
+              <span class="top-cost" title={formatCostExact(cost, at(values, row))}>
+                {formatCost(cost, at(values, row))}
               </span>
-              <span class="top-share">{formatPercent(at(top.cost, row), total)}</span>
+              <span class="top-share">{formatPercent(at(values, row), total)}</span>
               <CodeLink name={locationName(summary.code, top.location[row])} inlined={top.inlined[row] === 1} />
             </li>
           ))}
@@ -220,6 +222,34 @@ function Health(props: { readonly summary: Summary }): JSX.Element {
   );
 }
 
+/** What the recording does not show, a sentence each. */
+function Unseen(props: { readonly summary: Summary }): JSX.Element | null {
+  const { unrecorded, unseen } = props.summary;
+  const { programs } = unrecorded;
+  const named = range(programs.count).map((row) => `${shownText(programs.program[row] || 'other programs')} (${shownText(programs.text[row] ?? '')})`);
+  const blind = range(unseen.count).map((row) => `${shownText(unseen.executable[row] ?? '')}, pid ${at(unseen.pid, row)}`);
+  return unrecorded.execs === 0 && unseen.count === 0 ? null : (
+    <>
+      {unrecorded.execs === 0 ? null : (
+        <Notice>
+          <span data-testid="unrecorded">{`${formatCountOf(unrecorded.execs, 'executed program is', 'executed programs are')} not recorded: ${some(named)}.`}</span>
+        </Notice>
+      )}
+      {unseen.count === 0 ? null : (
+        <Notice>
+          <span data-testid="unseen">{`The heap of ${formatCountOf(unseen.count, 'process was', 'processes was')} not seen, or only in part: ${some(blind)}.`}</span>
+        </Notice>
+      )}
+    </>
+  );
+}
+
+/** The first few of a list, in one line. */
+function some(items: readonly string[]): string {
+  const most = 3;
+  return items.length > most ? `${items.slice(0, most).join('; ')}; and ${formatCount(items.length - most)} more` : items.join('; ');
+}
+
 export function SummaryView(): JSX.Element {
   const address = useAddress();
   const meta = useMeta();
@@ -232,6 +262,7 @@ export function SummaryView(): JSX.Element {
         {(summary) => (
           <>
             <EmptyNotice summary={summary} />
+            <Unseen summary={summary} />
             <Figures summary={summary} />
             <MiniTimeline />
             <RssBar />

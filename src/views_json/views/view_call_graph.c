@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// api_call_graph: /api/v1/call_graph: who called whom, and what each source line cost, of all
-// functions at once.
+// view_call_graph: who called whom, and what each source line cost, of all functions at once.
 //
 // Every node of the tree by location stands for a call: from its parent's function to its own. The
 // nodes get keys (of calls, of locations, of source lines), and keyed_costs adds up.
 #include "base/compiler.h"
 #include "profile/calls/call_tree.h"
 #include "profile/tables/keyed_costs.h"
-#include "server/api/api.h"
-#include "server/columns/columns.h"
+#include "views_json/views/views.h"
 
 // A key that stands for two numbers.
 struct pair {
@@ -117,21 +115,21 @@ static MUST_USE enum err add_up(const struct call_tree *tree, struct keyed_table
     return ERR_OK;
 }
 
-static MUST_USE enum err build(const struct question *q, struct call_graph *graph)
+static MUST_USE enum err build(const struct view *view, struct call_graph *graph)
 {
-    TRY(call_tree_build(&q->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &graph->tree));
+    TRY(call_tree_build(view->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &graph->tree));
     TRY(call_tree_add_up(&graph->tree));
-    TRY(node_functions(q->profile, &graph->tree, &graph->functions));
+    TRY(node_functions(view->profile, &graph->tree, &graph->functions));
     struct keyed_table *tables[] = {&graph->edges, &graph->locations, &graph->lines};
     size_t count = graph->tree.nodes.len;
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         TRY(u32_vec_resize(&tables[i]->keys, count));
         tables[i]->keys.items[0] = REC_NONE;
     }
-    cancel_stage(q->cancel, count);
+    cancel_stage(view->selection->cancel, count);
     for (uint32_t node = 1; node < count; node++) {
-        TRY(cancel_step(q->cancel));
-        TRY(key_node(q->profile, graph, node));
+        TRY(cancel_step(view->selection->cancel));
+        TRY(key_node(view->profile, graph, node));
     }
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         TRY(add_up(&graph->tree, tables[i]));
@@ -139,94 +137,91 @@ static MUST_USE enum err build(const struct question *q, struct call_graph *grap
     return ERR_OK;
 }
 
-static MUST_USE enum err write_costs(const struct question *q,
-                                     const char *name,
-                                     const struct costs_vec *costs,
-                                     const struct u32_vec *order,
-                                     struct json_writer *w)
+struct edge_row {
+    uint32_t caller; // id in the union, or REC_NONE
+    uint32_t callee;
+    const struct costs *inclusive;
+};
+
+DEFINE_VEC(edge_row_vec, struct edge_row);
+
+static const struct column edge_columns[] = {
+    COLUMN(CELL_FUNCTION, edge_row, caller),
+    COLUMN(CELL_FUNCTION, edge_row, callee),
+    COLUMN(CELL_COSTS_AT, edge_row, inclusive),
+};
+
+static uint32_t union_id(const struct view *view, uint32_t function)
 {
-    CLEANUP(costs_vec_release) struct costs_vec ordered = {0};
-    TRY(costs_vec_resize(&ordered, order->len));
-    for (size_t i = 0; i < order->len; i++) {
-        ordered.items[i] = costs->items[order->items[i]];
+    return function != REC_NONE ? view->code->ids[SIDE_NEW].items[function] : REC_NONE;
+}
+
+static size_t shown(const struct keyed_table *table, size_t limit)
+{
+    return limit > 0 && limit < table->order.len ? limit : table->order.len;
+}
+
+static MUST_USE enum err
+write_edges(struct view *view, const struct keyed_table *edges, size_t limit)
+{
+    CLEANUP(edge_row_vec_release) struct edge_row_vec rows = {0};
+    for (size_t i = 0; i < shown(edges, limit); i++) {
+        uint32_t key = edges->order.items[i];
+        const struct edge_row row = {
+            .caller = union_id(view, edges->pairs.items[key].first),
+            .callee = union_id(view, edges->pairs.items[key].second),
+            .inclusive = &edges->costs.inclusive.items[key],
+        };
+        TRY(edge_row_vec_push(&rows, row));
     }
-    costs_table(w, name, q->costs, ordered.items, ordered.len);
+    view_table(view, &TABLE("edges", edge_columns, rows.items, rows.len));
     return ERR_OK;
 }
 
-static void write_function(const struct question *q,
-                           uint32_t function,
-                           struct code_tables *tables,
-                           struct json_writer *w)
-{
-    uint32_t id = function != REC_NONE ? q->code->ids[SIDE_NEW].items[function] : REC_NONE;
-    json_position(w, code_tables_function(tables, id));
-}
+struct place_row {
+    struct place place;
+    const struct costs *self;
+    const struct costs *inclusive;
+};
 
-static MUST_USE enum err write_edges(const struct question *q,
-                                     const struct keyed_table *edges,
-                                     struct code_tables *tables,
-                                     struct json_writer *w)
-{
-    const struct u32_vec *order = &edges->order;
-    table_begin(w, "edges", order->len);
-    column_begin(w, "caller");
-    for (size_t i = 0; i < order->len; i++) {
-        write_function(q, edges->pairs.items[order->items[i]].first, tables, w);
-    }
-    column_end(w);
-    column_begin(w, "callee");
-    for (size_t i = 0; i < order->len; i++) {
-        write_function(q, edges->pairs.items[order->items[i]].second, tables, w);
-    }
-    column_end(w);
-    TRY(write_costs(q, "inclusive", &edges->costs.inclusive, order, w));
-    table_end(w);
-    return ERR_OK;
-}
+DEFINE_VEC(place_row_vec, struct place_row);
 
-// `location_of` by key.
-static MUST_USE enum err write_places(const struct question *q,
+static const struct column place_columns[] = {
+    COLUMN(CELL_LOCATION, place_row, place),
+    COLUMN(CELL_COSTS_AT, place_row, self),
+    COLUMN(CELL_COSTS_AT, place_row, inclusive),
+};
+
+// `location_of` by key; NULL: the key's first number is the location.
+static MUST_USE enum err write_places(struct view *view,
                                       const char *name,
                                       const struct keyed_table *places,
                                       const uint32_t *location_of,
-                                      struct code_tables *tables,
-                                      struct json_writer *w)
+                                      size_t limit)
 {
-    const struct u32_vec *order = &places->order;
-    table_begin(w, name, order->len);
-    column_begin(w, "location");
-    for (size_t i = 0; i < order->len; i++) {
-        uint32_t key = order->items[i];
+    CLEANUP(place_row_vec_release) struct place_row_vec rows = {0};
+    for (size_t i = 0; i < shown(places, limit); i++) {
+        uint32_t key = places->order.items[i];
         uint32_t location = location_of != NULL ? location_of[key] : places->pairs.items[key].first;
-        json_position(w, code_tables_location(tables, SIDE_NEW, location));
+        const struct place_row row = {
+            .place = {SIDE_NEW, location},
+            .self = &places->costs.self.items[key],
+            .inclusive = &places->costs.inclusive.items[key],
+        };
+        TRY(place_row_vec_push(&rows, row));
     }
-    column_end(w);
-    TRY(write_costs(q, "self", &places->costs.self, order, w));
-    TRY(write_costs(q, "inclusive", &places->costs.inclusive, order, w));
-    table_end(w);
+    view_table(view, &TABLE(name, place_columns, rows.items, rows.len));
     return ERR_OK;
 }
 
-static void cut(struct keyed_table *table, uint64_t limit)
-{
-    table->order.len = limit > 0 && limit < table->order.len ? limit : table->order.len;
-}
-
-enum err api_call_graph(struct question *q, struct json_writer *w)
+enum err view_call_graph(struct view *view, size_t limit)
 {
     CLEANUP(call_graph_release) struct call_graph graph = {0};
-    CLEANUP(code_tables_release) struct code_tables tables = {.code = q->code};
-    uint64_t limit = request_number(q->request, PARAM_LIMIT, 0);
-    TRY(build(q, &graph));
-    json_key_u64(w, "total_edges", graph.edges.order.len);
-    json_key_u64(w, "total_locations", graph.locations.order.len);
-    json_key_u64(w, "total_lines", graph.lines.order.len);
-    cut(&graph.edges, limit);
-    cut(&graph.locations, limit);
-    cut(&graph.lines, limit);
-    TRY(write_edges(q, &graph.edges, &tables, w));
-    TRY(write_places(q, "locations", &graph.locations, NULL, &tables, w));
-    TRY(write_places(q, "lines", &graph.lines, graph.line_location.items, &tables, w));
-    return code_tables_write(&tables, w);
+    TRY(build(view, &graph));
+    json_key_u64(view->w, "total_edges", graph.edges.order.len);
+    json_key_u64(view->w, "total_locations", graph.locations.order.len);
+    json_key_u64(view->w, "total_lines", graph.lines.order.len);
+    TRY(write_edges(view, &graph.edges, limit));
+    TRY(write_places(view, "locations", &graph.locations, NULL, limit));
+    return write_places(view, "lines", &graph.lines, graph.line_location.items, limit);
 }

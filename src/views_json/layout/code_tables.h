@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // code_tables: the functions, locations, files and modules that one answer refers to.
 //
-// While an answer is written, everything that it names is collected here and gets a position; at
-// its end the tables are written. So an answer is complete by itself and holds no more than it
-// needs. Running out of memory is remembered and told at the end, as a strbuf does.
+// While an answer is written in columns, everything that it names is collected here and gets a
+// position; view_end() writes the tables. So an answer is complete by itself and holds no more than
+// it needs. Running out of memory is remembered in `failed`, as a strbuf does.
 // Context: H; one thread at a time.
 #pragma once
 
@@ -14,29 +14,28 @@
 #include "host/containers/map_u64.h"
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
-#include "host/text/json_writer.h"
 #include "profile/model/code_union.h"
 
-struct told_location {
+struct named_location {
     enum side side;
     uint32_t location; // of the side's code index
     uint32_t function; // positions
     uint32_t file;     // REC_NONE if unknown
 };
 
-DEFINE_VEC(told_location_vec, struct told_location);
+DEFINE_VEC(named_location_vec, struct named_location);
 
-struct told_function {
+struct named_function {
     uint32_t id;     // in the union
     uint32_t module; // position, REC_NONE if it has none
 };
 
-DEFINE_VEC(told_function_vec, struct told_function);
+DEFINE_VEC(named_function_vec, struct named_function);
 
 struct code_tables {
     const struct code_union *code; // borrowed
-    struct told_function_vec functions;
-    struct told_location_vec locations;
+    struct named_function_vec functions;
+    struct named_location_vec locations;
     struct string_table files;   // string ids are positions + 1
     struct string_table modules; // the same
     struct map_u64 function_at;  // union id -> position
@@ -49,6 +48,3 @@ void code_tables_release(struct code_tables *tables);
 // The position of a function of the union, or of a location of one side; REC_NONE for REC_NONE.
 uint32_t code_tables_function(struct code_tables *tables, uint32_t id);
 uint32_t code_tables_location(struct code_tables *tables, enum side side, uint32_t location);
-
-// Writes the key "code" with its tables. ERR_NO_MEMORY if anything failed before.
-enum err code_tables_write(struct code_tables *tables, struct json_writer *w) MUST_USE;

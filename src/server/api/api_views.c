@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// api_views: the answers of the API that are views (views_json/views/views.h): parameters of the
+// request become options of a view.
+#include "base/compiler.h"
+#include "profile/tables/function_costs.h"
+#include "server/api/api.h"
+#include "views_json/views/views.h"
+
+enum {
+    TOP_BY_DEFAULT = 10,
+    SITES_BY_DEFAULT = 100,
+    SUMMARY_SITES_BY_DEFAULT = 5,
+    FUNCTIONS_BY_DEFAULT = 1000,
+    LEAKS_BY_DEFAULT = 100,
+    EVENTS_BY_DEFAULT = 100,
+};
+
+static size_t limit_of(const struct question *q, uint64_t by_default)
+{
+    return request_number(q->request, PARAM_LIMIT, by_default);
+}
+
+enum err api_health(struct question *q)
+{
+    return view_health(&q->view);
+}
+
+enum err api_summary(struct question *q)
+{
+    static const enum cost costs[] = {COST_PEAK_BYTES, COST_LEAKED_BYTES, COST_ALLOCATIONS,
+                                      COST_TEMPORARY, COST_ALLOCATED_BYTES};
+    const struct summary_options options = {
+        .sites = {.limit = limit_of(q, SUMMARY_SITES_BY_DEFAULT)},
+        .costs = costs,
+        .cost_count = ARRAY_LEN(costs),
+    };
+    return view_summary(&q->view, &options);
+}
+
+enum err api_call_sites(struct question *q)
+{
+    const uint64_t stacks = request_number(q->request, PARAM_STACKS, 0);
+    const struct call_sites_options options = {
+        .limit = limit_of(q, SITES_BY_DEFAULT), .lists_stacks = stacks > 0, .stack_limit = stacks};
+    if (q->is_diff && stacks > 0) {
+        return question_refuse(q, 0, PARAM_STACKS, ERR_INVALID, "stacks: not in a diff");
+    }
+    return view_call_sites(&q->view, &options);
+}
+
+enum err api_functions(struct question *q)
+{
+    const struct functions_options options = {
+        .by_self = request_number(q->request, PARAM_BY_SELF, 0) == 1,
+        .limit = limit_of(q, FUNCTIONS_BY_DEFAULT),
+    };
+    return view_functions(&q->view, &options);
+}
+
+// The function that the parameters name.
+static MUST_USE enum err find_function(struct question *q, uint32_t *out)
+{
+    const char *name = request_text(q->request, PARAM_NAME);
+    const char *module = request_text(q->request, PARAM_IN_MODULE);
+    size_t count = q->code->origins.len;
+    if (request_has(q->request, PARAM_ID) == (name != NULL)) {
+        return question_refuse(q, 0, PARAM_ID, ERR_INVALID, "either id or name must be given");
+    }
+    uint64_t found = request_number(q->request, PARAM_ID, count);
+    for (uint32_t i = 0; name != NULL && found == count && i < count; i++) {
+        if (strcmp(code_union_name(q->code, i), name) == 0 &&
+            (module == NULL || strcmp(code_union_module(q->code, i), module) == 0)) {
+            found = i;
+        }
+    }
+    if (found >= count) {
+        return question_refuse(q, 0, name != NULL ? PARAM_NAME : PARAM_ID, ERR_NOT_FOUND,
+                               "the recording has no such function");
+    }
+    // Two that are called the same have one id in a diff.
+    struct code_origin origin = q->code->origins.items[found];
+    *out = q->code->ids[origin.side].items[origin.function];
+    return ERR_OK;
+}
+
+enum err api_function(struct question *q)
+{
+    CLEANUP(function_trees_release) struct function_trees trees = {0};
+    uint32_t function = 0;
+    TRY(find_function(q, &function));
+    TRY(function_trees_build(q->code, &q->selection, q->view.old_selection, &trees));
+    return view_function_detail(&q->view, &trees, function);
+}
+
+enum err api_call_graph(struct question *q)
+{
+    return view_call_graph(&q->view, limit_of(q, 0));
+}
+
+enum err api_series(struct question *q)
+{
+    const uint64_t value = request_number(q->request, PARAM_VALUE, SERIES_LIVE_BYTES);
+    const struct series_options options = {
+        .value = (enum series_value)value,
+        .value_name = request_choice_name(PARAM_VALUE, value),
+        .by = (enum row_group_by)request_number(q->request, PARAM_SITES_BY, ROW_GROUPS_BY_STACK),
+        .top_count = request_number(q->request, PARAM_TOP, TOP_BY_DEFAULT),
+    };
+    return view_series(&q->view, &options);
+}
+
+static MUST_USE enum err write_histogram(struct question *q, enum histogram_of of)
+{
+    const struct histogram_options options = {
+        .of = of,
+        .by_bytes = request_number(q->request, PARAM_RANK, 0) == 1,
+        .top_count = request_number(q->request, PARAM_TOP, TOP_BY_DEFAULT),
+    };
+    return view_histogram(&q->view, &options);
+}
+
+enum err api_sizes(struct question *q)
+{
+    TRY(question_need(q, CAPABILITY_SIZES, "block sizes"));
+    return write_histogram(q, HISTOGRAM_SIZES);
+}
+
+enum err api_lifetimes(struct question *q)
+{
+    TRY(question_need(q, CAPABILITY_LIFETIMES, "lifetimes"));
+    return write_histogram(q, HISTOGRAM_LIFETIMES);
+}
+
+enum err api_size_lifetime(struct question *q)
+{
+    TRY(question_need(q, CAPABILITY_SIZES, "block sizes"));
+    TRY(question_need(q, CAPABILITY_LIFETIMES, "lifetimes"));
+    return view_size_lifetime(&q->view);
+}
+
+enum err api_leaks(struct question *q)
+{
+    static const uint64_t costs_by_default =
+        (uint64_t)1 << COST_LEAKED_BYTES | (uint64_t)1 << COST_LEAKED_ALLOCATIONS |
+        (uint64_t)1 << COST_ALLOCATIONS | (uint64_t)1 << COST_ALLOCATED_BYTES;
+    const struct leaks_options options = {
+        .by = (enum row_group_by)request_number(q->request, PARAM_SITES_BY, ROW_GROUPS_BY_SITE),
+        .has_class = request_has(q->request, PARAM_GROWTH),
+        .class = (enum growth_class)request_number(q->request, PARAM_GROWTH, 0),
+        .limit = limit_of(q, LEAKS_BY_DEFAULT),
+    };
+    q->view.costs = request_number(q->request, PARAM_COSTS, costs_by_default);
+    TRY(view_leaks(&q->view, &options));
+    return view_suppressions(&q->view);
+}
+
+// The breakdown whose mappings are wanted: that of `moment_ms`, else the peak's; REC_NONE if there
+// is none.
+static MUST_USE enum err
+choose_breakdown(struct question *q, const struct ledger *ledger, uint32_t *out)
+{
+    const struct ledger_split *peak = ledger_peak(ledger);
+    *out = peak != NULL ? (uint32_t)(peak - ledger->splits.items) : REC_NONE;
+    if (!request_has(q->request, PARAM_MOMENT_MS)) {
+        return ERR_OK;
+    }
+    const uint64_t moment_ms = request_number(q->request, PARAM_MOMENT_MS, 0);
+    for (uint32_t i = 0; i < ledger->splits.len; i++) {
+        const struct ledger_split *split = &ledger->splits.items[i];
+        if (split->time_ms == moment_ms && split->parts.len > 0) {
+            *out = i;
+            return ERR_OK;
+        }
+    }
+    return question_refuse(q, 0, PARAM_MOMENT_MS, ERR_NOT_FOUND,
+                           "moment_ms: there are no mappings of that moment");
+}
+
+enum err api_rss(struct question *q)
+{
+    CLEANUP(ledger_release) struct ledger ledger = {0};
+    CLEANUP(flag_vec_release) struct flag_vec details = {0};
+    uint32_t chosen;
+    TRY(ledger_build(q->profile, (uint32_t)request_number(q->request, PARAM_PROCESS, 0), &ledger));
+    TRY(choose_breakdown(q, &ledger, &chosen));
+    TRY(flag_vec_resize(&details, ledger.splits.len));
+    json_key(q->view.w, "moment_ms");
+    if (chosen != REC_NONE) {
+        details.items[chosen] = 1;
+        json_u64(q->view.w, ledger.splits.items[chosen].time_ms);
+    } else {
+        json_null(q->view.w);
+    }
+    return view_rss(&q->view, &ledger, &details);
+}
+
+enum err api_adhoc(struct question *q)
+{
+    return view_adhoc(&q->view, limit_of(q, EVENTS_BY_DEFAULT));
+}
+
+enum err api_processes(struct question *q)
+{
+    return view_processes(&q->view);
+}
+
+enum err api_threads(struct question *q)
+{
+    return view_threads(&q->view);
+}
+
+enum err api_modules(struct question *q)
+{
+    return view_modules(&q->view);
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MIT
+// view_table: see view_table.h.
+#include "views_json/layout/view_table.h"
+
+#include "base/compiler.h"
+
+static struct code_tables *tables_of(struct view *view)
+{
+    view->tables.code = view->code;
+    return &view->tables;
+}
+
+static bool has_column(const struct view *view, const struct table *table, size_t column)
+{
+    uint32_t has = table->has | (view->old_selection != NULL ? WHEN_COMPARED : 0) |
+                   (view->layout == VIEW_COLUMNS ? WHEN_COLUMNS : 0);
+    uint32_t when = table->columns[column].when;
+    return (when & has) == when;
+}
+
+static const void *row_at(const struct table *table, size_t row)
+{
+    return (const char *)table->rows + row * table->row_bytes;
+}
+
+static const void *field_at(const struct table *table, const struct column *column, size_t row)
+{
+    return (const char *)row_at(table, row) + column->offset;
+}
+
+static const struct costs *
+costs_at(const struct table *table, const struct column *column, size_t row)
+{
+    static const struct costs none = {0};
+    const void *field = field_at(table, column, row);
+    if (column->kind == CELL_COSTS) {
+        return field;
+    }
+    const struct costs *costs = *(const struct costs *const *)field;
+    return costs != NULL ? costs : &none;
+}
+
+static bool is_costs(const struct column *column)
+{
+    return column->kind == CELL_COSTS || column->kind == CELL_COSTS_AT;
+}
+
+static void write_position(struct json_writer *w, uint32_t position)
+{
+    if (position == REC_NONE) {
+        json_null(w);
+    } else {
+        json_u64(w, position);
+    }
+}
+
+// Cells that are one JSON value in both layouts.
+static void
+write_value(struct view *view, const struct table *table, const struct column *column, size_t row)
+{
+    struct json_writer *w = view->w;
+    const void *field = field_at(table, column, row);
+    switch (column->kind) {
+    case CELL_U64:
+        json_u64(w, *(const uint64_t *)field);
+        break;
+    case CELL_U32:
+        json_u64(w, *(const uint32_t *)field);
+        break;
+    case CELL_POSITION:
+        write_position(w, *(const uint32_t *)field);
+        break;
+    case CELL_BOOL:
+        json_bool(w, *(const bool *)field);
+        break;
+    case CELL_OPTIONAL:
+        if (*(const uint64_t *)field == VALUE_UNKNOWN) {
+            json_null(w);
+        } else {
+            json_u64(w, *(const uint64_t *)field);
+        }
+        break;
+    case CELL_DOUBLE:
+        json_double(w, *(const double *)field);
+        break;
+    case CELL_TEXT:
+        json_string(w, *(const char *const *)field);
+        break;
+    case CELL_STRING:
+        json_string(w, profile_string(view->profile, *(const rec_string *)field));
+        break;
+    case CELL_WRITE:
+        column->write(view, row_at(table, row));
+        break;
+    case CELL_LOCATION:
+    case CELL_FUNCTION:
+    case CELL_COSTS:
+    case CELL_COSTS_AT:
+    case CELL_FRAMES:
+        break; // not one value in both
+    }
+}
+
+// Rows
+
+void view_function(struct view *view, const char *key, uint32_t function)
+{
+    const struct code_union *code = view->code;
+    json_key(view->w, key);
+    if (view->layout == VIEW_COLUMNS) {
+        view->has_code = true;
+        write_position(view->w, code_tables_function(tables_of(view), function));
+        return;
+    }
+    bool is_known = function != REC_NONE;
+    json_string(view->w, is_known ? code_union_name(code, function) : NULL);
+    if (key[0] == 'f') {
+        json_key_string(view->w, "module", is_known ? code_union_module(code, function) : NULL);
+    }
+}
+
+void view_location(struct view *view, struct place place)
+{
+    if (view->layout == VIEW_COLUMNS) {
+        view->has_code = true;
+        json_key(view->w, "location");
+        write_position(view->w, code_tables_location(tables_of(view), place.side, place.location));
+        return;
+    }
+    struct json_writer *w = view->w;
+    const struct profile *profile = view->code->profiles[place.side];
+    const uint32_t location = place.location;
+    bool is_known = location != REC_NONE;
+    json_key_string(w, "function", is_known ? profile_location_function(profile, location) : "");
+    json_key_string(w, "file", is_known ? profile_location_file(profile, location) : "");
+    json_key_u64(w, "line", is_known ? profile_location_get(profile, location)->line : 0);
+    json_key_string(w, "module", is_known ? profile_location_module(profile, location) : "");
+}
+
+void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs)
+{
+    json_key(view->w, key);
+    json_begin_object(view->w);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if ((bits >> cost & 1) != 0) {
+            json_key_u64(view->w, cost_get_info((enum cost)cost)->key, costs->values[cost]);
+        }
+    }
+    json_end_object(view->w);
+}
+
+// A frame of a list, innermost first.
+struct frame_at {
+    uint32_t location;
+    bool is_inlined;
+    uint32_t frame; // of the recording; REC_NONE if it is not known
+};
+
+// Steps through a list: `place` is a node or a number, and begins with frames_begin(). False behind
+// the last frame.
+static uint32_t frames_begin(const struct frame_list *frames)
+{
+    return frames->tree != NULL ? frames->node : 0;
+}
+
+static bool frames_next(const struct frame_list *frames, uint32_t *place, struct frame_at *out)
+{
+    if (frames->tree != NULL) {
+        const struct call_tree_node *node = &frames->tree->nodes.items[*place];
+        if (*place == 0) {
+            return false;
+        }
+        *out = (struct frame_at){node->location, node->is_inlined, node->frame};
+        *place = node->parent;
+        return true;
+    }
+    if (*place >= frames->count) {
+        return false;
+    }
+    *out = (struct frame_at){frames->locations[*place], frames->inlined[*place] != 0, REC_NONE};
+    (*place)++;
+    return true;
+}
+
+static void write_frame(struct view *view, const struct frame_at *frame)
+{
+    json_begin_object(view->w);
+    view_location(view, (struct place){SIDE_NEW, frame->location});
+    json_key_bool(view->w, "inlined", frame->is_inlined);
+    if (view->has_offsets && frame->frame != REC_NONE) {
+        json_key_u64(view->w, "offset", view->profile->recording.frames[frame->frame].offset);
+    }
+    json_end_object(view->w);
+}
+
+void view_frames(struct view *view, const struct frame_list *frames)
+{
+    uint32_t place = frames_begin(frames);
+    struct frame_at frame;
+    json_key(view->w, "frames");
+    json_begin_array(view->w);
+    while (frames_next(frames, &place, &frame)) {
+        if (view->layout == VIEW_ROWS) {
+            write_frame(view, &frame);
+        } else {
+            view->has_code = true;
+            write_position(view->w,
+                           code_tables_location(tables_of(view), SIDE_NEW, frame.location));
+        }
+    }
+    json_end_array(view->w);
+}
+
+static void
+write_member(struct view *view, const struct table *table, const struct column *column, size_t row)
+{
+    const void *field = field_at(table, column, row);
+    if (column->kind == CELL_LOCATION) {
+        view_location(view, *(const struct place *)field);
+    } else if (column->kind == CELL_FUNCTION) {
+        view_function(view, column->key, *(const uint32_t *)field);
+    } else if (is_costs(column)) {
+        view_costs(view, column->key, view->costs, costs_at(table, column, row));
+    } else if (column->kind == CELL_FRAMES) {
+        view_frames(view, field);
+    } else {
+        json_key(view->w, column->key);
+        write_value(view, table, column, row);
+    }
+}
+
+void view_row(struct view *view, const struct table *table, size_t row)
+{
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (has_column(view, table, c)) {
+            write_member(view, table, &table->columns[c], row);
+        }
+    }
+}
+
+static void write_rows(struct view *view, const struct table *table)
+{
+    json_key(view->w, table->key);
+    json_begin_array(view->w);
+    for (size_t row = 0; row < table->count; row++) {
+        json_begin_object(view->w);
+        view_row(view, table, row);
+        json_end_object(view->w);
+    }
+    json_end_array(view->w);
+}
+
+// Columns
+
+static void
+write_costs_columns(struct view *view, const struct table *table, const struct column *column)
+{
+    json_begin_object(view->w);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if ((view->costs >> cost & 1) == 0) {
+            continue;
+        }
+        json_key(view->w, cost_get_info((enum cost)cost)->key);
+        json_begin_array(view->w);
+        for (size_t row = 0; row < table->count; row++) {
+            json_u64(view->w, costs_at(table, column, row)->values[cost]);
+        }
+        json_end_array(view->w);
+    }
+    json_end_object(view->w);
+}
+
+static void add_frames(struct view *view, const struct frame_list *frames)
+{
+    uint32_t place = frames_begin(frames);
+    struct frame_at at;
+    while (frames_next(frames, &place, &at)) {
+        const struct view_frame frame = {
+            .location = code_tables_location(tables_of(view), SIDE_NEW, at.location),
+            .inlined = at.is_inlined};
+        if (view_frame_vec_push(&view->frames, frame) != ERR_OK) {
+            view->failed = true;
+        }
+    }
+}
+
+static uint64_t count_frames(const struct frame_list *frames)
+{
+    uint32_t place = frames_begin(frames);
+    struct frame_at frame;
+    uint64_t count = 0;
+    while (frames_next(frames, &place, &frame)) {
+        count++;
+    }
+    return count;
+}
+
+static void
+write_frames_columns(struct view *view, const struct table *table, const struct column *column)
+{
+    view->has_code = true;
+    view->has_frames = true;
+    json_key(view->w, "frame_first");
+    json_begin_array(view->w);
+    for (size_t row = 0; row < table->count; row++) {
+        json_u64(view->w, view->frames.len);
+        add_frames(view, field_at(table, column, row));
+    }
+    json_end_array(view->w);
+    json_key(view->w, "frame_count");
+    json_begin_array(view->w);
+    for (size_t row = 0; row < table->count; row++) {
+        json_u64(view->w, count_frames(field_at(table, column, row)));
+    }
+    json_end_array(view->w);
+}
+
+// A position in `code` for each row.
+static void
+write_position_column(struct view *view, const struct table *table, const struct column *column)
+{
+    view->has_code = true;
+    json_begin_array(view->w);
+    for (size_t row = 0; row < table->count; row++) {
+        const void *field = field_at(table, column, row);
+        const struct place *place = field;
+        bool is_function = column->kind == CELL_FUNCTION;
+        uint32_t position =
+            is_function ? code_tables_function(tables_of(view), *(const uint32_t *)field)
+                        : code_tables_location(tables_of(view), place->side, place->location);
+        write_position(view->w, position);
+    }
+    json_end_array(view->w);
+}
+
+static void write_column(struct view *view, const struct table *table, const struct column *column)
+{
+    if (column->kind == CELL_FRAMES) {
+        write_frames_columns(view, table, column);
+        return;
+    }
+    json_key(view->w, column->kind == CELL_LOCATION ? "location" : column->key);
+    if (is_costs(column)) {
+        write_costs_columns(view, table, column);
+        return;
+    }
+    if (column->kind == CELL_LOCATION || column->kind == CELL_FUNCTION) {
+        write_position_column(view, table, column);
+        return;
+    }
+    json_begin_array(view->w);
+    for (size_t row = 0; row < table->count; row++) {
+        write_value(view, table, column, row);
+    }
+    json_end_array(view->w);
+}
+
+static void write_columns(struct view *view, const struct table *table)
+{
+    json_key(view->w, table->key);
+    json_begin_object(view->w);
+    json_key_u64(view->w, "count", table->count);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (has_column(view, table, c)) {
+            write_column(view, table, &table->columns[c]);
+        }
+    }
+    json_end_object(view->w);
+}
+
+void view_table(struct view *view, const struct table *table)
+{
+    if (view->layout == VIEW_ROWS) {
+        write_rows(view, table);
+    } else {
+        write_columns(view, table);
+    }
+}
+
+void view_numbers(struct view *view, const char *key, const uint64_t *items, size_t count)
+{
+    json_key(view->w, key);
+    json_begin_array(view->w);
+    for (size_t i = 0; i < count; i++) {
+        json_u64(view->w, items[i]);
+    }
+    json_end_array(view->w);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// view_table: the tables of an answer, described by their columns and written in either layout.
+//
+//   static const struct column columns[] = {COLUMN(CELL_U64, sample, time_ms), ...};
+//   view_table(view, &TABLE("samples", columns, rows, count));
+//
+//   VIEW_ROWS                                    VIEW_COLUMNS
+//   "samples": [{"time_ms": 7}, ...]             "samples": {"count": 2, "time_ms": [7, 9]}
+//
+// Context: H.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/calls/call_tree.h"
+#include "profile/model/cost.h"
+#include "views_json/layout/view.h"
+
+// What a field of the row struct holds, and how it is written.
+enum cell_kind {
+    CELL_U64,
+    CELL_U32,
+    CELL_POSITION, // uint32_t; null if it is REC_NONE
+    CELL_BOOL,
+    CELL_OPTIONAL, // uint64_t; null if it is VALUE_UNKNOWN
+    CELL_DOUBLE,   // null if it is not a number
+    CELL_TEXT,     // const char *; null if it is NULL
+    CELL_STRING,   // rec_string of the profile
+    CELL_LOCATION, // struct place
+    CELL_FUNCTION, // uint32_t: id in the code union, or REC_NONE
+    CELL_COSTS,    // struct costs
+    CELL_COSTS_AT, // const struct costs *; NULL: all 0
+    CELL_FRAMES,   // struct frame_list; written as `frames`, or as frame_first and frame_count
+    CELL_WRITE,    // written by column.write
+};
+
+#define VALUE_UNKNOWN UINT64_MAX
+
+// A location of one side's recording, or REC_NONE.
+struct place {
+    enum side side;
+    uint32_t location;
+};
+
+// A stack, innermost frame first: the way from a node of a tree by location to the root, or a list.
+struct frame_list {
+    const struct call_tree *tree; // borrowed; NULL: the list
+    uint32_t node;                // of the tree; 0: no frames
+    const uint32_t *locations;    // borrowed
+    const uint32_t *inlined;      // borrowed
+    size_t count;                 // of the list
+};
+
+// Columns that only some answers have: bits of column.when and table.has.
+enum column_when {
+    ALWAYS = 0,
+    WHEN_COMPARED = 1 << 0, // set where the view has two selections
+    WHEN_COLUMNS = 1 << 1,  // set in columns
+    WHEN_BY_FUNCTION = 1 << 2,
+    WHEN_BY_LOCATION = 1 << 3,
+    WHEN_SEARCHED = 1 << 4,
+    WHEN_STACKS = 1 << 5,
+};
+
+struct column {
+    const char *key;
+    enum cell_kind kind;
+    size_t offset;                                     // in the row struct
+    uint32_t when;                                     // bits of enum column_when: all must hold
+    void (*write)(struct view *view, const void *row); // of CELL_WRITE: one JSON value
+};
+
+struct table {
+    const char *key;
+    const struct column *columns;
+    size_t column_count;
+    const void *rows;
+    size_t row_bytes;
+    size_t count;
+    uint32_t has; // bits of enum column_when
+};
+
+#define COLUMN(kind, row, field)                                \
+    {                                                           \
+#        field, kind, offsetof(struct row, field), ALWAYS, NULL \
+    }
+#define COLUMN_AS(key, kind, row, field)                     \
+    {                                                        \
+        key, kind, offsetof(struct row, field), ALWAYS, NULL \
+    }
+#define COLUMN_WHEN(when, kind, row, field)                   \
+    {                                                         \
+#        field, kind, offsetof(struct row, field), when, NULL \
+    }
+#define COLUMN_WRITTEN(key, write)        \
+    {                                     \
+        key, CELL_WRITE, 0, ALWAYS, write \
+    }
+
+#define TABLE(key, columns, rows, count) \
+    ((struct table){key, columns, ARRAY_LEN(columns), rows, sizeof(*(rows)), count, 0})
+
+void view_table(struct view *view, const struct table *table);
+
+// In rows: the members of one row, in an object that the caller has opened.
+void view_row(struct view *view, const struct table *table, size_t row);
+
+// Single values in either layout: fields of an open object.
+void view_function(struct view *view, const char *key, uint32_t function);
+void view_location(struct view *view, struct place place);
+void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs);
+
+// The field `frames`: in rows as in a table, in columns the positions of the frames' locations.
+void view_frames(struct view *view, const struct frame_list *frames);
+
+// An array of numbers under a key.
+void view_numbers(struct view *view, const char *key, const uint64_t *items, size_t count);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// view_diff: what changed from an old recording to a new one, and what of it is a finding.
+#include "base/compiler.h"
+#include "profile/compare/diff.h"
+#include "views_json/views/views.h"
+
+static void write_change(struct view *view, struct diff_change change)
+{
+    json_key_double(view->w, "old", change.old);
+    json_key_double(view->w, "new", change.new);
+    json_key_double(view->w, "change", change.change);
+    json_key_string(view->w, "class", diff_class_name(change.class));
+}
+
+static void write_function(struct view *view, uint32_t function)
+{
+    bool is_known = function != REC_NONE;
+    json_key_string(view->w, "function", is_known ? code_union_name(view->code, function) : "");
+    json_key_string(view->w, "module", is_known ? code_union_module(view->code, function) : "");
+}
+
+static void write_stack(struct view *view,
+                        const struct diff_view_options *options,
+                        uint32_t node,
+                        enum cost cost)
+{
+    const struct shown_tree *tree = &options->diff->tree;
+    json_begin_object(view->w);
+    write_change(view, diff_stack_change(options->diff, node, cost));
+    json_key(view->w, "frames");
+    json_begin_array(view->w);
+    for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
+        json_begin_object(view->w);
+        write_function(view, tree->functions.items[at]);
+        json_end_object(view->w);
+    }
+    json_end_array(view->w);
+    json_end_object(view->w);
+}
+
+static MUST_USE enum err write_entry(struct view *view,
+                                     const struct diff_view_options *options,
+                                     uint32_t entry,
+                                     enum cost cost)
+{
+    const struct diff *diff = options->diff;
+    CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
+    TRY(diff_ranked_stacks(diff, entry, cost, &stacks));
+    json_begin_object(view->w);
+    write_function(view, diff->entries.items[entry].function);
+    write_change(view, diff_entry_change(diff, entry, cost));
+    json_key_u64(view->w, "stack_count", stacks.len);
+    json_key(view->w, "stacks");
+    json_begin_array(view->w);
+    const size_t limit = options->stack_limit;
+    for (size_t i = 0; i < stacks.len && (limit == 0 || i < limit); i++) {
+        write_stack(view, options, stacks.items[i], cost);
+    }
+    json_end_array(view->w);
+    json_end_object(view->w);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_changes(struct view *view, const struct diff_view_options *options, enum cost cost)
+{
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    TRY(diff_ranked(options->diff, cost, &ids));
+    json_key(view->w, cost_get_info(cost)->key);
+    json_begin_array(view->w);
+    for (size_t i = 0; i < ids.len && (options->limit == 0 || i < options->limit); i++) {
+        TRY(write_entry(view, options, ids.items[i], cost));
+    }
+    json_end_array(view->w);
+    return ERR_OK;
+}
+
+static void write_totals(struct view *view, const struct diff *diff)
+{
+    json_key(view->w, "totals");
+    json_begin_object(view->w);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        json_key(view->w, cost_get_info((enum cost)cost)->key);
+        json_begin_object(view->w);
+        write_change(view, diff_total_change(diff, (enum cost)cost));
+        json_end_object(view->w);
+    }
+    json_end_object(view->w);
+}
+
+static void write_findings(struct view *view, const struct diff_view_options *options)
+{
+    json_key(view->w, "findings");
+    json_begin_array(view->w);
+    for (size_t i = 0; i < options->findings->len; i++) {
+        const struct diff_finding *finding = &options->findings->items[i];
+        bool is_whole = finding->entry == REC_NONE;
+        json_begin_object(view->w);
+        json_key_string(view->w, "cost", cost_get_info(finding->cost)->key);
+        json_key_bool(view->w, "whole", is_whole);
+        write_function(view,
+                       is_whole ? REC_NONE : options->diff->entries.items[finding->entry].function);
+        write_change(view, finding->change);
+        json_end_object(view->w);
+    }
+    json_end_array(view->w);
+}
+
+enum err view_diff(struct view *view, const struct diff_view_options *options)
+{
+    write_totals(view, options->diff);
+    json_key_double(view->w, "threshold", options->threshold);
+    json_key_bool(view->w, "grew", options->findings->len > 0);
+    write_findings(view, options);
+    json_key(view->w, "changes");
+    json_begin_object(view->w);
+    for (size_t i = 0; i < options->cost_count; i++) {
+        TRY(write_changes(view, options, options->costs[i]));
+    }
+    json_end_object(view->w);
+    return ERR_OK;
+}

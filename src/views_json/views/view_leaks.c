@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// view_leaks: what is live at the end, and how it grew.
+#include <math.h>
+
+#include "base/compiler.h"
+#include "views_json/views/views.h"
+
+struct leak_row {
+    struct place place;
+    bool inlined;
+    uint32_t stack_count;
+    struct frame_list frames; // empty by call site
+    const struct costs *costs;
+    const char *growth;
+    const char *growth_confidence;
+    double slope_bytes_per_s; // not a number unless it is growing
+    uint64_t latest_kept_ms;
+    uint64_t first_ms;
+    uint64_t last_ms;
+};
+
+DEFINE_VEC(leak_row_vec, struct leak_row);
+
+static const struct column leak_columns[] = {
+    COLUMN(CELL_LOCATION, leak_row, place),
+    COLUMN(CELL_BOOL, leak_row, inlined),
+    COLUMN(CELL_U32, leak_row, stack_count),
+    COLUMN(CELL_FRAMES, leak_row, frames),
+    COLUMN(CELL_COSTS_AT, leak_row, costs),
+    COLUMN(CELL_TEXT, leak_row, growth),
+    COLUMN(CELL_TEXT, leak_row, growth_confidence),
+    COLUMN(CELL_DOUBLE, leak_row, slope_bytes_per_s),
+    COLUMN(CELL_OPTIONAL, leak_row, latest_kept_ms),
+    COLUMN(CELL_OPTIONAL, leak_row, first_ms),
+    COLUMN(CELL_OPTIONAL, leak_row, last_ms),
+};
+
+// The time `end` slices after the beginning of `slice`.
+static uint64_t time_of(uint32_t slice, uint64_t slice_ms, uint32_t end)
+{
+    return slice == REC_NONE ? VALUE_UNKNOWN : (slice + (uint64_t)end) * slice_ms;
+}
+
+static struct leak_row row_of(const struct growth *growth, const struct growth_entry *entry)
+{
+    const struct row_groups *groups = &growth->groups;
+    const struct row_group *group = &groups->groups.items[entry->group];
+    const struct call_site *site = &groups->sites.sites.items[group->site];
+    const uint64_t slice_ms = groups->profile->recording.slice_ms;
+    bool is_growing = entry->class == GROWTH_GROWING;
+    return (struct leak_row){
+        .place = {SIDE_NEW, site->location},
+        .inlined = site->is_inlined,
+        .stack_count = group->stack_count,
+        .frames = {.tree = &groups->sites.tree,
+                   .node = group->stack != REC_NONE ? group->stack : 0},
+        .costs = &group->costs,
+        .growth = growth_class_name(entry->class),
+        .growth_confidence = growth_confidence_name(entry->confidence),
+        .slope_bytes_per_s = is_growing ? entry->slope_bytes_per_s : (double)NAN,
+        .latest_kept_ms = time_of(entry->latest_birth_slice, slice_ms, 1),
+        .first_ms = time_of(entry->first_slice, slice_ms, 0),
+        .last_ms = time_of(entry->last_slice, slice_ms, 1),
+    };
+}
+
+enum err view_leaks(struct view *view, const struct leaks_options *options)
+{
+    CLEANUP(growth_release) struct growth growth = {0};
+    CLEANUP(leak_row_vec_release) struct leak_row_vec rows = {0};
+    const size_t limit = options->limit > 0 ? options->limit : SIZE_MAX;
+    size_t total = 0;
+    TRY(growth_build(view->selection, options->by, options->has_class ? SIZE_MAX : limit, &growth));
+    for (size_t i = 0; i < growth.entries.len; i++) {
+        const struct growth_entry *entry = &growth.entries.items[i];
+        bool is_wanted = !options->has_class || entry->class == options->class;
+        total += is_wanted;
+        if (is_wanted && rows.len < limit) {
+            TRY(leak_row_vec_push(&rows, row_of(&growth, entry)));
+        }
+    }
+    json_key_u64(view->w, "total_count", total);
+    view_table(view, &TABLE("leaks", leak_columns, rows.items, rows.len));
+    return ERR_OK;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// view_rss: what resident memory consisted of: samples over time, breakdowns of whole memory maps
+// by kind, and the mappings of some of them.
+#include "base/compiler.h"
+#include "views_json/views/views.h"
+
+static const struct column sample_columns[] = {
+    COLUMN(CELL_U64, ledger_sample, time_ms),
+    COLUMN(CELL_U64, ledger_sample, rss_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, anonymous_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, file_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, shmem_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, swap_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, minor_faults),
+    COLUMN(CELL_OPTIONAL, ledger_sample, major_faults),
+    COLUMN(CELL_OPTIONAL, ledger_sample, break_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, data_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, mapped_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, live_bytes),
+    COLUMN(CELL_OPTIONAL, ledger_sample, other_anonymous_bytes),
+};
+
+static void forget(uint64_t *value, bool is_known)
+{
+    *value = is_known ? *value : VALUE_UNKNOWN;
+}
+
+// What was not sampled is unknown, and not 0.
+static MUST_USE enum err write_samples(struct view *view, const struct ledger *ledger)
+{
+    CLEANUP(ledger_sample_vec_release) struct ledger_sample_vec rows = {0};
+    const struct ledger_knows knows = ledger_knows(ledger);
+    for (size_t i = 0; i < ledger->samples.len; i++) {
+        struct ledger_sample row = ledger->samples.items[i];
+        forget(&row.anonymous_bytes, knows.kinds);
+        forget(&row.file_bytes, knows.kinds);
+        forget(&row.shmem_bytes, knows.kinds);
+        forget(&row.swap_bytes, knows.kinds);
+        forget(&row.minor_faults, knows.faults);
+        forget(&row.major_faults, knows.faults);
+        forget(&row.break_bytes, knows.areas);
+        forget(&row.data_bytes, knows.areas);
+        forget(&row.mapped_bytes, knows.areas);
+        forget(&row.live_bytes, row.has_live);
+        forget(&row.other_anonymous_bytes, row.has_live && knows.kinds);
+        TRY(ledger_sample_vec_push(&rows, row));
+    }
+    view_table(view, &TABLE("samples", sample_columns, rows.items, rows.len));
+    return ERR_OK;
+}
+
+static const struct column kind_columns[] = {
+    COLUMN(CELL_TEXT, ledger_kind, key),
+    COLUMN(CELL_TEXT, ledger_kind, phrase),
+};
+
+static void write_kinds(struct view *view)
+{
+    struct ledger_kind rows[REC_PART_KINDS];
+    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        rows[kind - 1] = *ledger_kind(kind);
+    }
+    view_table(view, &TABLE("kinds", kind_columns, rows, ARRAY_LEN(rows)));
+}
+
+// One mapping, or several put together.
+struct mapping_row {
+    uint32_t pid;
+    const char *kind;
+    struct ledger_part part;
+    struct place place; // the call site that mapped it
+    struct frame_list frames;
+    size_t first_frame; // in mapping_list.locations
+};
+
+DEFINE_VEC(mapping_row_vec, struct mapping_row);
+
+static const struct column mapping_columns[] = {
+    COLUMN(CELL_U32, mapping_row, pid),
+    COLUMN(CELL_TEXT, mapping_row, kind),
+    COLUMN_AS("path", CELL_STRING, mapping_row, part.path),
+    COLUMN_AS("areas", CELL_U32, mapping_row, part.areas),
+    COLUMN_AS("rss_bytes", CELL_U64, mapping_row, part.rss_bytes),
+    COLUMN_AS("virtual_bytes", CELL_U64, mapping_row, part.virtual_bytes),
+    COLUMN_AS("swap_bytes", CELL_U64, mapping_row, part.swap_bytes),
+    COLUMN_AS("is_estimate", CELL_BOOL, mapping_row, part.is_estimate),
+    COLUMN(CELL_LOCATION, mapping_row, place),
+    COLUMN(CELL_FRAMES, mapping_row, frames),
+};
+
+struct mapping_list {
+    struct mapping_row_vec rows;
+    struct u32_vec locations; // frames of all rows
+    struct u32_vec inlined;
+};
+
+static void mapping_list_release(struct mapping_list *list)
+{
+    mapping_row_vec_release(&list->rows);
+    u32_vec_release(&list->locations);
+    u32_vec_release(&list->inlined);
+}
+
+static MUST_USE enum err
+add_mapping(const struct profile *profile, const struct ledger_part *part, struct mapping_list *out)
+{
+    struct mapping_row row = {
+        .pid = profile->recording.processes[part->process].pid,
+        .kind = ledger_kind(part->kind)->key,
+        .part = *part,
+        .place = {SIDE_NEW, REC_NONE},
+        .first_frame = out->locations.len,
+    };
+    if (part->node != REC_NONE) {
+        row.place.location = profile_call_site(profile, part->node).location;
+    }
+    TRY(ledger_stack(profile, part->node, &out->locations, &out->inlined));
+    row.frames.count = out->locations.len - row.first_frame;
+    return mapping_row_vec_push(&out->rows, row);
+}
+
+// The mappings of one breakdown, or of all that list theirs.
+static MUST_USE enum err list_mappings(const struct profile *profile,
+                                       const struct ledger_split *splits,
+                                       const struct flag_vec *details,
+                                       size_t first,
+                                       size_t end,
+                                       struct mapping_list *out)
+{
+    for (size_t i = first; i < end; i++) {
+        for (size_t p = 0; details->items[i] != 0 && p < splits[i].parts.len; p++) {
+            TRY(add_mapping(profile, &splits[i].parts.items[p], out));
+        }
+    }
+    for (size_t i = 0; i < out->rows.len; i++) {
+        struct mapping_row *row = &out->rows.items[i];
+        row->frames.locations = out->locations.items + row->first_frame;
+        row->frames.inlined = out->inlined.items + row->first_frame;
+    }
+    return ERR_OK;
+}
+
+// A whole memory map at one moment, taken apart.
+struct breakdown_row {
+    struct ledger_split split;
+    uint64_t age_ms;
+    bool is_of_peak;
+    bool has_mappings;
+    bool is_peak;
+    bool is_last;
+    bool was_asked;
+    bool at_exit;
+    bool live_is_estimate;
+    uint64_t mapping_first;
+    uint64_t mapping_count;
+};
+
+DEFINE_VEC(breakdown_row_vec, struct breakdown_row);
+
+#define KIND_COLUMN(key, kind) COLUMN_AS(key, CELL_U64, breakdown_row, split.bytes[kind])
+
+static const struct column breakdown_columns[] = {
+    COLUMN_AS("time_ms", CELL_U64, breakdown_row, split.time_ms),
+    COLUMN(CELL_U64, breakdown_row, age_ms),
+    COLUMN_AS("processes", CELL_U32, breakdown_row, split.processes),
+    COLUMN_AS("rss_bytes", CELL_U64, breakdown_row, split.rss_bytes),
+    COLUMN_AS("swap_bytes", CELL_U64, breakdown_row, split.swap_bytes),
+    COLUMN_AS("requested_bytes", CELL_U64, breakdown_row, split.requested_bytes),
+    KIND_COLUMN("live_bytes", REC_PART_LIVE),
+    KIND_COLUMN("rounding_bytes", REC_PART_ROUNDING),
+    KIND_COLUMN("kept_bytes", REC_PART_KEPT),
+    KIND_COLUMN("mapped_bytes", REC_PART_MAPPED),
+    KIND_COLUMN("stack_bytes", REC_PART_STACK),
+    KIND_COLUMN("file_bytes", REC_PART_FILE),
+    KIND_COLUMN("shared_bytes", REC_PART_SHARED),
+    KIND_COLUMN("own_bytes", REC_PART_OWN),
+    KIND_COLUMN("rest_bytes", REC_PART_REST),
+    COLUMN(CELL_BOOL, breakdown_row, is_peak),
+    COLUMN(CELL_BOOL, breakdown_row, is_last),
+    COLUMN(CELL_BOOL, breakdown_row, is_of_peak),
+    COLUMN(CELL_BOOL, breakdown_row, was_asked),
+    COLUMN(CELL_BOOL, breakdown_row, at_exit),
+    COLUMN(CELL_BOOL, breakdown_row, live_is_estimate),
+    COLUMN(CELL_BOOL, breakdown_row, has_mappings),
+    COLUMN_WHEN(WHEN_COLUMNS, CELL_U64, breakdown_row, mapping_first),
+    COLUMN_WHEN(WHEN_COLUMNS, CELL_U64, breakdown_row, mapping_count),
+};
+
+static MUST_USE enum err list_breakdowns(const struct view *view,
+                                         const struct ledger *ledger,
+                                         const struct flag_vec *details,
+                                         struct breakdown_row_vec *out)
+{
+    uint64_t mappings = 0;
+    for (size_t i = 0; i < ledger->splits.len; i++) {
+        const struct ledger_split *split = &ledger->splits.items[i];
+        const struct breakdown_row row = {
+            .split = *split,
+            .age_ms = ledger_split_age_ms(view->profile, split),
+            .is_of_peak = ledger_is_of_peak(ledger, split),
+            .has_mappings = split->parts.len > 0,
+            .is_peak = (split->flags & REC_LOOK_PEAK) != 0,
+            .is_last = (split->flags & REC_LOOK_LAST) != 0,
+            .was_asked = (split->flags & REC_LOOK_ASKED) != 0,
+            .at_exit = (split->flags & REC_LOOK_AT_EXIT) != 0,
+            .live_is_estimate = ledger_is_estimate(split, REC_PART_LIVE),
+            .mapping_first = mappings,
+            .mapping_count = details->items[i] != 0 ? split->parts.len : 0,
+        };
+        mappings += row.mapping_count;
+        TRY(breakdown_row_vec_push(out, row));
+    }
+    return ERR_OK;
+}
+
+// Each breakdown holds its mappings.
+static MUST_USE enum err write_nested(struct view *view,
+                                      const struct table *table,
+                                      const struct ledger *ledger,
+                                      const struct flag_vec *details)
+{
+    json_key(view->w, table->key);
+    json_begin_array(view->w);
+    for (size_t i = 0; i < table->count; i++) {
+        CLEANUP(mapping_list_release) struct mapping_list list = {0};
+        TRY(list_mappings(view->profile, ledger->splits.items, details, i, i + 1, &list));
+        json_begin_object(view->w);
+        view_row(view, table, i);
+        view_table(view, &TABLE("mappings", mapping_columns, list.rows.items, list.rows.len));
+        json_end_object(view->w);
+    }
+    json_end_array(view->w);
+    return ERR_OK;
+}
+
+enum err view_rss(struct view *view, const struct ledger *ledger, const struct flag_vec *details)
+{
+    CLEANUP(breakdown_row_vec_release) struct breakdown_row_vec rows = {0};
+    CLEANUP(mapping_list_release) struct mapping_list list = {0};
+    json_key_u64(view->w, "peak_rss_bytes", ledger->peak_rss_bytes);
+    json_key_u64(view->w, "peak_rss_ms", ledger->peak_rss_ms);
+    TRY(write_samples(view, ledger));
+    write_kinds(view);
+    TRY(list_breakdowns(view, ledger, details, &rows));
+    const struct table table = TABLE("breakdowns", breakdown_columns, rows.items, rows.len);
+    if (view->layout == VIEW_ROWS) {
+        return write_nested(view, &table, ledger, details);
+    }
+    view_table(view, &table);
+    TRY(list_mappings(view->profile, ledger->splits.items, details, 0, rows.len, &list));
+    view_table(view, &TABLE("mappings", mapping_columns, list.rows.items, list.rows.len));
+    return ERR_OK;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// view_selection: what is counted: the filter, what of the figures is an estimate or unknown, what
+// is suppressed, and the totals.
+#include "base/compiler.h"
+#include "views_json/views/view_parts.h"
+#include "views_json/views/views.h"
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} classes[] = {
+    {BLOCKS_IN_IN, "in_in"},
+    {BLOCKS_IN_OUT, "in_out"},
+    {BLOCKS_OUT_IN, "out_in"},
+    {BLOCKS_OUT_OUT, "out_out"},
+};
+
+static void write_time(struct view *view)
+{
+    const struct filter *filter = view->filter;
+    uint64_t slice_ms = view->selection->profile->recording.slice_ms;
+    struct json_writer *w = view->w;
+    json_key(w, "time");
+    if (!filter->has_range) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key_u64(w, "from_ms", filter->range.first * slice_ms);
+    json_key_u64(w, "to_ms", filter->range.end * slice_ms);
+    json_key(w, "classes");
+    json_begin_array(w);
+    for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
+        if ((filter->range.classes & classes[i].bit) != 0) {
+            json_string(w, classes[i].name);
+        }
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static void
+write_range(struct json_writer *w, const char *key, bool is_set, struct bucket_range range)
+{
+    json_key(w, key);
+    if (!is_set) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key_u64(w, "min", bucket_range_low(range));
+    json_key_u64(w, "max", bucket_range_high(range));
+    json_end_object(w);
+}
+
+static void write_unmatched(struct view *view)
+{
+    static const char *const names[FILTER_NAME_COUNT] = {
+        [FILTER_FUNCTION] = "function", [FILTER_FILE] = "file",       [FILTER_MODULE] = "module",
+        [FILTER_THREAD] = "thread",     [FILTER_PROCESS] = "process",
+    };
+    json_key(view->w, "unmatched");
+    json_begin_array(view->w);
+    for (int name = 0; name < FILTER_NAME_COUNT; name++) {
+        if ((view->selection->unmatched >> name & 1) != 0) {
+            json_string(view->w, names[name]);
+        }
+    }
+    json_end_array(view->w);
+}
+
+static void write_filter(struct view *view)
+{
+    const struct filter *filter = view->filter;
+    const struct {
+        const char *key;
+        const char *text;
+    } texts[] = {
+        {"function", filter->function_text}, {"function_regex", filter->function},
+        {"file", filter->file_text},         {"file_regex", filter->file},
+        {"module", filter->module_text},     {"module_regex", filter->module},
+        {"thread", filter->thread},
+    };
+    struct json_writer *w = view->w;
+    json_key(w, "filter");
+    json_begin_object(w);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        json_key_string(w, texts[i].key, texts[i].text);
+    }
+    json_key(w, "process");
+    if (filter->pid == 0) {
+        json_null(w);
+    } else {
+        json_u64(w, filter->pid);
+    }
+    write_time(view);
+    write_range(w, "size_bytes", filter->has_sizes, filter->sizes);
+    write_range(w, "lifetime_ms", filter->has_lifetimes, filter->lifetimes);
+    write_unmatched(view);
+    json_end_object(w);
+}
+
+static void write_suppressed(struct view *view)
+{
+    const struct suppression_match *suppressed = &view->selection->suppressed;
+    json_key(view->w, "suppressed");
+    json_begin_object(view->w);
+    json_key_u64(view->w, "stack_count", suppressed->stack_count);
+    json_key_u64(view->w, "leaked_bytes", suppressed->leaked_bytes);
+    json_key_u64(view->w, "leaked_allocations", suppressed->leaked_allocations);
+    json_end_object(view->w);
+}
+
+static MUST_USE enum err
+write_costs(struct view *view, const char *key, const struct selection *selection)
+{
+    struct summary summary;
+    TRY(summary_build(selection, &summary));
+    view_costs(view, key, ALL_COSTS, &summary.costs);
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_whole(struct view *view)
+{
+    const struct filter filter = {.suppressions = view->filter->suppressions,
+                                  .cancel = view->filter->cancel};
+    CLEANUP(selection_release) struct selection everything = {0};
+    TRY(profile_select(view->profile, &filter, &everything, NULL));
+    return write_costs(view, "recording_totals", &everything);
+}
+
+enum err view_selection(struct view *view, const struct costs *whole)
+{
+    json_key(view->w, "selection");
+    json_begin_object(view->w);
+    write_filter(view);
+    TRY(write_costs(view, "totals", view->selection));
+    if (whole != NULL) {
+        view_costs(view, "recording_totals", ALL_COSTS, whole);
+    } else {
+        TRY(write_whole(view));
+    }
+    view_costs(view, "estimated", ALL_COSTS, &view->selection->estimated);
+    view_cost_keys(view, "unavailable", view->selection->unknown);
+    write_suppressed(view);
+    if (view->old_selection != NULL) {
+        TRY(write_costs(view, "baseline_totals", view->old_selection));
+    } else {
+        json_key(view->w, "baseline_totals");
+        json_null(view->w);
+    }
+    json_end_object(view->w);
+    return ERR_OK;
+}
+
+struct rule_row {
+    const char *pattern;
+    const char *source;
+    struct suppression_match match;
+};
+
+static const struct column rule_columns[] = {
+    COLUMN(CELL_TEXT, rule_row, pattern),
+    COLUMN(CELL_TEXT, rule_row, source),
+    COLUMN_AS("stack_count", CELL_U64, rule_row, match.stack_count),
+    COLUMN_AS("leaked_bytes", CELL_U64, rule_row, match.leaked_bytes),
+    COLUMN_AS("leaked_allocations", CELL_U64, rule_row, match.leaked_allocations),
+};
+
+DEFINE_VEC(rule_row_vec, struct rule_row);
+
+enum err view_suppressions(struct view *view)
+{
+    const struct suppressions *rules = view->filter->suppressions;
+    const struct suppression_match_vec *matches = &view->selection->matches;
+    CLEANUP(rule_row_vec_release) struct rule_row_vec rows = {0};
+    for (size_t i = 0; i < matches->len; i++) {
+        const struct rule_row row = {.pattern = suppression_pattern(rules, i),
+                                     .source =
+                                         suppression_source_name(rules->rules.items[i].source),
+                                     .match = matches->items[i]};
+        TRY(rule_row_vec_push(&rows, row));
+    }
+    view_table(view, &TABLE("suppressions", rule_columns, rows.items, rows.len));
+    return ERR_OK;
+}

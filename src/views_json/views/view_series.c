@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// view_series: the run over time, as a whole and by the call paths that matter most.
+#include "base/compiler.h"
+#include "views_json/views/views.h"
+
+// A slice of the run.
+struct point_row {
+    uint64_t start_ms;
+    uint64_t end_ms;
+    struct timeline_point point;
+    uint64_t live_max_bytes;
+};
+
+DEFINE_VEC(point_row_vec, struct point_row);
+
+static const struct column point_columns[] = {
+    COLUMN(CELL_U64, point_row, start_ms),
+    COLUMN(CELL_U64, point_row, end_ms),
+    COLUMN_AS("allocations", CELL_OPTIONAL, point_row, point.allocations),
+    COLUMN_AS("allocated_bytes", CELL_OPTIONAL, point_row, point.allocated_bytes),
+    COLUMN_AS("frees", CELL_OPTIONAL, point_row, point.frees),
+    COLUMN_AS("freed_bytes", CELL_OPTIONAL, point_row, point.freed_bytes),
+    COLUMN_AS("temporary", CELL_OPTIONAL, point_row, point.temporary),
+    COLUMN_AS("live_bytes", CELL_OPTIONAL, point_row, point.live_bytes),
+    COLUMN(CELL_OPTIONAL, point_row, live_max_bytes),
+};
+
+static void forget(uint64_t *value, uint64_t known, enum cost cost)
+{
+    *value = (known >> cost & 1) != 0 ? *value : VALUE_UNKNOWN;
+}
+
+// The highest within a slice is recorded for the whole heap. Of a part it is the higher end.
+enum err view_points(struct view *view, const struct points_options *options)
+{
+    CLEANUP(point_row_vec_release) struct point_row_vec rows = {0};
+    const struct rec_slice *slices = view->profile->recording.slices;
+    const uint64_t known = options->known;
+    uint64_t before = 0;
+    for (size_t i = 0; i < options->points->len; i++) {
+        uint64_t after = options->points->items[i].live_bytes;
+        uint64_t higher = before > after ? before : after;
+        struct point_row row = {
+            .start_ms = i * options->slice_ms,
+            .end_ms = (i + 1) * options->slice_ms,
+            .point = options->points->items[i],
+            .live_max_bytes = view->selection->is_everything ? slices[i].live_max_bytes : higher,
+        };
+        forget(&row.point.allocations, known, COST_ALLOCATIONS);
+        forget(&row.point.allocated_bytes, known, COST_ALLOCATED_BYTES);
+        forget(&row.point.frees, known, COST_FREES);
+        forget(&row.point.freed_bytes, known, COST_FREED_BYTES);
+        forget(&row.point.temporary, known, COST_TEMPORARY);
+        forget(&row.point.live_bytes, known, COST_PEAK_BYTES);
+        forget(&row.live_max_bytes, known, COST_PEAK_BYTES);
+        TRY(point_row_vec_push(&rows, row));
+        before = after;
+    }
+    view_table(view, &TABLE("points", point_columns, rows.items, rows.len));
+    return ERR_OK;
+}
+
+static void write_top(struct view *view, const struct top_series *series)
+{
+    json_key(view->w, "top");
+    json_begin_array(view->w);
+    for (size_t i = 0; i < series->top.len; i++) {
+        const struct top_series_entry *entry = &series->top.items[i];
+        uint32_t location = row_groups_location(&series->groups, entry->group);
+        json_begin_object(view->w);
+        view_location(view, (struct place){SIDE_NEW, location});
+        const uint32_t stack = series->groups.groups.items[entry->group].stack;
+        view_frames(view, &(struct frame_list){.tree = &series->groups.sites.tree,
+                                               .node = stack != REC_NONE ? stack : 0});
+        json_key_u64(view->w, "score", entry->score);
+        view_numbers(view, "values", entry->values.items, entry->values.len);
+        json_end_object(view->w);
+    }
+    json_end_array(view->w);
+}
+
+static const struct column rss_columns[] = {
+    COLUMN(CELL_U64, ledger_sample, time_ms),
+    COLUMN(CELL_U64, ledger_sample, rss_bytes),
+};
+
+static MUST_USE enum err write_rss(struct view *view)
+{
+    CLEANUP(ledger_release) struct ledger ledger = {0};
+    TRY(ledger_build(view->profile, view->filter->pid, &ledger));
+    view_table(view, &TABLE("rss", rss_columns, ledger.samples.items, ledger.samples.len));
+    return ERR_OK;
+}
+
+enum err view_series(struct view *view, const struct series_options *options)
+{
+    const struct recording *recording = &view->profile->recording;
+    CLEANUP(top_series_release) struct top_series series = {0};
+    TRY(top_series_build(view->selection, options->value, options->by, options->top_count,
+                         &series));
+    view->has_code = view->layout == VIEW_COLUMNS;
+    json_key_u64(view->w, "slice_ms", recording->slice_ms);
+    TRY(view_points(view, &(struct points_options){.points = &series.timeline.points,
+                                                   .slice_ms = recording->slice_ms,
+                                                   .known = ALL_COSTS}));
+    json_key_string(view->w, "value", options->value_name);
+    write_top(view, &series);
+    view_numbers(view, "rest", series.rest.items, series.rest.len);
+    TRY(write_rss(view));
+    json_key(view->w, "peak");
+    json_begin_object(view->w);
+    json_key_u64(view->w, "time_ms", recording->totals.peak_time_ms);
+    json_key_u64(view->w, "bytes", recording->totals.peak_bytes);
+    json_end_object(view->w);
+    return ERR_OK;
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// view_stacks: whole call stacks, of one recording or two.
+//
+// Of one, stacks are the nodes with costs of their own in a tree by location. Of two, they are
+// those of the tree of both by function: no line and no address matters, and a stack that only one
+// recording has stands beside a zero.
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "profile/calls/call_tree.h"
+#include "views_json/views/views.h"
+
+struct found_stack {
+    uint32_t node;
+    uint64_t score;
+    struct costs costs;
+};
+
+DEFINE_VEC(found_stack_vec, struct found_stack);
+
+static int compare_stacks(const void *left, const void *right)
+{
+    const struct found_stack *a = left;
+    const struct found_stack *b = right;
+    if (a->score != b->score) {
+        return a->score > b->score ? -1 : 1;
+    }
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+// The stacks of the marked rows (NULL: of all) that have any of `sort`, highest first.
+static MUST_USE enum err find_stacks(const struct view *view,
+                                     const struct call_tree *tree,
+                                     const struct flag_vec *rows,
+                                     struct found_stack_vec *out)
+{
+    CLEANUP(costs_vec_release) struct costs_vec self = {0};
+    TRY(costs_vec_resize(&self, tree->nodes.len));
+    for (size_t i = 0; i < view->selection->rows.len; i++) {
+        if (rows == NULL || rows->items[i] != 0) {
+            struct costs costs = selection_costs(view->selection, i);
+            costs_add(&self.items[tree->row_nodes.items[i]], &costs);
+        }
+    }
+    for (size_t i = 0; i < self.len; i++) {
+        uint64_t score = costs_get(&self.items[i], view->sort);
+        if (score > 0) {
+            struct found_stack stack = {(uint32_t)i, score, self.items[i]};
+            TRY(found_stack_vec_push(out, stack));
+        }
+    }
+    if (out->len > 1) {
+        qsort(out->items, out->len, sizeof(out->items[0]), compare_stacks);
+    }
+    return ERR_OK;
+}
+
+struct stack_row {
+    const struct costs *costs;
+    const struct costs *old_costs;
+    struct frame_list frames;
+    uint32_t site_frame; // of a pair: which of its frames is the call site
+    uint64_t frame_first;
+    uint32_t frame_count;
+};
+
+DEFINE_VEC(stack_row_vec, struct stack_row);
+
+static const struct column stack_columns[] = {
+    COLUMN(CELL_COSTS_AT, stack_row, costs),
+    COLUMN(CELL_FRAMES, stack_row, frames),
+};
+
+enum err view_stacks(struct view *view, const struct stacks_options *options)
+{
+    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    CLEANUP(found_stack_vec_release) struct found_stack_vec found = {0};
+    CLEANUP(stack_row_vec_release) struct stack_row_vec rows = {0};
+    TRY(call_tree_build(view->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
+    TRY(find_stacks(view, &tree, options->rows, &found));
+    for (size_t i = options->first; i < found.len && i - options->first < options->limit; i++) {
+        const struct stack_row row = {.costs = &found.items[i].costs,
+                                      .frames = {.tree = &tree, .node = found.items[i].node}};
+        TRY(stack_row_vec_push(&rows, row));
+    }
+    json_key_u64(view->w, "total_count", found.len);
+    view_table(view, &TABLE("stacks", stack_columns, rows.items, rows.len));
+    return ERR_OK;
+}
+
+// Two recordings
+
+struct stack_pair {
+    uint32_t node;
+    uint64_t score;
+};
+
+DEFINE_VEC(stack_pair_vec, struct stack_pair);
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const struct stack_pair *a = left;
+    const struct stack_pair *b = right;
+    if (a->score != b->score) {
+        return a->score > b->score ? -1 : 1;
+    }
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+// The stacks that have any of `sort` on either side, highest score first.
+static MUST_USE enum err
+find_pairs(const struct view *view, const struct shown_tree *tree, struct stack_pair_vec *out)
+{
+    for (uint32_t node = 0; node < tree->nodes.len; node++) {
+        uint64_t new = costs_get(&tree->self[SIDE_NEW].items[node], view->sort);
+        uint64_t old = costs_get(&tree->self[SIDE_OLD].items[node], view->sort);
+        if (new > 0 || old > 0) {
+            TRY(stack_pair_vec_push(
+                out,
+                (struct stack_pair){.node = node, .score = side_score_of(view->score, new, old)}));
+        }
+    }
+    if (out->len > 1) {
+        qsort(out->items, out->len, sizeof(out->items[0]), compare_pairs);
+    }
+    return ERR_OK;
+}
+
+// How many frames lie before the one that memory is attributed to (plumbing.h), innermost first.
+static uint32_t count_plumbing(const struct shown_tree *tree, uint32_t node)
+{
+    uint32_t count = 0;
+    for (; node != 0; node = tree->nodes.items[node].parent) {
+        if ((shown_tree_location(tree, node)->flags & CODE_PLUMBING) == 0) {
+            return count;
+        }
+        count++;
+    }
+    return 0; // nothing else is there
+}
+
+// Frames are known by function alone.
+struct pair_frame {
+    uint32_t function;
+    bool inlined;
+};
+
+DEFINE_VEC(pair_frame_vec, struct pair_frame);
+
+static const struct column pair_frame_columns[] = {
+    COLUMN(CELL_FUNCTION, pair_frame, function),
+    COLUMN(CELL_BOOL, pair_frame, inlined),
+};
+
+static const struct column pair_columns[] = {
+    COLUMN(CELL_COSTS_AT, stack_row, costs),  COLUMN(CELL_COSTS_AT, stack_row, old_costs),
+    COLUMN(CELL_U64, stack_row, frame_first), COLUMN(CELL_U32, stack_row, frame_count),
+    COLUMN(CELL_U32, stack_row, site_frame),
+};
+
+static MUST_USE enum err
+add_pair_frames(const struct shown_tree *tree, uint32_t node, struct pair_frame_vec *out)
+{
+    for (; node != 0; node = tree->nodes.items[node].parent) {
+        const struct pair_frame frame = {.function = tree->functions.items[node],
+                                         .inlined = tree->nodes.items[node].is_inlined};
+        TRY(pair_frame_vec_push(out, frame));
+    }
+    return ERR_OK;
+}
+
+enum err view_stack_pairs(struct view *view,
+                          const struct shown_tree *tree,
+                          const struct stacks_options *options)
+{
+    CLEANUP(stack_pair_vec_release) struct stack_pair_vec pairs = {0};
+    CLEANUP(stack_row_vec_release) struct stack_row_vec rows = {0};
+    CLEANUP(pair_frame_vec_release) struct pair_frame_vec frames = {0};
+    TRY(find_pairs(view, tree, &pairs));
+    for (size_t i = options->first; i < pairs.len && i - options->first < options->limit; i++) {
+        uint32_t node = pairs.items[i].node;
+        const struct stack_row row = {.costs = &tree->self[SIDE_NEW].items[node],
+                                      .old_costs = &tree->self[SIDE_OLD].items[node],
+                                      .site_frame = count_plumbing(tree, node),
+                                      .frame_first = frames.len,
+                                      .frame_count = tree->nodes.items[node].depth};
+        TRY(stack_row_vec_push(&rows, row));
+        TRY(add_pair_frames(tree, node, &frames));
+    }
+    json_key_u64(view->w, "total_count", pairs.len);
+    view_table(view, &TABLE("stacks", pair_columns, rows.items, rows.len));
+    view_table(view, &TABLE("frames", pair_frame_columns, frames.items, frames.len));
+    return ERR_OK;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// view_summary: how the run went, what it cost, and which call sites cost most.
+#include "base/compiler.h"
+#include "profile/accuracy/coverage.h"
+#include "views_json/views/view_parts.h"
+#include "views_json/views/view_sites.h"
+#include "views_json/views/views.h"
+
+static MUST_USE enum err write_health(struct view *view)
+{
+    const struct recording *recording = &view->profile->recording;
+    CLEANUP(module_coverage_vec_release) struct module_coverage_vec coverage = {0};
+    struct module_coverage all = {0};
+    uint64_t lost_events = 0;
+    TRY(coverage_build(view->profile, &coverage));
+    for (size_t i = 0; i < coverage.len; i++) {
+        all.frames += coverage.items[i].frames;
+        all.with_function += coverage.items[i].with_function;
+        all.with_line += coverage.items[i].with_line;
+    }
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        bool is_loss = recording->counters[i].kind == REC_COUNTER_LOSS;
+        lost_events += is_loss ? recording->counters[i].value : 0;
+    }
+    json_key(view->w, "health");
+    json_begin_object(view->w);
+    json_key_u64(view->w, "lost_events", lost_events);
+    json_key_u64(view->w, "frames", all.frames);
+    json_key_u64(view->w, "frames_with_function", all.with_function);
+    json_key_u64(view->w, "frames_with_line", all.with_line);
+    json_end_object(view->w);
+    return ERR_OK;
+}
+
+// A list of call sites for each cost. A short list has only the cost that ranks it.
+static MUST_USE enum err write_top(struct view *view, const struct summary_options *options)
+{
+    CLEANUP(call_sites_release) struct call_sites built = {0};
+    struct call_sites_options sites = options->sites;
+    const enum cost sort = view->sort;
+    const uint64_t costs = view->costs;
+    const struct selection *old_selection = view->old_selection;
+    if (sites.sites == NULL) {
+        TRY(call_sites_build(view->selection, &built));
+        sites.sites = &built;
+    }
+    view->old_selection = NULL;
+    json_key(view->w, "top");
+    json_begin_object(view->w);
+    for (size_t i = 0; i < options->cost_count; i++) {
+        view->sort = options->costs[i];
+        view->costs = options->all_costs ? costs : (uint64_t)1 << view->sort;
+        TRY(view_site_list(view, cost_get_info(view->sort)->key, &sites));
+    }
+    json_end_object(view->w);
+    view->sort = sort;
+    view->costs = costs;
+    view->old_selection = old_selection;
+    return ERR_OK;
+}
+
+enum err view_summary(struct view *view, const struct summary_options *options)
+{
+    struct summary summary;
+    view_damage(view);
+    view_run(view);
+    TRY(summary_build(view->selection, &summary));
+    view_totals(view, "totals", &summary);
+    if (view->old_selection != NULL) {
+        TRY(summary_build(view->old_selection, &summary));
+        view_totals(view, "baseline_totals", &summary);
+    } else {
+        json_key(view->w, "baseline_totals");
+        json_null(view->w);
+    }
+    TRY(write_health(view));
+    view_counters(view);
+    view_unrecorded(view);
+    TRY(view_unseen(view));
+    view_marks(view);
+    return write_top(view, options);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// views: the writers of all views. Each adds its fields to an object that the caller has opened.
+//
+// docs/format/json.md describes the fields. What a view needs is in struct view; what only one
+// needs is its `options`. Limits of 0 mean no limit. Context: H.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "profile/calls/call_sites.h"
+#include "profile/compare/diff_verdict.h"
+#include "profile/tables/cost_groups.h"
+#include "profile/tables/histogram.h"
+#include "profile/tables/ledger.h"
+#include "profile/tables/summary.h"
+#include "profile/time/growth.h"
+#include "profile/time/top_series.h"
+#include "views_json/layout/view.h"
+#include "views_json/layout/view_table.h"
+
+// The run: what was recorded. `view_run` writes the field `run` alone.
+void view_run(struct view *view);
+void view_marks(struct view *view);
+
+// The field `selection`: what is counted, and its totals. `whole`: those without a filter, under
+// the same suppressions; NULL: they are summed up.
+enum err view_selection(struct view *view, const struct costs *whole) MUST_USE;
+
+// The field `key` with the totals of a selection, and figures of the run.
+void view_totals(struct view *view, const char *key, const struct summary *summary);
+
+struct call_sites_options {
+    const struct call_sites *sites; // of the selection; NULL: they are built
+    size_t limit;
+    bool lists_stacks;
+    size_t stack_limit; // of each site
+};
+
+struct summary_options {
+    struct call_sites_options sites;
+    const enum cost *costs; // of the lists of call sites
+    size_t cost_count;
+    bool all_costs; // a list has all costs of the view, else the one that it is ranked by
+};
+
+// How the run went and what it cost: `damage`, `run`, `totals`, `top`, `health`, `counters`,
+// `unrecorded`, `unseen`, `marks`.
+enum err view_summary(struct view *view, const struct summary_options *options) MUST_USE;
+
+// `damage`, `sampling`, `counters` and `modules`: all modules of the recording, without costs.
+enum err view_health(struct view *view) MUST_USE;
+
+// `nodes`, the tree of all call stacks, and `rows`, what each stack cost on each thread.
+enum err view_rows(struct view *view, const struct call_tree *tree) MUST_USE;
+
+// Call sites with most of view->sort.
+enum err view_call_sites(struct view *view, const struct call_sites_options *options) MUST_USE;
+
+// One table each: `processes`, `threads`, `modules`.
+enum err view_processes(struct view *view) MUST_USE;
+enum err view_threads(struct view *view) MUST_USE;
+enum err view_modules(struct view *view) MUST_USE;
+
+// The selection by what `by` says.
+enum err view_groups(struct view *view, enum cost_group_by by) MUST_USE;
+
+struct functions_options {
+    bool by_self; // ranked by self costs, else by inclusive ones
+    size_t limit;
+};
+
+enum err view_functions(struct view *view, const struct functions_options *options) MUST_USE;
+
+// A function with its callers, callees and lines.
+struct function_trees;
+enum err view_function_detail(struct view *view,
+                              const struct function_trees *trees,
+                              uint32_t function) MUST_USE;
+
+// All calls between functions, and what each location and source line costs.
+enum err view_call_graph(struct view *view, size_t limit) MUST_USE;
+
+struct tree_options {
+    const struct shown_tree *tree;
+    struct shown_tree_spec spec;        // of the tree
+    struct shown_tree_wish wish;        // which nodes
+    const struct tree_matches *matches; // of a search; NULL: none was asked for
+};
+
+enum err view_tree(struct view *view, const struct tree_options *options) MUST_USE;
+
+// Whole call stacks.
+struct stacks_options {
+    const struct flag_vec *rows; // of the selection: those that count; NULL: all
+    size_t first;
+    size_t limit;
+};
+
+enum err view_stacks(struct view *view, const struct stacks_options *options) MUST_USE;
+
+// The same of two recordings, whose stacks are matched by function: `tree` is of both.
+enum err view_stack_pairs(struct view *view,
+                          const struct shown_tree *tree,
+                          const struct stacks_options *options) MUST_USE;
+
+// Whether any frame lies in a source file; and then the table `lines`: what each line costs.
+bool view_source_is_named(const struct view *view, const char *path);
+enum err view_source_lines(struct view *view, const char *path) MUST_USE;
+
+struct series_options {
+    enum series_value value;
+    const char *value_name;
+    enum row_group_by by;
+    size_t top_count;
+};
+
+struct points_options {
+    const struct timeline_point_vec *points;
+    uint64_t slice_ms;
+    uint64_t known; // bits of enum cost: figures of others are null
+};
+
+// The table `points`: the time slices of the run.
+enum err view_points(struct view *view, const struct points_options *options) MUST_USE;
+
+enum err view_series(struct view *view, const struct series_options *options) MUST_USE;
+
+struct histogram_options {
+    enum histogram_of of;
+    bool by_bytes; // ranks the call sites
+    size_t top_count;
+};
+
+enum err view_histogram(struct view *view, const struct histogram_options *options) MUST_USE;
+
+// Sizes and lifetimes of freed blocks together.
+enum err view_size_lifetime(struct view *view) MUST_USE;
+
+struct leaks_options {
+    enum row_group_by by;
+    bool has_class; // only of `class`
+    enum growth_class class;
+    size_t limit;
+};
+
+// What is live at the end, and how it grew.
+enum err view_leaks(struct view *view, const struct leaks_options *options) MUST_USE;
+
+// The table `suppressions`: every rule, and what it suppressed.
+enum err view_suppressions(struct view *view) MUST_USE;
+
+// What resident memory consisted of: samples, and breakdowns by kind. `details` (by breakdown, of
+// the ledger) says which breakdowns list their mappings.
+enum err view_rss(struct view *view, const struct ledger *ledger, const struct flag_vec *details)
+    MUST_USE;
+
+// Events that the program reported, heaviest first.
+enum err view_adhoc(struct view *view, size_t limit) MUST_USE;
+
+struct blocks_options {
+    bool lists_blocks; // else the tables are empty
+    size_t limit;
+};
+
+// Single blocks that were live at the end (`end`) and at the peak (`peak`). The recording must list
+// blocks, and the filter must be one that block_table_build takes.
+enum err view_blocks(struct view *view, const struct blocks_options *options) MUST_USE;
+
+struct diff_view_options {
+    const struct diff *diff;
+    const struct diff_finding_vec *findings;
+    const enum cost *costs; // that are judged
+    size_t cost_count;
+    double threshold; // as a ratio
+    size_t limit;     // functions of each cost
+    size_t stack_limit;
+};
+
+// What changed from the old recording to the new one, and what of it is a finding.
+enum err view_diff(struct view *view, const struct diff_view_options *options) MUST_USE;

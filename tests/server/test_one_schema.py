@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Views are the same everywhere: what `cairn report --json` says in rows, the HTTP API says in columns, and `cairn
+export --to json` and the HTML report with it. Of a drawn recording, and of a real one of several processes."""
+import collections
+import json
+import subprocess
+
+import pytest
+
+from drawings import SERVER
+from reading import as_rows, module_of, name_of
+from serving import BUILD, CAIRN, DEADLINE_SECONDS, draw, report
+
+VIEWS = ("--functions", "--tree", "bottom-up", "--histogram", "--callers", ".", "--sort", "leaked", "-n", 0, "-s", 0,
+         "--max-depth", 0)
+SUMMARY = ("damage", "run", "totals", "health", "counters", "unrecorded", "unseen", "marks")
+FILTERS = [({}, []), ({"function_regex": "load|work"}, ["--filter-function", "load|work"])]
+
+# Three processes: the shell, one that it forks, and one that it executes itself into.
+TREE = 'cat /dev/null; "$0" & wait; exec "$0"'
+
+
+def recorded(folder):
+    path = folder / "tree.cairn"
+    subprocess.run([CAIRN, "record", "-q", "-o", path, "--", "/bin/sh", "-c", TREE, BUILD / "programs" / "objects"],
+                   check=True, timeout=DEADLINE_SECONDS, stdout=subprocess.DEVNULL)
+    return path
+
+
+@pytest.fixture(name="path", params=["drawn", "recorded"], scope="module")
+def fixture_path(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    return draw(folder / "drawn.cairn", SERVER) if request.param == "drawn" else recorded(folder)
+
+
+def without(value, key):
+    """A value without the members of that name, wherever they are."""
+    if isinstance(value, dict):
+        return {name: without(inner, key) for name, inner in value.items() if name != key}
+    return [without(item, key) for item in value] if isinstance(value, list) else value
+
+
+def asked(server, route, **params):
+    answer = server.get(route, **params)
+    return as_rows({key: value for key, value in answer.items() if key not in ("code", "frames", "stacks")}, answer)
+
+
+@pytest.mark.parametrize("params, options", FILTERS)
+def test_the_api_says_what_the_report_says(serve, path, params, options):
+    server = serve(path)
+    told = without(report(path, *VIEWS, *options), "offset")
+    summary = asked(server, "summary", **params)
+    for key in SUMMARY:
+        assert summary[key] == told[key], key
+    assert summary["selection"] == told["selection"] and summary["version"] == told["version"]
+    assert len(told["processes"]) > 1 or options
+    for key in ("processes", "threads", "modules"):
+        assert asked(server, key, costs="all", **params)[key] == told[key]
+    by_leaks = {"costs": "all", "sort": "leaked_bytes", "limit": 0, **params}
+    sites = asked(server, "call_sites", stacks=1000, **by_leaks)
+    assert sites["sites"] == told["top"]["leaked_bytes"] and sites["total_count"] == len(sites["sites"])
+    assert options or any(site["stacks"] for site in sites["sites"])
+    for key, answer in (("functions", asked(server, "functions", **by_leaks)),
+                        ("sizes", asked(server, "sizes", **params)),
+                        ("lifetimes", asked(server, "lifetimes", **params))):
+        assert {name: answer[name] for name in told[key]} == told[key], key
+    tree = asked(server, "tree", direction="bottom_up", **by_leaks)
+    check_tree(tree, told["tree"])
+    functions = server.get("functions", **by_leaks)
+    ids = collections.defaultdict(list)
+    for place, number in enumerate(functions["code"]["functions"]["id"]):
+        ids[name_of(functions, place), module_of(functions, place)].append(number)
+    for function in told["callers"]:
+        candidates = ids[function["function"], function["module"]]
+        found = [asked(server, "function", id=number, costs="all", sort="leaked_bytes", **params) for number in candidates]
+        assert function in [{name: one[name] for name in function} for one in found]
+
+
+def check_tree(whole, told):
+    """The report leaves out nodes without any of the cost."""
+    assert told["complete"] in (True, False) and told["sort"] == whole["sort"]
+    kept = [node for node in whole["nodes"] if node["depth"] == 0 or node["total"]["leaked_bytes"] > 0]
+    assert without(told["nodes"], "parent") == without(kept, "parent")
+
+
+def test_what_has_no_filter_is_the_same(serve, path):
+    server = serve(path)
+    told = without(report(path, "--sort", "leaked", "-n", 0), "offset")
+    adhoc = asked(server, "adhoc", limit=0)
+    assert {key: adhoc[key] for key in told["adhoc"]} == told["adhoc"]
+    leaks = asked(server, "leaks", costs="all", limit=0)
+    assert leaks["suppressions"] == told["suppressions"]
+    assert told["leaks"] is None or leaks["leaks"] == told["leaks"]["leaks"]
+    for wanted in told["rss"]["breakdowns"]:
+        moment = {"moment_ms": wanted["time_ms"]} if wanted["mappings"] else {}
+        answer = asked_rss(server, **moment)
+        assert without(answer, "breakdowns") == without(told["rss"], "breakdowns")
+        found, = [entry for entry in answer["breakdowns"] if entry["time_ms"] == wanted["time_ms"]]
+        assert found == wanted if moment else without(found, "mappings") == without(wanted, "mappings")
+
+
+def asked_rss(server, **params):
+    answer = asked(server, "rss", **params)
+    return {key: value for key, value in answer.items()
+            if key not in ("version", "generation", "moment_ms", "mappings")}
+
+
+def test_the_export_says_what_the_report_says(path):
+    run = subprocess.run([CAIRN, "export", "--to", "json", "--no-builtin-suppressions", path], check=True,
+                         capture_output=True, timeout=DEADLINE_SECONDS)
+    document = json.loads(run.stdout)
+    told = report(path, "--no-builtin-suppressions")
+    for key in (*SUMMARY, "selection", "suppressions", "processes", "threads", "modules"):
+        assert as_rows(document[key], document) == told[key], key
+    assert as_rows({key: document["adhoc"][key] for key in ("total_count", "entries")},
+                   document["adhoc"]) == without(told["adhoc"], "offset")
+
+
+@pytest.mark.parametrize("options", [[], ["--filter-function", "load|main"]])
+def test_a_comparison_says_what_the_reports_say(path, options):
+    run = subprocess.run([CAIRN, "diff", "--json", *options, path, path], check=False, capture_output=True,
+                         timeout=DEADLINE_SECONDS)
+    assert run.returncode == 0, run.stderr
+    compared, told = json.loads(run.stdout), report(path, *options)
+    for side in ("old", "new"):
+        for key in compared[side].keys() - {"units"}:
+            assert compared[side][key] == told[key], key
