@@ -27,7 +27,6 @@
 #include "server/event_stream.h"
 #include "server/http.h"
 #include "server/pages/assets.h"
-#include "server/state/answer_watch.h"
 
 enum {
     SILENCE_MAX_S = 30,

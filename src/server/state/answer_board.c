@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/text/json_writer.h"
-#include "server/state/answer_watch.h"
 #include "views_json/layout/view.h"
 
 struct answer_slot *answer_board_enter(struct answer_board *board, const char *target)
