@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "aggregate/book.h"
+#include "base/test_support/random_numbers.h"
 
 enum {
     ROWS = 5,
@@ -37,14 +38,6 @@ struct trial {
     uint64_t live_bytes;
     uint64_t peak_bytes;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static void open_trial(struct trial *t)
 {

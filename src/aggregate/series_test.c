@@ -10,19 +10,13 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
+
 struct moment {
     uint64_t time_ms;
     uint64_t allocated_bytes; // one allocation of this size, or
     uint64_t freed_bytes;     // one free of this size
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static void feed(struct series *series, struct running_sums *sums, const struct moment *moment)
 {

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
+
 enum {
     MODEL_BLOCKS_MAX = 1 << 17,
     AHEAD = 24, // events between the hint at an address and its use
@@ -25,14 +27,6 @@ struct model {
     struct model_block *blocks;
     size_t count;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static bool model_take(struct model *model, uint64_t address, struct live_block *out)
 {

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
+
 enum {
     THREADS_MAX = 6,
     EVENTS = 400,
@@ -31,14 +33,6 @@ struct history {
     int64_t true_change[MOMENTS + 1]; // what the allocator does at each moment
     uint32_t thread_count;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 // Events at the moments 16, 32, ...; each thread frees what it allocated, latest first.
 static void make_history(struct history *h, uint32_t thread_count, uint64_t seed)

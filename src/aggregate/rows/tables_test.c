@@ -14,14 +14,7 @@
 #include "aggregate/tables/stack_table.h"
 #include "aggregate/tables/thread_table.h"
 #include "aggregate/waiting_frees.h"
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
+#include "base/test_support/random_numbers.h"
 
 static struct bytes bytes_of(const char *text)
 {

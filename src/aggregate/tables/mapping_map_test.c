@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/random_numbers.h"
 
 #define PAGE ((uint64_t)4096)
 
@@ -19,12 +20,6 @@ enum {
     PAGES = 64,
     ROWS = 5,
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-    return *state >> 33;
-}
 
 struct account {
     uint64_t given[ROWS];

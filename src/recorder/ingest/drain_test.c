@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
 #include "recorder/ingest/test_session.h"
 #include "target/preload/process/inquiry.h"
 #include "target/producer/lane_producer.h"
@@ -583,14 +584,6 @@ static void slots_that_lie_harm_nobody(void **state)
     assert_int_equal(f.on.drain.process_count, 0);
     assert_int_equal(f.on.drain.active_count, 0);
     close_fixture(&f);
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
 }
 
 // A stream of sound records; now and then one word of it is wrong.

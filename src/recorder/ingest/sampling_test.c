@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/random_numbers.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
 #include "target/producer/nursery/nursery.h"
@@ -88,14 +89,6 @@ struct fixture {
     uint32_t coarsest;                 // level
     uint32_t lane_count;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static uint64_t address_of(uint32_t lane, uint32_t index)
 {

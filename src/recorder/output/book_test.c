@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
 #include "recording/read/recording_verify.h"
 
@@ -74,14 +75,6 @@ static uint64_t address_of(uint32_t index)
 static uint32_t index_of(uint64_t address)
 {
     return (uint32_t)((address - 0x10000) / 16);
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
 }
 
 static uint64_t live_bytes_of(const struct model *model)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "aggregate/book.h"
+#include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
 #include "recording/read/recording_verify.h"
 
@@ -35,14 +36,6 @@ struct history {
     struct past_block *blocks;
     size_t count;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static void open_history(struct history *h, size_t cells_max, size_t cohorts_max)
 {

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
 #include "target/producer/nursery/nursery.h"
@@ -27,14 +28,6 @@ struct fixture {
     struct test_session on;
     struct lane_producer lane;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 enum {
 #if defined(__SANITIZE_THREAD__)

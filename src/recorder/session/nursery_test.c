@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
 #include "target/producer/session_join.h"
@@ -84,14 +85,6 @@ struct fixture {
     uint64_t clock_ms;
     uint64_t monotonic_ns;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static uint64_t address_of(uint32_t index)
 {

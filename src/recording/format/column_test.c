@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/random_numbers.h"
 #include "recording/format/column.h"
 
 enum {
@@ -25,14 +26,6 @@ struct column {
     size_t count;
     struct column_context context;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static uint64_t signed_number(uint64_t difference)
 {

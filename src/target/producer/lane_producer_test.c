@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/sys.h"
+#include "base/test_support/random_numbers.h"
 #include "target/producer/session_join.h"
 
 // One lane of a session that exists only in this process.
@@ -64,12 +65,6 @@ static size_t take(struct lane_header *lane, uint64_t *into, size_t limit_bytes)
         sys_futex_wake(waiting, 1);
     }
     return taken;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
 }
 
 // Records of the property test: texts of random length whose bytes follow from a counter.

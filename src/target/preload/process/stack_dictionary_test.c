@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "base/test_support/random_numbers.h"
 #include "session/wire.h"
 #include "target/producer/nursery/nursery.h"
 #include "target/producer/session_join.h"
@@ -242,12 +243,6 @@ static void send_and_check(struct fixture *f, const struct stack_view *stack)
         name = node->parent;
     }
     assert_int_equal(name, 0);
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
 }
 
 // Some pcs in this program, in libc, and in no module at all.
