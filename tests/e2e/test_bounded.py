@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A longer run costs what a shorter one costs: the same work once, 4 and 16 times.
+"""A longer run costs what a shorter one costs: the same work once and 8 times, or as many times as
+CAIRN_BOUNDED_TIMES says (`make soak`: 4, 16 and 64).
 
 A recording has 512 to 1024 time slices, whose width doubles with the run's length, so what is kept a
 slice goes up and down by as much; its cohorts do so at a pace of their own, and a processor that the
@@ -8,6 +9,7 @@ as many as are kept, and looks at memory maps every second. How old blocks becam
 machine, too. Each of these tables is held against its cap, which is what bounds it, and the rest of the file against the shortest run's. That run is one that has outgrown the
 finest slices and nearly fills those it has.
 """
+import os
 import re
 import subprocess
 import sys
@@ -25,6 +27,7 @@ ADAPTIVE = ("slices", "cells", "cohorts", "lifetime_buckets", "rss_samples", "lo
 # Those that take memory worth mentioning: how many, and the bytes of each (cell_table.h, cohort_table.h).
 IN_MEMORY = {"cells": (48 << 10, 48), "cohorts": (COHORTS_MAX, 32)}
 FIRST_ROUNDS = 500_000
+TIMES = [int(times) for times in os.environ.get("CAIRN_BOUNDED_TIMES", "8").split(",")]
 
 
 # A process's peak begins with that of its parent, from which it was forked; so a small one in between.
@@ -85,7 +88,7 @@ def fixture_runs(tmp_path_factory):
         else:
             break
     assert first.runtime_ms > SLICES_MAX and first.slices >= 0.8 * SLICES_MAX
-    return [first, Run(folder, 4 * first.rounds), Run(folder, 16 * first.rounds)]
+    return [first, *(Run(folder, times * first.rounds) for times in TIMES)]
 
 
 def test_every_run_is_whole_and_counts_right(runs):
