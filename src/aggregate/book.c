@@ -18,13 +18,22 @@ enum err book_note_stop(struct book *book, struct book_stop stop)
     return book_stop_vec_push(&book->stops, stop);
 }
 
+static void
+change_left_out(struct book *book, struct book_process *process, const struct left_out_sums *change)
+{
+    left_out_sums_add(&process->left_out, change);
+    left_out_sums_add(&book->estimate.now, change);
+}
+
 // Frees whose block was never seen. A forked process inherits such blocks; in others they are those
 // that were allocated while nothing was recorded, if there was such a time, or left out.
-static void count_unknown(struct book *book, const struct book_process *process, uint64_t count)
+static void count_unknown(struct book *book, struct book_process *process, uint64_t count)
 {
     const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
     if (book->sampling.left_out_allocations != 0) {
         book->sampling.unsampled_frees += count;
+        const struct left_out_sums freed = left_out_sums_freed(&process->left_out, count);
+        change_left_out(book, process, &freed);
         return;
     }
     *(book->stops.len > 0 && !is_forked ? &book->unrecorded_frees : &book->unknown_frees) += count;
@@ -85,13 +94,41 @@ void book_end_scope(struct book *book, const struct book_thread *thread, uint32_
     }
 }
 
+static struct live_estimate estimate_of_all(const struct book *book, uint64_t counted_bytes)
+{
+    return live_estimate_of(&book->estimate.now, counted_bytes, book->waiting_count);
+}
+
+uint64_t book_live_bytes(const struct book *book)
+{
+    const uint64_t counted_bytes = book->sums.live_bytes;
+    return LIKELY(!book->estimate.is_there) ? counted_bytes
+                                            : estimate_of_all(book, counted_bytes).bytes;
+}
+
+// As note_height, where blocks were left out. *own_bytes: of the process.
+static NOINLINE uint64_t estimate_height(struct book *book,
+                                         const struct book_process *process,
+                                         uint64_t counted_bytes,
+                                         uint64_t *own_bytes)
+{
+    const struct live_estimate live = estimate_of_all(book, counted_bytes);
+    peak_estimate_look(&book->estimate, &live, counted_bytes, live.bytes > book->peak_bytes);
+    *own_bytes =
+        live_estimate_of(&process->left_out, *own_bytes, process->waiting.waiting_count).bytes;
+    return live.bytes;
+}
+
 // That there are `count` blocks of `bytes` in all beside those in the sums, and the peaks that this
 // may set. Whether it is a new one of the recording.
 static inline bool
 note_height(struct book *book, struct book_process *process, uint64_t count, uint64_t bytes)
 {
-    const uint64_t all_bytes = book->sums.live_bytes + bytes;
-    const uint64_t own_bytes = process->live_bytes + bytes;
+    uint64_t all_bytes = book->sums.live_bytes + bytes;
+    uint64_t own_bytes = process->live_bytes + bytes;
+    if (UNLIKELY(book->estimate.is_there)) {
+        all_bytes = estimate_height(book, process, all_bytes, &own_bytes);
+    }
     if (all_bytes > book->sums.slice_max_bytes) {
         book->sums.slice_max_bytes = all_bytes;
     }
@@ -104,7 +141,6 @@ note_height(struct book *book, struct book_process *process, uint64_t count, uin
     book->peak_bytes = all_bytes;
     book->peak_blocks = book->live_blocks + count;
     book->peak_time_ms = book->now_ms;
-    book->spread.at_peak = book->spread.variance;
     peak_bound_peaked(&book->bound);
     book->rows.peak_number++;
     return true;
@@ -131,7 +167,7 @@ bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, 
     if (book->stamped_count == thread->stamped_before) {
         return note_height(book, thread->process, count, bytes);
     }
-    peak_bound_besides(&book->bound, bytes, book->sums.live_bytes);
+    peak_bound_besides(&book->bound, bytes, book_live_bytes(book));
     return false;
 }
 
@@ -206,9 +242,10 @@ static NOINLINE enum err close_stand_ins(struct book *book,
     process->live_bytes -= more_bytes;
     process->stand_ins -= more;
     book->stand_ins -= more;
-    const double spread = peak_spread_of(block->size_bytes, more + 1);
-    process->spread -= spread;
-    peak_spread_remove(&book->spread, spread);
+    change_left_out(
+        book, process,
+        &(struct left_out_sums){.stand_in_bytes = -more_bytes,
+                                .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
     return row_table_freed_more(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice,
                                 more);
 }
@@ -275,9 +312,6 @@ enum err book_tick(struct book *book, uint64_t tick_ms)
     if (UNLIKELY(book->waiting_count > 0)) {
         look_at_waiting(book, tick_ms);
     }
-    if (UNLIKELY(book->spread.variance > 0)) {
-        peak_spread_look(&book->spread, book->sums.live_bytes);
-    }
     book->now_ms = tick_ms;
     peak_bound_tick(&book->bound, tick_ms);
     return advance_series(book, tick_ms);
@@ -304,8 +338,9 @@ void book_add_hold(struct book *book, uint64_t since_ms, uint64_t held_bytes)
 
 void book_end_holds(struct book *book, uint64_t budget_bytes, bool is_alone)
 {
-    const uint64_t held_bytes = is_alone ? 0 : book->held_bytes;
-    peak_bound_unseen(&book->bound, held_bytes + budget_bytes, book->sums.live_bytes);
+    // What a thread leaves out it does not show in its order with what it holds.
+    const uint64_t held_bytes = is_alone && !book->estimate.is_there ? 0 : book->held_bytes;
+    peak_bound_unseen(&book->bound, held_bytes + budget_bytes, book_live_bytes(book));
 }
 
 void book_thread_rests(struct book *book, struct book_thread *thread)
@@ -323,9 +358,11 @@ open_stand_ins(struct book *book, struct book_process *process, const struct liv
     struct book_sampling *sampling = &book->sampling;
     process->stand_ins += weight - 1;
     book->stand_ins += weight - 1;
-    const double spread = peak_spread_of(block->size_bytes, weight);
-    process->spread += spread;
-    peak_spread_add(&book->spread, spread);
+    book->estimate.is_there = true;
+    change_left_out(
+        book, process,
+        &(struct left_out_sums){.stand_in_bytes = (weight - 1) * block->size_bytes,
+                                .variance = peak_estimate_variance(block->size_bytes, weight)});
     sampling->sampled_allocations++;
     sampling->stand_in_allocations += weight - 1;
     sampling->stand_in_bytes += (weight - 1) * block->size_bytes;
@@ -363,10 +400,10 @@ ALWAYS_INLINE enum err allocate(struct book *book,
         book->stamped_count++;
     }
     if (since != thread->stamp) { // held back: what the thread did before is no later for it
-        peak_bound_joined(&book->bound, thread->stamp, book->sums.live_bytes);
+        peak_bound_joined(&book->bound, thread->stamp, book_live_bytes(book));
     } else if (UNLIKELY(since != 0)) {
-        peak_bound_allocated(&book->bound, &thread->flight, since, weighted_bytes(&block),
-                             book->sums.live_bytes);
+        peak_bound_allocated(&book->bound, &thread->flight, since, block.size_bytes,
+                             book_live_bytes(book));
     }
     if (UNLIKELY(is_freed)) {
         book->waiting_count--;
@@ -391,6 +428,9 @@ static enum err leave_out(struct book *book,
         sampling->unsampled_frees++;
     } else {
         sampling->forgotten++;
+        book->estimate.is_there = true;
+        change_left_out(book, thread->process,
+                        &(struct left_out_sums){.lost_blocks = 1, .lost_bytes = size_bytes});
     }
     return ERR_OK;
 }
@@ -506,8 +546,8 @@ book_free(struct book *book, struct book_thread *thread, uint64_t address, bool 
     TRY(close_block(book, thread->process, address, &block, by));
     if (UNLIKELY(thread->stamp != 0)) {
         book->stamped_count++;
-        peak_bound_freed(&book->bound, &thread->flight, thread->stamp, weighted_bytes(&block),
-                         book->sums.live_bytes);
+        peak_bound_freed(&book->bound, &thread->flight, thread->stamp, block.size_bytes,
+                         book_live_bytes(book));
     }
     return ERR_OK;
 }
@@ -540,9 +580,35 @@ void book_thread_tick(const struct book *book, struct book_thread *thread, uint6
     thread->stamped_before = book->stamped_count;
 }
 
+void book_left_out(struct book *book,
+                   struct book_thread *thread,
+                   const struct book_balance *balance)
+{
+    change_left_out(book, thread->process,
+                    &(struct left_out_sums){.known_bytes = (uint64_t)balance->bytes -
+                                                           (uint64_t)thread->left_out_bytes,
+                                            .lost_blocks = balance->lost_blocks,
+                                            .lost_bytes = balance->lost_bytes});
+    book->estimate.is_there = true;
+    book->estimate.grain_bytes += balance->grain_bytes - thread->grain_bytes;
+    thread->left_out_bytes = balance->bytes;
+    thread->grain_bytes = balance->grain_bytes;
+    (void)note_height(book, thread->process, 0, 0);
+}
+
+static uint64_t margin_of(uint64_t peak_bytes, uint64_t live_bytes)
+{
+    return peak_bytes > live_bytes ? peak_bytes - live_bytes : 0;
+}
+
 uint64_t book_margin(const struct book *book, const struct book_process *process)
 {
-    const uint64_t all = book->peak_bytes - book->sums.live_bytes;
-    const uint64_t own = process->record.peak_bytes - process->live_bytes;
+    uint64_t own_bytes = process->live_bytes;
+    if (UNLIKELY(book->estimate.is_there)) {
+        own_bytes =
+            live_estimate_of(&process->left_out, own_bytes, process->waiting.waiting_count).bytes;
+    }
+    const uint64_t all = margin_of(book->peak_bytes, book_live_bytes(book));
+    const uint64_t own = margin_of(process->record.peak_bytes, own_bytes);
     return all < own ? all : own;
 }

@@ -25,7 +25,6 @@
 #include "aggregate/memory_budget.h"
 #include "aggregate/observer.h"
 #include "aggregate/peak/peak_bound.h"
-#include "aggregate/peak/peak_spread.h"
 #include "aggregate/peak_scopes.h"
 #include "aggregate/rows/row_table.h"
 #include "aggregate/series.h"
@@ -93,7 +92,7 @@ struct book {
     uint64_t missed_frees;
     struct book_stop_vec stops;
     struct book_sampling sampling;
-    struct peak_spread spread;      // what sampling does to the peak
+    struct peak_estimate estimate;  // of what is alive where blocks were left out
     struct observer_list observers; // who else is told of each event
     struct peak_scopes scopes;      // observes while a thread is followed in it
     struct memory_budget budget;
@@ -118,6 +117,8 @@ struct book_thread {
     uint64_t stamp;          // of its next or latest event; 0: none had one
     uint64_t stamped_before; // book.stamped_count when its present tick began
     struct peak_flight flight;
+    int64_t left_out_bytes; // its balance of what was left out (session/sampler.h)
+    uint64_t grain_bytes;
 };
 
 // `seed` should be unknown to the recorded programs.
@@ -228,6 +229,20 @@ enum err book_allocate_sampled(struct book *book,
                                uint32_t row,
                                uint64_t size_bytes,
                                uint32_t shift) MUST_USE;
+
+// What a thread says of the blocks that were left out (WIRE_LEFT_OUT).
+struct book_balance {
+    int64_t bytes;
+    uint64_t grain_bytes;
+    uint64_t lost_blocks;
+    uint64_t lost_bytes;
+};
+void book_left_out(struct book *book,
+                   struct book_thread *thread,
+                   const struct book_balance *balance);
+
+// What is alive of all processes: estimated where blocks were left out.
+uint64_t book_live_bytes(const struct book *book);
 
 // How many blocks the live maps hold.
 static inline uint64_t book_kept_blocks(const struct book *book)

@@ -148,6 +148,17 @@ book_process_begin(struct book *book, const struct rec_process *what, struct boo
     return is_copy ? book_mapping_inherit(book, process, parent) : ERR_OK;
 }
 
+static void left_out_leave(struct book *book, struct book_process *process)
+{
+    const struct left_out_sums *sums = &process->left_out;
+    const struct left_out_sums change = {.known_bytes = -sums->known_bytes,
+                                         .lost_blocks = -sums->lost_blocks,
+                                         .lost_bytes = -sums->lost_bytes,
+                                         .stand_in_bytes = -sums->stand_in_bytes,
+                                         .variance = -sums->variance};
+    left_out_sums_add(&book->estimate.now, &change);
+}
+
 enum err book_process_end(struct book *book,
                           struct book_process *process,
                           const struct book_process_ending *ending)
@@ -170,12 +181,14 @@ enum err book_process_end(struct book *book,
     process->is_ended = true;
     process->end_peak_number = book->rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
+    const uint64_t before_bytes = book_live_bytes(book);
     leave(book, process);
-    peak_spread_look(&book->spread, book->sums.live_bytes + process->live_bytes);
-    peak_spread_remove(&book->spread, process->spread);
+    left_out_leave(book, process);
     book->live_blocks -= process->live.live_count + process->stand_ins;
     book->stand_ins -= process->stand_ins;
-    peak_bound_leave(&book->bound, process->live_bytes, ending->gone_stamp, book->sums.live_bytes);
+    const uint64_t left_bytes = book_live_bytes(book);
+    peak_bound_leave(&book->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,
+                     ending->gone_stamp, left_bytes);
     process_empty(process);
     return ERR_OK;
 }
@@ -199,6 +212,8 @@ void book_thread_begin(struct book_thread *thread,
 void book_thread_end(struct book *book, struct book_thread *thread)
 {
     peak_bound_landed(&book->bound, &thread->flight);
+    book->estimate.grain_bytes -= thread->grain_bytes;
+    thread->grain_bytes = 0;
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&book->scopes, thread->entry, thread->lane);
         if (book->scopes.threads.len == 0) {

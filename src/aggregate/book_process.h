@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "aggregate/live_blocks/live_map.h"
+#include "aggregate/peak/peak_estimate.h"
 #include "aggregate/tables/mapping_map.h"
 #include "aggregate/waiting_frees.h"
 #include "base/bytes.h"
@@ -27,10 +28,10 @@ struct book_process {
     bool is_ended;
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
-    uint32_t thread_count;        // threads that ever were
-    struct live_map live;         // of the living
-    uint64_t stand_ins;           // blocks that those stand for beside themselves
-    double spread;                // of their sum, as in peak_spread
+    uint32_t thread_count; // threads that ever were
+    struct live_map live;  // of the living
+    uint64_t stand_ins;    // blocks that those stand for beside themselves
+    struct left_out_sums left_out;
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
     struct waiting_frees waiting;
     struct mapping_map mapped;           // what it has mapped itself

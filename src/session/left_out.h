@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 // left_out: blocks of one process that live and were not recorded, as far as there is room.
 //
-//   left_out_add()     a block is not recorded; false: another one was forgotten for it
-//   left_out_take()    a block is freed: true if it is known that it was not recorded
+//   left_out_add()     a block is not recorded; false: a block was forgotten, this one or another
+//   left_out_take()    a block is freed: what is known of it, 0 if it is not known to be left out
 //
-// So the frees of most such blocks need not be sent. What is forgotten for want of room, or because
-// two threads meet in one line, is sent, and the recorder finds no block there: the table saves
-// work, nothing hangs on its being complete. But it must never hold a block that is recorded.
-// An address enters after its block was allocated and leaves before it is freed, and whoever
-// records a block takes its address out first; so threads that hand a block to each other
-// see each other's changes, and all loads and stores are relaxed.
+// So the frees of most such blocks need not be sent, and how much memory they take is known
+// (sampler.h). What is forgotten for want of room is sent, and the recorder finds no block there:
+// the table saves work, nothing hangs on its being complete. But it must never hold a block that
+// is recorded. An address enters after its block was allocated and leaves before it is freed, and
+// whoever records a block takes its address out first; so threads that hand a block to each other
+// see each other's changes, and the order of memory is relaxed. Entries enter and leave by one
+// exchange, so none is lost or counted twice where two threads meet in one line.
 //
-//   address -> line (64 bytes) of LEFT_OUT_WAYS addresses, in no order; a full line forgets one
+//   address -> line (64 bytes) of LEFT_OUT_WAYS entries, in no order; a full line forgets one
+//   entry:  size (16 bits, a float of 11 bits) | custom block (1) | address (47)
 //
 // Memory: LEFT_OUT_BYTES, as far as it is touched. Context: T, any thread; async-signal-safe.
 #pragma once
@@ -23,51 +25,90 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "session/wire.h"
 
 #define LEFT_OUT_WAYS  8u
 #define LEFT_OUT_LINES (1u << 16)
 
+#define LEFT_OUT_ADDRESS_BITS   47
+#define LEFT_OUT_CUSTOM         ((uint64_t)1 << LEFT_OUT_ADDRESS_BITS)
+#define LEFT_OUT_SIZE_SHIFT     (LEFT_OUT_ADDRESS_BITS + 1)
+#define LEFT_OUT_BLOCK_MASK     (((uint64_t)1 << LEFT_OUT_SIZE_SHIFT) - 1)
+#define LEFT_OUT_MANTISSA_BITS  11
+#define LEFT_OUT_PRECISION_BITS (LEFT_OUT_MANTISSA_BITS - 1)
+#define LEFT_OUT_MANTISSA_MASK  ((1u << LEFT_OUT_MANTISSA_BITS) - 1)
+
 struct left_out_line {
-    _Alignas(64) _Atomic uint64_t addresses[LEFT_OUT_WAYS]; // 0: none
+    _Alignas(64) _Atomic uint64_t entries[LEFT_OUT_WAYS]; // 0: none
 };
 
 struct left_out {
     struct left_out_line lines[LEFT_OUT_LINES];
+    _Alignas(64) uint64_t owner; // whose blocks these are; a forked child begins another table
 };
 #define LEFT_OUT_BYTES sizeof(struct left_out)
 
-ALWAYS_INLINE struct left_out_line *left_out_line_of(struct left_out *set, uint64_t address)
+// An entry for a block. If its address does not fit, no block; it cannot be added.
+static inline uint64_t left_out_entry(uint64_t address, uint64_t size_bytes)
 {
-    return set->lines + hash_mix(address) % LEFT_OUT_LINES;
+    const uint32_t bits = 64 - (uint32_t)__builtin_clzll(size_bytes | 1);
+    const uint32_t shift = bits > LEFT_OUT_MANTISSA_BITS ? bits - LEFT_OUT_MANTISSA_BITS : 0;
+    const uint64_t half = ((uint64_t)1 << shift) >> 1; // to the nearest that there is
+    const uint64_t kept = (size_bytes + half) >> shift;
+    const uint64_t mantissa = kept < LEFT_OUT_MANTISSA_MASK ? kept : LEFT_OUT_MANTISSA_MASK;
+    const uint64_t size =
+        shift < 32 ? mantissa | (uint64_t)shift << LEFT_OUT_MANTISSA_BITS : UINT16_MAX;
+    const uint64_t plain = address & ~WIRE_CUSTOM_BLOCK;
+    const uint64_t custom = plain != address ? LEFT_OUT_CUSTOM : 0;
+    return size << LEFT_OUT_SIZE_SHIFT | (plain >> LEFT_OUT_ADDRESS_BITS == 0 ? plain | custom : 0);
 }
 
-// `address` is not 0. `random` chooses what a full line forgets.
-static inline bool left_out_add(struct left_out *set, uint64_t address, uint64_t random)
+// The size of its block, to one in 1 << LEFT_OUT_PRECISION_BITS; the same at any time.
+static inline uint64_t left_out_size(uint64_t entry)
 {
-    struct left_out_line *line = left_out_line_of(set, address);
-    uint32_t place = (uint32_t)random % LEFT_OUT_WAYS;
-    bool has_room = false;
-    for (uint32_t i = 0; i < LEFT_OUT_WAYS; i++) {
-        if (atomic_load_explicit(line->addresses + i, memory_order_relaxed) == 0) {
-            place = i;
-            has_room = true;
-            break;
-        }
-    }
-    atomic_store_explicit(line->addresses + place, address, memory_order_relaxed);
-    return has_room;
+    const uint32_t size = (uint32_t)(entry >> LEFT_OUT_SIZE_SHIFT);
+    return (uint64_t)(size & LEFT_OUT_MANTISSA_MASK) << (size >> LEFT_OUT_MANTISSA_BITS);
 }
 
-// Whether `address` was there; now it is not.
-static inline bool left_out_take(struct left_out *set, uint64_t address)
+ALWAYS_INLINE struct left_out_line *left_out_line_of(struct left_out *set, uint64_t entry)
 {
-    struct left_out_line *line = left_out_line_of(set, address);
-    bool was_there = false;
+    return set->lines + hash_mix(entry & LEFT_OUT_BLOCK_MASK) % LEFT_OUT_LINES;
+}
+
+// `random` chooses what a full line forgets: *forgotten, an entry.
+static inline bool
+left_out_add(struct left_out *set, uint64_t entry, uint64_t random, uint64_t *forgotten)
+{
+    struct left_out_line *line = left_out_line_of(set, entry);
+    if ((entry & LEFT_OUT_BLOCK_MASK) == 0) {
+        *forgotten = entry;
+        return false;
+    }
     for (uint32_t i = 0; i < LEFT_OUT_WAYS; i++) {
-        if (atomic_load_explicit(line->addresses + i, memory_order_relaxed) == address) {
-            atomic_store_explicit(line->addresses + i, 0, memory_order_relaxed);
-            was_there = true;
+        uint64_t none = 0;
+        if (atomic_load_explicit(line->entries + i, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_strong_explicit(line->entries + i, &none, entry,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            return true;
         }
     }
-    return was_there;
+    *forgotten = atomic_exchange_explicit(line->entries + random % LEFT_OUT_WAYS, entry,
+                                          memory_order_relaxed);
+    return *forgotten == 0;
+}
+
+// The entry of the block at `address`, which is there no more; 0: none was.
+static inline uint64_t left_out_take(struct left_out *set, uint64_t address)
+{
+    const uint64_t wanted = left_out_entry(address, 0);
+    struct left_out_line *line = left_out_line_of(set, wanted);
+    for (uint32_t i = 0; i < LEFT_OUT_WAYS && wanted != 0; i++) {
+        uint64_t entry = atomic_load_explicit(line->entries + i, memory_order_relaxed);
+        if ((entry & LEFT_OUT_BLOCK_MASK) == wanted &&
+            atomic_compare_exchange_strong_explicit(line->entries + i, &entry, 0,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            return entry;
+        }
+    }
+    return 0;
 }

@@ -177,6 +177,14 @@ struct nursery {
     uint8_t uses[NURSERY_USES]; // `epoch`: something held may mean a stack of such a slot
 };
 
+// The ceiling is at least where the sum is.
+static inline void nursery_lift_ceiling(struct nursery *n)
+{
+    const int64_t lift = n->room_bytes < 0 ? -n->room_bytes : 0;
+    n->ceiling_bytes += lift;
+    n->room_bytes += lift;
+}
+
 ALWAYS_INLINE uint64_t nursery_relaxed(const _Atomic uint64_t *word)
 {
     // Relaxed: our own, or compared with nothing else.

@@ -27,6 +27,7 @@
 //                                             old size ; old number
 //   EVENT          slot 24                    weight
 //   QUESTION       number 32, what 8, scope 8 -
+//   LEFT_OUT       bytes 48, grain 8          bytes 40 high | count 24
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
 //
@@ -55,7 +56,11 @@
 //
 // Sampling (sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the probability of one in
 // 1 << shift, and so stands for that many; shift is 1 to WIRE_SHIFT_MAX, size below 1 <<
-// WIRE_SAMPLED_SIZE_BITS. It is freed as any other.
+// WIRE_SAMPLED_SIZE_BITS. It is freed as any other. LEFT_OUT says what of the blocks that were not
+// chosen is alive: its bytes (signed) are those that the lane's thread left out so far, less those
+// that it freed of what any thread left out; until the next LEFT_OUT they are right to a grain of
+// SAMPLER_GRAIN_BYTES << grain. Of `count` of these blocks, of so many bytes, nothing will be said
+// any more: they are no longer in that sum, and their frees are sent as if they had been recorded.
 //
 // Nursery (nursery.h). A pair is a block that was allocated and freed in the same tick, by its own
 // thread, and was never sent; PAIRS are `count` of them, whose sizes are of one bucket
@@ -99,6 +104,7 @@ enum wire_tag {
     WIRE_ALLOC_LATE = 23,
     WIRE_EVENT = 24,
     WIRE_QUESTION = 25,
+    WIRE_LEFT_OUT = 26,
 };
 
 enum wire_mapping_kind {
@@ -141,6 +147,9 @@ enum wire_text_flags {
 #define WIRE_SLOT_BITS         24
 #define WIRE_SIZE_BITS         40
 #define WIRE_PAIRS_BITS        24 // of their count
+#define WIRE_PAIRS_COUNT_MAX   ((1u << WIRE_PAIRS_BITS) - 1)
+#define WIRE_LEFT_OUT_BITS     48 // of its bytes
+#define WIRE_GRAIN_MAX         40u
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
 #define WIRE_SHIFT_MAX         20u
@@ -183,6 +192,30 @@ static inline uint32_t wire_pairs_count(uint64_t sums)
 static inline uint64_t wire_pairs_bytes(uint64_t sums)
 {
     return sums >> WIRE_PAIRS_BITS;
+}
+
+// Word 1 of PAIRS and LEFT_OUT.
+static inline uint64_t wire_pairs_sums(uint64_t count, uint64_t bytes)
+{
+    return bytes << WIRE_PAIRS_BITS | count;
+}
+
+static inline uint64_t wire_left_out(int64_t bytes, uint32_t grain)
+{
+    const uint64_t mask = ((uint64_t)1 << WIRE_LEFT_OUT_BITS) - 1;
+    return wire_word(WIRE_LEFT_OUT,
+                     ((uint64_t)bytes & mask) | (uint64_t)grain << WIRE_LEFT_OUT_BITS);
+}
+
+// The bytes of LEFT_OUT, and its grain. `rest`: all of word 0 after the tag.
+static inline int64_t wire_left_out_bytes(uint64_t rest)
+{
+    return (int64_t)(rest << (64 - WIRE_LEFT_OUT_BITS)) >> (64 - WIRE_LEFT_OUT_BITS);
+}
+
+static inline uint32_t wire_left_out_grain(uint64_t rest)
+{
+    return (uint32_t)(rest >> WIRE_LEFT_OUT_BITS);
 }
 
 static inline uint64_t wire_slot_size(uint32_t slot, uint64_t size)

@@ -15,6 +15,7 @@ void row_table_release(struct row_table *table)
     row_extra_vec_release(&table->extras);
     id_index_release(&table->index);
     u32_vec_release(&table->latest_of_nodes);
+    u64_vec_release(&table->weighted);
     cell_table_release(&table->cells);
     cohort_table_release(&table->cohorts);
 }
@@ -250,6 +251,11 @@ enum err row_table_count(struct row_table *table)
 enum err
 row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
 {
+    struct u64_vec *weighted = &table->weighted;
+    if (row / 64 >= weighted->len) {
+        TRY(u64_vec_resize(weighted, (size_t)row / 64 + 1));
+    }
+    weighted->items[row / 64] |= (uint64_t)1 << row % 64;
     struct row_note *note = row_table_note(table, row);
     note->size_bytes = size_bytes;
     note->count = more;

@@ -71,10 +71,11 @@ struct row_table {
                                     // thread it is the only one, and two looks at memory less
     struct cell_table cells;
     struct cohort_table cohorts;
-    uint64_t peak_number;  // how often the recording has set a new maximum; its user counts
-    uint32_t slice;        // the time slice under way
-    uint32_t cell_shift;   // a cell stands for 1 << cell_shift slices
-    uint32_t cohort_shift; // a step of a cohort for 1 << cohort_shift; at least cell_shift
+    struct u64_vec weighted; // a bit for each row of which a block has ever stood for others
+    uint64_t peak_number;    // how often the recording has set a new maximum; its user counts
+    uint32_t slice;          // the time slice under way
+    uint32_t cell_shift;     // a cell stands for 1 << cell_shift slices
+    uint32_t cohort_shift;   // a step of a cohort for 1 << cohort_shift; at least cell_shift
     size_t cells_max;   // of many rows; few may have 3/16 of it and three a row; an eighth as many
                         // as rows come on top
     size_t cohorts_max; // of any; an eighth as many as rows come on top
@@ -166,6 +167,12 @@ static inline MUST_USE enum err row_table_paired(
     note->change = is_temporary ? ROW_PAIRED_TEMPORARY : ROW_PAIRED;
     note->bucket = (uint16_t)rec_bucket_of(mean_bytes);
     return row_table_noted(table);
+}
+
+// Whether any block of the row has stood for others.
+static inline bool row_table_is_weighted(const struct row_table *table, uint32_t row)
+{
+    return row / 64 < table->weighted.len && (table->weighted.items[row / 64] >> row % 64 & 1) != 0;
 }
 
 // The block that was allocated last stands for `more` others, too.

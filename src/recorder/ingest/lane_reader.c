@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "session/inquiry_values.h"
+#include "session/sampling_level.h"
 
 enum {
     PREFETCH_WORDS =
@@ -511,6 +512,14 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
         return book_event(reader, book, record);
     case WIRE_QUESTION:
         note_question(reader, book, record);
+        return ERR_OK;
+    case WIRE_LEFT_OUT:
+        book_left_out(book, thread,
+                      &(struct book_balance){.bytes = wire_left_out_bytes(record->address),
+                                             .grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES
+                                                            << wire_left_out_grain(record->address),
+                                             .lost_blocks = record->count,
+                                             .lost_bytes = record->size_bytes});
         return ERR_OK;
     case WIRE_PAD:
     case WIRE_STAMP:

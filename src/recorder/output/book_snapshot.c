@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "aggregate/rows/peak_rows.h"
 #include "base/minmax.h"
 #include "host/text/strbuf.h"
 
@@ -70,19 +71,20 @@ fill_meta(struct book *book, const struct book_snapshot_facts *facts, struct rec
     return intern_command_line(book, facts->argv, &out->command_line);
 }
 
+static uint64_t peak_at_least_of(const struct book *book)
+{
+    const uint64_t below =
+        peak_bound_below(&book->bound, book->peak_bytes) + peak_estimate_below(&book->estimate);
+    return below < book->peak_bytes ? book->peak_bytes - below : 0;
+}
+
 // How far the true peak may be from the one that is stated, either way.
 static uint64_t peak_error_of(const struct book *book)
 {
-    const uint64_t above = peak_bound_above(&book->bound, book->peak_bytes);
-    const uint64_t below = peak_bound_below(&book->bound, book->peak_bytes);
-    return (above > below ? above : below) + peak_spread_error(&book->spread, book->peak_bytes);
-}
-
-static uint64_t peak_at_least_of(const struct book *book)
-{
-    const uint64_t below = peak_bound_below(&book->bound, book->peak_bytes) +
-                           peak_spread_error(&book->spread, book->peak_bytes);
-    return below < book->peak_bytes ? book->peak_bytes - below : 0;
+    const uint64_t above = peak_bound_above(&book->bound, book->peak_bytes) +
+                           peak_estimate_above(&book->estimate, book->peak_bytes);
+    const uint64_t below = book->peak_bytes - peak_at_least_of(book);
+    return above > below ? above : below;
 }
 
 static void fill_totals(const struct book *book, uint64_t events, struct rec_totals *out)
@@ -97,7 +99,7 @@ static void fill_totals(const struct book *book, uint64_t events, struct rec_tot
         .peak_bytes = book->peak_bytes,
         .peak_error_bytes = peak_error_of(book),
         .peak_at_least_bytes = peak_at_least_of(book),
-        .peak_standard_error_bytes = peak_spread_standard_error(&book->spread),
+        .peak_standard_error_bytes = peak_estimate_standard_error(&book->estimate),
         .peak_time_ms = book->peak_time_ms,
         .peak_blocks = book->peak_blocks,
         .unknown_frees = book->unknown_frees,
@@ -171,6 +173,23 @@ static void fold_peaks(struct book *book)
         const struct book_process *process = book->processes.items[thread->process];
         row_table_fold(table, i, !process->is_ended, process->end_peak_number);
     }
+}
+
+// Where blocks were left out: the rows' shares of the peak.
+static enum err fit_peak(struct book_snapshot *s, const struct book *book)
+{
+    struct rec_totals *totals = &s->recording.totals;
+    uint64_t sum_bytes = book->peak_bytes;
+    if (book->estimate.is_there) {
+        TRY(peak_rows_fit(&book->rows, book->peak_bytes, &s->rows, &sum_bytes));
+    }
+    const uint64_t change =
+        sum_bytes > book->peak_bytes ? sum_bytes - book->peak_bytes : book->peak_bytes - sum_bytes;
+    totals->peak_bytes = sum_bytes;
+    totals->peak_error_bytes += change;
+    totals->peak_at_least_bytes =
+        totals->peak_at_least_bytes < sum_bytes ? totals->peak_at_least_bytes : sum_bytes;
+    return ERR_OK;
 }
 
 static enum err push_counter(struct book_snapshot *s,
@@ -281,7 +300,7 @@ static enum err fill_slices(struct book_snapshot *s, const struct book *book)
 {
     TRY(rec_slice_vec_resize(&s->slices, SERIES_SLICES_MAX));
     s->slices.len = series_collect(&book->series, &book->sums, s->slices.items);
-    clip_slices(s->slices.items, s->slices.len, book->peak_bytes);
+    clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
     return ERR_OK;
 }
 
@@ -319,7 +338,7 @@ lend_tables(struct book_snapshot *s, const struct book *book, const struct proc_
     r->frame_count = book->stacks.frames.len;
     r->nodes = book->stacks.nodes.items;
     r->node_count = book->stacks.nodes.len;
-    r->rows = book->rows.rows.items;
+    r->rows = s->rows.len > 0 ? s->rows.items : book->rows.rows.items;
     r->row_count = book->rows.rows.len;
     r->slices = s->slices.items;
     r->slice_count = s->slices.len;
@@ -369,6 +388,7 @@ enum err book_snapshot_take(struct book *book,
     TRY(book_extend(book, facts->runtime_ms));
     TRY(row_table_count(&book->rows));
     fold_peaks(book);
+    TRY(fit_peak(&s, book));
     TRY(fill_slices(&s, book));
     TRY(row_history_begin(&s.history, book));
     TRY(fill_counters(&s, book, facts));
@@ -403,6 +423,7 @@ void book_snapshot_set_counter(struct book_snapshot *snapshot,
 void book_snapshot_release(struct book_snapshot *snapshot)
 {
     rec_process_vec_release(&snapshot->processes);
+    rec_row_vec_release(&snapshot->rows);
     row_history_release(&snapshot->history);
     rec_slice_vec_release(&snapshot->slices);
     rec_counter_vec_release(&snapshot->counters);

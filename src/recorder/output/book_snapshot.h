@@ -52,6 +52,8 @@ struct book_snapshot_facts {
 struct book_snapshot {
     struct recording recording; // borrows from here and from the book
     struct rec_process_vec processes;
+    struct rec_row_vec
+        rows; // where their shares of the peak are scaled; else the book lends its own
     struct row_history history;
     struct rec_slice_vec slices;
     struct rec_counter_vec counters;

@@ -107,6 +107,7 @@ static uint64_t record_words(uint64_t head)
         return 4;
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
+    case WIRE_LEFT_OUT:
         return 2;
     case WIRE_SUMMIT:
         return 1 + (head >> 8);
@@ -157,6 +158,7 @@ static bool is_sound(uint64_t head, uint64_t words)
     case WIRE_MAPPING:
     case WIRE_EVENT:
     case WIRE_QUESTION:
+    case WIRE_LEFT_OUT:
     case WIRE_REALLOC_LARGE_TEMPORARY:
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
@@ -203,6 +205,10 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         const bool is_sound = words[2] >= 1 && words[2] <= WIRE_SHIFT_MAX &&
                               out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
         return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
+    } else if (out->tag == WIRE_LEFT_OUT) {
+        out->size_bytes = wire_pairs_bytes(words[1]);
+        out->count = wire_pairs_count(words[1]);
+        return wire_left_out_grain(out->address) <= WIRE_GRAIN_MAX ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_PAIRS || out->tag == WIRE_PAIRS_TEMPORARY) {
         out->slot = wire_pair_slot(head);
         out->size_bytes = wire_pairs_bytes(words[1]);

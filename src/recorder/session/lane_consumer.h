@@ -54,14 +54,15 @@ void lane_consumer_discard(struct lane_consumer *c);
 struct wire_record {
     enum wire_tag tag;
     uint32_t words; // length, word 0 included
-    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp
+    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp; LEFT_OUT: bytes
+    // and grain (wire_left_out_bytes)
     uint64_t address;
     uint64_t old_address;    // REALLOC*
-    uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; EVENT: weight
+    uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; EVENT: weight; LEFT_OUT: given up
     uint64_t stamp;          // ALLOC_LATE: it was allocated after that
     uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
     uint32_t shift;          // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
-    uint32_t count;          // PAIR*, SUMMIT: how many; QUESTION: its number
+    uint32_t count;          // PAIR*, SUMMIT, LEFT_OUT: how many; QUESTION: its number
     const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, SUMMIT: the words after the first
 };
 

@@ -3,9 +3,13 @@
 #include "target/producer/sampler.h"
 
 #include "base/hash.h"
+#include "base/minmax.h"
 
 enum {
     LOOK_EVERY = 64, // blocks that are left out, between two looks at the recorder; a power of two
+    CLOSE_BYTES = 512, // of the ring, between two balances that count as close
+    CLOSE_MAX = 8,     // of them until the grain doubles
+    GRAIN_DOUBLINGS_MAX = 40,
 };
 
 _Static_assert(LANE_LEVEL_MAX <= WIRE_SHIFT_MAX, "the wire has room for every weight");
@@ -14,7 +18,10 @@ _Static_assert(LANE_LEVEL_MAX * 3 <= LANE_LEVEL_STEPS / 2, "the last third is ke
 
 void sampler_init(struct sampler *s, struct lane_producer *producer, uint64_t seed)
 {
-    *s = (struct sampler){.producer = producer, .random = hash_mix(seed)};
+    *s = (struct sampler){.producer = producer,
+                          .random = hash_mix(seed),
+                          .sent_pos = producer->pos,
+                          .grain_bytes = SAMPLER_GRAIN_BYTES};
 }
 
 // SplitMix64: each of its bits is a fair coin.
@@ -31,6 +38,86 @@ static void add(_Atomic uint64_t *counter, uint64_t amount)
                           memory_order_relaxed);
 }
 
+static bool is_close(const struct sampler *s)
+{
+    return s->producer->pos - s->sent_pos < CLOSE_BYTES;
+}
+
+// Sends the balance. If recording is over, the next event is told so.
+static void send_balance(struct sampler *s)
+{
+    struct lane_producer *p = s->producer;
+    s->close_count = is_close(s) ? s->close_count + 1 : 0;
+    const uint32_t doublings = (uint32_t)min_u64(s->close_count / CLOSE_MAX, GRAIN_DOUBLINGS_MAX);
+    uint64_t *word = lane_producer_reserve(p, 2);
+    if (word == NULL) {
+        return;
+    }
+    const uint64_t blocks = min_u64(s->forgotten_blocks, WIRE_PAIRS_COUNT_MAX);
+    const uint64_t bytes = min_u64(s->forgotten_bytes, WIRE_SIZE_MAX);
+    word[0] = wire_left_out(s->balance_bytes, doublings);
+    word[1] = wire_pairs_sums(blocks, bytes);
+    lane_producer_advance(p, 2);
+    lane_producer_publish(p);
+    s->forgotten_blocks -= blocks;
+    s->forgotten_bytes -= bytes;
+    s->sent_bytes = s->balance_bytes;
+    s->sent_pos = p->pos;
+    s->grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES << doublings;
+}
+
+// Blocks of so many bytes are left out, or, if negative, freed or followed no more.
+static void change_balance(struct sampler *s, int64_t bytes)
+{
+    struct nursery *n = &s->producer->lane->nursery;
+    s->balance_bytes += bytes;
+    if (n->is_holding != 0 && n->is_ordered == 0) { // it is a part of the thread's sum
+        n->room_bytes -= bytes;
+        nursery_lift_ceiling(n);
+    }
+}
+
+static void send_balance_if_due(struct sampler *s)
+{
+    const int64_t change = s->balance_bytes - s->sent_bytes;
+    const uint64_t changed_bytes = change < 0 ? -(uint64_t)change : (uint64_t)change;
+    if (UNLIKELY(changed_bytes >= (is_close(s) ? s->grain_bytes : SAMPLER_GRAIN_BYTES))) {
+        send_balance(s);
+    }
+}
+
+void sampler_end(struct sampler *s)
+{
+    if (s->balance_bytes != s->sent_bytes || s->forgotten_blocks != 0) {
+        send_balance(s);
+    }
+}
+
+// Takes what the table knows of a block out of it and of the balance. Several entries: somebody
+// freed it there unseen. Whether there was any.
+static bool forget(struct sampler *s, struct left_out *table, uint64_t address)
+{
+    bool was_there = false;
+    uint64_t entry;
+    while (table != NULL && (entry = left_out_take(table, address)) != 0) {
+        change_balance(s, -(int64_t)left_out_size(entry));
+        was_there = true;
+    }
+    return was_there;
+}
+
+static void leave_out(struct sampler *s, struct left_out *table, uint64_t entry, uint64_t random)
+{
+    uint64_t forgotten = entry;
+    change_balance(s, (int64_t)left_out_size(entry));
+    if (table == NULL || !left_out_add(table, entry, random, &forgotten)) {
+        add(&s->producer->lane->left_out_forgotten, 1);
+        change_balance(s, -(int64_t)left_out_size(forgotten));
+        s->forgotten_blocks++;
+        s->forgotten_bytes += left_out_size(forgotten);
+    }
+}
+
 bool sampler_takes(struct sampler *s,
                    struct left_out *table,
                    uint64_t address,
@@ -41,14 +128,10 @@ bool sampler_takes(struct sampler *s,
     *shift = sampler_shift(p->level, size_bytes);
     const uint64_t random = *shift != 0 ? next_random(s) : 0;
     if ((random & (((uint64_t)1 << *shift) - 1)) == 0) {
-        if (table != NULL) {
-            (void)left_out_take(table, address); // whoever freed it there may have done so unseen
-        }
+        (void)forget(s, table, address); // whoever freed it there may have done so unseen
         return true;
     }
-    if (table == NULL || !left_out_add(table, address, random >> 32)) {
-        add(&p->lane->left_out_forgotten, 1);
-    }
+    leave_out(s, table, left_out_entry(address, size_bytes), random >> 32);
     add(&p->lane->left_out_allocations, 1);
     add(&p->lane->left_out_bytes, size_bytes);
     const uint64_t count =
@@ -56,14 +139,16 @@ bool sampler_takes(struct sampler *s,
     if (count % LOOK_EVERY == 0) {
         lane_producer_relax(p);
     }
+    send_balance_if_due(s);
     return false;
 }
 
 bool sampler_forgets(struct sampler *s, struct left_out *table, uint64_t address)
 {
-    if (table == NULL || !left_out_take(table, address)) {
+    if (!forget(s, table, address)) {
         return false;
     }
     add(&s->producer->lane->left_out_frees, 1);
+    send_balance_if_due(s);
     return true;
 }

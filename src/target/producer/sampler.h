@@ -20,7 +20,12 @@
 // more blocks than that which were recorded earlier.
 //
 // What was left out is counted exactly, so that the totals of allocations and their bytes are
-// known (lane_header.left_out_*). Context: T, the lane's thread under the guard.
+// known (lane_header.left_out_*). So are the bytes of it that are alive, as far as left_out.h
+// follows them: each thread sends its balance (what it left out less what it freed of that,
+// LEFT_OUT) whenever that has changed by SAMPLER_GRAIN_BYTES. A record of the balance must not fill
+// the ring where nothing else does; so where many follow one another, the grain doubles. The record
+// says how far the balance may be off until the next one. Context: T, the lane's thread under the
+// guard.
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +38,13 @@
 struct sampler {
     struct lane_producer *producer; // borrowed
     uint64_t random;
+    int64_t balance_bytes; // left out by this thread, less what it freed of what any left out
+    int64_t sent_bytes;    // the balance as it was sent last
+    uint64_t sent_pos;     // where in the ring
+    uint64_t grain_bytes;
+    uint64_t forgotten_blocks; // since then
+    uint64_t forgotten_bytes;
+    uint32_t close_count; // balances that were sent with little else between them
 };
 
 // `seed` should differ between threads.
@@ -48,3 +60,6 @@ bool sampler_takes(struct sampler *s,
 
 // A block is about to be freed. True: it had been left out; there is nothing to send.
 bool sampler_forgets(struct sampler *s, struct left_out *table, uint64_t address);
+
+// The thread ends: sends its balance.
+void sampler_end(struct sampler *s);

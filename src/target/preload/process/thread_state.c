@@ -164,6 +164,7 @@ static void close_lane(struct thread_state *t)
     t_thread_state = NULL;
     unwind_thread_release(t->unwind);
     (void)nursery_flush(&t->producer); // false: recording is over
+    sampler_end(&t->sampler);
     lane_producer_close(&t->producer);
 }
 

@@ -10,19 +10,29 @@
 
 static _Atomic(struct left_out *) g_left_out;
 
-// What this process has left out; NULL: nothing yet, and `is_needed` is false, or no memory.
+// What this process has left out; NULL: nothing yet, and `is_needed` is false, or no memory. What a
+// forked child inherits is its parent's: those blocks are none of the child's own.
 static struct left_out *left_out_here(bool is_needed)
 {
-    // Acquire: pairs with the release below; it is zeroed.
+    const uint64_t owner = process_generation() >> 32;
+    // Acquire: pairs with the release below; it is zeroed, and has its owner.
     struct left_out *table = atomic_load_explicit(&g_left_out, memory_order_acquire);
-    if (table != NULL || !is_needed) {
-        return table;
+    if (table != NULL && (table->owner == owner || owner == 0)) {
+        return table; // 0: another thread has just ended the recording
     }
-    struct left_out *fresh = page_alloc(LEFT_OUT_BYTES);
+    struct left_out *fresh = is_needed ? page_alloc(LEFT_OUT_BYTES) : NULL;
+    if (fresh == NULL) {
+        return NULL;
+    }
+    fresh->owner = owner;
+    struct left_out *old = table;
     if (!atomic_compare_exchange_strong_explicit(&g_left_out, &table, fresh, memory_order_acq_rel,
                                                  memory_order_acquire)) {
         page_free(fresh, LEFT_OUT_BYTES); // another thread was first
         return table;
+    }
+    if (old != NULL) {
+        page_free(old, LEFT_OUT_BYTES); // an inherited one, which no thread has used here
     }
     return fresh;
 }

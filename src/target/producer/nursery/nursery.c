@@ -162,14 +162,6 @@ static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
             nursery_relaxed(&n->held_bytes) == 0 || nursery_send_blocks(p));
 }
 
-// The ceiling is at least where the sum is.
-static void lift_ceiling(struct nursery *n)
-{
-    const int64_t lift = n->room_bytes < 0 ? -n->room_bytes : 0;
-    n->ceiling_bytes += lift;
-    n->room_bytes += lift;
-}
-
 // A block of `size_bytes` was sent.
 static void rise(struct nursery *n, uint64_t size_bytes)
 {
@@ -177,7 +169,7 @@ static void rise(struct nursery *n, uint64_t size_bytes)
     n->record_count++;
     if (n->is_ordered == 0) {
         n->room_bytes -= (int64_t)size_bytes;
-        lift_ceiling(n);
+        nursery_lift_ceiling(n);
     } else if (n->room_bytes == NURSERY_NOTHING_SENT) {
         n->room_bytes = (int64_t)nursery_relaxed(&n->budget_bytes);
     }
@@ -200,7 +192,7 @@ static bool climb(struct lane_producer *p,
     nursery_fence(); // nobody sees them at the new summit
     n->summit_limit = nursery_stamp_limit(n->stamp);
     n->stamp += NURSERY_STAMP;
-    lift_ceiling(n);
+    nursery_lift_ceiling(n);
     return true;
 }
 
@@ -264,7 +256,8 @@ static bool send_sampled(
     return true;
 }
 
-// To the thread's sum it is what the recorder takes it for: all the blocks that it stands for.
+// In the thread's sum it is one block, for those that it stands for are counted as they are left
+// out.
 bool nursery_allocate_sampled(
     struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
 {
@@ -272,14 +265,13 @@ bool nursery_allocate_sampled(
     if (n->is_holding == 0) {
         return send_sampled(p, address, size_bytes, slot, shift);
     }
-    const uint64_t bytes = size_bytes << shift;
     struct nursery_block *block = choose_place(p->lane, address);
-    if (!prepare_to_send(p, bytes) || !make_place(p, block) ||
+    if (!prepare_to_send(p, size_bytes) || !make_place(p, block) ||
         !send_sampled(p, address, size_bytes, slot, shift)) {
         return false;
     }
-    rise(n, bytes);
-    remember_sent(n, block, address, bytes);
+    rise(n, size_bytes);
+    remember_sent(n, block, address, size_bytes);
     return true;
 }
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// peak_estimate: see the header.
+#include "aggregate/peak/peak_estimate.h"
+
+#include <math.h>
+
+#include "session/left_out.h"
+
+#define SIGMAS          2.0
+#define LOST_MEAN_ERROR 0.2 // of lost bytes that are estimated by their mean
+
+void left_out_sums_add(struct left_out_sums *sums, const struct left_out_sums *change)
+{
+    sums->known_bytes += change->known_bytes;
+    sums->lost_blocks += change->lost_blocks;
+    sums->lost_bytes += change->lost_bytes;
+    sums->stand_in_bytes += change->stand_in_bytes;
+    sums->variance += change->variance;
+}
+
+// Sizes that a hostile program makes up can be anything.
+static uint64_t whole_bytes(double bytes)
+{
+    const double max = (double)(INT64_MAX / 4);
+    return bytes <= 0 ? 0 : bytes < max ? (uint64_t)bytes : (uint64_t)max;
+}
+
+static double root_of(double variance)
+{
+    return variance > 0 ? sqrt(variance) : 0; // rounding may leave a little less than nothing
+}
+
+static uint64_t share_of(const struct left_out_sums *sums, uint64_t count)
+{
+    const double share = (double)count / (double)sums->lost_blocks;
+    return count < sums->lost_blocks ? whole_bytes((double)sums->lost_bytes * share)
+                                     : sums->lost_bytes;
+}
+
+struct left_out_sums left_out_sums_freed(const struct left_out_sums *sums, uint64_t count)
+{
+    if (sums->lost_blocks == 0) {
+        return (struct left_out_sums){0};
+    }
+    const uint64_t freed = count < sums->lost_blocks ? count : sums->lost_blocks;
+    return (struct left_out_sums){.lost_blocks = -freed, .lost_bytes = -share_of(sums, freed)};
+}
+
+struct live_estimate
+live_estimate_of(const struct left_out_sums *sums, uint64_t counted_bytes, uint64_t waiting)
+{
+    // Of threads that hand blocks to each other one may have told more than the other.
+    const uint64_t known_bytes = (int64_t)sums->known_bytes > 0 ? sums->known_bytes : 0;
+    const uint64_t recorded_bytes =
+        counted_bytes > sums->stand_in_bytes ? counted_bytes - sums->stand_in_bytes : 0;
+    const uint64_t followed_bytes = recorded_bytes + known_bytes;
+    const uint64_t rounding_bytes = known_bytes >> LEFT_OUT_PRECISION_BITS;
+    if (sums->lost_blocks <= waiting) {
+        return (struct live_estimate){.bytes = followed_bytes, .error_bytes = rounding_bytes};
+    }
+    const double lost = (double)share_of(sums, sums->lost_blocks - waiting);
+    const double variance = sums->variance > 0 ? sums->variance : 0;
+    const double doubt = LOST_MEAN_ERROR * LOST_MEAN_ERROR * lost * lost;
+    const double by_mean = (double)followed_bytes + lost;
+    const double weight = doubt > 0 ? doubt / (doubt + variance) : 0; // of what is counted
+    const double mean = by_mean + weight * ((double)counted_bytes - by_mean);
+    const double estimate = mean > (double)followed_bytes ? mean : (double)followed_bytes;
+    const double spread = SIGMAS * root_of(variance) + fabs((double)counted_bytes - estimate);
+    const double most_lost = fmax(lost, estimate - (double)followed_bytes);
+    return (struct live_estimate){.bytes = whole_bytes(estimate),
+                                  .error_bytes =
+                                      rounding_bytes + whole_bytes(fmin(most_lost, spread))};
+}
+
+void peak_estimate_look(struct peak_estimate *estimate,
+                        const struct live_estimate *live,
+                        uint64_t counted_bytes,
+                        bool is_peak)
+{
+    const uint64_t error_bytes = live->error_bytes + estimate->grain_bytes;
+    const uint64_t upper_bytes = live->bytes + error_bytes;
+    if (upper_bytes > estimate->upper_bytes) {
+        estimate->upper_bytes = upper_bytes;
+    }
+    if (is_peak) {
+        estimate->error_at_peak = error_bytes;
+        estimate->counted_at_peak = counted_bytes;
+        estimate->variance_at_peak = estimate->now.variance;
+    }
+}
+
+uint64_t peak_estimate_standard_error(const struct peak_estimate *estimate)
+{
+    return whole_bytes(ceil(root_of(estimate->variance_at_peak)));
+}
+
+uint64_t peak_estimate_below(const struct peak_estimate *estimate)
+{
+    return estimate->error_at_peak;
+}
+
+uint64_t peak_estimate_above(const struct peak_estimate *estimate, uint64_t peak_bytes)
+{
+    return estimate->upper_bytes > peak_bytes ? estimate->upper_bytes - peak_bytes : 0;
+}
