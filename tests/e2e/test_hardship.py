@@ -82,8 +82,13 @@ def test_a_file_opens_while_the_program_runs(scratch):
     assert recording.totals["allocations"] == PAIRS_BEFORE + 1000
 
 
+# A small recording takes two pages. There is room for one and the next, which are there together until the
+# new one takes the other's name: the first may be from before the first allocation.
+DISK_BYTES = 16 << 10
+
+
 def mount_disk(folder):
-    return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", folder],
+    return subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", folder],
                           capture_output=True, check=False).returncode == 0
 
 
@@ -94,8 +99,8 @@ def limit_files():
 
 @pytest.fixture(params=["disk", "limit"])
 def small_disk(request, scratch):
-    """(folder, how to start a process there) so that a file cannot grow beyond 8 KiB: a file system
-    of that size where we may mount one, or a limit on the size of files."""
+    """(folder, how to start a process there) so that a file cannot grow beyond some KiB: a small file
+    system where we may mount one, or a limit on the size of files."""
     folder = scratch / "disk"
     folder.mkdir()
     is_mounted = request.param == "disk" and mount_disk(folder)
@@ -127,7 +132,7 @@ def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
 def test_what_could_never_be_written_is_told_at_the_end(small_disk):
     folder, limit = small_disk
     path = folder / "out.cairn"
-    (folder / "full").write_bytes(bytes(8 << 10))
+    (folder / "full").write_bytes(bytes(DISK_BYTES))
     before = 1 if limit is None else 100_000  # more stacks than a file of 8 KiB holds
     cairn, _ = start_worker(path, "--checkpoint-interval", "1h", before=before, after=1,
                             preexec_fn=limit)
