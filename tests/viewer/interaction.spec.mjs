@@ -45,7 +45,7 @@ describe('addresses', () => {
     it(`lead to ${view}, and its tab leads there too`, async () => {
       await viewer.open(`#/${view}`);
       assert.equal(await page.locator('main').getAttribute('data-view'), view);
-      await viewer.open('#/summary');
+      await viewer.follow('#/summary');
       await page.getByTestId(`tab-${view}`).click();
       await viewer.idle();
       assert.equal(await page.locator('main').getAttribute('data-view'), view);
