@@ -18,7 +18,7 @@ EXTRA = {"summary": "limit=20", "functions": "costs=all&limit=20000", "call_grap
          "adhoc": "limit=20000"}
 
 # What is told of the whole recording alone; a thread has no mappings of its own.
-WHOLE = {"process": {"meta?", "health?", "adhoc?"}, "thread": {"meta?", "health?", "adhoc?", "ledger?"}}
+WHOLE = {"process": {"meta?", "health?", "adhoc?"}, "thread": {"meta?", "health?", "adhoc?", "rss?"}}
 
 
 def export(path, out, *options):

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import {
-  DEADLINE_MS, exactNumber, humanBytes, humanCount, importHeaptrack, importMassif, readSvg, recordCut, recordEmpty, recordSource, recordWorkload, report, serve, withStage,
+  DEADLINE_MS, exactNumber, humanBytes, humanCount, importHeaptrack, importMassif, readSvg, recordCut, recordEmpty, recordSource, recordUnseen, recordWorkload, report, serve, withStage,
 } from './support.mjs';
 
 const VIEWS = ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'source'];
@@ -37,6 +37,21 @@ function everyViewOpens(own) {
     });
   }
 }
+
+describe('a recording that does not show everything', () => {
+  const own = served(recordUnseen);
+
+  it('says in a line each what is missing, as the report names it', async () => {
+    const { unrecorded, unseen } = report(own.file);
+    assert.deepEqual([unrecorded.execs, unseen.length], [1, 1]);
+    await own.viewer.open('#/summary');
+    const missing = await own.viewer.text('unrecorded');
+    assert.ok(missing.startsWith('1 executed program is not recorded: '), missing);
+    assert.ok(missing.includes(`${unrecorded.programs[0].program} (${unrecorded.programs[0].text})`), missing);
+    const blind = await own.viewer.text('unseen');
+    assert.ok(blind.includes(`${unseen[0].executable}, pid ${unseen[0].pid}`), blind);
+  });
+});
 
 describe('an empty recording', () => {
   const own = served(recordEmpty);

@@ -64,6 +64,28 @@ export function recordEmpty(folder) {
   return record(folder, 'empty.cairn', [program]);
 }
 
+/** A program that maps most of its memory itself, and executes a static program: neither is in the recording. */
+export function recordUnseen(folder) {
+  const build = (name, source, options) => {
+    fs.writeFileSync(path.join(folder, `${name}.c`), source);
+    run('cc', ['-o', path.join(folder, name), path.join(folder, `${name}.c`), ...options]);
+    return path.join(folder, name);
+  };
+  const child = build('static_child', 'int main(void) { return 0; }\n', ['-static']);
+  const program = build('carver', `#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+    char *arena = mmap(NULL, 24 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *volatile heap = malloc(1000);
+    memset(arena, 1, 24 << 20);
+    return heap == NULL || argc < 2 || system(argv[1]) != 0;
+}
+`, []);
+  return record(folder, 'unseen.cairn', [program, child]);
+}
+
 /** The workload's file as a crash of the machine leaves it: the end is missing. */
 export function recordCut(folder) {
   const whole = recordWorkload(folder, 'whole.cairn', [], ['--checkpoint-interval=100ms']);

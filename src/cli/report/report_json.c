@@ -40,8 +40,8 @@ static void write_null(struct view *view, const char *key)
 
 static MUST_USE enum err write_leaks(const struct report *report, struct view *view)
 {
-    const struct leaks_options options = {.by = ROW_GROUPS_BY_SITE,
-                                          .limit = report->options->site_limit};
+    const struct leaks_options options = {
+        .growth = &report->growth, .by = ROW_GROUPS_BY_SITE, .limit = report->options->site_limit};
     if (report->growth.entries.len == 0) {
         write_null(view, "leaks");
         return ERR_OK;

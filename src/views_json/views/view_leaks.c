@@ -64,22 +64,32 @@ static struct leak_row row_of(const struct growth *growth, const struct growth_e
     };
 }
 
-enum err view_leaks(struct view *view, const struct leaks_options *options)
+static MUST_USE enum err
+write_leaks(struct view *view, const struct growth *growth, const struct leaks_options *options)
 {
-    CLEANUP(growth_release) struct growth growth = {0};
     CLEANUP(leak_row_vec_release) struct leak_row_vec rows = {0};
     const size_t limit = options->limit > 0 ? options->limit : SIZE_MAX;
     size_t total = 0;
-    TRY(growth_build(view->selection, options->by, options->has_class ? SIZE_MAX : limit, &growth));
-    for (size_t i = 0; i < growth.entries.len; i++) {
-        const struct growth_entry *entry = &growth.entries.items[i];
+    for (size_t i = 0; i < growth->entries.len; i++) {
+        const struct growth_entry *entry = &growth->entries.items[i];
         bool is_wanted = !options->has_class || entry->class == options->class;
         total += is_wanted;
         if (is_wanted && rows.len < limit) {
-            TRY(leak_row_vec_push(&rows, row_of(&growth, entry)));
+            TRY(leak_row_vec_push(&rows, row_of(growth, entry)));
         }
     }
     json_key_u64(view->w, "total_count", total);
     view_table(view, &TABLE("leaks", leak_columns, rows.items, rows.len));
     return ERR_OK;
+}
+
+enum err view_leaks(struct view *view, const struct leaks_options *options)
+{
+    CLEANUP(growth_release) struct growth built = {0};
+    if (options->growth != NULL) {
+        return write_leaks(view, options->growth, options);
+    }
+    bool is_limited = options->limit > 0 && !options->has_class;
+    TRY(growth_build(view->selection, options->by, is_limited ? options->limit : SIZE_MAX, &built));
+    return write_leaks(view, &built, options);
 }

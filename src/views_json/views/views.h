@@ -139,6 +139,7 @@ enum err view_histogram(struct view *view, const struct histogram_options *optio
 enum err view_size_lifetime(struct view *view) MUST_USE;
 
 struct leaks_options {
+    const struct growth *growth; // of the selection, by `by`; NULL: it is built
     enum row_group_by by;
     bool has_class; // only of `class`
     enum growth_class class;
