@@ -12,7 +12,8 @@ bare runs do not agree on (lines with times, or process numbers) is not compared
   same      status and output are those of the bare runs
   refused   cairn will not record it, and binutils and the file's mode confirm the reason
   unstable  more bare runs, or one more that is recorded, show that the difference comes and goes
-  left out  the bare run does not end, or writes too much; or it is in LEFT_OUT
+  left out  the bare run does not end, or writes too much, or leaves processes that run on, for which
+            cairn waits; or it is in LEFT_OUT
   hang      it ends, but not under cairn
   differ    status or output are others
   wrong     refused for a reason that does not hold
@@ -160,6 +161,22 @@ def difference(bare_runs, recorded):
     return None
 
 
+# Fails if there are other processes than before: each line of /proc counts, and no shell is started.
+COUNTS_PROCESSES = """
+before=0
+for process in /proc/[0-9]*; do before=$((before + 1)); done
+"$@"
+for process in /proc/[0-9]*; do before=$((before - 1)); done
+[ $before -eq 0 ] || exit 99
+"""
+
+
+def leaves_processes(sandbox, command):
+    """Whether the bare program ends before all that it starts. Only namespaces tell."""
+    run = sandbox.run(["sh", "-c", COUNTS_PROCESSES, "sh", *command], BARE_S)
+    return sandbox.has_namespaces and run.status == 99
+
+
 def examine(sandbox, path, arguments, patience_s):
     """(result, why) of one program."""
     if not arguments and path.name in LIST_PROCESSES:
@@ -173,6 +190,8 @@ def examine(sandbox, path, arguments, patience_s):
               else "recording.cairn", "--", *command]
     recorded = sandbox.run(record, patience_s)
     if recorded.status == RUNS_ON:
+        if b"that it started still run" in recorded.err and leaves_processes(sandbox, command):
+            return "left out", "leaves processes that run on"
         return "hang", f"not at its end after {patience_s} s: {recorded.err[-200:]!r}"
     refused = refusal(path, recorded)
     if refused is not None:

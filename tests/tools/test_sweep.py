@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from sandbox import RUNS_ON, TOO_MUCH, Sandbox
+from sweep import leaves_processes
 
 # Recorded programs are what follows `--`.
 FAITHFUL = 'while [ "$1" != -- ]; do shift; done; shift; '
@@ -47,12 +48,14 @@ def sweep(build, *options):
     (FAITHFUL + 'echo more >&2; exec "$@"', "differ", "stderr"),
     (FAITHFUL + '"$@"; exit 3', "differ", "status 3, not 0"),
     ("sleep 100", "hang", "not at its end"),
+    ('echo "cairn: 1 of the processes that it started still run" >&2; sleep 100', "hang", "still run"),
     ('echo "cairn: it is a static executable" >&2; exit 126', "wrong", "static"),
     ('echo "cairn: it is bad" >&2; exit 126', "wrong", "it is bad"),
 ])
 def test_what_cairn_does_wrong_is_noticed(build, script, result, words):
     """env, without an argument, tells its environment; what is no program makes it fail."""
-    status, said = sweep(build(script), "--way", "nothing", "--patience", "2", "env")
+    patience = "2" if result == "hang" else "60"
+    status, said = sweep(build(script), "--way", "nothing", "--patience", patience, "env")
     assert (status, said.splitlines()[-1]) == (
         (0, "1 passed, 0 failed") if result is None else (1, "0 passed, 1 failed"))
     assert words in said and (result is None or said.startswith(f"{result:9} env")), said
@@ -91,6 +94,12 @@ def test_programs_run_as_a_user_who_may_nothing(sandbox, tmp_path):
     (["false"], 1), (["cat"], 0)])
 def test_the_sandbox_bounds_what_programs_take(sandbox, command, status):
     assert sandbox.run(command, 2 if status == RUNS_ON else 60).status == status
+
+
+@pytest.mark.parametrize("script, leaves", [
+    ("setsid sleep 100 >/dev/null 2>&1 &", True), ("sleep 0 & wait; exit 3", False), ("true", False)])
+def test_daemons_are_told_from_programs_that_end(sandbox, script, leaves):
+    assert leaves_processes(sandbox, ["sh", "-c", script]) == (leaves and sandbox.has_namespaces)
 
 
 def is_running(*command):
