@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "cli/commands/cmd_help.h"
 #include "cli/options/command.h"
+#include "host/os/quiet_thread.h"
 
 const struct command *const commands[] = {
     &command_record,    &command_report,
@@ -35,6 +36,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+    quiet_thread_make_room();
     if (argc < 2) {
         help_print_overview(stdout);
         (void)command_finish_output(STATUS_USAGE); // the status is the same either way

@@ -190,3 +190,19 @@ def test_a_flipped_byte_is_noticed(record, scratch):
         if run.returncode == 0:
             report = Recording(damaged, None).report
             assert report["damage"] or report == whole.report, place
+
+
+@pytest.mark.parametrize("options", [[], ["--no-symbols"]])
+def test_a_small_limit_on_the_stack_is_the_programs_alone(scratch, options):
+    """libdw puts tables of lines on the stack: more than that for some units of libc."""
+    caches = [scratch / "recording", scratch / "reading"]
+    settings = [{"env": environment({"XDG_CACHE_HOME": str(cache)}), "check": True, "timeout": 60,
+                 "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_STACK, (128 << 10, -1))}
+                for cache in caches]
+    for cache in caches:
+        cache.mkdir()
+    said = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "x.cairn", *options, "--", "sh", "-c",
+                           "ulimit -s; ls -l /etc"], stdout=subprocess.PIPE, **settings[0]).stdout
+    assert said.startswith(b"128\n")
+    report = subprocess.run([CAIRN, "report", scratch / "x.cairn"], stdout=subprocess.PIPE, **settings[1])
+    assert b".c:" in report.stdout, "there are no lines of libc: is its debug information installed?"

@@ -4,6 +4,22 @@
 
 #include <signal.h>
 
+#define STACK_BYTES_MIN ((size_t)2 << 20) // libdw puts tables of lines on the stack
+
+void quiet_thread_make_room(void)
+{
+    pthread_attr_t attributes;
+    size_t bytes = 0;
+    if (pthread_getattr_default_np(&attributes) != 0) {
+        return;
+    }
+    if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < STACK_BYTES_MIN &&
+        pthread_attr_setstacksize(&attributes, STACK_BYTES_MIN) == 0) {
+        (void)pthread_setattr_default_np(&attributes); // else they have what they have
+    }
+    (void)pthread_attr_destroy(&attributes); // cannot fail
+}
+
 int quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     sigset_t all;

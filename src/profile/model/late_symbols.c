@@ -2,10 +2,12 @@
 // late_symbols: a recording that is named when it is opened. See late_symbols.h.
 #include "profile/model/late_symbols.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "host/os/quiet_thread.h"
 
 void late_symbols_release(struct late_symbols *symbols)
 {
@@ -68,6 +70,34 @@ static void lookup_freep(struct late_lookup **lookup)
     late_lookup_free(*lookup);
 }
 
+struct step {
+    struct late_lookup *lookup;
+    const struct late_code *code;
+    struct progress *progress;
+    enum err result;
+};
+
+static void *take_step(void *argument)
+{
+    struct step *step = argument;
+    step->result = late_lookup_step(step->lookup, step->code, step->progress);
+    return NULL;
+}
+
+// On a thread of its own, since the stack of the first one is as small as `ulimit -s` says.
+static enum err
+step_with_room(struct late_lookup *lookup, const struct late_code *code, struct progress *progress)
+{
+    struct step step = {.lookup = lookup, .code = code, .progress = progress, .result = ERR_OK};
+    pthread_t thread;
+    if (quiet_thread_start(&thread, take_step, &step) != 0) {
+        (void)take_step(&step); // there may be room all the same
+    } else {
+        (void)pthread_join(thread, NULL); // it is there, and joined once
+    }
+    return step.result;
+}
+
 enum err late_symbols_find(const struct recording *recording,
                            const struct name_sources *sources,
                            struct late_lookup *lookup,
@@ -92,7 +122,7 @@ enum err late_symbols_find(const struct recording *recording,
         TRY(late_lookup_new(&options, &own));
         lookup = own;
     }
-    TRY(late_lookup_step(lookup, &code, progress));
+    TRY(step_with_room(lookup, &code, progress));
     late_lookup_take(lookup, out);
     return ERR_OK;
 }
