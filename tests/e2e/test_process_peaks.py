@@ -5,6 +5,9 @@ true one lies within what is stated.
 tests/programs/lifecycle/process_tree.c states its peak: parent and child hold the same burst of blocks
 one after the other, or at one time; each child ends in another way.
 """
+import os
+import random
+import re
 import subprocess
 
 import pytest
@@ -48,14 +51,43 @@ def test_at_one_time(record, attempt):
     assert_peak(recording, BASE + 2 * BURST, 2)
 
 
+def table_of(recording, name):
+    """A table of the recording: {column: text} for each row."""
+    dump = subprocess.run([CAIRN, "dump", "--table", name, recording.path], check=True, text=True,
+                          env=environment(), capture_output=True).stdout.splitlines()
+    columns = dump[0].split("\t")
+    return [dict(zip(columns, line.split("\t"))) for line in dump[1:]]
+
+
+def highest_of_export(recording):
+    """By massif's snapshots of all stacks, made from their histories and from who left when."""
+    export = subprocess.run([CAIRN, "export", "--to", "massif", "--filter-function", ".", "-o", "-",
+                             recording.path], check=True, env=environment(), capture_output=True,
+                            text=True).stdout
+    return max(int(size) for size in re.findall(r"^mem_heap_B=(\d+)$", export, re.M))
+
+
+def test_no_part_of_a_random_tree_is_higher_than_its_peak(record):
+    """CAIRN_TREES is how many trees there are (6), CAIRN_TREES_SEED where they begin."""
+    seed = int(os.environ.get("CAIRN_TREES_SEED", "1"))
+    for number in range(seed, seed + int(os.environ.get("CAIRN_TREES", "6"))):
+        draw = random.Random(number)
+        words = [draw.choice(ENDS) for _ in range(draw.randint(3, 8))]
+        print(number, *words)
+        rounds = draw.randint(1, 6)
+        recording = record(PROGRAMS / "process_tree", rounds, *words)
+        assert_peak(recording, BASE + BURST, 1 + rounds * len(words))
+        peak = recording.totals["peak_bytes"]
+        slices = table_of(recording, "slices")
+        assert max(int(slice["live_max_bytes"]) for slice in slices) <= peak
+        assert highest_of_export(recording) <= peak
+
+
 def test_stages_of_pipelines_do_not_add_up(record):
     """Each sort takes 8 MB for its pipe, and at most one of them is there at any moment."""
     recording = record("/bin/sh", "-c", "for i in 1 2 3 4 5 6; do seq 3000 | sort -r | tail -n 1; done")
     totals = recording.totals
-    processes = subprocess.run([CAIRN, "dump", "--table", "processes", recording.path], check=True,
-                               env=environment(), capture_output=True, text=True).stdout.splitlines()
-    column = processes[0].split("\t").index("peak_bytes")
-    highest = max(int(line.split("\t")[column]) for line in processes[1:])
+    highest = max(int(process["peak_bytes"]) for process in table_of(recording, "processes"))
     assert totals["processes"] >= 19
     assert highest > 4 << 20
     assert totals["peak_bytes"] < 1.5 * highest

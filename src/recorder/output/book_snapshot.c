@@ -285,8 +285,8 @@ fill_blocks(struct book_snapshot *s, struct book *book, const struct book_snapsh
                         REC_COUNTER_NOTE, block_list_left_out(facts->blocks));
 }
 
-// What was live when a slice ended may hold blocks that were freed before, by events that came
-// later. No part of the run is higher than the whole.
+// Where blocks were left out, slices are sums of estimates, and the peak is known better than they
+// are: no part of the run is higher than the whole.
 static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_bytes)
 {
     for (size_t i = 0; i < count; i++) {
@@ -300,7 +300,9 @@ static enum err fill_slices(struct book_snapshot *s, const struct book *book)
 {
     TRY(rec_slice_vec_resize(&s->slices, SERIES_SLICES_MAX));
     s->slices.len = series_collect(&book->series, &book->sums, s->slices.items);
-    clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
+    if (book->estimate.is_there) {
+        clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
+    }
     return ERR_OK;
 }
 
