@@ -279,11 +279,13 @@ static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bo
     const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is a lie
     const uint64_t before = lane->budget_bytes;
     const uint32_t taken = count - lane->budget_count;
-    lane->budget_bytes = now;
     lane->budget_count = count;
     *out_is_awake = taken != 0;
-    return max_u64(max_u64(now, before),
-                   taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0);
+    const uint64_t most = max_u64(
+        max_u64(now, before), taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0);
+    // What this pass leaves to later ones happened under this budget, too.
+    lane->budget_bytes = drain->pending_stamp < drain->alive_stamp ? most : now;
+    return most;
 }
 
 // What threads may hold together: a 256th of the peak, by which its bound gets wider. A small heap

@@ -50,7 +50,7 @@ struct drain_lane {
     uint64_t weighed_events;  // of its events, those that drain_take_load has told
     struct nursery_hold hold; // at the beginning of the pass, if it could not be taken
     uint32_t budget_count;    // how often it had taken one
-    uint64_t budget_bytes;    // of its nursery, in the latest pass
+    uint64_t budget_bytes;    // of its nursery, since what the latest pass has left
     uint64_t given_up[LANE_PENDING_STAMPS]; // what was pending for too long
 };
 

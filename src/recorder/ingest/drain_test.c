@@ -678,12 +678,52 @@ static void no_garbage_in_a_lane_gets_the_recorder_down(void **state)
     assert_in_range(corrupt, ROUNDS / 3, ROUNDS);
 }
 
+// A thread takes another budget for what it may hold.
+static void take_budget(const struct lane_producer *p, uint64_t bytes)
+{
+    struct nursery *n = &p->lane->nursery;
+    atomic_store(&n->budget_bytes, bytes);
+    atomic_store(&n->budget_count, atomic_load(&n->budget_count) + 1);
+}
+
+// While a thread is in the middle of a realloc, nothing that came after that is booked, and the
+// budgets of that time count until it is.
+static void budgets_count_until_their_time_is_booked(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct lane_producer holding;
+    struct lane_producer moving;
+    open_fixture(&f);
+    const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
+    open_lane(&f, slot, &holding);
+    open_lane(&f, slot, &moving);
+    f.on.drain.hold_bytes_most = 1000;
+    take_budget(&holding, 100);
+    pass(&f);
+    assert_int_equal(f.on.book.bound.unseen_bytes, 100);
+    atomic_store(&moving.lane->pending_stamps[LANE_PENDING_REALLOC],
+                 stamp_now(f.on.session.header));
+    take_budget(&holding, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        pass(&f);
+        assert_int_equal(f.on.book.bound.unseen_bytes, 100);
+    }
+    atomic_store(&moving.lane->pending_stamps[LANE_PENDING_REALLOC], 0);
+    pass(&f);
+    assert_int_equal(f.on.book.bound.unseen_bytes, 100);
+    pass(&f);
+    assert_int_equal(f.on.book.bound.unseen_bytes, 0);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_threads_write_is_booked),
         cmocka_unit_test(questions_are_answered_when_all_before_them_is_booked),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
+        cmocka_unit_test(budgets_count_until_their_time_is_booked),
         cmocka_unit_test(a_process_that_is_gone_is_read_to_its_last_record),
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
