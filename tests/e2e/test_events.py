@@ -103,6 +103,86 @@ def test_a_replay_gives_the_totals_of_the_profile(record, name, arguments):
     assert not recording.path.with_name(recording.path.name + ".events").exists()
 
 
+def table_of(recording, name):
+    dump = subprocess.run([CAIRN, "dump", "--table", name, recording.path], check=True, text=True,
+                          env=environment(), capture_output=True).stdout.splitlines()
+    names = dump[0].split("\t")
+    return [dict(zip(names, line.split("\t"))) for line in dump[1:]]
+
+
+def replay_slices(events, slice_ms, count):
+    """The same by a naive replay of the events of one process."""
+    slices = [collections.Counter() for _ in range(count)]
+    blocks, live, at = {}, 0, 0
+    for event in events:
+        place = event["time_ms"] // slice_ms
+        assert place >= at, "time runs backwards in the log"
+        while at < place:
+            slices[at]["live_bytes"] = live
+            at += 1
+            slices[at]["live_max_bytes"] = live
+        into = slices[place]
+        if event["kind"] == "allocation":
+            live += event["size_bytes"]
+            assert event["address"] not in blocks
+            blocks[event["address"]] = event["size_bytes"]
+            into["allocations"] += 1
+            into["allocated_bytes"] += event["size_bytes"]
+            into["live_max_bytes"] = max(into["live_max_bytes"], live)
+        elif event["kind"] == "temporary":
+            into["temporary"] += 1
+        elif event["kind"] == "free":
+            size = blocks.pop(event["address"])
+            live -= size
+            into["frees"] += 1
+            into["freed_bytes"] += size
+    for rest in slices[at:]:
+        rest["live_bytes"] = live
+        rest["live_max_bytes"] = max(rest["live_max_bytes"], live)
+    return slices
+
+
+def replay_range(events, begin_ms, end_ms):
+    """The blocks that were allocated in a part of the run, and what became of them in it."""
+    born, told = {}, collections.Counter()
+    for event in events:
+        if event["time_ms"] >= end_ms:
+            break
+        if event["kind"] == "allocation":
+            born[event["address"]] = event["time_ms"], event["size_bytes"]
+            if event["time_ms"] >= begin_ms:
+                told["allocations"] += 1
+                told["allocated_bytes"] += event["size_bytes"]
+        elif event["kind"] == "free":
+            since_ms, size = born.pop(event["address"])
+            told["frees"] += since_ms >= begin_ms
+            told["freed_bytes"] += size if since_ms >= begin_ms else 0
+    return dict(told)
+
+
+@pytest.mark.parametrize("seed, threads, how", [
+    (1, 2, "c"), (2, 3, "cr"), (3, 4, "crl"), (4, 8, "crsl"), (5, 16, "crs"), (6, 4, "r")])
+def test_time_slices_of_threads_are_a_replay_of_their_events(record, seed, threads, how):
+    """What threads did to each other's blocks, slice by slice; and --time over some of the slices."""
+    recording = record(PROGRAMS / "random_heap", seed, threads, 40000 // threads, how,
+                       options=["--events"], is_compared=False)
+    slice_ms = int(table_of(recording, "meta")[0]["slice_ms"])
+    slices = [{name: int(value) for name, value in row.items()}
+              for row in table_of(recording, "slices")]
+    events = assert_replays(recording)
+    replayed = replay_slices(events, slice_ms, len(slices))
+    assert len(slices) > 4
+    for number, (found, told) in enumerate(zip(slices, replayed)):
+        assert found == {name: told[name] for name in found}, number
+    draw = random.Random(seed)
+    for _ in range(4):
+        first, last = sorted(draw.sample(range(len(slices)), 2))
+        begin_ms, end_ms = first * slice_ms, last * slice_ms
+        totals = recording.report_of("--time", f"{begin_ms}ms..{end_ms}ms")["totals"]
+        told = replay_range(events, begin_ms, end_ms)
+        assert {name: totals[name] for name in told} == told, (begin_ms, end_ms)
+
+
 def test_a_large_program_replays_too(record):
     recording = record("/usr/bin/python3", "-c",
                        "import json; json.loads(json.dumps([[i] for i in range(9999)]))",
