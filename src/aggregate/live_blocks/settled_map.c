@@ -13,7 +13,7 @@
 enum {
     PAGE_LINES = 64,
     PAGE_SLOTS = LINE_SLOTS * PAGE_LINES,
-    SEGMENT_PAGES_MAX = 64,
+    SEGMENT_PAGES_MAX = 128,
     KICKS_MAX = 200,
     PAGE_BYTES = PAGE_SLOTS * sizeof(struct live_slot),
     CACHED_PAGES = 16, // of a map that is in the nearest cache anyway

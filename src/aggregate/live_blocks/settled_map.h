@@ -4,7 +4,7 @@
 // How. A block is one slot of 16 bytes: address / 8 (47 bits), row (26), size (20) and time of
 // birth (34). Slots lie four to a cache line, and a block lives in one of two lines that its hash
 // names (cuckoo hashing): a lookup reads at most two lines and searches nothing, removal moves
-// nothing, and the table works until nine tenths full. Lines make up segments of 4 to 256 KiB that
+// nothing, and the table works until nine tenths full. Lines make up segments of 4 to 512 KiB that
 // grow by a quarter at a time; a segment at its largest splits in two, found through a directory
 // by the top bits of the hash. So growth never copies more than that at once.
 //
