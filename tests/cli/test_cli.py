@@ -274,8 +274,8 @@ def test_the_rate_is_for_a_second_of_the_run(draw, runtime_ms, allocations, rate
     assert line.split() == ["allocations", f"{allocations:,}", f"{rate:,}", "a", "second"]
 
 
-def test_processes_stand_with_the_largest_peak_first(draw):
-    sizes = [30, 70, 50]
+@pytest.mark.parametrize("sizes", [[30, 70], [30, 70, 50]], ids=len)
+def test_processes_stand_with_the_largest_peak_first(draw, sizes):
     path = draw("".join(f"process p{size}\nthread main\nmain 1 {size} 0 0 0 0 1 {size} {size}\n"
                         for size in sizes))
     text = text_of(path)
@@ -398,7 +398,9 @@ def long_names():
     return (f"!command_line {'x' * 300}\n!host {'h' * 90}\nprocess app\nthread main\n"
             f"/opt/{'d' * 200}/{'m' * 100}!{LONG}(/{'s' * 200}/{'f' * 90}.cpp:123456);"
             f"app!{other}(数据库数据库数据库数据库数据库数据库数据库数据库.cpp:99)=>{LONG}(x.h:1);"
-            f"lib!{'n' * 300} 1234567890 12345678901234 0 0 123456789 1234567 99999999 12345678901 1\n")
+            f"lib!{'n' * 300} 1234567890 12345678901234 0 0 123456789 1234567 99999999 12345678901 1\n"
+            f"lib!inner(/{'s' * 200}/{'f' * 90}.cpp:123456) 1234567890 12345678901234 "
+            "0 0 123456789 1234567 99999999 12345678901 1\n")
 
 
 @pytest.mark.parametrize("sort", ["peak", "allocations", "temporary", "leaked", "allocated"])

@@ -14,43 +14,50 @@
 #include "cli/text/screen_text.h"
 
 enum {
-    SITE_INDENT = 24,       // of what is said about a site
-    COMPANION_COLUMNS = 24, // kept free after its place
+    SITE_INDENT = 24, // of what is said about a site
     STACK_INDENT = 6,
     SUMMARY_SITES = 3,
     SUMMARY_INDENT = 14,
 };
 
-// What goes with a cost: calls with bytes, bytes with calls. Writes "12 blocks" or "1.2 MiB".
-static void
-print_companion(const struct report *report, FILE *out, const struct costs *costs, enum cost cost)
+static void append_counted(struct strbuf *out, uint64_t count, const char *one, const char *many)
+{
+    strbuf_printf(out, "%s %s", format_count(count).text, count == 1 ? one : many);
+}
+
+// What goes with a cost: calls with bytes, bytes with calls. Appends "12 blocks" or "1.2 MiB", in
+// ASCII.
+static void append_companion(const struct report *report,
+                             struct strbuf *out,
+                             const struct costs *costs,
+                             enum cost cost)
 {
     bool has_blocks = profile_knows(report->profile, COST_PEAK_BLOCKS) ||
                       profile_knows(report->profile, COST_LEAKED_ALLOCATIONS);
     if (!has_blocks && (cost == COST_PEAK_BYTES || cost == COST_LEAKED_BYTES)) {
-        (void)fprintf(out, "blocks unknown");
+        strbuf_append_text(out, "blocks unknown");
         return;
     }
     switch (cost) {
     case COST_PEAK_BYTES:
-        report_print_counted(out, costs->values[COST_PEAK_BLOCKS], "block", "blocks", "");
+        append_counted(out, costs->values[COST_PEAK_BLOCKS], "block", "blocks");
         return;
     case COST_LEAKED_BYTES:
-        report_print_counted(out, costs->values[COST_LEAKED_ALLOCATIONS], "block", "blocks", "");
+        append_counted(out, costs->values[COST_LEAKED_ALLOCATIONS], "block", "blocks");
         return;
     case COST_ALLOCATIONS:
-        (void)fprintf(out, "%s", format_bytes(costs->values[COST_ALLOCATED_BYTES]).text);
+        strbuf_append_text(out, format_bytes(costs->values[COST_ALLOCATED_BYTES]).text);
         return;
     case COST_TEMPORARY:
-        (void)fprintf(
+        strbuf_printf(
             out, "%s of its ",
             format_percent(costs->values[COST_TEMPORARY], costs->values[COST_ALLOCATIONS]).text);
         break;
     case COST_PEAK_BLOCKS:
-        (void)fprintf(out, "%s", format_bytes(costs->values[COST_PEAK_BYTES]).text);
+        strbuf_append_text(out, format_bytes(costs->values[COST_PEAK_BYTES]).text);
         return;
     case COST_LEAKED_ALLOCATIONS:
-        (void)fprintf(out, "%s", format_bytes(costs->values[COST_LEAKED_BYTES]).text);
+        strbuf_append_text(out, format_bytes(costs->values[COST_LEAKED_BYTES]).text);
         return;
     case COST_ALLOCATED_BYTES:
     case COST_FREES:
@@ -60,7 +67,7 @@ print_companion(const struct report *report, FILE *out, const struct costs *cost
     case COST_COUNT:
         break;
     }
-    report_print_counted(out, costs->values[COST_ALLOCATIONS], "allocation", "allocations", "");
+    append_counted(out, costs->values[COST_ALLOCATIONS], "allocation", "allocations");
 }
 
 static MUST_USE enum err
@@ -77,11 +84,12 @@ print_stacks(const struct report *report, FILE *out, const struct call_site *sit
             continue;
         }
         if (stacks.len > 1) {
-            (void)fprintf(out, "%*s%s%s%s, ", STACK_INDENT, "", report_paint(report, PAINT_COST),
+            CLEANUP(strbuf_release) struct strbuf companion = {0};
+            append_companion(report, &companion, costs, cost);
+            (void)fprintf(out, "%*s%s%s%s, %s, by\n", STACK_INDENT, "",
+                          report_paint(report, PAINT_COST),
                           report_format_cost(cost, costs_get(costs, cost)).text,
-                          report_unpaint(report));
-            print_companion(report, out, costs, cost);
-            (void)fprintf(out, ", by\n");
+                          report_unpaint(report), strbuf_text(&companion));
         }
         TRY(report_print_frames(report, out, stacks.items[i]));
     }
@@ -118,6 +126,7 @@ static void print_site_place(const struct report *report,
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf cut = {0};
+    CLEANUP(strbuf_release) struct strbuf companion = {0};
     report_append_line(report, &text, site->location);
     const char *module = report_module(report, site->location);
     if (module[0] != '\0') {
@@ -127,11 +136,12 @@ static void print_site_place(const struct report *report,
     if (text.len > 0) {
         strbuf_append_text(&text, ", ");
     }
-    size_t columns = report_width(report) - SITE_INDENT - COMPANION_COLUMNS;
+    append_companion(report, &companion, &site->costs, cost);
+    const size_t width = report_width(report);
+    const size_t taken = SITE_INDENT + companion.len;
+    const size_t columns = width > taken ? width - taken : 0;
     screen_append_cut(&cut, strbuf_text(&text), columns, SCREEN_CUT_START);
-    (void)fprintf(out, "%*s%s", SITE_INDENT, "", strbuf_text(&cut));
-    print_companion(report, out, &site->costs, cost);
-    (void)fprintf(out, "\n");
+    (void)fprintf(out, "%*s%s%s\n", SITE_INDENT, "", strbuf_text(&cut), strbuf_text(&companion));
 }
 
 // "still growing, by 1.20 MiB a second".
