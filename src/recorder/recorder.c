@@ -366,7 +366,6 @@ enum err recorder_run(const struct recorder_options *options,
     result->wait_status = s->wait_status;
     if (s->has_signals) {
         launch_restore_signals(&s->signals);
-        s->has_signals = false;
     }
     return err;
 }
