@@ -301,6 +301,12 @@ def test_a_server_s_wrong_answer_gives_no_names(record, split, scratch):
         shutil.rmtree(scratch / "debuginfod")
 
 
+def test_a_server_that_has_nothing_has_answered(record, split, scratch):
+    with Server({}) as server:
+        assert report(record(split.program).path, env=asking(scratch, server)).stderr == ""
+        assert len(server.asked) == 1
+
+
 def test_a_server_that_is_not_there_costs_a_sentence(record, split, scratch):
     with Server({}) as server:
         env = asking(scratch, server)

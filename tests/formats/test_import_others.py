@@ -127,6 +127,27 @@ def test_heap_profiles_say_the_same(files, name):
     assert found["run"]["program"] == str(FOREIGN_PROGRAM)
 
 
+def test_addresses_outside_of_all_mappings_are_of_no_module(tmp_path):
+    """Below the first, between two, above the last, and where none is listed."""
+    inside = {0x400801: "one", 0x400fff: "one", 0x401000: "one", 0x500001: "two", 0x500100: "two"}
+    outside = [0x1000, 0x3fffff, 0x400000, 0x400001 - 1, 0x401001, 0x4fffff, 0x500000, 0x501001, 0x7fff00000000]
+    head = "heap profile: {0}: {0} [{0}: {0}] @ heapprofile\n"
+    mappings = ("MAPPED_LIBRARIES:\n"
+                "00500000-00501000 r-xp 00000000 00:00 2    /opt/two\n"
+                "00400000-00401000 r-xp 00000000 00:00 1    /opt/one\n")
+    addresses = [*inside, *dict.fromkeys(outside)]
+    lines = "".join(f"1: {size} [1: {size}] @ {address:#x}\n" for size, address in enumerate(addresses, 1))
+    for name, tail, known in (("some", mappings, inside), ("none", "MAPPED_LIBRARIES:\n", {})):
+        path = tmp_path / name
+        path.write_text(head.format(len(addresses)) + lines + "\n" + tail)
+        found = report(path)
+        modules = {site["costs"]["allocated_bytes"]: stack["frames"][0]["module"]
+                   for site in found["top"]["allocations"] for stack in site["stacks"]}
+        print(modules)
+        assert {size: (module or "").rsplit("/")[-1] for size, module in modules.items()} == {
+            size: known.get(address, "") for size, address in enumerate(addresses, 1)}
+
+
 def test_samples_are_scaled_and_called_estimates(files):
     exact, found = report(files["jemalloc"])["totals"], report(files["sampled"])["totals"]
     assert 0.5 < found["allocated_bytes"] / exact["allocated_bytes"] < 2

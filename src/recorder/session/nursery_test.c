@@ -417,6 +417,37 @@ static struct lane_producer *open_one_lane(struct fixture *f)
     return f->lanes;
 }
 
+// The ring is full and nobody reads it any more: each kind of event says that it was not sent, so
+// that it can be counted.
+static void what_cannot_be_sent_is_told(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    for (uint32_t is_holding = 0; is_holding < 2; is_holding++) {
+        open_fixture(&f, 1, SESSION_FOLLOW_CHILDREN, false);
+        struct lane_producer *p = f.lanes;
+        p->lane->nursery.is_holding = is_holding;
+        atomic_store(&f.on.session.header->state, SESSION_ENDED);
+        const uint64_t large_bytes = WIRE_SIZE_MAX + 1;
+        uint32_t sent = 0;
+        while (sent < LANE_RING_BYTES_MAX && nursery_free(p, address_of(0))) {
+            sent++;
+        }
+        assert_in_range(sent, 1000, LANE_RING_BYTES_MAX - 1);
+        assert_false(nursery_allocate(p, address_of(1), large_bytes, 0));
+        assert_false(nursery_allocate_sampled(p, address_of(2), 1u << 20, 0, 3));
+        assert_false(nursery_free(p, address_of(3)));
+        assert_false(nursery_reallocate(p, address_of(4), address_of(5), large_bytes, 0,
+                                        (struct freed_note){0}));
+        if (is_holding == 0) {
+            assert_false(nursery_allocate(p, address_of(6), 10, 0));
+            assert_false(
+                nursery_reallocate(p, address_of(7), address_of(8), 10, 0, (struct freed_note){0}));
+        }
+        close_fixture(&f);
+    }
+}
+
 // Large blocks are sent at once. One that was freed leaves the thread's sum: the maximum is that of
 // one block, however many there were.
 static void a_freed_block_that_was_sent_leaves_the_sum(void **state)
@@ -760,6 +791,7 @@ int main(void)
         cmocka_unit_test(two_blocks_of_one_address_are_both_sent),
         cmocka_unit_test(a_relieved_thread_stands_on_no_summit),
         cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
+        cmocka_unit_test(what_cannot_be_sent_is_told),
         cmocka_unit_test(there_may_be_more_summits_than_stamps),
         cmocka_unit_test(small_histories_are_right_in_all_orders),
     };

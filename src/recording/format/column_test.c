@@ -143,6 +143,33 @@ static void columns_are_as_an_encoder_writes_them_that_goes_byte_by_byte(void **
     }
 }
 
+// A number takes at most ten bytes, and of the tenth only the lowest bit fits.
+static void numbers_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        uint8_t tenth;
+        uint8_t eleventh; // 0: there is none
+        bool fits;
+    } cases[] = {{0, 0, true},     {1, 0, true},     {2, 0, false}, {3, 0, false},
+                 {0x7f, 0, false}, {0x80, 1, false}, {1, 1, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint8_t bytes[11];
+        memset(bytes, 0xff, 9);
+        bytes[9] = cases[i].tenth;
+        bytes[10] = cases[i].eleventh;
+        const size_t len = cases[i].eleventh != 0 ? 11 : 10;
+        uint64_t value = 77;
+        const bool fits = column_decode((struct bytes){bytes, len}, COLUMN_VALUES,
+                                        (struct column_context){0}, 1, &value);
+        print_message("tenth byte %#x\n", cases[i].tenth);
+        assert_int_equal(fits, cases[i].fits);
+        if (fits) {
+            assert_int_equal(value, cases[i].tenth != 0 ? UINT64_MAX : UINT64_MAX >> 1);
+        }
+    }
+}
+
 static void numbers_at_the_edges_of_lengths_take_what_they_must(void **state)
 {
     (void)state;
@@ -161,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_an_encoder_writes_them_that_goes_byte_by_byte),
+        cmocka_unit_test(numbers_that_do_not_fit_are_refused),
         cmocka_unit_test(numbers_at_the_edges_of_lengths_take_what_they_must),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -372,6 +372,39 @@ static void cut_empty_and_very_deep_stacks_are_sent(void **state)
     close_fixture(f);
 }
 
+// No module can be introduced any more: all that was introduced is forgotten, by both sides, and
+// the stack is sent whole. What was known before has to be sent again.
+static void a_full_table_of_modules_forgets_every_stack(void **state)
+{
+    (void)state;
+    struct fixture *f = open_fixture();
+    const uint64_t old_pcs[] = {0x5001, 0x5002};
+    const uint64_t new_pcs[] = {0x5001, (uint64_t)&open_fixture, (uint64_t)&qsort};
+    struct unwind_frame old_frames[2];
+    struct unwind_frame new_frames[3];
+    const struct stack_view old = make_stack(old_frames, old_pcs, 2);
+    const struct stack_view new = make_stack(new_frames, new_pcs, 3);
+    send_and_check(f, &old);
+    // As if so many modules lay above all addresses of this process.
+    struct module_dictionary *modules = &f->dictionary.modules;
+    modules->entries = modules->grown;
+    modules->count = MODULE_DICTIONARY_MAX;
+    modules->last = 0;
+    for (uint64_t i = 0; i < MODULE_DICTIONARY_MAX; i++) {
+        const uint64_t start = UINT64_MAX - MODULE_DICTIONARY_MAX - 1 + i;
+        f->modules[i] = (struct module_entry){.start = start, .end = start + 1, .slot = i + 1};
+    }
+    send_and_check(f, &new);
+    assert_int_equal(f->reader.resets, 1);
+    assert_int_equal(stack_dictionary_find(&f->dictionary, old.name), STACK_SLOT_NONE);
+    const uint64_t sent = f->reader.stack_records;
+    send_and_check(f, &old);
+    send_and_check(f, &new);
+    assert_int_equal(f->reader.stack_records, sent + 1);
+    assert_int_equal(f->reader.resets, 1);
+    close_fixture(f);
+}
+
 static void each_note_is_counted_once_for_a_stack(void **state)
 {
     (void)state;
@@ -416,6 +449,7 @@ int main(void)
         cmocka_unit_test(cut_empty_and_very_deep_stacks_are_sent),
         cmocka_unit_test(random_stacks_arrive_frame_by_frame),
         cmocka_unit_test(what_is_held_keeps_its_stack),
+        cmocka_unit_test(a_full_table_of_modules_forgets_every_stack),
         cmocka_unit_test(each_note_is_counted_once_for_a_stack),
         cmocka_unit_test(a_dead_recorder_is_reported),
     };
