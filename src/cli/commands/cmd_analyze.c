@@ -36,23 +36,23 @@ static const struct option_spec specs[] = {
     {.name = "diff",
      .kind = OPTION_TEXT,
      .value = "OLD",
-     .help = "compare with the recording OLD: what is new, old and changed",
+     .help = "compare with the recording OLD",
      .offset = FIELD(baseline)},
     {.name = "port",
      .kind = OPTION_COUNT,
      .value = "N",
      .minimum = 1,
-     .help = "listen on this port of 127.0.0.1 (any that is free)",
+     .help = "port of 127.0.0.1 to listen on (default: any free port)",
      .offset = FIELD(port)},
     {.name = "no-browser",
      .kind = OPTION_FLAG,
-     .help = "only print the address",
+     .help = "print the address, do not open a browser",
      .offset = FIELD(no_browser)},
     {.name = "editor",
      .kind = OPTION_TEXT,
      .value = "LINK",
-     .help = "link that opens a source file, with %f for the file, %l for the line and %c for the "
-             "column, such as vscode://file/%f:%l:%c",
+     .help = "URL that opens a source file; %f is the file, %l the line, %c the column: "
+             "vscode://file/%f:%l:%c",
      .offset = FIELD(editor)},
     {.name = "no-source",
      .kind = OPTION_FLAG,
@@ -185,13 +185,13 @@ static int run(int argc, char **argv)
 
 const struct command command_analyze = {
     .name = "analyze",
-    .summary = "look at a recording in the browser",
+    .summary = "open a recording in the browser",
     .synopsis = "[options] FILE",
     .description =
-        "Shows the recording FILE in the browser: a page that this command serves on\n"
-        "127.0.0.1 until it is stopped with Ctrl-C. The address that it prints holds an\n"
-        "access token; others cannot see the page. FILE may still be recorded: the page\n"
-        "then follows it. On a machine without a desktop, reach the page with ssh -L.\n",
+        "Serve the recording FILE as a web page on 127.0.0.1 until Ctrl-C, and open it in\n"
+        "the browser. The printed address contains an access token; nobody without it can\n"
+        "read the page. If FILE is still being recorded, the page follows it. Use ssh -L\n"
+        "to reach the page from another machine.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(analyze_fields, names)},

@@ -147,15 +147,15 @@ static int run(int argc, char **argv)
 
 const struct command command_cache = {
     .name = "cache",
-    .summary = "look after the names that are kept for the next run",
+    .summary = "manage the cache of symbol names",
     .synopsis = "[list | size | clear | limit SIZE]",
     .description =
-        "Names that were read from debug information once are kept in ~/.cache/cairn (or\n"
-        "$XDG_CACHE_HOME/cairn), so that the next run need not read it again.\n\n"
-        "  list         what is kept, the last used first, and how much it is\n"
-        "  size         how much it is, and how much it may be\n"
-        "  clear        remove all of it\n"
-        "  limit SIZE   let it be no larger (256MiB at first); 0: keep nothing\n\n"
-        "What was used longest ago goes first. debuginfod has a cache of its own.\n",
+        "Symbol names read from debug information are cached in ~/.cache/cairn (or\n"
+        "$XDG_CACHE_HOME/cairn), so that later runs need not read it again.\n\n"
+        "  list         list the entries with their sizes, most recently used first\n"
+        "  size         print the size of the cache and its limit\n"
+        "  clear        remove all entries\n"
+        "  limit SIZE   set the limit (default: 256MiB); 0 disables the cache\n\n"
+        "The least recently used entries are removed first. debuginfod has its own cache.\n",
     .run = run,
 };

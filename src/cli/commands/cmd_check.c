@@ -52,72 +52,70 @@ static const struct option_spec specs[] = {
     BUDGET_OPTION("max-allocations", "N", "most allocation calls"),
     BUDGET_OPTION("max-allocated", "SIZE", "most bytes allocated over time"),
     BUDGET_OPTION("max-leaked", "SIZE", "most bytes that are never freed"),
-    BUDGET_OPTION(
-        "max-temporary-share", "PERCENT", "most of all allocations that may be temporary: 20%"),
+    BUDGET_OPTION("max-temporary-share", "PERCENT", "maximum share of temporary allocations: 20%"),
     BUDGET_OPTION("max-rss", "SIZE", "highest resident size of all processes together"),
-    BUDGET_OPTION("function",
-                  "REGEX",
-                  "the budgets that follow are for the stacks in which a function matches"),
+    BUDGET_OPTION(
+        "function", "REGEX", "apply the budgets that follow to stacks with a matching function"),
     {.name = "baseline",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "compare with this recording: peak, allocations, allocated and leaked may not grow "
-             "by more than --max-growth",
+     .help = "recording to compare with: peak, allocations, allocated and leaked bytes may "
+             "grow by at most --max-growth",
      .offset = FIELD(baseline)},
     {.name = "max-growth",
      .kind = OPTION_PERCENT,
      .value = "PERCENT",
-     .help = "growth that is allowed against the baseline (0%)",
+     .help = "allowed growth over the baseline (default: 0%)",
      .offset = FIELD(growth)},
     {.name = "per",
      .kind = OPTION_TEXT,
      .value = "second|N|OLD:NEW",
-     .help = "for the baseline: as in cairn diff",
+     .help = "with --baseline: as for cairn diff",
      .offset = FIELD(per)},
     {.name = "config",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "read budgets from FILE, too (cairn.toml, if there is one)",
+     .help = "also read budgets from FILE (default: cairn.toml, if it exists)",
      .offset = FIELD(config)},
     {.name = "no-config",
      .kind = OPTION_FLAG,
-     .help = "read no cairn.toml",
+     .help = "do not read cairn.toml",
      .offset = FIELD(no_config)},
     {.letter = 'o',
      .name = "output",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "keep the recording of PROGRAM as FILE, as 'cairn record -o' names it",
+     .help = "keep the recording of PROGRAM as FILE; patterns as for 'cairn record -o'",
      .offset = FIELD(output)},
     {.name = "allow-failure",
      .kind = OPTION_FLAG,
-     .help = "PROGRAM may end with another exit status than 0, or by a signal",
+     .help = "accept any exit status or signal of PROGRAM",
      .offset = FIELD(is_failure_allowed)},
     {.name = "allow-missing",
      .kind = OPTION_FLAG,
-     .help = "a --function that the program does not have counts as 0, and a filter may find "
-             "nothing; else the check cannot be made",
+     .help = "accept functions that the program does not have and filters that match "
+             "nothing; by default both are errors",
      .offset = FIELD(allows_missing)},
     {.name = "no-children",
      .kind = OPTION_FLAG,
-     .help = "record PROGRAM alone, not the processes that it starts",
+     .help = "record only PROGRAM, not its child processes",
      .offset = FIELD(no_children)},
     {.name = "junit",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "write the results as JUnit XML, too",
+     .help = "also write the results as JUnit XML",
      .offset = FIELD(junit)},
     {.name = "github",
      .kind = OPTION_FLAG,
-     .help = "write annotations for GitHub, too",
+     .help = "also write GitHub annotations",
      .offset = FIELD(use_github)},
     {.name = "json",
      .kind = OPTION_FLAG,
-     .help = "write JSON, as docs/format/check-json.md says, instead of text",
+     .help = "write JSON (docs/format/check-json.md)",
      .offset = FIELD(use_json)},
     {.name = "no-color",
      .kind = OPTION_FLAG,
-     .help = "no colours on a terminal either; so does the variable NO_COLOR",
+     .help = "no colours, even on a terminal (also: NO_COLOR)",
      .offset = FIELD(no_color)},
 };
 
@@ -313,20 +311,20 @@ static int run(int argc, char **argv)
 
 const struct command command_check = {
     .name = "check",
-    .summary = "hold a program to a budget of memory, for tests",
+    .summary = "check a program against memory budgets, for tests",
     .synopsis = "[options] FILE\n       cairn check [options] -- PROGRAM ARGS...",
     .description =
-        "Runs PROGRAM and records it, or takes the recording FILE, and says which budgets\n"
-        "were kept and which were broken, by whom and how. Nothing of PROGRAM needs to be\n"
-        "changed. Budgets are options, or lines of a file:\n\n"
+        "Record PROGRAM, or read the recording FILE, and report which memory budgets were\n"
+        "kept and which were exceeded, by which call stacks. PROGRAM needs no changes.\n"
+        "Budgets are options, or entries of a file:\n\n"
         "    [check]\n"
         "    max-peak = \"64MiB\"\n"
         "    max-leaked = 0\n\n"
         "    [[function]]\n"
         "    match = \"^parse\"\n"
         "    max-allocations = 1000\n\n"
-        "The exit status is 0 if all were kept, 1 if one was broken or PROGRAM failed, 2\n"
-        "if the check could not be made.\n",
+        "The exit status is 0 if all budgets were kept, 1 if one was exceeded or PROGRAM\n"
+        "failed, 2 if the check could not be made.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(check_fields, filter), NAME_OPTIONS(check_fields, names)},

@@ -18,7 +18,7 @@ struct ctl_fields {
 static const struct option_spec specs[] = {
     {.name = "json",
      .kind = OPTION_FLAG,
-     .help = "with status: write JSON",
+     .help = "write the status as JSON",
      .offset = offsetof(struct ctl_fields, use_json)},
 };
 
@@ -149,17 +149,17 @@ static int run(int argc, char **argv)
 
 const struct command command_ctl = {
     .name = "ctl",
-    .summary = "start, stop or mark a recording that is under way",
+    .summary = "control a running recording",
     .synopsis = "[options] FILE|PID ACTION",
     .description =
-        "Controls a running 'cairn record' of yours, named by the file that it writes, by\n"
-        "its process id, or by that of any program that it records. ACTION is one of\n\n"
-        "  start         begin to record, or go on\n"
-        "  stop          stop recording; frees are followed still, allocations are not\n"
+        "Control a running 'cairn record'. Name it by its output file, its process id, or\n"
+        "the process id of a program that it records. ACTION is one of\n\n"
+        "  start         start or resume recording\n"
+        "  stop          pause recording of allocations; frees are still followed\n"
         "  mark TEXT     set a mark on the time line\n"
-        "  checkpoint    bring the file up to date, and wait until it is\n"
-        "  look          take the resident memory apart now, and keep the result\n"
-        "  status        say what the recording holds so far\n\n"
+        "  checkpoint    update the file now, and wait for it\n"
+        "  look          take a breakdown of the resident memory now, and keep it\n"
+        "  status        print the state of the recording\n\n"
         "The exit status is 1 if the recorder refuses, 2 if there is no such recording.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
     .run = run,

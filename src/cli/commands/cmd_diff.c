@@ -31,25 +31,26 @@ static const struct diff_fields defaults = {.output = OUTPUT_DEFAULTS,
 #define FIELD(field) offsetof(struct diff_fields, field)
 
 static const struct option_spec specs[] = {
-    OUTPUT_OPTION_LIMIT(diff_fields, "functions shown for each cost, 0 for all (10)"),
-    OUTPUT_OPTION_STACKS(diff_fields,
-                         "changed call stacks of each function, 0 for all (1; with --json 100)"),
+    OUTPUT_OPTION_LIMIT(diff_fields, "maximum functions per cost; 0: all (default: 10)"),
+    OUTPUT_OPTION_STACKS(
+        diff_fields,
+        "maximum changed call stacks per function; 0: all (default: 1; 100 with --json)"),
     OUTPUT_OPTION_MAX_DEPTH(diff_fields),
     {.name = "sort",
      .kind = OPTION_COST,
      .value = "COST",
-     .help = "compare and judge this cost only: " COST_OPTION_NAMES,
+     .help = "compare only this cost: " COST_OPTION_NAMES,
      .offset = FIELD(sort)},
     {.name = "threshold",
      .kind = OPTION_PERCENT,
      .value = "PERCENT",
-     .help = "growth that is no finding, as a part of what the whole was before (1%)",
+     .help = "ignore growth below this share of the old total (default: 1%)",
      .offset = FIELD(threshold)},
     {.name = "per",
      .kind = OPTION_TEXT,
      .value = "second|N|OLD:NEW",
-     .help = "divide amounts, but not peaks, by the length of each run, or by the work that it "
-             "did: N requests both, or OLD and NEW requests",
+     .help = "divide amounts (not peaks) by the run time, or by the number of requests served: "
+             "N by both, or OLD and NEW",
      .offset = FIELD(per)},
     OUTPUT_OPTION_JSON(diff_fields, "json.md"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
@@ -141,14 +142,13 @@ static int run(int argc, char **argv)
 
 const struct command command_diff = {
     .name = "diff",
-    .summary = "compare two recordings, and say whether it got worse",
+    .summary = "compare two recordings",
     .synopsis = "[options] OLD NEW",
-    .description =
-        "Compares two recordings of a program, or of two builds of it, by the functions\n"
-        "on each call stack: addresses, line numbers and what was inlined may differ.\n"
-        "For each cost, the functions that changed most are shown: new, gone, grown or\n"
-        "shrunk. The last line is the verdict. The exit status is 0 if nothing grew\n"
-        "beyond the threshold, 1 if something did, 2 if the recordings cannot be read.\n",
+    .description = "Compare two recordings of a program or of two builds of it. Call stacks are\n"
+                   "matched by function, so addresses, line numbers and inlining may differ. For\n"
+                   "each cost, the functions that changed most are listed as new, gone, grown or\n"
+                   "shrunk. The last line is the verdict. The exit status is 0 if nothing grew\n"
+                   "beyond the threshold, 1 if something did, 2 if a recording cannot be read.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(diff_fields, filter), NAME_OPTIONS(diff_fields, names)},

@@ -32,18 +32,18 @@ static const struct option_spec specs[] = {
      .value = "NAME",
      .choices = table_choices,
      .help =
-         "print the entries of a table, one a line, instead of the chunks: meta, totals, "
+         "print the entries of one table, one per line: meta, totals, "
          "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
          "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, looks, parts, "
          "marks, blocks or adhoc",
      .offset = offsetof(struct dump_fields, table)},
     {.name = "events",
      .kind = OPTION_FLAG,
-     .help = "print the log of events of a recording that was made with --events, one a line",
+     .help = "print the event log, one event per line (requires record --events)",
      .offset = offsetof(struct dump_fields, use_events)},
     {.name = "json",
      .kind = OPTION_FLAG,
-     .help = "with --events: one JSON object a line",
+     .help = "with --events: one JSON object per line",
      .offset = offsetof(struct dump_fields, use_json)},
 };
 
@@ -193,13 +193,13 @@ static int run(int argc, char **argv)
 
 const struct command command_dump = {
     .name = "dump",
-    .summary = "print what lies in a recording, as it lies there",
+    .summary = "print the raw contents of a recording",
     .synopsis = "[options] FILE",
     .description =
-        "Prints the chunks of FILE, each with its place, snapshot, length in the file and\n"
-        "unpacked, and the entries in it; damaged ones are marked with !!.\n\n"
-        "With --table, prints the entries of one table of the last whole snapshot, with\n"
-        "their fields separated by tabs. docs/format/recording.md says what they mean.\n",
+        "Print the chunks of FILE: offset, snapshot, stored and unpacked length, number\n"
+        "of entries. Damaged chunks are marked with !!.\n\n"
+        "With --table, print the entries of one table of the last complete snapshot, with\n"
+        "fields separated by tabs (docs/format/recording.md).\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
     .run = run,
 };

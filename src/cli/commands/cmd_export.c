@@ -39,31 +39,31 @@ static const struct option_spec specs[] = {
      .name = "to",
      .kind = OPTION_TEXT,
      .value = "FORMAT",
-     .help = "the format, one of those that --list names",
+     .help = "output format (see --list)",
      .offset = FIELD(format)},
     {.letter = 'o',
      .name = "output",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "write to FILE, or to standard output if it is -",
+     .help = "output file; - is standard output",
      .offset = FIELD(output)},
     {.name = "cost",
      .kind = OPTION_COST,
      .value = "COST",
-     .help = "for formats with one figure a stack (peak): " COST_OPTION_NAMES,
+     .help =
+         "cost to write, for formats with one figure per stack (default: peak): " COST_OPTION_NAMES,
      .offset = FIELD(cost)},
     {.name = "at",
      .kind = OPTION_TEXT,
      .value = "peak|end|TIME",
-     .help =
-         "for pprof: what is in use is what was live then (peak); with a time such as 90s, only "
-         "what was allocated until then is counted",
+     .help = "for pprof: moment of the in-use figures (default: peak); with a time such as "
+             "90s, later allocations are not counted",
      .offset = FIELD(moment)},
-    {.name = "html",
+    {.name = "html", .kind = OPTION_FLAG, .help = "same as --to html", .offset = FIELD(is_page)},
+    {.name = "list",
      .kind = OPTION_FLAG,
-     .help = "the same as --to html",
-     .offset = FIELD(is_page)},
-    {.name = "list", .kind = OPTION_FLAG, .help = "list the formats", .offset = FIELD(use_list)},
+     .help = "list the formats and exit",
+     .offset = FIELD(use_list)},
 };
 
 static const struct exporter *find_format(const char *name)
@@ -324,13 +324,13 @@ static int run(int argc, char **argv)
 
 const struct command command_export = {
     .name = "export",
-    .summary = "write a recording in the format of another tool",
+    .summary = "convert a recording to the format of another tool",
     .synopsis = "--to FORMAT [options] FILE",
     .description =
-        "Writes what FILE holds in a format that another tool reads. It goes to standard\n"
-        "output, or to a file in the current directory that is called after FILE if\n"
-        "standard output is a terminal and the format is not for eyes. The figures are\n"
-        "those of cairn report with the same filters. --list names the formats.\n",
+        "Write the recording FILE in a format that another tool reads. The figures are\n"
+        "those of cairn report with the same filters. Output goes to standard output; if\n"
+        "that is a terminal and the format is binary, it goes to a file in the current\n"
+        "directory that is named after FILE.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(export_fields, filter),

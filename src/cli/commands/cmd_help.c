@@ -9,9 +9,9 @@ void help_print_overview(FILE *out)
     // Output errors are found when the stream is closed.
     (void)fputs("cairn records where a program's memory goes, and shows it.\n"
                 "\n"
-                "  cairn PROGRAM ARGS...        run PROGRAM and record it and its children\n"
-                "  cairn report FILE            say where the memory went\n"
-                "  cairn help COMMAND           explain a command and its options\n"
+                "  cairn PROGRAM ARGS...        record PROGRAM and its child processes\n"
+                "  cairn report FILE            print where the memory went\n"
+                "  cairn help COMMAND           describe a command and its options\n"
                 "\n"
                 "Commands:\n",
                 out);
@@ -19,9 +19,9 @@ void help_print_overview(FILE *out)
         (void)fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
     }
     (void)fputs("\n"
-                "'cairn PROGRAM' is short for 'cairn record -- PROGRAM', and takes the same\n"
-                "options before PROGRAM. To record a program that is called like a command,\n"
-                "write 'cairn -- report' or 'cairn ./report'.\n",
+                "'cairn PROGRAM' is short for 'cairn record -- PROGRAM' and takes the same\n"
+                "options. To record a program that has the name of a command, write\n"
+                "'cairn -- report' or 'cairn ./report'.\n",
                 out);
 }
 
@@ -50,8 +50,8 @@ static int run(int argc, char **argv)
 
 const struct command command_help = {
     .name = "help",
-    .summary = "explain a command and its options",
+    .summary = "describe a command and its options",
     .synopsis = "[COMMAND]",
-    .description = "Explains COMMAND, or lists the commands.\n",
+    .description = "Describe COMMAND, or list the commands.\n",
     .run = run,
 };

@@ -37,97 +37,94 @@ static const struct option_spec specs[] = {
      .name = "output",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "where to write the recording (cairn.PROGRAM.%p.cairn); %p becomes the program's "
-             "process id, %h the host's name, %% a %; folders are made as needed",
+     .help = "file to write (default: cairn.PROGRAM.%p.cairn); %p is the process id, %h the host "
+             "name; missing directories are created",
      .offset = FIELD(settings.output)},
     {.name = "mode",
      .kind = OPTION_TEXT,
      .value = "MODE",
-     .help = "permissions of the recording, in octal as for chmod; a command line may hold secrets "
-             "(600)",
+     .help = "permissions of the file, in octal as for chmod (default: 600, because command "
+             "lines may contain secrets)",
      .offset = FIELD(mode)},
     {.name = "strict",
      .kind = OPTION_FLAG,
-     .help = "exit with status 2 if the recording cannot be written, whatever PROGRAM's status is",
+     .help = "exit with status 2 if the recording cannot be written, even if PROGRAM succeeds",
      .offset = FIELD(settings.is_strict)},
     {.letter = 'q',
      .name = "quiet",
      .kind = OPTION_FLAG,
-     .help = "say nothing unless something goes wrong",
+     .help = "print nothing except errors",
      .offset = FIELD(settings.is_quiet)},
     {.name = "no-children",
      .kind = OPTION_FLAG,
-     .help = "record PROGRAM alone, not the processes that it starts",
+     .help = "record only PROGRAM, not its child processes",
      .offset = FIELD(settings.no_children)},
     {.name = "overflow",
      .kind = OPTION_CHOICE,
      .value = "wait|sample",
      .choices = overflow_choices,
-     .help =
-         "what a thread does that allocates faster than can be recorded: wait (nothing is lost), "
-         "or have some of its blocks stand for others, and say so (wait)",
+     .help = "what to do when a thread allocates faster than the recorder reads: wait loses "
+             "nothing; sample records some blocks as estimates for the rest (default: wait)",
      .offset = FIELD(overflow)},
     {.name = "max-frames",
      .kind = OPTION_COUNT,
      .value = "N",
      .minimum = 8,
-     .help = "frames kept of each stack; of deeper ones the middle is left out (512; at most 1536)",
+     .help = "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
+             "maximum: 1536)",
      .offset = FIELD(settings.max_frames)},
     {.name = "max-memory",
      .kind = OPTION_SIZE,
      .value = "SIZE",
-     .help =
-         "memory that the recorder may take, at least 64MiB; beyond, new call stacks are merged "
-         "and new blocks sampled, and the recording says so (a quarter of the machine's, or of "
-         "the control group's)",
+     .help = "memory limit of the recorder, at least 64MiB; beyond it new call stacks are "
+             "merged and new blocks are sampled, which the report states (default: a quarter of "
+             "the RAM or of the cgroup limit)",
      .offset = FIELD(settings.max_memory_bytes)},
     {.name = "checkpoint-interval",
      .kind = OPTION_DURATION_MS,
      .value = "TIME",
-     .help = "how often the file is brought up to date during the run: 10, 500ms, 1m (10)",
+     .help = "how often to update the file during the run: 10, 500ms, 1m (default: 10s)",
      .offset = FIELD(settings.checkpoint_interval_ms)},
     {.name = "blocks",
      .kind = OPTION_FLAG,
-     .help =
-         "list the blocks that are live at the end and at the peak, for 'cairn report --blocks'",
+     .help = "store each block that is live at the end or at the peak, for 'cairn report --blocks'",
      .offset = FIELD(settings.lists_blocks)},
     {.name = "events",
      .kind = OPTION_FLAG,
-     .help = "log every event in the file, too, for 'cairn dump --events'; it then grows with the "
-             "run's length",
+     .help = "also store every event, for 'cairn dump --events'; the file then grows with the "
+             "run time",
      .offset = FIELD(settings.logs_events)},
     {.name = "no-symbols",
      .kind = OPTION_FLAG,
-     .help = "look up no names now: 'cairn report' does it, or 'cairn symbolize' for good",
+     .help = "do not resolve symbols; 'cairn report' or 'cairn symbolize' can do it later",
      .offset = FIELD(settings.without_symbols)},
     {.name = "duration",
      .kind = OPTION_DURATION_MS,
      .value = "TIME",
-     .help = "end the recording after this time and let the program run on",
+     .help = "stop recording after this time; PROGRAM continues",
      .offset = FIELD(settings.run.duration_ms)},
     {.name = "delay",
      .kind = OPTION_DURATION_MS,
      .value = "TIME",
-     .help = "begin to record after this time",
+     .help = "start recording after this time",
      .offset = FIELD(settings.run.delay_ms)},
     {.name = "start-paused",
      .kind = OPTION_FLAG,
-     .help = "begin to record when 'cairn ctl FILE start' says so",
+     .help = "start recording on 'cairn ctl FILE start'",
      .offset = FIELD(settings.run.is_paused)},
     {.name = "force",
      .kind = OPTION_FLAG,
-     .help =
-         "record a program with a memory allocator of its own, too: only what its libraries and "
-         "child processes do can be seen",
+     .help = "record even if PROGRAM is linked with its own allocator; only its libraries and "
+             "child processes are visible then",
      .offset = FIELD(settings.is_forced)},
     {.letter = 'a',
      .name = "analyze",
      .kind = OPTION_FLAG,
-     .help = "look at a recording: the same as 'cairn analyze FILE'",
+     .help = "open a recording: same as 'cairn analyze FILE'",
      .offset = FIELD(is_analyze)},
     {.name = "record-only",
      .kind = OPTION_FLAG,
-     .help = "do not open the recording afterwards (cairn never does)",
+     .help = "accepted for compatibility with heaptrack; has no effect",
      .offset = FIELD(is_ignored)},
     {.name = "output-file",
      .kind = OPTION_TEXT,
@@ -148,16 +145,16 @@ static const struct option_spec specs[] = {
      .name = "pid",
      .kind = OPTION_REFUSED,
      .value = "PID",
-     .help = "attaching to a running program is not there yet; start it with 'cairn PROGRAM'"},
+     .help = "attaching to a running process is not supported yet; start it with 'cairn PROGRAM'"},
     {.letter = 'i',
      .name = "interpret",
      .kind = OPTION_REFUSED,
      .value = "FILE",
-     .help = "recordings need no interpretation; see 'cairn report FILE'"},
+     .help = "recordings need no interpretation step; run 'cairn report FILE'"},
     {.letter = 'd',
      .name = "debug",
      .kind = OPTION_REFUSED,
-     .help = "cairn does not start a debugger; write 'gdb --args cairn PROGRAM'"},
+     .help = "cairn does not start a debugger; run 'gdb --args cairn PROGRAM'"},
     {.name = "use-inject",
      .kind = OPTION_REFUSED,
      .help = "there is only one way to record; leave the option out"},
@@ -267,15 +264,15 @@ static int run(int argc, char **argv)
 
 const struct command command_record = {
     .name = "record",
-    .summary = "run a program and record where its memory goes",
+    .summary = "run a program and record its memory allocations",
     .synopsis = "[options] [--] PROGRAM ARGS...",
     .description =
-        "Runs PROGRAM and records every heap operation that it and its child processes\n"
-        "make, with its call stack. When PROGRAM ends, the recording is complete, and a\n"
-        "summary goes to stderr. 'cairn PROGRAM ARGS...' is short for the same.\n\n"
-        "PROGRAM keeps its input, output and signals. The exit status is PROGRAM's; or\n"
-        "127 if it does not exist, 126 if it cannot be run or recorded, 2 for a mistake\n"
-        "on the command line or an output file that cannot be written.\n",
+        "Run PROGRAM and record every allocation of it and its child processes, with the\n"
+        "call stack. A summary is printed to stderr when PROGRAM ends. The word record\n"
+        "can be omitted: 'cairn PROGRAM ARGS...'.\n\n"
+        "PROGRAM keeps its standard streams and signals. The exit status is that of\n"
+        "PROGRAM, or 127 if it does not exist, 126 if it cannot be run or recorded, and 2\n"
+        "for a usage error or an output file that cannot be written.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs)},
     .run = run,
 };

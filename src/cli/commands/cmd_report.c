@@ -48,52 +48,52 @@ static const char *const group_choices[] = {"function", "file", "module", "threa
 static const struct option_spec specs[] = {
     OUTPUT_OPTION_LIMIT(
         report_fields,
-        "call sites in each section, lines of other views, 0 for all (10; 60 nodes of a "
-        "tree, 20 of others)"),
+        "maximum call sites per section, or lines of another view; 0: all (default: 10; "
+        "60 for trees, 20 for other views)"),
     OUTPUT_OPTION_STACKS(report_fields,
-                         "call stacks of each call site, 0 for all (5; with --json 100)"),
+                         "maximum call stacks per call site; 0: all (default: 5; 100 with --json)"),
     OUTPUT_OPTION_MAX_DEPTH(report_fields),
     {.name = "sort",
      .kind = OPTION_COST,
      .value = "COST",
-     .help = "one section only, by: " COST_OPTION_NAMES,
+     .help = "print one section only, sorted by: " COST_OPTION_NAMES,
      .offset = FIELD(sort)},
     {.name = "blocks",
      .kind = OPTION_FLAG,
-     .help = "list single blocks that were live at the end and at the peak, largest first, of a "
-             "recording that was made with --blocks",
+     .help = "list the blocks that were live at the end and at the peak, largest first "
+             "(requires record --blocks)",
      .offset = FIELD(lists_blocks)},
     {.name = "group-by",
      .kind = OPTION_CHOICE,
      .value = "WHAT",
      .choices = group_choices,
-     .help = "instead of call sites, the costs by function, file, module, thread, process or size",
+     .help = "print costs by function, file, module, thread, process or size instead of call sites",
      .offset = FIELD(group_by)},
     {.name = "functions",
      .kind = OPTION_FLAG,
-     .help = "instead, functions by what they cost with all that they call, and alone",
+     .help = "print inclusive and self cost per function",
      .offset = FIELD(use_functions)},
     {.name = "callers",
      .kind = OPTION_REGEX,
      .value = "REGEX",
-     .help = "instead, the callers and callees of the functions that match",
+     .help = "print callers and callees of the matching functions",
      .offset = FIELD(callers)},
     {.name = "tree",
      .kind = OPTION_CHOICE,
      .value = "top-down|bottom-up",
      .choices = tree_choices,
-     .help = "instead, the stacks as a tree, from the threads inwards or from the call sites "
-             "outwards",
+     .help = "print the stacks as a tree, from the thread entries down or from the call "
+             "sites up",
      .offset = FIELD(tree)},
     {.name = "histogram",
      .kind = OPTION_FLAG,
-     .help = "instead, how large blocks were, and how long they lived",
+     .help = "print histograms of block sizes and lifetimes",
      .offset = FIELD(use_histogram)},
     {.name = "diff",
      .kind = OPTION_TEXT,
      .value = "OLD",
-     .help = "what changed from the recording OLD, as cairn diff has it; with --tree, --functions "
-             "and --callers, their change",
+     .help = "print the changes since the recording OLD, as cairn diff does; also with --tree, "
+             "--functions and --callers",
      .offset = FIELD(baseline)},
     OUTPUT_OPTION_JSON(report_fields, "json.md"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show what lies outside main, too"),
@@ -283,17 +283,17 @@ static int run(int argc, char **argv)
 
 const struct command command_report = {
     .name = "report",
-    .summary = "print where the memory of a recorded program went",
+    .summary = "print where a recorded program allocated its memory",
     .synopsis = "[options] FILE",
     .description =
-        "Prints what FILE holds: the totals, then the call sites with the most memory at\n"
-        "the peak, the most allocations, the most temporary allocations and the most\n"
-        "leaked memory, each with the call stacks that led there, innermost frame first.\n"
-        "FILE may still be growing, or be cut or damaged: what is there is shown, and\n"
-        "what is missing is said at the top.\n\n"
-        "A call site is the innermost frame that is not plumbing, such as operator new,\n"
-        "the standard library's containers or strdup. A temporary allocation is one that\n"
-        "whose thread makes no other heap call before it frees it.\n",
+        "Print the totals of the recording FILE, then the call sites with the most memory\n"
+        "at the peak, the most allocations, the most temporary allocations and the most\n"
+        "leaked memory, each with its call stacks, innermost frame first. FILE may be\n"
+        "still growing, truncated or damaged: the report shows what can be read and says\n"
+        "at the top what is missing.\n\n"
+        "The call site is the innermost frame that does not merely wrap an allocation, as\n"
+        "operator new, standard containers and strdup do. An allocation is temporary if\n"
+        "its thread frees the block with its very next heap operation.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(report_fields, filter),

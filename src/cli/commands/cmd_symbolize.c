@@ -115,12 +115,11 @@ static int run(int argc, char **argv)
 
 const struct command command_symbolize = {
     .name = "symbolize",
-    .summary = "write names that were found later into a recording",
+    .summary = "add missing symbol names to a recording",
     .synopsis = "[options] FILE",
-    .description =
-        "Looks up functions, files and lines that FILE lacks, as cairn report does, and\n"
-        "writes them into FILE, so that they go with it to other machines. FILE is\n"
-        "replaced in one step; nothing else in it changes.\n",
+    .description = "Resolve the functions, files and lines that FILE lacks, and write them into\n"
+                   "FILE, so that it can be read on other machines. FILE is replaced atomically;\n"
+                   "nothing else in it changes.\n",
     .options = {.count = 0,
                 .shared = {NAME_OPTIONS(symbolize_fields, names)},
                 .follows_operands = true},

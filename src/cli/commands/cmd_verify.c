@@ -101,12 +101,12 @@ static int run(int argc, char **argv)
 
 const struct command command_verify = {
     .name = "verify",
-    .summary = "check that a recording is whole and agrees with itself",
+    .summary = "check a recording for damage",
     .synopsis = "FILE",
     .description =
-        "Reads every byte of FILE and checks checksums, lengths and references, that the\n"
-        "figures of all stacks add up to the totals, and those of all time slices to\n"
-        "both. Prints what it finds, one line each.\n\n"
-        "Exit status: 0 if FILE is sound, 1 if not, 2 if it cannot be read at all.\n",
+        "Read every byte of FILE. Check checksums, lengths and references, and that the\n"
+        "figures of stacks and time slices add up to the totals. Print one line per\n"
+        "finding.\n\n"
+        "The exit status is 0 if FILE is sound, 1 if it is not, 2 if it cannot be read.\n",
     .run = run,
 };

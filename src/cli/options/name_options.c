@@ -16,14 +16,14 @@ const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
     {.name = "debug-dir",
      .kind = OPTION_EACH,
      .value = "DIR",
-     .help = "look for separate debug files in DIR, too: as in /usr/lib/debug, or NAME.debug; may "
-             "be given again",
+     .help = "also search DIR for separate debug files, laid out as in /usr/lib/debug or as "
+             "NAME.debug; repeatable",
      .offset = offsetof(struct name_words, words)},
     {.name = "executable-dir",
      .kind = OPTION_EACH,
      .value = "DIR",
-     .help = "look for programs and libraries in DIR first, below their paths or by name alone; "
-             "may be given again",
+     .help = "search DIR first for programs and libraries, by path or by name; "
+             "repeatable",
      .offset = offsetof(struct name_words, words)},
 };
 

@@ -53,27 +53,26 @@ static inline uint32_t output_stack_limit(const struct output_words *words, uint
         .letter = 's', .name = "stacks", .kind = OPTION_COUNT, .value = "N", .help = (words), \
         .offset = OUTPUT_FIELD(fields, stack_limit)                                           \
     }
-#define OUTPUT_OPTION_MAX_DEPTH(fields)                             \
-    {                                                               \
-        .name = "max-depth", .kind = OPTION_COUNT, .value = "N",    \
-        .help = "frames of each stack in the text, 0 for all (24)", \
-        .offset = OUTPUT_FIELD(fields, depth_limit)                 \
+#define OUTPUT_OPTION_MAX_DEPTH(fields)                                       \
+    {                                                                         \
+        .name = "max-depth", .kind = OPTION_COUNT, .value = "N",              \
+        .help = "maximum frames per stack in the text; 0: all (default: 24)", \
+        .offset = OUTPUT_FIELD(fields, depth_limit)                           \
     }
-#define OUTPUT_OPTION_JSON(fields, document)                    \
+#define OUTPUT_OPTION_JSON(fields, document)                                                  \
+    {                                                                                         \
+        .name = "json", .kind = OPTION_FLAG, .help = "write JSON (docs/format/" document ")", \
+        .offset = OUTPUT_FIELD(fields, use_json)                                              \
+    }
+#define OUTPUT_OPTION_FULL_NAMES(fields, more)                  \
     {                                                           \
-        .name = "json", .kind = OPTION_FLAG,                    \
-        .help = "write JSON, as docs/format/" document " says", \
-        .offset = OUTPUT_FIELD(fields, use_json)                \
+        .name = "full-names", .kind = OPTION_FLAG,              \
+        .help = "do not shorten function names and paths" more, \
+        .offset = OUTPUT_FIELD(fields, use_full_names)          \
     }
-#define OUTPUT_OPTION_FULL_NAMES(fields, more)                                          \
-    {                                                                                   \
-        .name = "full-names", .kind = OPTION_FLAG,                                      \
-        .help = "shorten neither functions nor paths, however long the lines get" more, \
-        .offset = OUTPUT_FIELD(fields, use_full_names)                                  \
-    }
-#define OUTPUT_OPTION_NO_COLOR(fields)                                            \
-    {                                                                             \
-        .name = "no-color", .kind = OPTION_FLAG,                                  \
-        .help = "no colours on a terminal either; so does the variable NO_COLOR", \
-        .offset = OUTPUT_FIELD(fields, no_color)                                  \
+#define OUTPUT_OPTION_NO_COLOR(fields)                             \
+    {                                                              \
+        .name = "no-color", .kind = OPTION_FLAG,                   \
+        .help = "no colours, even on a terminal (also: NO_COLOR)", \
+        .offset = OUTPUT_FIELD(fields, no_color)                   \
     }
