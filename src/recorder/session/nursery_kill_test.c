@@ -18,6 +18,7 @@
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
 #include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/test_holding.h"
 #include "target/producer/session_join.h"
 
 enum {
@@ -260,7 +261,7 @@ static void open_fixture(struct fixture *f)
     test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
     test_session_add_lane(&f->on, test_session_add_process(&f->on), &f->lane);
     nursery_init(&f->lane);
-    f->lane.lane->nursery.trial_ticks = UINT32_MAX; // it never gives up holding
+    test_hold_for(f->lane.lane, TEST_HOLDS_ALWAYS);
     assert_true(nursery_begin(&f->lane));
     test_session_define_stacks(&f->lane, STACKS);
 }

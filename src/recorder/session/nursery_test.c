@@ -16,6 +16,7 @@
 #include "base/test_support/random_numbers.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
+#include "target/producer/nursery/test_holding.h"
 #include "target/producer/session_join.h"
 
 enum {
@@ -96,7 +97,7 @@ static void open_lane(struct fixture *f, uint32_t process, struct lane_producer 
     test_session_add_lane(&f->on, process, p);
     p->freed = &f->freed;
     nursery_init(p);
-    p->lane->nursery.trial_ticks = f->is_stubborn ? UINT32_MAX : 0;
+    test_hold_for(p->lane, f->is_stubborn ? TEST_HOLDS_ALWAYS : 0);
     assert_true(nursery_begin(p));
     test_session_define_stacks(p, STACKS);
 }

@@ -17,6 +17,7 @@
 #include "base/test_support/random_numbers.h"
 #include "session/wire.h"
 #include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/test_holding.h"
 #include "target/producer/session_join.h"
 #include "target/unwind/unwind.h"
 
@@ -297,7 +298,7 @@ static void what_is_held_keeps_its_stack(void **state)
     (void)state;
     struct fixture *f = open_fixture();
     nursery_init(&f->producer);
-    f->lane->nursery.trial_ticks = UINT32_MAX; // holds, however little there is to gain
+    test_hold_for(f->lane, TEST_HOLDS_ALWAYS);
     atomic_store(&f->mapping.header->clock_ms, 1);
     uint64_t random = 5;
     uint64_t names[HELD_BLOCKS];
