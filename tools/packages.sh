@@ -39,6 +39,7 @@ sweep_more="gtk-3-examples gtk-4-examples zenity qttools5-dev-tools qt6-tools-de
     ffmpeg imagemagick gstreamer1.0-tools vlc-bin libreoffice-core
     php-cli ruby lua5.4 perl python3 r-base-core octave openjdk-17-jdk-headless mono-runtime mono-mcs
     clang gfortran rustc golang-go ghc ocaml-nox erlang-base nodejs
+    guile-3.0 sbcl racket chicken-bin swi-prolog-nox pypy3 luajit nim ldc openmpi-bin mercurial stress-ng
     samba-common-bin smbclient krb5-user mariadb-server mariadb-client nginx-light memcached
     redis-server sqlite3"
 
