@@ -2,6 +2,8 @@
 // view_table: see view_table.h.
 #include "views_json/layout/view_table.h"
 
+#include <string.h>
+
 #include "base/compiler.h"
 
 static struct code_tables *tables_of(struct view *view)
@@ -114,7 +116,7 @@ void view_function(struct view *view, const char *key, uint32_t function)
     }
     bool is_known = function != REC_NONE;
     json_string(view->w, is_known ? code_union_name(code, function) : NULL);
-    if (key[0] == 'f') {
+    if (strcmp(key, "function") == 0) {
         json_key_string(view->w, "module", is_known ? code_union_module(code, function) : NULL);
     }
 }

@@ -81,21 +81,17 @@ struct table {
     uint32_t has; // bits of enum column_when
 };
 
-#define COLUMN(kind, row, field)                                \
-    {                                                           \
-#        field, kind, offsetof(struct row, field), ALWAYS, NULL \
-    }
-#define COLUMN_AS(key, kind, row, field)                     \
-    {                                                        \
-        key, kind, offsetof(struct row, field), ALWAYS, NULL \
-    }
-#define COLUMN_WHEN(when, kind, row, field)                   \
-    {                                                         \
-#        field, kind, offsetof(struct row, field), when, NULL \
-    }
-#define COLUMN_WRITTEN(key, write)        \
-    {                                     \
-        key, CELL_WRITE, 0, ALWAYS, write \
+// A column of the field of that name; of another name; that only some answers have; and one that
+// is written by a function.
+#define COLUMN(kind, row, field) COLUMN_AS(#field, kind, row, field)
+#define COLUMN_AS(key, kind, row, field) \
+    COLUMN_OF(key, kind, offsetof(struct row, field), ALWAYS, NULL)
+#define COLUMN_WHEN(when, kind, row, field) \
+    COLUMN_OF(#field, kind, offsetof(struct row, field), when, NULL)
+#define COLUMN_WRITTEN(key, write) COLUMN_OF(key, CELL_WRITE, 0, ALWAYS, write)
+#define COLUMN_OF(key, kind, offset, when, write) \
+    {                                             \
+        key, kind, offset, when, write            \
     }
 
 #define TABLE(key, columns, rows, count) \

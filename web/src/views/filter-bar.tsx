@@ -137,7 +137,7 @@ function FilterForm(): JSX.Element {
           aria-label="Filter text"
           aria-invalid={isWrong}
           title={isWrong ? `A range such as ${kind.range?.example ?? ''}` : ''}
-          placeholder={kind.range !== null ? kind.range.example : isRegex ? 'POSIX extended regular expression' : 'contains… (press / to come here)'}
+          placeholder={kind.range !== null ? kind.range.example : isRegex ? 'regular expression (PCRE2)' : 'contains… (press / to come here)'}
           value={text}
           onInput={(e) => setText(e.currentTarget.value)}
         />

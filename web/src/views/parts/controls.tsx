@@ -44,7 +44,7 @@ export function RegexToggle(props: { readonly isOn: boolean; readonly onChange: 
       class="mono"
       aria-label="Regular expression"
       aria-pressed={props.isOn}
-      title="Regular expression (POSIX extended); case matters"
+      title="Regular expression (PCRE2); case matters"
       onClick={() => props.onChange(!props.isOn)}
     >
       .*
