@@ -131,7 +131,7 @@ SHARES = {"ROWS": {6: 5, 8: 7, 10: 9}, "CELL": {4: 3, 6: 5}, "COHO": {5: 4}, "SI
 
 EVENTS = [
     (1, "time_ms", 64, 0), (2, "address", 64, 0), (3, "size_bytes", 64, 0), (4, "kind", 32, 0),
-    (5, "process", 32, 0), (6, "thread", 32, NONE), (7, "row", 32, NONE)]
+    (5, "process", 32, 0), (6, "thread", 32, NONE), (7, "row", 32, NONE), (8, "others", 32, 0)]
 
 
 class FormatError(Exception):

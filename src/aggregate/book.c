@@ -171,6 +171,12 @@ bool book_summit(struct book *book, struct book_thread *thread, uint32_t count, 
     return false;
 }
 
+// How many blocks it stands for beside itself.
+static uint32_t others_of(const struct live_block *block)
+{
+    return ((uint32_t)1 << block->shift) - 1;
+}
+
 static uint64_t weighted_bytes(const struct live_block *block)
 {
     return block->size_bytes << block->shift;
@@ -189,7 +195,8 @@ static NOINLINE enum err tell_allocated(struct book *book,
                   .kind = REC_EVENT_ALLOCATION,
                   .process = thread->process->index,
                   .thread = thread->entry,
-                  .row = block->row},
+                  .row = block->row,
+                  .others = others_of(block)},
         .block = block,
         .bytes = weighted_bytes(block),
         .owner = thread->entry,
@@ -528,7 +535,8 @@ static enum err count_temporary(struct book *book,
                                                              .kind = REC_EVENT_TEMPORARY,
                                                              .process = thread->process->index,
                                                              .thread = thread->entry,
-                                                             .row = taken->row}});
+                                                             .row = taken->row,
+                                                             .others = others_of(taken)}});
 }
 
 enum err

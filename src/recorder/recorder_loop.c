@@ -241,7 +241,6 @@ static void look_at_memory(struct recorder_state *s)
         s->has_thinned = true;
         recorder_log(s, "live blocks take the memory that they may (--max-memory): new ones are "
                         "sampled, and all figures become estimates");
-        event_log_end(&s->events, "the recorder's memory is full (--max-memory)");
     }
 }
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, ROOT, Recording, environment, expected_totals
+from cairn_run import CAIRN, PROGRAMS, ROOT, Recording, counters, environment, expected_totals
 from conversation import Conversation
 from waiting import wait_until
 
@@ -32,24 +32,26 @@ class Replay:
         for event in events:
             getattr(self, event["kind"])(event)
         held = [block for blocks in self.live.values() for block in blocks]
-        self.totals["leaked_allocations"] = len(held) + self.totals.pop("dead_blocks", 0)
-        self.totals["leaked_bytes"] = sum(size for size, _ in held) + self.totals.pop("dead_bytes", 0)
+        self.totals["leaked_allocations"] = sum(count for count, _, _ in held) + self.totals.pop("dead_blocks", 0)
+        self.totals["leaked_bytes"] = sum(size for _, size, _ in held) + self.totals.pop("dead_bytes", 0)
 
     def allocation(self, event):
         self.latest = event["process"], event["address"]
-        self.live[self.latest].append((event["size_bytes"], event["row"]))
-        self.totals["allocations"] += 1
-        self.totals["allocated_bytes"] += event["size_bytes"]
-        self.rows[event["row"]]["allocations"] += 1
-        self.rows[event["row"]]["allocated_bytes"] += event["size_bytes"]
-        self.heap += event["size_bytes"]
+        count = event["weight"]
+        size = count * event["size_bytes"]
+        self.live[self.latest].append((count, size, event["row"]))
+        self.totals["allocations"] += count
+        self.totals["allocated_bytes"] += size
+        self.rows[event["row"]]["allocations"] += count
+        self.rows[event["row"]]["allocated_bytes"] += size
+        self.heap += size
         self.totals["peak_bytes"] = max(self.totals["peak_bytes"], self.heap)
 
     def close(self, key, which):
-        size, row = self.live[key].pop(which)
-        self.totals["frees"] += 1
+        count, size, row = self.live[key].pop(which)
+        self.totals["frees"] += count
         self.totals["freed_bytes"] += size
-        self.rows[row]["frees"] += 1
+        self.rows[row]["frees"] += count
         self.rows[row]["freed_bytes"] += size
         self.heap -= size
 
@@ -61,16 +63,16 @@ class Replay:
         self.close(self.latest, -1)
 
     def temporary(self, event):
-        self.totals["temporary"] += 1
-        self.totals["temporary_bytes"] += event["size_bytes"]
+        self.totals["temporary"] += event["weight"]
+        self.totals["temporary_bytes"] += event["weight"] * event["size_bytes"]
 
     def unknown(self, event):
         pass
 
     def process_end(self, event):
         for key in [key for key in self.live if key[0] == event["process"]]:
-            for size, _ in self.live.pop(key):
-                self.totals["dead_blocks"] += 1
+            for count, size, _ in self.live.pop(key):
+                self.totals["dead_blocks"] += count
                 self.totals["dead_bytes"] += size
                 self.heap -= size
 
@@ -181,6 +183,22 @@ def test_time_slices_of_threads_are_a_replay_of_their_events(record, seed, threa
         totals = recording.report_of("--time", f"{begin_ms}ms..{end_ms}ms")["totals"]
         told = replay_range(events, begin_ms, end_ms)
         assert {name: totals[name] for name in told} == told, (begin_ms, end_ms)
+
+
+def test_a_replay_of_sampled_blocks_gives_the_totals_by_weight(record):
+    """Blocks beyond the recorder's memory are left out; those that are kept say how many they stand for."""
+    recording = record(PROGRAMS / "resident", 1000, 64, 700_000, options=["--events", "--max-memory=64MiB"],
+                       is_compared=False)
+    shown = subprocess.run([CAIRN, "dump", "--events", "--json", recording.path], env=environment(),
+                           capture_output=True, check=True, text=True)
+    replay = Replay([json.loads(line) for line in shown.stdout.splitlines()])
+    assert "all figures are estimates" in shown.stderr and "as its weight says" in shown.stderr
+    assert counters(recording.report, "note")["unkept_blocks"] > 10_000
+    wanted = {key: recording.totals[key] for key in (
+        "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "temporary_bytes",
+        "leaked_allocations", "leaked_bytes")}
+    assert {key: replay.totals[key] for key in wanted} == wanted
+    assert abs(recording.totals["leaked_allocations"] - 700_000) < 35_000
 
 
 def test_a_large_program_replays_too(record):

@@ -13,6 +13,7 @@
 #include "cli/text/screen_text.h"
 #include "formats/import/input_file.h"
 #include "host/text/json_writer.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/model/profile.h"
 #include "recording/read/event_reader.h"
 
@@ -61,6 +62,9 @@ static void print_text(const struct profile *profile, const struct rec_event *ev
     const struct event_place place = place_of(profile, event);
     CLEANUP(strbuf_release) struct strbuf function = {0};
     screen_append(&function, place.function);
+    if (event->others != 0) {
+        strbuf_printf(&function, "  [one of %" PRIu64 "]", (uint64_t)event->others + 1);
+    }
     (void)printf("%10" PRIu64 "  %-11s  %7" PRIu32 "  %7" PRIu32 "  %#14" PRIx64 "  %10" PRIu64
                  "  %s\n",
                  event->time_ms, kind_name(event->kind), place.pid, place.thread_id, event->address,
@@ -91,6 +95,7 @@ static MUST_USE enum err print_json(const struct profile *profile, const struct 
     json_key_u64(&w, "thread_id", place.thread_id);
     json_key_u64(&w, "address", event->address);
     json_key_u64(&w, "size_bytes", event->size_bytes);
+    json_key_u64(&w, "weight", (uint64_t)event->others + 1);
     key_or_null(&w, "row", event->row, event->row != REC_NONE);
     key_or_null(&w, "stack", place.node, place.node != REC_NONE);
     json_key_string(&w, "function", place.function);
@@ -112,6 +117,22 @@ print_group(const struct profile *profile, const struct rec_event_vec *events, b
     }
 }
 
+// Of a sampled recording, what the weight of an event means. On standard error, for the output is
+// for programs.
+static void tell_sampling(const struct profile *profile)
+{
+    if (profile == NULL || !sampling_of(&profile->recording).is_sampled) {
+        return;
+    }
+    const struct sampling sampling = sampling_of(&profile->recording);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    sampling_append(&sampling, &text);
+    (void)fprintf(stderr,
+                  "cairn: %s; an allocation counts as often as its weight says, and frees of "
+                  "blocks that were left out find no block\n",
+                  strbuf_text(&text));
+}
+
 int dump_events(const char *path, bool use_json)
 {
     struct err_info info = {0};
@@ -131,6 +152,7 @@ int dump_events(const char *path, bool use_json)
                       "'%s' has no log of events; record with 'cairn record --events'", path);
         return command_error(&info);
     }
+    tell_sampling(profile);
     if (!use_json) {
         (void)printf("%10s  %-11s  %7s  %7s  %14s  %10s  %s\n", "ms", "event", "process", "thread",
                      "address", "bytes", "from");

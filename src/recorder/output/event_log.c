@@ -94,16 +94,6 @@ bool event_log_tick(struct event_log *log, uint64_t now_ms)
     return is_news;
 }
 
-void event_log_end(struct event_log *log, const char *why)
-{
-    if (log->fd >= 0 && !log->has_failed) {
-        flush(log);
-        (void)err_set(&log->trouble, ERR_LIMIT, "%s", why); // for whoever asks
-        log->has_failed = true;
-        log->is_told = true;
-    }
-}
-
 void event_log_give_up(struct event_log *log)
 {
     (void)unlink(strbuf_text(&log->path)); // else it stays, and is as good as before

@@ -60,9 +60,6 @@ enum err event_log_put(struct event_log *log, const struct rec_event *event) MUS
 // Time has come to now_ms. True: the log has failed just now.
 bool event_log_tick(struct event_log *log, uint64_t now_ms);
 
-// What comes from here on is not logged, and counted. Does nothing to a log that is not open.
-void event_log_end(struct event_log *log, const char *why);
-
 // Removes the log: all of it is left out.
 void event_log_give_up(struct event_log *log);
 

@@ -269,6 +269,7 @@ static const struct rec_column event_columns[] = {
     COLUMN(rec_event, 5, process),
     INDEX(rec_event, 6, thread),
     INDEX(rec_event, 7, row),
+    COLUMN(rec_event, 8, others),
 };
 
 static const struct rec_column mark_columns[] = {

@@ -381,6 +381,8 @@ struct rec_event {
     uint32_t process;
     uint32_t thread; // who did it; REC_NONE if it never allocated, or is not known
     uint32_t row;    // of ALLOCATION and TEMPORARY, else REC_NONE
+    uint32_t others; // of the same: how many blocks this one stands for beside itself
+    uint32_t reserved;
 };
 
 enum rec_block_flags {
