@@ -181,8 +181,8 @@ def test_callgrind_costs_are_self_costs_of_their_object():
 
 def test_only_operations_of_one_thread_are_counted():
     countable = {w.name for w in programs.WORKLOADS if instructions.is_countable(w)}
-    assert countable == {"churn-30-1", "churn-100-1", "churn-restless", "list-1", "handover", "live",
-                         "stacks", "growth"}
+    assert countable == {"churn-30-1", "churn-100-1", "churn-restless", "deep", "list-1", "handover",
+                         "live", "stacks", "growth"}
 
 
 def test_instructions_are_summed_by_whose_they_are():
