@@ -16,10 +16,10 @@ KEYS = {"max-peak": "peak_bytes", "max-allocations": "allocations",
         "max-allocated": "allocated_bytes", "max-leaked": "leaked_bytes"}
 
 
-@pytest.fixture
-def run(draw):
+@pytest.fixture(scope="module")
+def run(draw_once):
     heap = random_heap(7)
-    return heap, draw(heap.draw() + "!rss 100 0 90000000\n")
+    return heap, draw_once(heap.draw() + "!rss 100 0 90000000\n")
 
 
 def check(*arguments, cwd="/", status=(0, 1)):

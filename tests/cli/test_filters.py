@@ -13,11 +13,11 @@ COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", 
 SEEDS = (1, 2, 3)
 
 
-@pytest.fixture(params=SEEDS)
-def run(request, draw):
+@pytest.fixture(scope="module", params=SEEDS)
+def run(request, draw_once):
     """A model and the recording of it."""
     heap = random_heap(request.param)
-    path = draw(heap.draw())
+    path = draw_once(heap.draw())
     verified = cairn("verify", path)
     assert verified.returncode == 0, verified.stdout + verified.stderr
     return heap, path

@@ -12,10 +12,10 @@ from heap_model import Block, Heap, frame, random_heap
 COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "peak_bytes")
 
 
-@pytest.fixture
-def run(draw):
+@pytest.fixture(scope="module")
+def run(draw_once):
     heap = random_heap(21)
-    return heap, draw(heap.draw() + "!suppressions leak:^emit$\x03# no rule\x03bad line\x03leak:nope\n")
+    return heap, draw_once(heap.draw() + "!suppressions leak:^emit$\x03# no rule\x03bad line\x03leak:nope\n")
 
 
 @pytest.fixture

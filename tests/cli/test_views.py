@@ -15,10 +15,10 @@ VIEWS = (["--group-by", "function"], ["--group-by", "size"], ["--functions"],
          ["--callers", "load"], ["--tree", "top-down"], ["--tree", "bottom-up"], ["--histogram"])
 
 
-@pytest.fixture(params=(11, 12))
-def run(request, draw):
+@pytest.fixture(scope="module", params=(11, 12))
+def run(request, draw_once):
     heap = random_heap(request.param)
-    return heap, draw(heap.draw())
+    return heap, draw_once(heap.draw())
 
 
 def name_of(frame):
