@@ -6,8 +6,8 @@ usage: tools/mutate.py [--count N] [--seed N] [--only FOLDER] [--near] [--keep D
 
 Works on a copy of the committed tree with a build of its own. A fault is drawn at random: a
 comparison that is off by one or negated, `and` for `or`, a sign, a constant, a condition, a statement
-that is left out. One that does not compile is drawn again. The tests nearest to the file run
-first, then all of `make test`; the first failure ends it. --near leaves out the latter. Prints a
+that is left out. One that does not compile is drawn again. The unit test of that name runs
+first, then those nearest to the file, then all of `make test`; the first failure ends it. --near leaves out the latter. Prints a
 line for each fault and the share that was noticed; exit status 1 if that is below 85 of 100. Some
 faults change nothing that anybody could notice: look at each survivor before you write a test.
 """
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 WANTED_SHARE = 0.85
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-NO_PRODUCT = re.compile(r"(_test\.c|/fuzz_\w+\.c|/test_\w+\.h|/recording_(text|random|bench)\.[ch])$")
+NO_PRODUCT = re.compile(r"_test\.c$|/fuzz_\w+\.c$|/test_")
 TEST_TIMEOUT_S = 1800
 
 # What is replaced by what. Spaces are the formatter's, so that templates, pointers and unary
@@ -59,6 +59,7 @@ NEAREST = {
     "aggregate": ["unit.aggregate|unit.recorder", "e2e.counts|e2e.blocks|e2e.events", "e2e"],
     "recorder": ["unit.recorder", "fuzz.session|fuzz.proc", "e2e.counts|e2e.blocks|e2e.events", "e2e"],
     "symbols": ["unit.symbols|symbols", "e2e.names|cli"],
+    "views_json": ["unit.server|server", "cli|formats"],
     "profile": ["unit.profile", "cli", "formats|server"],
     "formats": ["formats|fuzz.import", "cli"], "server": ["unit.server|server", "viewer"],
     "cli": ["unit.cli|cli", "e2e.command_line|e2e.refusals|e2e.output|formats", "e2e"],
@@ -135,8 +136,9 @@ class Copy:
         return failed[1] if failed else "a hang"
 
     def who_notices(self, fault, near_only):
-        module = next(name for name in NEAREST if fault.path.startswith(f"src/{name}/"))
-        for entries in NEAREST[module]:
+        module = next((name for name in NEAREST if fault.path.startswith(f"src/{name}/")), None)
+        noun = pathlib.PurePath(fault.path).stem
+        for entries in [rf"unit\.\w+\.{noun}$", *NEAREST.get(module, ["unit"])]:
             found = self.failing_test("-R", f"^({entries})")
             if found:
                 return found

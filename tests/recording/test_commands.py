@@ -90,6 +90,7 @@ def test_verify_finds_sound_recordings_sound(kind, made):
     run = cairn("verify", made(kind))
     assert run.returncode == 0, run.stdout
     assert run.stdout.startswith("sound: ")
+    assert "still growing" not in run.stdout
 
 
 def test_verify_names_what_a_cut_file_lacks(made):
