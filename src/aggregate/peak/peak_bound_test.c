@@ -218,6 +218,25 @@ static void ghosts_and_steps_are_bounded(void **state)
     assert_int_equal(bound.step_count, 1);
 }
 
+// There are more steps than are kept, and the oldest become one: a block of a thread that was late
+// all the time may have been there at the first of them.
+static void steps_that_become_one_are_as_high_as_the_higher(void **state)
+{
+    (void)state;
+    struct peak_bound bound = {0};
+    struct peak_flight late = {0};
+    const uint64_t top_bytes = (uint64_t)1 << 40;
+    uint64_t height_bytes = top_bytes;
+    peak_bound_allocated(&bound, &late, 1, top_bytes, top_bytes);
+    for (uint64_t i = 0; i < (uint64_t)3 * PEAK_STEPS_MAX; i++) {
+        height_bytes -= height_bytes / 64;
+        peak_bound_joined(&bound, 2 + i, height_bytes);
+    }
+    assert_int_equal(bound.step_count, PEAK_STEPS_MAX);
+    peak_bound_allocated(&bound, &late, 1000, 5000, height_bytes + 5000);
+    assert_int_equal(peak_bound_above(&bound, top_bytes), 5000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +244,7 @@ int main(void)
         cmocka_unit_test(what_was_freed_is_there_until_the_threads_next_event),
         cmocka_unit_test(what_comes_late_may_have_made_the_peak_too_high),
         cmocka_unit_test(who_was_found_dead_may_have_lived_until_then),
+        cmocka_unit_test(steps_that_become_one_are_as_high_as_the_higher),
         cmocka_unit_test(ghosts_and_steps_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
