@@ -53,13 +53,7 @@ MODULES = {
                      "access http state api pages ."),
     "cli": Module("H", "base session host recording aggregate recorder symbols profile views_json formats "
                   "server",
-                  "text options diff report names check commands ."),
-}
-
-# Includes that point up and wait to be mended: (file, header), each a finding once it is gone.
-TOLERATED = {
-    ("src/profile/select/bucket_range.c", "profile/time/row_groups.h"),
-    ("src/cli/diff/comparison.c", "cli/report/report.h"),
+                  "text options warnings diff report names check commands ."),
 }
 
 FILES_MAX = 25
@@ -103,7 +97,7 @@ def may_use(user, used, is_test, modules):
     return is_test or order.index(used[1]) <= order.index(user[1])
 
 
-def file_findings(root, path, modules, tolerated):
+def file_findings(root, path, modules):
     """What is wrong with the includes of one file."""
     where = path.relative_to(root)
     name = str(path.relative_to(root / "src"))
@@ -123,8 +117,6 @@ def file_findings(root, path, modules, tolerated):
             yield f"{where}:{number}: include by its path from src/: {header}"
         elif header.endswith(".c"):
             yield f"{where}:{number}: includes a source file: {header}"
-        elif (str(where), header) in tolerated:
-            tolerated.discard((str(where), header))
         elif "/test_" in header and TEST.search(name):
             continue
         elif used is None or "/test_" in header or not may_use(user, used, bool(TEST.search(name)), modules):
@@ -141,14 +133,11 @@ def folder_findings(root):
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    tolerated = {pair for pair in TOLERATED if (root / pair[0]).is_file()}
     findings = [*table_findings(MODULES), *folder_findings(root)]
     for path in sorted((root / "src").rglob("*.[ch]")):
         programs = any(part.startswith("test_") for part in path.parent.relative_to(root / "src").parts)
         if path.parent != root / "src" and not programs:
-            findings += file_findings(root, path, MODULES, tolerated)
-    findings += [f"{name}: no longer includes {header}: take it off TOLERATED"
-                 for name, header in sorted(tolerated)]
+            findings += file_findings(root, path, MODULES)
     for finding in findings:
         print(finding)
     return 1 if findings else 0

@@ -17,6 +17,7 @@
 #include "cli/options/command.h"
 #include "cli/options/name_options.h"
 #include "cli/report/report.h"
+#include "cli/warnings/warnings.h"
 #include "formats/import/input_file.h"
 #include "host/os/file.h"
 
@@ -242,7 +243,7 @@ static int check_file(const char *path,
     }
     progress_clear(&progress);
     if (problem == ERR_OK) {
-        report_write_warnings(profile, "cairn: ", stderr);
+        warnings_write(profile, "cairn: ", stderr);
         problem = check_evaluate(results, plan, profile, &names.sources, &fields->filter, &info);
     }
     return problem == ERR_OK ? tell(results, fields) : command_error(&info);

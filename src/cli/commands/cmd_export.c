@@ -16,6 +16,7 @@
 #include "cli/options/option_values.h"
 #include "cli/report/report.h"
 #include "cli/text/screen_text.h"
+#include "cli/warnings/warnings.h"
 #include "formats/export/exporter.h"
 #include "formats/import/input_file.h"
 #include "host/os/file.h"
@@ -278,7 +279,7 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
     if (problem != ERR_OK) {
         return command_error(&info);
     }
-    report_write_warnings(profile, "cairn: ", stderr);
+    warnings_write(profile, "cairn: ", stderr);
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
     if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
         return command_error(&info);

@@ -12,6 +12,7 @@
 #include "cli/options/name_options.h"
 #include "cli/options/output_words.h"
 #include "cli/report/report.h"
+#include "cli/warnings/warnings.h"
 #include "formats/import/input_file.h"
 #include "profile/select/name_regex.h"
 
@@ -152,12 +153,12 @@ static int write_report(const struct report *report, bool use_json)
             return command_error(&refusal);
         }
     } else if (use_json) {
-        report_write_warnings(report->profile, "cairn: ", stderr);
+        warnings_write(report->profile, "cairn: ", stderr);
         bool is_for_people = isatty(STDOUT_FILENO) == 1;
         problem = report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
         progress_clear(report->options->progress);
     } else {
-        report_write_warnings(report->profile, "!! ", stdout);
+        warnings_write(report->profile, "!! ", stdout);
         problem = report_write_text(report, stdout);
     }
     if (problem != ERR_OK && problem != ERR_IO) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/report/report.h"
+#include "cli/warnings/warnings.h"
 #include "formats/import/input_file.h"
 #include "host/text/format.h"
 
@@ -64,7 +64,7 @@ static MUST_USE enum err open_profile(const char *path,
     enum err problem = input_open_profile(path, sources, &progress, out, info);
     progress_clear(&progress);
     TRY(problem);
-    report_write_warnings(*out, "cairn: ", stderr);
+    warnings_write(*out, "cairn: ", stderr);
     return ERR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/diff/comparison.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
+#include "cli/warnings/warnings.h"
 #include "host/text/format.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/time/marks.h"
@@ -86,75 +87,4 @@ size_t report_sections(const struct report *report, const enum cost **out)
     bool is_usual = report->options->sort == COST_COUNT;
     *out = is_usual ? usual : &report->options->sort;
     return is_usual ? ARRAY_LEN(usual) : 1;
-}
-
-static void write_losses(const struct profile *profile, const char *prefix, FILE *out)
-{
-    const struct recording *recording = &profile->recording;
-    for (size_t i = 0; i < recording->counter_count; i++) {
-        const struct rec_counter *counter = &recording->counters[i];
-        if (counter->kind != REC_COUNTER_LOSS || counter->value == 0) {
-            continue;
-        }
-        CLEANUP(strbuf_release) struct strbuf text = {0};
-        screen_append(&text, profile_string(profile, counter->text));
-        // Output errors are found when the stream is closed.
-        (void)fprintf(out, "%sevents were lost: %s (%s)\n", prefix, strbuf_text(&text),
-                      format_count(counter->value).text);
-    }
-}
-
-static void write_stops(const struct profile *profile, const char *prefix, FILE *out)
-{
-    const uint64_t stopped_ms = marks_stopped_ms(&profile->recording);
-    if (stopped_ms > 0) {
-        (void)fprintf(out,
-                      "%srecording was stopped for %s of %s: what was allocated then is not here\n",
-                      prefix, report_format_ms(stopped_ms).text,
-                      report_format_ms(profile->recording.meta.runtime_ms).text);
-    }
-}
-
-static void write_sampling(const struct profile *profile, const char *prefix, FILE *out)
-{
-    const struct sampling sampling = sampling_of(&profile->recording);
-    if (sampling.is_sampled) {
-        CLEANUP(strbuf_release) struct strbuf text = {0};
-        sampling_append(&sampling, &text);
-        (void)fprintf(out, "%s%s\n", prefix, strbuf_text(&text));
-    }
-}
-
-static void write_merged(const struct profile *profile, const char *prefix, FILE *out)
-{
-    const uint64_t merged = rec_counter_value(&profile->recording, "merged_stacks");
-    if (merged > 0) {
-        (void)fprintf(out,
-                      "%scall stacks took the recorder's memory (--max-memory): %s times a new one "
-                      "was merged with others, and has its call site and outermost callers only\n",
-                      prefix, format_count(merged).text);
-    }
-}
-
-void report_write_warnings(const struct profile *profile, const char *prefix, FILE *out)
-{
-    if (profile->damage[0] != '\0') {
-        (void)fprintf(out, "%s%s\n", prefix, profile->damage);
-    }
-    const struct rec_meta *meta = &profile->recording.meta;
-    if (meta->state == REC_STATE_RUNNING) {
-        (void)fprintf(out,
-                      "%sthe program had not ended when this was written: "
-                      "figures are those of %s after its start\n",
-                      prefix, report_format_ms(meta->runtime_ms).text);
-        if (meta->checkpoint_interval_ms > 0) {
-            (void)fprintf(out, "%swhile it is recorded, newer ones come every %s\n", prefix,
-                          report_format_ms(meta->checkpoint_interval_ms).text);
-        }
-    }
-    write_stops(profile, prefix, out);
-    write_sampling(profile, prefix, out);
-    write_merged(profile, prefix, out);
-    write_losses(profile, prefix, out);
-    report_write_unseen(profile, prefix, out);
 }

@@ -85,12 +85,5 @@ enum err report_write_json(const struct report *report, enum json_style style, F
 enum err report_write_blocks(const struct report *report, FILE *out, struct err_info *info)
     MUST_USE;
 
-// What the reader must know before believing any number: damage, a run that had not ended, losses.
-// One line each, every one beginning with `prefix`.
-void report_write_warnings(const struct profile *profile, const char *prefix, FILE *out);
-
-// Of these: what was executed and is not recorded, and processes whose heap was not seen.
-void report_write_unseen(const struct profile *profile, const char *prefix, FILE *out);
-
 // The short form after a run: figures, and the top three of each section.
 enum err report_write_summary(const struct report *report, FILE *out) MUST_USE;

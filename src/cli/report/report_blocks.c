@@ -61,7 +61,7 @@ static void print_block(const struct report *report,
     const int used =
         fprintf(out, "  %#14" PRIx64 "  %10s  %9s  %7" PRIu32 " %-*s  ", block->address,
                 format_bytes(block->size_bytes).text,
-                report_format_ms(block_age_ms(report->profile, index, moment->flag)).text,
+                screen_format_ms(block_age_ms(report->profile, index, moment->flag)).text,
                 thread->thread_id, NAME_COLUMNS, strbuf_text(&name));
     const size_t left =
         report_width(report) > (size_t)used + 20 ? report_width(report) - (size_t)used : 20;

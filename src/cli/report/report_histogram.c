@@ -10,6 +10,7 @@
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
+#include "cli/text/screen_text.h"
 #include "profile/tables/histogram.h"
 #include "views_json/views/views.h"
 
@@ -53,7 +54,7 @@ static MUST_USE enum err list_lines(const struct histogram *histogram, struct li
 
 static struct human format_value(enum histogram_of of, uint64_t value)
 {
-    return of == HISTOGRAM_SIZES ? format_bytes(value) : report_format_ms(value);
+    return of == HISTOGRAM_SIZES ? format_bytes(value) : screen_format_ms(value);
 }
 
 static void print_line(const struct report *report,

@@ -35,12 +35,6 @@ struct human report_format_cost(enum cost cost, uint64_t value)
     return cost_get_info(cost)->unit == COST_UNIT_BYTES ? format_bytes(value) : format_count(value);
 }
 
-struct human report_format_ms(uint64_t duration_ms)
-{
-    static const struct human nothing = {.text = "<1 ms"};
-    return duration_ms > 0 ? format_duration(duration_ms * 1000000) : nothing;
-}
-
 void report_print_title(const struct report *report, FILE *out, const char *title)
 {
     CLEANUP(strbuf_release) struct strbuf mark = {0};

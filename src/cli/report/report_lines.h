@@ -30,9 +30,6 @@ const char *report_string(const struct report *report, struct strbuf *buffer, re
 
 struct human report_format_cost(enum cost cost, uint64_t value);
 
-// The recorder's clock counts milliseconds: "5.68 s", "<1 ms" for 0.
-struct human report_format_ms(uint64_t duration_ms);
-
 // "1 process", "2 processes", then `after`.
 void report_print_counted(
     FILE *out, uint64_t count, const char *one, const char *many, const char *after);

@@ -192,7 +192,7 @@ static MUST_USE enum err print_top(const struct report *report,
 static void print_moment(FILE *out, const char *name, const struct ledger_split *split)
 {
     if (split != NULL) {
-        (void)fprintf(out, "  %12s %-9s", name, report_format_ms(split->time_ms).text);
+        (void)fprintf(out, "  %12s %-9s", name, screen_format_ms(split->time_ms).text);
     }
 }
 
@@ -206,7 +206,7 @@ static void print_remarks(const struct report *report,
     if (peak != NULL && !ledger_is_of_peak(&report->ledger, peak)) {
         (void)fprintf(out, "  RSS was highest with %s", format_bytes(highest).text);
         if (report->ledger.peak_rss_ms > 0) {
-            (void)fprintf(out, " after %s", report_format_ms(report->ledger.peak_rss_ms).text);
+            (void)fprintf(out, " after %s", screen_format_ms(report->ledger.peak_rss_ms).text);
         }
         (void)fprintf(out, "; what that consisted of was not seen.\n");
     } else if (peak != NULL && highest > peak->rss_bytes + peak->rss_bytes / 100) {
@@ -215,7 +215,7 @@ static void print_remarks(const struct report *report,
     if (end != NULL && (end->flags & REC_LOOK_AT_EXIT) == 0 &&
         report->profile->recording.meta.state == REC_STATE_FINISHED) {
         (void)fprintf(out, "  The last look was %s before the end.\n",
-                      report_format_ms(ledger_split_age_ms(report->profile, end)).text);
+                      screen_format_ms(ledger_split_age_ms(report->profile, end)).text);
     }
     (void)fprintf(out, "  ~ is an estimate; the sum is exact.%s\n",
                   peak != NULL && peak->bytes[REC_PART_OWN] > 0

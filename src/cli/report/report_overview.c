@@ -54,7 +54,7 @@ static void append_circumstances(const struct report *report, struct strbuf *out
     }
     bool is_timed = (meta->unknown & REC_UNKNOWN_TIME) == 0;
     strbuf_printf(out, "for %s",
-                  is_timed ? report_format_ms(meta->runtime_ms).text : "unknown time");
+                  is_timed ? screen_format_ms(meta->runtime_ms).text : "unknown time");
     append_ending(out, meta->exit_status);
 }
 
@@ -122,7 +122,7 @@ static void print_peak_total(const struct report *report, FILE *out)
         (void)fprintf(out, ", at most %s", format_count(summary_peak_at_most(summary)).text);
     }
     if (knows_time(report)) {
-        (void)fprintf(out, " after %s", report_format_ms(summary->peak_time_ms).text);
+        (void)fprintf(out, " after %s", screen_format_ms(summary->peak_time_ms).text);
     }
     (void)fprintf(out, "\n");
 }
@@ -299,7 +299,7 @@ void report_print_marks(const struct report *report, FILE *out)
         const char *phrase = mark->kind < ARRAY_LEN(phrases) ? phrases[mark->kind] : NULL;
         const char *what = phrase != NULL ? phrase : report_string(report, &text, mark->text);
         screen_append_cut(&cut, what, report_width(report) - MARK_COLUMNS, SCREEN_CUT_MIDDLE);
-        (void)fprintf(out, "  %10s  %s\n", report_format_ms(mark->time_ms).text, strbuf_text(&cut));
+        (void)fprintf(out, "  %10s  %s\n", screen_format_ms(mark->time_ms).text, strbuf_text(&cut));
     }
     if (recording->mark_count > MARK_LINES) {
         (void)fprintf(out, "  and ");

@@ -170,7 +170,7 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
     }
     if (growth->class == GROWTH_STOPPED && growth->latest_birth_slice != REC_NONE) {
         const uint64_t end_ms = (growth->latest_birth_slice + UINT64_C(1)) * slice_ms;
-        (void)fprintf(out, ", since %s", report_format_ms(end_ms).text);
+        (void)fprintf(out, ", since %s", screen_format_ms(end_ms).text);
     }
     (void)fprintf(out, "%s\n",
                   growth->confidence == CONFIDENCE_LOW && growth->class != GROWTH_LATE

@@ -11,6 +11,7 @@
 #include "cli/options/filter_options.h"
 #include "cli/report/report.h"
 #include "cli/text/screen_text.h"
+#include "cli/warnings/warnings.h"
 
 // As a shell needs it, so that the line can be copied.
 static void append_quoted(struct strbuf *out, const char *path)
@@ -49,7 +50,7 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
     };
     CLEANUP(report_release) struct report report = {0};
     TRY(report_build(profile, &options, &report, info));
-    report_write_warnings(profile, "cairn: ", stderr);
+    warnings_write(profile, "cairn: ", stderr);
     enum err problem = report_write_summary(&report, stderr);
     return problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the summary");
 }

@@ -154,3 +154,9 @@ bool screen_ends_with(const char *text, const char *end)
     size_t end_len = strlen(end);
     return text_len >= end_len && strcmp(text + text_len - end_len, end) == 0;
 }
+
+struct human screen_format_ms(uint64_t duration_ms)
+{
+    static const struct human nothing = {.text = "<1 ms"};
+    return duration_ms > 0 ? format_duration(duration_ms * 1000000) : nothing;
+}

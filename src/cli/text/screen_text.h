@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "host/text/format.h"
 #include "host/text/strbuf.h"
 
 // Appends `text`, made safe.
@@ -38,3 +39,6 @@ void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t c
 const char *screen_basename(const char *path);
 
 bool screen_ends_with(const char *text, const char *end);
+
+// The recorder's clock counts milliseconds: "5.68 s", "<1 ms" for 0.
+struct human screen_format_ms(uint64_t duration_ms);

@@ -4,7 +4,6 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "profile/time/row_groups.h"
 
 const uint32_t bucket_lifetime_unknown = 1U << COST_PEAK_BYTES | 1U << COST_PEAK_BLOCKS |
                                          1U << COST_OWN_PEAK_BYTES | 1U << COST_TEMPORARY |
@@ -31,7 +30,7 @@ static struct bucket_share share_of(const struct rec_bucket *buckets,
                                     struct bucket_range range)
 {
     struct bucket_share share = {0};
-    size_t at = first_entry_of_row(buckets, bucket_count, sizeof(buckets[0]), row);
+    size_t at = rec_first_entry_of_row(buckets, bucket_count, sizeof(buckets[0]), row);
     for (; at < bucket_count && buckets[at].row == row; at++) {
         bool is_wanted = bucket_range_has(range, buckets[at].bucket);
         share.count += buckets[at].count;

@@ -27,7 +27,8 @@ static struct bucket_table table_of(const struct selection *selection, enum hist
 // The buckets of one row that pass.
 static struct bucket_table buckets_of_row(struct bucket_table table, uint32_t row)
 {
-    size_t first = first_entry_of_row(table.buckets, table.count, sizeof(table.buckets[0]), row);
+    size_t first =
+        rec_first_entry_of_row(table.buckets, table.count, sizeof(table.buckets[0]), row);
     while (first < table.count && table.buckets[first].row == row &&
            table.buckets[first].bucket < table.range.first) {
         first++;

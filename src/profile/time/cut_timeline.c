@@ -24,8 +24,8 @@ bool cut_timeline_is_known(const struct selection *selection)
 static void
 add_cells(const struct recording *recording, uint32_t row, struct cut_timeline *timeline)
 {
-    size_t at = first_entry_of_row(recording->cells, recording->cell_count,
-                                   sizeof(recording->cells[0]), row);
+    size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
+                                       sizeof(recording->cells[0]), row);
     for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
         const struct rec_cell *cell = &recording->cells[at];
         if (cell->slice >= timeline->first && cell->slice < timeline->end) {
@@ -76,8 +76,8 @@ static void add_row(const struct selection *selection, uint32_t row, struct cut_
     if (wants(range, BLOCKS_IN_IN)) {
         add_cells(recording, row, timeline);
     }
-    size_t at = first_entry_of_row(recording->cohorts, recording->cohort_count,
-                                   sizeof(recording->cohorts[0]), row);
+    size_t at = rec_first_entry_of_row(recording->cohorts, recording->cohort_count,
+                                       sizeof(recording->cohorts[0]), row);
     for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
         const struct rec_cohort *cohort = &recording->cohorts[at];
         if (cohort->born_slice < range->end && !time_range_is_over(range, cohort, left)) {

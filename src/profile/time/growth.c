@@ -56,8 +56,8 @@ static MUST_USE enum err find_process(const struct growth *growth, uint32_t grou
 
 static void add_births(const struct recording *recording, uint32_t row, struct part *part)
 {
-    size_t at = first_entry_of_row(recording->cohorts, recording->cohort_count,
-                                   sizeof(recording->cohorts[0]), row);
+    size_t at = rec_first_entry_of_row(recording->cohorts, recording->cohort_count,
+                                       sizeof(recording->cohorts[0]), row);
     for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
         const struct rec_cohort *cohort = &recording->cohorts[at];
         if (cohort->freed_slice == REC_NONE && cohort->born_slice >= part->begin &&
@@ -71,8 +71,8 @@ static void add_births(const struct recording *recording, uint32_t row, struct p
 // Differences for now: settle_levels adds them up.
 static void add_levels(const struct recording *recording, uint32_t row, struct part *part)
 {
-    size_t at = first_entry_of_row(recording->cells, recording->cell_count,
-                                   sizeof(recording->cells[0]), row);
+    size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
+                                       sizeof(recording->cells[0]), row);
     for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
         const struct rec_cell *cell = &recording->cells[at];
         if (cell->slice >= part->begin && cell->slice < part->end) {

@@ -80,23 +80,6 @@ uint32_t row_groups_location(const struct row_groups *groups, uint32_t group)
     return groups->sites.sites.items[groups->groups.items[group].site].location;
 }
 
-size_t first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row)
-{
-    size_t low = 0;
-    size_t high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint32_t at;
-        memcpy(&at, (const char *)table + middle * entry_bytes, sizeof(at));
-        if (at < row) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 void row_groups_timeline(const struct row_groups *groups,
                          uint32_t group,
                          struct timeline_point *points)
@@ -107,8 +90,8 @@ void row_groups_timeline(const struct row_groups *groups,
     }
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
         uint32_t row = groups->rows.items[i];
-        size_t at = first_entry_of_row(recording->cells, recording->cell_count,
-                                       sizeof(recording->cells[0]), row);
+        size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
+                                           sizeof(recording->cells[0]), row);
         for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
             timeline_point_add(&points[recording->cells[at].slice], &recording->cells[at]);
         }

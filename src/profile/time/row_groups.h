@@ -53,7 +53,3 @@ uint32_t row_groups_location(const struct row_groups *groups, uint32_t group);
 void row_groups_timeline(const struct row_groups *groups,
                          uint32_t group,
                          struct timeline_point *points);
-
-// The first entry of a table that is sorted by row (cells, buckets, cohorts) that belongs to `row`
-// or to one behind it. Each entry has `entry_bytes` and begins with the row.
-size_t first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row);

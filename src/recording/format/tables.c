@@ -64,3 +64,20 @@ void recording_release(struct recording *recording)
     recording_owner_free(recording->owner);
     *recording = (struct recording){0};
 }
+
+size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint32_t at;
+        memcpy(&at, (const char *)table + middle * entry_bytes, sizeof(at));
+        if (at < row) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}

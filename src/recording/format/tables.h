@@ -483,3 +483,7 @@ uint64_t rec_counter_value(const struct recording *recording, const char *name);
 
 // Frees the arrays if the recording owns them, and zeroes it; accepts a zeroed or borrowed one.
 void recording_release(struct recording *recording);
+
+// The first entry of a table that is sorted by row (cells, buckets, cohorts) that belongs to `row`
+// or to one behind it. Each entry has `entry_bytes` and begins with the row.
+size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// report_unseen: what reports say of what a recording does not show (profile/tables/unseen.h).
+// unseen_warnings: what reports say of what a recording does not show (profile/tables/unseen.h).
+#include "cli/warnings/warnings.h"
+
 #include <inttypes.h>
 
 #include "base/compiler.h"
-#include "cli/report/report.h"
-#include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
 #include "profile/tables/ledger.h"
@@ -94,7 +94,7 @@ static void write_process(const struct profile *profile,
                   strbuf_text(&rest));
 }
 
-void report_write_unseen(const struct profile *profile, const char *prefix, FILE *out)
+void warnings_write_unseen(const struct profile *profile, const char *prefix, FILE *out)
 {
     CLEANUP(unseen_vec_release) struct unseen_vec list = {0};
     write_unrecorded(profile, prefix, out);
