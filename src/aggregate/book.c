@@ -276,7 +276,8 @@ static inline enum err close_block(struct book *book,
     uint64_t lifetime_ms = now_ms > block->born_ms ? now_ms - block->born_ms : 0;
     const uint64_t born = block->born_ms >> book->series.slice_shift;
     const uint32_t born_slice = born < book->rows.slice ? (uint32_t)born : book->rows.slice;
-    TRY(row_table_freed(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice));
+    TRY(row_table_freed(&book->rows, block->row, block->size_bytes, rec_bucket_of(lifetime_ms),
+                        born_slice));
     return LIKELY(block->shift == 0)
                ? ERR_OK
                : close_stand_ins(book, process, block, lifetime_ms, born_slice);

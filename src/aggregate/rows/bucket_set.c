@@ -9,10 +9,14 @@ enum {
     FIRST_CAP = 6,
 };
 
+static size_t array_bytes(uint32_t cap)
+{
+    return sizeof(struct bucket_array) + cap * (sizeof(struct bucket_count) + sizeof(uint8_t));
+}
+
 static struct bucket_array *array_new(uint32_t cap)
 {
-    struct bucket_array *array =
-        calloc(1, sizeof(*array) + cap * (sizeof(struct bucket_count) + sizeof(uint8_t)));
+    struct bucket_array *array = calloc(1, array_bytes(cap));
     if (array != NULL) {
         array->cap = cap;
     }
@@ -41,7 +45,7 @@ static void set_array(struct bucket_set *set, struct bucket_array *array)
 static enum err array_grow(struct bucket_set *set)
 {
     struct bucket_array *old = bucket_set_array(set);
-    uint32_t cap = old->cap * 2 < REC_BUCKET_COUNT ? old->cap * 2 : REC_BUCKET_COUNT;
+    uint32_t cap = old->cap * 2 < BUCKET_UNKNOWN ? old->cap * 2 : BUCKET_UNKNOWN + 1;
     struct bucket_array *grown = array_new(cap);
     if (grown == NULL) {
         return ERR_NO_MEMORY;
@@ -84,13 +88,30 @@ enum err bucket_set_add_other(
     return ERR_OK;
 }
 
+size_t bucket_set_count(const struct bucket_set *set, uint64_t count)
+{
+    struct bucket_array *array = bucket_set_array(set);
+    if (array == NULL) {
+        return count > 0 && set->tagged != bucket_set_only(BUCKET_UNKNOWN);
+    }
+    const bool has_unknown =
+        memchr(bucket_array_numbers(array), BUCKET_UNKNOWN, array->used) != NULL;
+    return array->used - has_unknown;
+}
+
+size_t bucket_set_bytes(const struct bucket_set *set)
+{
+    const struct bucket_array *array = bucket_set_array(set);
+    return array != NULL ? array_bytes(array->cap) : 0;
+}
+
 enum err bucket_set_collect(const struct bucket_set *set,
                             uint32_t row,
                             uint64_t count,
                             uint64_t bytes,
                             struct rec_bucket_vec *out)
 {
-    if (count == 0) {
+    if (bucket_set_count(set, count) == 0) {
         return ERR_OK;
     }
     struct bucket_array *array = bucket_set_array(set);
@@ -113,7 +134,7 @@ enum err bucket_set_collect(const struct bucket_set *set,
         sorted[at].count = array->counts[i].tagged >> BUCKET_TAG_BITS;
         sorted[at].bytes = array->counts[i].bytes;
     }
-    out->len += array->used;
+    out->len += bucket_set_count(set, count); // BUCKET_UNKNOWN is the last
     return ERR_OK;
 }
 

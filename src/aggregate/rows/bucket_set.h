@@ -4,6 +4,7 @@
 // Most rows allocate one size only. So a histogram is at first just the number of its one bucket:
 // its counts are those of the row itself and are stored nowhere. The second bucket makes it an
 // array in memory of its own: counts, and the numbers of their buckets, a byte each.
+// What is not known of an event is the bucket BUCKET_UNKNOWN, which is counted and never collected.
 // Memory: 8 bytes; with two buckets or more 48 bytes, 17 a bucket, and room for growth.
 // Context: H, one thread. Failure: ERR_NO_MEMORY; the event then has no place in the histogram.
 #pragma once
@@ -23,6 +24,8 @@
 #define BUCKET_PLACES 40u
 
 #define BUCKET_TAG_BITS 8
+
+#define BUCKET_UNKNOWN REC_BUCKET_COUNT
 
 // The bucket's number is in its count, so that one cache line tells whether a place is right and
 // takes what is counted.
@@ -45,7 +48,7 @@ static inline uint8_t *bucket_array_numbers(struct bucket_array *array)
 {
     return (uint8_t *)(array->counts + array->cap);
 }
-_Static_assert(REC_BUCKET_COUNT <= 1u << BUCKET_TAG_BITS, "a bucket is a byte, and so is an index");
+_Static_assert(BUCKET_UNKNOWN < 1u << BUCKET_TAG_BITS, "a bucket is a byte, and so is an index");
 
 // The place of the one who counts in `bucket`, if it is known.
 static inline struct bucket_count *bucket_array_guess(struct bucket_array *array, uint32_t bucket)
@@ -148,12 +151,11 @@ bucket_set_add_more(struct bucket_set *set, uint32_t bucket, uint64_t count, uin
     }
 }
 
-// How many buckets it has, of a row with `count` events.
-static inline size_t bucket_set_count(const struct bucket_set *set, uint64_t count)
-{
-    const struct bucket_array *array = bucket_set_array(set);
-    return array != NULL ? array->used : count > 0;
-}
+// How many buckets bucket_set_collect gives of a row with `count` events.
+size_t bucket_set_count(const struct bucket_set *set, uint64_t count);
+
+// Bytes of memory beside the set itself.
+size_t bucket_set_bytes(const struct bucket_set *set);
 
 // Appends the histogram of `row`, whose sums are `count` and `bytes`, to `out`, by ascending
 // bucket.

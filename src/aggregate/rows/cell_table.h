@@ -66,6 +66,12 @@ static inline size_t cell_table_count(const struct cell_table *table)
 
 void cell_table_release(struct cell_table *table);
 
+// Memory in use.
+static inline size_t cell_table_bytes(const struct cell_table *table)
+{
+    return table->pool.cap * sizeof(struct cell) + table->starts.cap * sizeof(struct cell_start);
+}
+
 // The rest of cell_table_touch: a row's first event in a slice.
 enum err cell_table_begin(struct cell_table *table,
                           struct row_cells *cells,

@@ -22,6 +22,13 @@ void cohort_table_release(struct cohort_table *table)
     *table = (struct cohort_table){0};
 }
 
+size_t cohort_table_bytes(const struct cohort_table *table)
+{
+    return table->cohorts.cap * sizeof(struct rec_cohort) +
+           table->slot_cap * sizeof(*table->slots) +
+           (table->notes != NULL ? COHORT_NOTES_MAX * sizeof(*table->notes) : 0);
+}
+
 // The same for all freed_slices: the index knows of one at a time.
 static uint64_t hash_of(uint32_t row, uint32_t born_slice)
 {

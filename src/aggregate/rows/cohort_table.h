@@ -42,6 +42,9 @@ struct cohort_table {
 
 void cohort_table_release(struct cohort_table *table);
 
+// Memory in use.
+size_t cohort_table_bytes(const struct cohort_table *table);
+
 // Counts what has been noted. Afterwards `cohorts` is complete.
 enum err cohort_table_count(struct cohort_table *table) MUST_USE;
 

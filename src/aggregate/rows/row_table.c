@@ -20,6 +20,20 @@ void row_table_release(struct row_table *table)
     cohort_table_release(&table->cohorts);
 }
 
+size_t row_table_bytes(const struct row_table *table)
+{
+    size_t bytes = table->rows.cap * sizeof(struct rec_row) +
+                   table->extras.cap * sizeof(struct row_extra) +
+                   (table->index.slot_count + table->latest_of_nodes.cap) * sizeof(uint32_t) +
+                   table->weighted.cap * sizeof(uint64_t) + cell_table_bytes(&table->cells) +
+                   cohort_table_bytes(&table->cohorts);
+    for (size_t i = 0; i < table->extras.len; i++) {
+        bytes += bucket_set_bytes(&table->extras.items[i].sizes) +
+                 bucket_set_bytes(&table->extras.items[i].lifetimes);
+    }
+    return bytes;
+}
+
 static uint64_t row_hash(const void *rows, uint32_t id)
 {
     const struct rec_row *row = (const struct rec_row *)rows + id;

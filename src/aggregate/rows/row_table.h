@@ -85,6 +85,9 @@ struct row_table {
 
 void row_table_release(struct row_table *table);
 
+// Memory in use. Looks at every row.
+size_t row_table_bytes(const struct row_table *table);
+
 // The row of (thread, node), added if it is new.
 enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
     MUST_USE;
@@ -135,11 +138,12 @@ row_table_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
     return row_table_noted(table);
 }
 
-// A block of the row, born in born_slice, was freed after lifetime_ms.
+// A block of the row, born in born_slice, was freed; `lifetime` is the bucket of how long it lived,
+// in milliseconds, or BUCKET_UNKNOWN.
 static inline MUST_USE enum err row_table_freed(struct row_table *table,
                                                 uint32_t row,
                                                 uint64_t size_bytes,
-                                                uint64_t lifetime_ms,
+                                                uint32_t lifetime,
                                                 uint32_t born_slice)
 {
     const uint32_t born_step = born_slice >> table->cohort_shift;
@@ -150,7 +154,7 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
     struct row_note *note = row_table_note(table, row);
     note->size_bytes = size_bytes;
     note->change = ROW_FREED;
-    note->bucket = (uint16_t)rec_bucket_of(lifetime_ms);
+    note->bucket = (uint16_t)lifetime;
     return row_table_noted(table);
 }
 

@@ -94,10 +94,10 @@ static void a_cut_is_a_frame_of_its_own(void **state)
 static void histograms_are_those_of_a_plain_array(void **state)
 {
     (void)state;
-    static const uint32_t kinds[] = {1, 2, 5, 17, REC_BUCKET_COUNT};
+    static const uint32_t kinds[] = {1, 2, 5, 17, REC_BUCKET_COUNT, BUCKET_UNKNOWN + 1};
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        uint64_t counts[REC_BUCKET_COUNT] = {0};
-        uint64_t bytes[REC_BUCKET_COUNT] = {0};
+        uint64_t counts[BUCKET_UNKNOWN + 1] = {0};
+        uint64_t bytes[BUCKET_UNKNOWN + 1] = {0};
         uint64_t count = 0;
         uint64_t sum = 0;
         uint64_t random = k + 1;
@@ -123,9 +123,32 @@ static void histograms_are_those_of_a_plain_array(void **state)
             }
         }
         assert_int_equal(at, got.len);
+        assert_int_equal(at, bucket_set_count(&set, count));
         rec_bucket_vec_release(&got);
         bucket_set_release(&set);
     }
+}
+
+static void what_is_unknown_is_in_no_histogram(void **state)
+{
+    (void)state;
+    struct bucket_set set = {0};
+    struct rec_bucket_vec got = {0};
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(bucket_set_add(&set, BUCKET_UNKNOWN, 10, i, i * 10), ERR_OK);
+    }
+    assert_int_equal(bucket_set_count(&set, 3), 0);
+    assert_int_equal(bucket_set_collect(&set, 0, 3, 30, &got), ERR_OK);
+    assert_int_equal(got.len, 0);
+    assert_int_equal(bucket_set_add(&set, 7, 5, 3, 30), ERR_OK);
+    assert_int_equal(bucket_set_count(&set, 4), 1);
+    assert_int_equal(bucket_set_collect(&set, 0, 4, 35, &got), ERR_OK);
+    assert_int_equal(got.len, 1);
+    assert_int_equal(got.items[0].bucket, 7);
+    assert_int_equal(got.items[0].count, 1);
+    assert_int_equal(got.items[0].bytes, 5);
+    rec_bucket_vec_release(&got);
+    bucket_set_release(&set);
 }
 
 static void beyond_the_cap_threads_take_over_ended_ones_of_their_name(void **state)
@@ -256,6 +279,7 @@ int main(void)
         cmocka_unit_test(nodes_are_unique_and_their_parents_come_first),
         cmocka_unit_test(a_cut_is_a_frame_of_its_own),
         cmocka_unit_test(histograms_are_those_of_a_plain_array),
+        cmocka_unit_test(what_is_unknown_is_in_no_histogram),
         cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
         cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_came_first),
         cmocka_unit_test(the_first_free_after_an_allocation_is_taken),

@@ -17,46 +17,39 @@
 // the same kind, or in a raw file of the same address, whichever threads did it.
 #include "formats/import/heaptrack_file.h"
 
+enum {
+    MOST_BYTES_SHIFT = 62, // of all allocations together
+};
+
 static MUST_USE enum err find_row(struct heaptrack *h, uint64_t trace, uint32_t *out)
 {
-    struct recording_builder *b = h->import->b;
-    if (trace >= b->nodes.len) {
+    if (trace >= h->import->b->nodes.len) {
         return heaptrack_refuse(h, "the allocation refers to a trace that is not there");
     }
-    size_t known = h->row_of_node.len;
-    if (trace >= known) {
-        TRY(u32_vec_resize(&h->row_of_node, b->nodes.len));
-        memset(h->row_of_node.items + known, 0xff,
-               (b->nodes.len - known) * sizeof(uint32_t)); // REC_NONE
-    }
-    uint32_t *row = &h->row_of_node.items[trace];
-    if (*row == REC_NONE) {
-        TRY(tally_row(&h->tally, b, h->thread, (uint32_t)trace, row));
-    }
-    *out = *row;
-    return ERR_OK;
+    return row_table_get(&h->totals.rows, h->thread, (uint32_t)trace, out);
 }
 
 enum err heaptrack_read_kind(struct heaptrack *h, struct bytes line)
 {
-    uint64_t size_bytes;
     uint64_t trace;
-    uint32_t row = 0;
-    if (!heaptrack_number(&line, &size_bytes) || !heaptrack_number(&line, &trace) || line.len > 0) {
+    struct allocation_kind kind = {.twin = REC_NONE, .youngest.older = REC_NONE};
+    if (!heaptrack_number(&line, &kind.size_bytes) || !heaptrack_number(&line, &trace) ||
+        line.len > 0) {
         return heaptrack_refuse(h, "the allocation lacks its size or trace");
     }
-    TRY(find_row(h, trace, &row));
-    TRY(birth_vec_push(&h->youngest, (struct birth){.older = REC_NONE, .twin = REC_NONE}));
-    return tally_kind(&h->tally, row, size_bytes);
+    TRY(find_row(h, trace, &kind.row));
+    return h->kinds.len < REC_NONE ? allocation_kind_vec_push(&h->kinds, kind) : ERR_LIMIT;
 }
 
-// Says what is wrong with an event that the tally does not take.
-static MUST_USE enum err explain(struct heaptrack *h, enum err err)
+static inline MUST_USE enum err
+count_allocation(struct heaptrack *h, uint32_t row, uint64_t size_bytes)
 {
-    if (err == ERR_LIMIT) {
-        return import_refuse_line(h->import, err, "more bytes were allocated than there can be");
+    const uint64_t most_bytes = UINT64_C(1) << MOST_BYTES_SHIFT;
+    if (UNLIKELY(size_bytes > most_bytes - h->totals.sums.allocated_bytes)) {
+        return import_refuse_line(h->import, ERR_LIMIT,
+                                  "more bytes were allocated than there can be");
     }
-    return err == ERR_CORRUPT ? heaptrack_refuse(h, "a block is freed that is not live") : err;
+    return heap_totals_allocated(&h->totals, row, size_bytes);
 }
 
 // The youngest blocks become older ones.
@@ -73,30 +66,30 @@ static MUST_USE enum err put_aside(struct heaptrack *h, struct birth *youngest)
         place = (uint32_t)h->births.len;
         TRY(birth_vec_push(&h->births, *youngest));
     }
-    *youngest = (struct birth){.older = place, .twin = youngest->twin};
+    *youngest = (struct birth){.older = place};
     return ERR_OK;
 }
 
-static MUST_USE enum err allocate_kind(struct heaptrack *h, uint64_t kind)
+static MUST_USE enum err allocate_kind(struct heaptrack *h, uint64_t number)
 {
-    struct event_tally *t = &h->tally;
-    if (UNLIKELY(kind >= t->kinds.len)) {
+    if (UNLIKELY(number >= h->kinds.len)) {
         return heaptrack_refuse(h, "the event refers to an allocation that is not there");
     }
-    struct birth *youngest = &h->youngest.items[kind];
+    struct allocation_kind *kind = &h->kinds.items[number];
+    struct birth *youngest = &kind->youngest;
     if (UNLIKELY(youngest->count == 0)) {
-        youngest->born_ms = t->now_ms;
-    } else if (UNLIKELY(youngest->born_ms >> t->slice_shift != t->slice)) {
+        youngest->born_ms = h->totals.now_ms;
+    } else if (UNLIKELY(heap_totals_slice_of(&h->totals, youngest->born_ms) !=
+                        h->totals.series.current)) {
         TRY(put_aside(h, youngest));
-        youngest->born_ms = t->now_ms;
+        youngest->born_ms = h->totals.now_ms;
     }
     youngest->count++;
-    h->last_kind = (uint32_t)kind;
-    enum err err = tally_allocate(t, (uint32_t)kind);
-    return LIKELY(err == ERR_OK) ? ERR_OK : explain(h, err);
+    h->last_allocated = number;
+    return count_allocation(h, kind->row, kind->size_bytes);
 }
 
-static uint64_t key_of_kind(const struct tally_kind *kind)
+static uint64_t key_of_kind(const struct allocation_kind *kind)
 {
     return (uint64_t)kind->row << 32 | (uint32_t)(kind->size_bytes ^ kind->size_bytes >> 32);
 }
@@ -104,7 +97,7 @@ static uint64_t key_of_kind(const struct tally_kind *kind)
 // Finds the first kind of the same size and stack, REC_NONE if there is none before.
 static MUST_USE enum err find_twin(struct heaptrack *h, uint32_t kind, uint32_t *out)
 {
-    const struct tally_kind *kinds = h->tally.kinds.items;
+    const struct allocation_kind *kinds = h->kinds.items;
     for (; h->indexed_kinds <= kind; h->indexed_kinds++) {
         uint64_t key = key_of_kind(&kinds[h->indexed_kinds]);
         if (map_u64_find(&h->kind_of, key) == NULL) {
@@ -118,14 +111,17 @@ static MUST_USE enum err find_twin(struct heaptrack *h, uint32_t kind, uint32_t 
     return ERR_OK;
 }
 
-// A block of the number `kind` is freed, none of which is live: one of the same size and stack.
-static MUST_USE enum err resolve_twin(struct heaptrack *h, uint64_t *kind)
+// A block of the number *kind is freed, none of which is live: one of the same size and stack.
+static NOINLINE MUST_USE enum err resolve_twin(struct heaptrack *h, struct allocation_kind **kind)
 {
-    struct birth *of = &h->youngest.items[*kind];
-    if (of->twin == REC_NONE) {
-        TRY(find_twin(h, (uint32_t)*kind, &of->twin));
+    uint32_t *twin = &(*kind)->twin;
+    if (*twin == REC_NONE) {
+        TRY(find_twin(h, (uint32_t)(*kind - h->kinds.items), twin));
     }
-    *kind = of->twin != REC_NONE ? of->twin : *kind;
+    if (*twin == REC_NONE || h->kinds.items[*twin].youngest.count == 0) {
+        return heaptrack_refuse(h, "a block is freed that is not live");
+    }
+    *kind = &h->kinds.items[*twin];
     return ERR_OK;
 }
 
@@ -134,60 +130,32 @@ static void drop_youngest(struct heaptrack *h, struct birth *youngest)
     uint32_t place = youngest->older;
     youngest->count--;
     if (youngest->count == 0 && place != REC_NONE) {
-        youngest->born_ms = h->births.items[place].born_ms;
-        youngest->count = h->births.items[place].count;
-        youngest->older = h->births.items[place].older;
+        *youngest = h->births.items[place];
         h->births.items[place].older = h->free_birth;
         h->free_birth = place;
     }
 }
 
-static MUST_USE enum err free_kind(struct heaptrack *h, uint64_t kind)
+static MUST_USE enum err free_kind(struct heaptrack *h, uint64_t number)
 {
-    struct event_tally *t = &h->tally;
-    if (UNLIKELY(kind >= t->kinds.len)) {
+    if (UNLIKELY(number >= h->kinds.len)) {
         return heaptrack_refuse(h, "the event refers to an allocation that is not there");
     }
-    bool is_temporary = kind == h->last_kind;
-    if (UNLIKELY(h->youngest.items[kind].count == 0)) {
+    struct allocation_kind *kind = &h->kinds.items[number];
+    if (UNLIKELY(kind->youngest.count == 0)) {
         TRY(resolve_twin(h, &kind));
     }
-    enum err err = tally_free(t, (uint32_t)kind, is_temporary);
-    if (UNLIKELY(err != ERR_OK)) {
-        return explain(h, err);
-    }
-    h->last_kind = REC_NONE;
-    uint64_t born_ms = h->youngest.items[kind].born_ms;
-    drop_youngest(h, &h->youngest.items[kind]);
-    if (LIKELY(born_ms >> t->slice_shift == t->slice)) {
-        return ERR_OK;
-    }
-    return tally_cohort(t, t->kinds.items[kind].row, born_ms, t->kinds.items[kind].size_bytes);
+    const struct heap_free block = {.size_bytes = kind->size_bytes,
+                                    .born_ms = kind->youngest.born_ms,
+                                    .row = kind->row,
+                                    .lifetime = BUCKET_UNKNOWN,
+                                    .is_temporary = number == h->last_allocated};
+    h->last_allocated = HEAPTRACK_NOTHING;
+    drop_youngest(h, &kind->youngest);
+    return heap_totals_freed(&h->totals, &block);
 }
 
-// The kind of a raw allocation, which has no number in the file.
-static MUST_USE enum err
-find_kind(struct heaptrack *h, uint64_t trace, uint64_t size_bytes, uint32_t *out)
-{
-    uint32_t row = 0;
-    TRY(find_row(h, trace, &row));
-    bool is_small = size_bytes <= UINT32_MAX; // a larger one gets a kind of its own each time
-    uint64_t key = (uint64_t)row << 32 | (size_bytes & UINT32_MAX);
-    const uint32_t *known = is_small ? map_u64_find(&h->kind_of, key) : NULL;
-    if (known != NULL) {
-        *out = *known;
-        return ERR_OK;
-    }
-    uint32_t kind = (uint32_t)h->tally.kinds.len;
-    TRY(tally_kind(&h->tally, row, size_bytes));
-    if (is_small) {
-        TRY(map_u64_put(&h->kind_of, key, kind));
-    }
-    *out = kind;
-    return ERR_OK;
-}
-
-static MUST_USE enum err new_block(struct heaptrack *h, uint32_t kind, uint32_t *out)
+static MUST_USE enum err new_block(struct heaptrack *h, struct raw_block block, uint32_t *out)
 {
     uint32_t place = h->free_block;
     if (place == REC_NONE) {
@@ -195,12 +163,11 @@ static MUST_USE enum err new_block(struct heaptrack *h, uint32_t kind, uint32_t 
             return ERR_LIMIT;
         }
         place = (uint32_t)h->blocks.len;
-        TRY(raw_block_vec_push(&h->blocks, (struct raw_block){0}));
+        TRY(raw_block_vec_push(&h->blocks, block));
     } else {
         h->free_block = h->blocks.items[place].next;
+        h->blocks.items[place] = block;
     }
-    h->blocks.items[place] =
-        (struct raw_block){.born_ms = h->tally.now_ms, .kind = kind, .next = REC_NONE};
     *out = place;
     return ERR_OK;
 }
@@ -209,46 +176,41 @@ static MUST_USE enum err allocate_address(struct heaptrack *h, struct bytes line
 {
     uint64_t trace;
     uint64_t address;
-    uint32_t kind;
-    uint32_t block;
+    uint32_t place;
+    struct raw_block block = {.size_bytes = size, .born_ms = h->totals.now_ms, .next = REC_NONE};
     if (!heaptrack_number(&line, &trace) || !heaptrack_number(&line, &address) || line.len > 0) {
         return heaptrack_refuse(h, "the allocation lacks its trace or address");
     }
-    TRY(find_kind(h, trace, size, &kind));
-    TRY(new_block(h, kind, &block));
+    TRY(find_row(h, trace, &block.row));
+    TRY(new_block(h, block, &place));
     const uint32_t *oldest = map_u64_find(&h->block_of, address);
     if (oldest == NULL) {
-        TRY(map_u64_put(&h->block_of, address, block));
+        TRY(map_u64_put(&h->block_of, address, place));
     } else {
         // Behind the oldest; a third at one address is no more than a damaged file's.
-        h->blocks.items[block].next = h->blocks.items[*oldest].next;
-        h->blocks.items[*oldest].next = block;
+        h->blocks.items[place].next = h->blocks.items[*oldest].next;
+        h->blocks.items[*oldest].next = place;
     }
-    h->last_kind = kind;
-    h->last_address = address;
-    enum err err = tally_allocate(&h->tally, kind);
-    return err == ERR_OK ? ERR_OK : explain(h, err);
+    h->last_allocated = address;
+    return count_allocation(h, block.row, size);
 }
 
 static MUST_USE enum err free_address(struct heaptrack *h, uint64_t address)
 {
-    struct event_tally *t = &h->tally;
     const uint32_t *oldest = map_u64_find(&h->block_of, address);
+    const bool is_temporary = h->last_allocated == address;
+    h->last_allocated = HEAPTRACK_NOTHING;
     if (oldest == NULL) { // from before the recording, or of a hook that heaptrack does not have
-        h->last_kind = REC_NONE;
         h->import->b->totals.unknown_frees++;
         return ERR_OK;
     }
     uint32_t place = *oldest;
     struct raw_block *block = &h->blocks.items[place];
-    struct tally_kind kind = t->kinds.items[block->kind];
-    uint64_t born_ms = block->born_ms;
-    enum err err =
-        tally_free(t, block->kind, h->last_kind != REC_NONE && h->last_address == address);
-    if (err != ERR_OK) {
-        return explain(h, err);
-    }
-    h->last_kind = REC_NONE;
+    const struct heap_free freed = {.size_bytes = block->size_bytes,
+                                    .born_ms = block->born_ms,
+                                    .row = block->row,
+                                    .lifetime = rec_bucket_of(h->totals.now_ms - block->born_ms),
+                                    .is_temporary = is_temporary};
     if (block->next != REC_NONE) {
         TRY(map_u64_put(&h->block_of, address, block->next));
     } else {
@@ -256,8 +218,7 @@ static MUST_USE enum err free_address(struct heaptrack *h, uint64_t address)
     }
     block->next = h->free_block;
     h->free_block = place;
-    TRY(tally_lifetime(t, kind.row, born_ms, kind.size_bytes));
-    return tally_cohort(t, kind.row, born_ms, kind.size_bytes);
+    return heap_totals_freed(&h->totals, &freed);
 }
 
 enum err heaptrack_read_allocation(struct heaptrack *h, struct bytes line)
@@ -318,39 +279,6 @@ enum err heaptrack_read_run(struct heaptrack *h)
         in->offset += len;
         in->line_number++;
         TRY(is_allocation ? allocate_kind(h, kind) : free_kind(h, kind));
-    }
-    return ERR_OK;
-}
-
-static MUST_USE enum err finish_births(struct heaptrack *h, uint32_t kind)
-{
-    const struct tally_kind *of = &h->tally.kinds.items[kind];
-    const struct birth *birth = &h->youngest.items[kind];
-    while (birth->count > 0) {
-        TRY(tally_survivors(&h->tally, of->row, birth->born_ms, birth->count, of->size_bytes));
-        if (birth->older == REC_NONE) {
-            break;
-        }
-        birth = &h->births.items[birth->older];
-    }
-    return ERR_OK;
-}
-
-enum err heaptrack_finish_events(struct heaptrack *h)
-{
-    struct event_tally *t = &h->tally;
-    for (uint32_t i = 0; i < h->youngest.len; i++) {
-        TRY(finish_births(h, i));
-    }
-    size_t position = 0;
-    uint64_t address;
-    uint32_t place;
-    while (map_u64_next(&h->block_of, &position, &address, &place)) {
-        for (; place != REC_NONE; place = h->blocks.items[place].next) {
-            const struct raw_block *block = &h->blocks.items[place];
-            const struct tally_kind *kind = &t->kinds.items[block->kind];
-            TRY(tally_survivors(t, kind->row, block->born_ms, 1, kind->size_bytes));
-        }
     }
     return ERR_OK;
 }

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/import/event_tally.h"
+#include "aggregate/totals/heap_totals.h"
 #include "formats/import/importer.h"
 
 // Blocks of one kind that were allocated in one slice.
@@ -25,13 +25,21 @@ struct birth {
     uint64_t born_ms;
     uint64_t count;
     uint32_t older; // in heaptrack.births, or REC_NONE
-    uint32_t twin;  // a kind of the same row and size, or REC_NONE; only of the youngest
+};
+
+// What an interpreted file allocates: a size and a stack, which is a row.
+struct allocation_kind {
+    uint64_t size_bytes;
+    struct birth youngest;
+    uint32_t row;
+    uint32_t twin; // a kind of the same row and size, or REC_NONE
 };
 
 // A block of a raw file.
 struct raw_block {
+    uint64_t size_bytes;
     uint64_t born_ms;
-    uint32_t kind;
+    uint32_t row;
     uint32_t next; // a younger one at the same address; or the next free entry; or REC_NONE
 };
 
@@ -44,12 +52,16 @@ struct raw_range {
 };
 
 DEFINE_VEC(birth_vec, struct birth);
+DEFINE_VEC(allocation_kind_vec, struct allocation_kind);
 DEFINE_VEC(raw_block_vec, struct raw_block);
 DEFINE_VEC(raw_range_vec, struct raw_range);
 
+#define HEAPTRACK_NOTHING UINT64_MAX
+
 struct heaptrack {
     struct import *import; // borrowed
-    struct event_tally tally;
+    struct heap_totals totals;
+    uint64_t rss_bytes[SERIES_SLICES_MAX]; // the highest of each time slice, 0 where none is known
     uint64_t version;
     uint32_t thread;
     bool is_raw;         // a line was of a raw file
@@ -59,17 +71,16 @@ struct heaptrack {
     uint64_t page_bytes;
     struct strbuf command;      // owned
     struct strbuf suppressions; // owned; a line each
-    struct u32_vec row_of_node; // owned; REC_NONE: none yet
     struct map_u64 module_of;   // owned; by rec_string
-    struct map_u64 kind_of;     // owned; by (row, size) where both are below 2^32
-    uint32_t last_kind;         // of the allocation before; REC_NONE: the last event was none
+    uint64_t last_allocated;    // by the event before: a kind, in a raw file an address; or NOTHING
 
     // Interpreted files.
-    struct u32_vec strings;    // owned; by index - 1
-    struct birth_vec youngest; // owned; by kind
-    struct birth_vec births;   // owned; older ones, linked; also the free ones
-    uint32_t free_birth;       // in births, or REC_NONE
-    uint32_t indexed_kinds;    // how many are in kind_of: none before a number is freed as another
+    struct u32_vec strings;           // owned; by index - 1
+    struct allocation_kind_vec kinds; // owned
+    struct birth_vec births;          // owned; older ones, linked; also the free ones
+    uint32_t free_birth;              // in births, or REC_NONE
+    uint32_t indexed_kinds; // how many are in kind_of: none before a number is freed as another
+    struct map_u64 kind_of; // owned; by (row, size)
 
     // Raw files.
     rec_string executable;
@@ -79,7 +90,6 @@ struct heaptrack {
     struct raw_block_vec blocks; // owned
     struct map_u64 block_of;     // owned; by address, the oldest one
     uint32_t free_block;         // in blocks, or REC_NONE
-    uint64_t last_address;       // of the allocation before, if last_kind says that there is one
 };
 
 // Takes the next number off `line`, which a space or its beginning precedes. False, and nothing
@@ -134,7 +144,7 @@ enum err heaptrack_read_free(struct heaptrack *h, struct bytes line) MUST_USE;
 // Reads the events that lie in the window of an interpreted file, up to the first other line.
 enum err heaptrack_read_run(struct heaptrack *h) MUST_USE;
 
-// Tells the tally what is still live.
-enum err heaptrack_finish_events(struct heaptrack *h) MUST_USE;
+// Fills the builder's rows, their history, time slices, RSS samples and totals.
+enum err heaptrack_fill_tables(struct heaptrack *h) MUST_USE;
 
 uint64_t heaptrack_bytes(const struct heaptrack *h); // in use beside the builder's tables, roughly

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "formats/import/heaptrack_file.h"
 #include "formats/import/import_formats.h"
 
@@ -118,13 +119,28 @@ static MUST_USE enum err read_pages(struct heaptrack *h, struct bytes line)
     return ERR_OK;
 }
 
+// Time comes to now_ms. Where time slices merge, so does the RSS in them.
+static MUST_USE enum err advance(struct heaptrack *h, uint64_t now_ms)
+{
+    const uint32_t shift_before = h->totals.series.slice_shift;
+    TRY(heap_totals_advance(&h->totals, now_ms));
+    const uint32_t merged = h->totals.series.slice_shift - shift_before;
+    for (size_t i = 0; i < SERIES_SLICES_MAX && merged > 0; i++) {
+        const uint64_t rss_bytes = h->rss_bytes[i];
+        h->rss_bytes[i] = 0;
+        uint64_t *into = &h->rss_bytes[i >> merged];
+        *into = max_u64(*into, rss_bytes);
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err read_time(struct heaptrack *h, struct bytes line)
 {
     uint64_t now_ms;
     if (!heaptrack_number(&line, &now_ms) || now_ms > INT64_MAX / 1000000) { // fits as ns, too
         return heaptrack_refuse(h, "the time makes no sense");
     }
-    return tally_time(&h->tally, now_ms);
+    return advance(h, now_ms);
 }
 
 static MUST_USE enum err read_rss(struct heaptrack *h, struct bytes line)
@@ -135,7 +151,8 @@ static MUST_USE enum err read_rss(struct heaptrack *h, struct bytes line)
         __builtin_mul_overflow(pages, h->page_bytes, &rss_bytes)) {
         return heaptrack_refuse(h, "the RSS makes no sense");
     }
-    tally_rss(&h->tally, rss_bytes);
+    uint64_t *highest = &h->rss_bytes[h->totals.series.current];
+    *highest = max_u64(*highest, rss_bytes);
     return ERR_OK;
 }
 
@@ -244,7 +261,8 @@ static MUST_USE enum err read_lines(struct heaptrack *h)
         TRY(read_line(h, line));
         if (UNLIKELY(in->line_number >= next_check)) {
             TRY(import_check_memory(import, heaptrack_bytes(h)));
-            next_check = in->line_number + LINES_PER_CHECK;
+            // Adding it up looks at every row.
+            next_check = in->line_number + LINES_PER_CHECK + h->totals.rows.rows.len;
         }
     }
 }
@@ -256,21 +274,20 @@ uint64_t heaptrack_bytes(const struct heaptrack *h)
     };
     uint64_t slots = h->module_of.slot_count + h->frame_of.slot_count + h->kind_of.slot_count +
                      h->block_of.slot_count;
-    return tally_bytes(&h->tally) + slots * MAP_SLOT_BYTES +
-           (h->row_of_node.cap + h->strings.cap) * sizeof(uint32_t) +
-           (h->youngest.cap + h->births.cap) * sizeof(struct birth) +
-           h->ranges.cap * sizeof(struct raw_range) + h->blocks.cap * sizeof(struct raw_block);
+    return heap_totals_bytes(&h->totals) + slots * MAP_SLOT_BYTES +
+           h->strings.cap * sizeof(uint32_t) + h->kinds.cap * sizeof(struct allocation_kind) +
+           h->births.cap * sizeof(struct birth) + h->ranges.cap * sizeof(struct raw_range) +
+           h->blocks.cap * sizeof(struct raw_block);
 }
 
 static void heaptrack_release(struct heaptrack *h)
 {
-    tally_release(&h->tally);
+    heap_totals_release(&h->totals);
     strbuf_release(&h->suppressions);
     strbuf_release(&h->command);
-    u32_vec_release(&h->row_of_node);
     map_u64_release(&h->module_of);
     u32_vec_release(&h->strings);
-    birth_vec_release(&h->youngest);
+    allocation_kind_vec_release(&h->kinds);
     birth_vec_release(&h->births);
     raw_range_vec_release(&h->ranges);
     map_u64_release(&h->frame_of);
@@ -293,8 +310,7 @@ static void describe_damage(const struct heaptrack *h)
 static MUST_USE enum err finish(struct heaptrack *h)
 {
     struct recording_builder *b = h->import->b;
-    TRY(heaptrack_finish_events(h));
-    TRY(tally_finish(&h->tally, b));
+    TRY(heaptrack_fill_tables(h));
     if (h->is_raw) {
         b->meta.unknown &= ~(uint32_t)REC_UNKNOWN_LIFETIMES;
     } else {
@@ -310,8 +326,11 @@ static MUST_USE enum err finish(struct heaptrack *h)
 static enum err read_heaptrack(struct import *import)
 {
     CLEANUP(heaptrack_release)
-    struct heaptrack h = {
-        .import = import, .last_kind = REC_NONE, .free_birth = REC_NONE, .free_block = REC_NONE};
+    struct heaptrack h = {.import = import,
+                          .last_allocated = HEAPTRACK_NOTHING,
+                          .free_birth = REC_NONE,
+                          .free_block = REC_NONE};
+    heap_totals_init(&h.totals);
     TRY(recording_builder_thread(import->b, 0, 0, "all threads", &h.thread));
     TRY(read_lines(&h));
     return finish(&h);

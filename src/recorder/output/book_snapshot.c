@@ -392,7 +392,7 @@ enum err book_snapshot_take(struct book *book,
     fold_peaks(book);
     TRY(fit_peak(&s, book));
     TRY(fill_slices(&s, book));
-    TRY(row_history_begin(&s.history, book));
+    TRY(row_history_begin(&s.history, &book->rows));
     TRY(fill_counters(&s, book, facts));
     TRY(fill_blocks(&s, book, facts));
     TRY(count_events(&s, book, facts));

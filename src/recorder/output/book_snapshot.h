@@ -11,12 +11,12 @@
 
 #include "aggregate/block_list.h"
 #include "aggregate/book.h"
+#include "aggregate/totals/row_history.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/proc_sampler.h"
 #include "recorder/memory/rss_looks.h"
 #include "recorder/output/event_log.h"
-#include "recorder/output/row_history.h"
 #include "recorder/processes/unrecorded_list.h"
 #include "recording/format/tables.h"
 #include "session/layout.h"

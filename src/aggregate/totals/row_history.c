@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // row_history: see the header.
-#include "recorder/output/row_history.h"
+#include "aggregate/totals/row_history.h"
 
 #include <string.h>
 
@@ -123,8 +123,8 @@ static enum err collect_cells(struct row_history *h, uint32_t row)
 {
     rec_cell_vec_clear(&h->cells);
     h->run_first = h->run_end;
-    if (!is_listed(&h->book->rows, row)) {
-        return gather_cells(&h->book->rows, row, &h->cells);
+    if (!is_listed(h->table, row)) {
+        return gather_cells(h->table, row, &h->cells);
     }
     while (h->run_end < h->listed.len && h->listed.items[h->run_end].row == row) {
         h->run_end++;
@@ -153,7 +153,7 @@ static void fetch_cells(const struct row_table *table, uint32_t first)
 // The cells of a row with cohorts; those of a listed one are kept.
 static enum err add_cells(struct row_history *h, struct row_part *part)
 {
-    const struct row_table *table = &h->book->rows;
+    const struct row_table *table = h->table;
     struct rec_cell_vec *cells = is_listed(table, part->row) ? &h->listed : &h->cells;
     rec_cell_vec_clear(&h->cells);
     const size_t before = cells->len;
@@ -166,10 +166,10 @@ static enum err add_cells(struct row_history *h, struct row_part *part)
 static enum err make_cohorts(struct row_history *h)
 {
     CLEANUP(rec_cohort_vec_release) struct rec_cohort_vec freed = {0};
-    const struct row_table *table = &h->book->rows;
+    const struct row_table *table = h->table;
     struct survivors alive = {0};
     size_t at = 0;
-    TRY(cohort_table_collect(&h->book->rows.cohorts, &freed));
+    TRY(cohort_table_collect(&h->table->cohorts, &freed));
     TRY(rec_cell_vec_reserve(&h->listed, cell_table_count(&table->cells)));
     for (uint32_t row = 0; row < table->rows.len; row++) {
         struct row_part part = {.row = row, .shift = table->cohort_shift};
@@ -192,7 +192,7 @@ static enum err make_cohorts(struct row_history *h)
 // The row whose buckets are fetched while those of `row` are collected, or `row` again at the end.
 static const struct row_extra *extra_ahead(const struct row_history *h, uint32_t row)
 {
-    const struct row_extra_vec *extras = &h->book->rows.extras;
+    const struct row_extra_vec *extras = &h->table->extras;
     const size_t ahead = (size_t)row + ROWS_AHEAD;
     return extras->items + (ahead < extras->len ? ahead : row);
 }
@@ -200,24 +200,24 @@ static const struct row_extra *extra_ahead(const struct row_history *h, uint32_t
 static enum err collect_sizes(struct row_history *h, uint32_t row)
 {
     bucket_set_fetch(&extra_ahead(h, row)->sizes);
-    const struct rec_row *r = h->book->rows.rows.items + row;
+    const struct rec_row *r = h->table->rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
-    return bucket_set_collect(&h->book->rows.extras.items[row].sizes, row, r->allocations,
+    return bucket_set_collect(&h->table->extras.items[row].sizes, row, r->allocations,
                               r->allocated_bytes, &h->buckets);
 }
 
 static enum err collect_lifetimes(struct row_history *h, uint32_t row)
 {
     bucket_set_fetch(&extra_ahead(h, row)->lifetimes);
-    const struct rec_row *r = h->book->rows.rows.items + row;
+    const struct rec_row *r = h->table->rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
-    return bucket_set_collect(&h->book->rows.extras.items[row].lifetimes, row, r->frees,
-                              r->freed_bytes, &h->buckets);
+    return bucket_set_collect(&h->table->extras.items[row].lifetimes, row, r->frees, r->freed_bytes,
+                              &h->buckets);
 }
 
 static size_t count_cells(const struct row_history *h)
 {
-    const struct row_table *table = &h->book->rows;
+    const struct row_table *table = h->table;
     size_t count = cell_table_count(&table->cells);
     for (size_t i = 0; i < table->rows.len; i++) {
         count += table->rows.items[i].allocations > 0 &&
@@ -228,7 +228,7 @@ static size_t count_cells(const struct row_history *h)
 
 static size_t count_sizes(const struct row_history *h)
 {
-    const struct row_table *table = &h->book->rows;
+    const struct row_table *table = h->table;
     size_t count = 0;
     for (size_t i = 0; i < table->rows.len; i++) {
         count += bucket_set_count(&table->extras.items[i].sizes, table->rows.items[i].allocations);
@@ -238,7 +238,7 @@ static size_t count_sizes(const struct row_history *h)
 
 static size_t count_lifetimes(const struct row_history *h)
 {
-    const struct row_table *table = &h->book->rows;
+    const struct row_table *table = h->table;
     size_t count = 0;
     for (size_t i = 0; i < table->rows.len; i++) {
         count += bucket_set_count(&table->extras.items[i].lifetimes, table->rows.items[i].frees);
@@ -286,9 +286,9 @@ static void begin_supplied(void *context, enum rec_table_index table)
     rec_bucket_vec_clear(&h->buckets);
 }
 
-enum err row_history_begin(struct row_history *history, struct book *book)
+enum err row_history_begin(struct row_history *history, struct row_table *table)
 {
-    history->book = book;
+    history->table = table;
     TRY(make_cohorts(history));
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         if (made_tables[i].count != NULL) {

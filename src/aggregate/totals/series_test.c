@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // series against a naive list of every event.
-#include "aggregate/series.h"
+#include "aggregate/totals/series.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

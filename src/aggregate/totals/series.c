@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // series: see the header.
-#include "aggregate/series.h"
+#include "aggregate/totals/series.h"
 
 #include <string.h>
 

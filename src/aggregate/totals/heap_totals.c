@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// heap_totals: see the header.
+#include "aggregate/totals/heap_totals.h"
+
+void heap_totals_init(struct heap_totals *totals)
+{
+    *totals = (struct heap_totals){.rows = {.cells_max = UINT32_MAX, .cohorts_max = UINT32_MAX}};
+    series_init(&totals->series);
+}
+
+void heap_totals_release(struct heap_totals *totals)
+{
+    row_table_release(&totals->rows);
+}
+
+size_t heap_totals_bytes(const struct heap_totals *totals)
+{
+    return row_table_bytes(&totals->rows);
+}
+
+enum err heap_totals_advance(struct heap_totals *totals, uint64_t now_ms)
+{
+    if (now_ms <= totals->now_ms) {
+        return ERR_OK;
+    }
+    totals->now_ms = now_ms;
+    const uint32_t merged = series_advance(&totals->series, &totals->sums, now_ms);
+    return totals->series.current == totals->rows.slice && merged == 0
+               ? ERR_OK
+               : row_table_advance(&totals->rows, totals->series.current, merged);
+}
+
+enum err heap_totals_finish(struct heap_totals *totals)
+{
+    TRY(row_table_count(&totals->rows));
+    for (uint32_t row = 0; row < totals->rows.rows.len; row++) {
+        row_table_fold(&totals->rows, row, true, 0);
+    }
+    return ERR_OK;
+}
