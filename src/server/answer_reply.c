@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "server/api/answer.h"
 #include "server/api/reply.h"
+#include "server/http/connection.h"
 #include "server/http/encoding.h"
 #include "server/state/answer_watch.h"
 
@@ -43,7 +44,6 @@ struct turn {
     struct MHD_Connection *connection;
     const struct route *route;
     struct snapshot *snapshot;
-    const char *target;
     struct answer_slot *slot; // NULL: the board is full
 };
 
@@ -64,7 +64,9 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
                                          .cancel = &cancel};
     TRY(answer_watch_ask(&watch)); // it may have left while it waited for its turn
     answer_board_begin(&http->board, turn->slot);
-    enum err outcome = answer_write(&source, turn->route, turn->target, out, problem);
+    struct request_args args;
+    http_arguments(turn->connection, &args);
+    enum err outcome = answer_write(&source, turn->route, &args, out, problem);
     if (outcome == ERR_OK || problem->info.code != ERR_OK) {
         return outcome;
     }
@@ -139,7 +141,6 @@ enum MHD_Result answer_reply_send(struct http *http,
                         .connection = connection,
                         .route = route,
                         .snapshot = snapshot,
-                        .target = target,
                         .slot = answer_board_enter(&http->board, target)};
     enum MHD_Result sent = take_turn(&turn, &tag);
     answer_board_leave(&http->board, turn.slot);
@@ -156,7 +157,8 @@ enum MHD_Result answer_reply_send_meta(struct http *http, struct MHD_Connection 
     struct etag tag = tag_of(http, snapshot, target);
     const struct answer_source source = {
         .settings = &http->settings, .snapshot = snapshot, .trees = &http->trees};
-    if (answer_write(&source, route, target, &body, &problem) != ERR_OK) {
+    const struct request_args none = {0};
+    if (answer_write(&source, route, &none, &body, &problem) != ERR_OK) {
         return reply_refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, ERR_NO_MEMORY,
                             "not enough memory for the answer");
     }

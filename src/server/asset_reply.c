@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "server/api/reply.h"
+#include "server/http/connection.h"
 #include "server/http/encoding.h"
 
 enum MHD_Result asset_send(struct MHD_Connection *connection, const struct asset *asset)

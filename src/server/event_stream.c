@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "profile/model/profile.h"
 #include "server/api/reply.h"
+#include "server/http/connection.h"
 
 enum err event_format_state(const struct snapshot *snapshot, struct strbuf *out)
 {

@@ -6,24 +6,12 @@
 #include <strings.h>
 
 #include "server/api/reply.h"
+#include "server/http/connection.h"
 #include "views_json/layout/view.h"
 
-void gate_find_token(const char *target, struct access_token *out)
+static bool takes_launch_token(struct http *http, const char *token)
 {
-    static const char name[] = "token=";
-    *out = (struct access_token){0};
-    for (const char *at = target_query(target); *at != '\0';) {
-        size_t len = strcspn(at, "&");
-        if (len == sizeof(name) - 1 + ACCESS_TOKEN_LEN && memcmp(at, name, sizeof(name) - 1) == 0) {
-            memcpy(out->text, at + sizeof(name) - 1, ACCESS_TOKEN_LEN);
-        }
-        at += len + (at[len] == '&');
-    }
-}
-
-static bool takes_launch_token(struct http *http, const struct access_token *token)
-{
-    return access_is_token(&http->launch, token->text, strlen(token->text)) &&
+    return token != NULL && access_is_token(&http->launch, token, strlen(token)) &&
            // Relaxed: only one exchange may win; nothing else is published by it.
            !atomic_exchange_explicit(&http->is_launch_spent, true, memory_order_relaxed);
 }
@@ -48,19 +36,18 @@ static const char *only_host(struct MHD_Connection *connection)
 enum access_verdict
 gate_check(struct http *http, struct MHD_Connection *connection, const char *target)
 {
-    struct access_token token;
-    gate_find_token(target, &token);
+    const char *token = http_argument(connection, "token");
     struct access_headers headers = {
         .host = only_host(connection),
         .origin = http_header(connection, "Origin"),
         .fetch_site = http_header(connection, "Sec-Fetch-Site"),
         .authorization = http_header(connection, MHD_HTTP_HEADER_AUTHORIZATION),
-        .token = token.text[0] != '\0' ? token.text : NULL,
+        .token = token,
         .is_page = target_has_path(target, "/"),
     };
     enum access_verdict verdict = access_check(&http->token, &headers);
     if (verdict == ACCESS_NO_TOKEN && target_has_path(target, GATE_TOKEN_PATH) &&
-        takes_launch_token(http, &token)) {
+        takes_launch_token(http, token)) {
         return ACCESS_GRANTED;
     }
     return verdict;

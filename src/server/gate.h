@@ -7,9 +7,6 @@
 #include "server/access/access.h"
 #include "server/http.h"
 
-// The value of the parameter "token", which needs no decoding; "" if there is none of its length.
-void gate_find_token(const char *target, struct access_token *out);
-
 // What the page asks for with the token of its address, that of a browser's command line included,
 // which is spent by it.
 #define GATE_TOKEN_PATH "/api/v1/token"

@@ -14,6 +14,7 @@
 #include "server/baseline_upload.h"
 #include "server/event_stream.h"
 #include "server/gate.h"
+#include "server/http/connection.h"
 #include "views_json/layout/view.h"
 
 // One request, from its first line to the end of its answer.
@@ -78,18 +79,6 @@ void http_visit(void *context,
     }
 }
 
-const char *http_header(struct MHD_Connection *connection, const char *name)
-{
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-}
-
-int http_client_socket(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *told =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return told != NULL ? told->connect_fd : -1;
-}
-
 static enum MHD_Result refuse_method(struct MHD_Connection *connection, const char *allow)
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
@@ -107,10 +96,11 @@ change_baseline(struct http *http, struct MHD_Connection *connection, struct exc
 {
     struct problem problem = {0};
     const char *parameter = NULL;
-    CLEANUP(request_release) struct request request = {0};
-    enum err outcome = request_parse(target_query(exchange->target),
-                                     PARAM_BIT(PARAM_TOKEN) | PARAM_BIT(PARAM_NAME), &request,
-                                     &parameter, &problem.info);
+    struct request request;
+    struct request_args args;
+    http_arguments(connection, &args);
+    enum err outcome = request_parse(&args, PARAM_BIT(PARAM_TOKEN) | PARAM_BIT(PARAM_NAME),
+                                     &request, &parameter, &problem.info);
     if (outcome == ERR_OK && exchange->is_upload) {
         const char *name = request_text(&request, PARAM_NAME);
         outcome = baseline_upload_serve(&exchange->upload, &http->served,
@@ -194,6 +184,10 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     }
     if (verdict == ACCESS_GRANTED) {
         visitors_trust(&http->visitors, http_client_socket(connection));
+    }
+    if (!target_is_encoded(target)) {
+        return reply_refuse(connection, MHD_HTTP_BAD_REQUEST, ERR_INVALID,
+                            "the address is not well encoded: each % must begin an escape");
     }
     bool is_baseline = target_has_path(target, baseline_path);
     if (is_baseline && method != METHOD_PUT && method != METHOD_DELETE) {

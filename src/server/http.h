@@ -54,9 +54,3 @@ void http_visit(void *http,
                 struct MHD_Connection *connection,
                 void **visit,
                 enum MHD_ConnectionNotificationCode code);
-
-// The value of a request's header, or NULL. Borrowed from the connection.
-const char *http_header(struct MHD_Connection *connection, const char *name);
-
-// The connection's socket; -1, on which nothing ever happens, if the library does not tell.
-int http_client_socket(struct MHD_Connection *connection);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// fuzz_request: libFuzzer over what the server reads from strangers: queries, regular expressions,
-// and the headers that are taken apart by hand. Whatever comes out must be within its bounds.
+// fuzz_request: libFuzzer over what the server reads from strangers: parameters, regular
+// expressions, and the headers that are taken apart by hand. All that comes out must be within its
+// bounds.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,19 +33,18 @@ static void check_regex(const char *text)
     }
 }
 
-static void check_request(const char *query, uint64_t allowed)
+static void check_request(const struct request_args *args, uint64_t allowed)
 {
-    struct request request = {0};
+    struct request request;
     const char *parameter = NULL;
     struct err_info info = {0};
-    if (request_parse(query, allowed, &request, &parameter, &info) != ERR_OK) {
+    if (request_parse(args, allowed, &request, &parameter, &info) != ERR_OK) {
         require(info.text[0] != '\0');
         return;
     }
     for (int param = 0; param < PARAM_COUNT; param++) {
         const struct request_value *value = &request.values[param];
-        require(value->is_given == (value->text != NULL));
-        require(!value->is_given || (allowed & PARAM_BIT(param)) != 0);
+        require(value->text == NULL || (allowed & PARAM_BIT(param)) != 0);
         require(value->text == NULL || strlen(value->text) <= REQUEST_VALUE_MAX);
     }
     require(request_number(&request, PARAM_LIMIT, 0) <= REQUEST_ROWS_MAX);
@@ -54,7 +54,6 @@ static void check_request(const char *query, uint64_t allowed)
     if (regex != NULL) {
         check_regex(regex);
     }
-    request_release(&request);
 }
 
 static void check_headers(const char *text)
@@ -73,16 +72,34 @@ static void check_headers(const char *text)
     (void)etag_is_in(&tag, text); // only that it ends
 }
 
+// As a query, and as the value of each parameter, zero bytes included.
+static void check_requests(const char *text, size_t size)
+{
+    const uint64_t all = ~(uint64_t)0 >> (64 - PARAM_COUNT);
+    char *query = strdup(text);
+    require(query != NULL);
+    struct request_args args = {0};
+    request_args_split(&args, query);
+    check_request(&args, all);
+    check_request(&args, PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_LIMIT));
+    free(query);
+    for (int param = 0; param < PARAM_COUNT; param++) {
+        const char *name = request_param_name((enum param)param);
+        args = (struct request_args){0};
+        request_args_add(
+            &args, &(struct request_arg){
+                       .name = name, .name_len = strlen(name), .value = text, .value_len = size});
+        check_request(&args, all);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
     require(text != NULL);
     memcpy(text, data, size);
     text[size] = '\0';
-    uint64_t all = ~(uint64_t)0 >> (64 - PARAM_COUNT);
-    check_request(text, all & ~PARAM_BIT(PARAM_SITES_BY));
-    check_request(text, all & ~PARAM_BIT(PARAM_BY));
-    check_request(text, PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_LIMIT));
+    check_requests(text, size);
     check_regex(text);
     check_headers(text);
     free(text);

@@ -160,7 +160,7 @@ def test_answers_are_compressed_and_kept(server):
     ("/api/v1/summary?recording=old", "GET", 409), ("/api/v1/tree?sort=beauty", "GET", 400),
     ("/api/v1/series?from_ms=1", "GET", 400), ("/api/v1/summary?function_regex=(", "GET", 400),
     ("/api/v1/summary?function_regex=a{99999}", "GET", 400),
-    ("/api/v1/summary?" + "&" * 33, "GET", 400), ("/" + "x" * 9000, "GET", 414),
+    ("/api/v1/summary?" + "&x=1" * 33, "GET", 400), ("/" + "x" * 9000, "GET", 414),
     ("/api/v1/summary?function=" + "x" * 2049, "GET", 400),
     ("/api/v1/summary?function_regex=" + "x" * 257, "GET", 400),
 ], ids=lambda value: str(value)[:40])
@@ -189,6 +189,31 @@ def test_a_mistake_names_its_parameter(server):
     assert (error["parameter"], error["message"]) == (None, 'there is no parameter "beauty" here')
 
 
+@pytest.mark.parametrize("query, parameter, words", [
+    ("function=a%00b", "function", "zero byte"), ("function=%ff", "function", "not UTF-8"),
+    ("function=%c0%80", "function", "not UTF-8"), ("function=%", None, "not well encoded"),
+    ("function=a&function=b", "function", "twice"), ("function=&function=b", "function", "twice"),
+    ("%66unction=a&function=b", "function", "twice"), ("Function=a", None, '"Function"'),
+    ("function=%zz", None, "not well encoded"), ("=1", None, "no parameter"),
+    ("&".join(f"a{i}=1" for i in range(33)), None, "more than 32"),
+    ("by=stack", "by", '"stack"'),
+], ids=lambda value: str(value)[:30])
+def test_what_no_query_may_hold_is_refused(server, query, parameter, words):
+    answer = server.ask(f"/api/v1/tree?{query}")
+    error = answer.json["error"]
+    assert (answer.status, error["parameter"]) == (400, parameter) and words in error["message"]
+
+
+@pytest.mark.parametrize("query, same", [
+    ("limit=3&&&", "limit=3"), ("&limit=3&function", "limit=3"), ("limit=%33&function=", "limit=3"),
+    ("search=a+b", "search=a%20b"), ("search=x%3dy", "search=x=y"), ("search=%2B", "search=%2b"),
+    ("sear%63h=%C3%A4", "search=%c3%a4"), ("by=function", ""),
+])
+def test_queries_are_decoded(server, query, same):
+    said = server.ask(f"/api/v1/tree?{query}")
+    assert said.status == 200 and said.json == server.ask(f"/api/v1/tree?{same}").json
+
+
 def test_a_range_of_a_recording_without_slices_is_refused_by_name(serve, tmp_path):
     server = serve(draw(tmp_path / "plain.cairn", "app!main;app!f 1 1\n"))
     assert not server.get("meta")["capabilities"]["time_range"]
@@ -213,6 +238,7 @@ def test_no_regular_expression_keeps_the_server_busy(server, expression):
     b"GET /api/v1/meta HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
     b"POST /api/v1/meta HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+    b"GET /api/v1/meta?" + b"&" * 8000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 100000 + b"\r\n\r\n",
     b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
     b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",

@@ -7,13 +7,12 @@
 
 enum err answer_write(const struct answer_source *source,
                       const struct route *route,
-                      const char *target,
+                      const struct request_args *args,
                       struct strbuf *out,
                       struct problem *problem)
 {
-    CLEANUP(request_release) struct request request = {0};
-    TRY(request_parse(target_query(target), route->params, &request, &problem->parameter,
-                      &problem->info));
+    struct request request;
+    TRY(request_parse(args, route->params, &request, &problem->parameter, &problem->info));
     CLEANUP(question_release)
     struct question question = {.settings = source->settings,
                                 .request = &request,

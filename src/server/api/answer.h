@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// answer: from a target to the JSON that answers it.
+// answer: from the arguments of a route to the JSON that answers it.
 //
-//   target --request_parse--> request --question_init--> question --route->answer--> JSON
+//   arguments --request_parse--> request --question_init--> question --route->answer--> JSON
 //
 // The same for a client of the server and for a report file. Context: H; an answer is made in one
 // thread.
@@ -23,10 +23,10 @@ struct answer_source {
     struct cancel *cancel; // NULL: nobody stops it
 };
 
-// Appends the answer of `route`, which is that of `target`. The error is told in `problem`; without
+// Appends the answer of `route` to these arguments. The error is told in `problem`; without
 // words it is memory, or what the cancel said.
 enum err answer_write(const struct answer_source *source,
                       const struct route *route,
-                      const char *target,
+                      const struct request_args *args,
                       struct strbuf *out,
                       struct problem *problem) MUST_USE;

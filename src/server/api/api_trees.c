@@ -15,19 +15,24 @@ enum {
     STACKS_BY_DEFAULT = 50,
 };
 
-static struct shown_tree_spec read_spec(const struct request *request)
+static MUST_USE enum err read_spec(struct question *q, struct shown_tree_spec *out)
 {
-    return (struct shown_tree_spec){
+    const struct request *request = q->request;
+    enum request_by by;
+    TRY(question_choose_by(q, REQUEST_BY_LOCATION, REQUEST_BY_FUNCTION, &by));
+    *out = (struct shown_tree_spec){
         .direction =
             (enum call_tree_direction)request_number(request, PARAM_DIRECTION, CALL_TREE_TOP_DOWN),
-        .key = (enum call_tree_key)request_number(request, PARAM_BY, CALL_TREE_BY_FUNCTION),
+        .key = by == REQUEST_BY_FUNCTION ? CALL_TREE_BY_FUNCTION : CALL_TREE_BY_LOCATION,
         .collapses = request_number(request, PARAM_COLLAPSE, 0) == 1,
     };
+    return ERR_OK;
 }
 
 static MUST_USE enum err find_tree(struct question *q, struct cached_tree **out)
 {
-    struct shown_tree_spec spec = read_spec(q->request);
+    struct shown_tree_spec spec;
+    TRY(read_spec(q, &spec));
     if (q->is_diff && spec.key != CALL_TREE_BY_FUNCTION) {
         return question_refuse(q, 0, PARAM_BY, ERR_INVALID, "by: a diff is by function");
     }
@@ -96,7 +101,8 @@ enum err api_tree(struct question *q)
 {
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     CLEANUP(tree_matches_release) struct tree_matches found = {0};
-    struct tree_options options = {.spec = read_spec(q->request)};
+    struct tree_options options = {0};
+    TRY(read_spec(q, &options.spec));
     bool has_search;
     TRY(find_tree(q, &cached));
     options.tree = &cached->tree;

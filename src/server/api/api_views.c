@@ -97,13 +97,24 @@ enum err api_call_graph(struct question *q)
     return view_call_graph(&q->view, limit_of(q, 0));
 }
 
+static MUST_USE enum err
+read_row_group(struct question *q, enum request_by otherwise, enum row_group_by *out)
+{
+    enum request_by by;
+    TRY(question_choose_by(q, REQUEST_BY_CALL_SITE, otherwise, &by));
+    *out = by == REQUEST_BY_STACK ? ROW_GROUPS_BY_STACK : ROW_GROUPS_BY_SITE;
+    return ERR_OK;
+}
+
 enum err api_series(struct question *q)
 {
+    enum row_group_by by;
+    TRY(read_row_group(q, REQUEST_BY_STACK, &by));
     const uint64_t value = request_number(q->request, PARAM_VALUE, SERIES_LIVE_BYTES);
     const struct series_options options = {
         .value = (enum series_value)value,
         .value_name = request_choice_name(PARAM_VALUE, value),
-        .by = (enum row_group_by)request_number(q->request, PARAM_SITES_BY, ROW_GROUPS_BY_STACK),
+        .by = by,
         .top_count = request_number(q->request, PARAM_TOP, TOP_BY_DEFAULT),
     };
     return view_series(&q->view, &options);
@@ -143,8 +154,10 @@ enum err api_leaks(struct question *q)
     static const uint64_t costs_by_default =
         (uint64_t)1 << COST_LEAKED_BYTES | (uint64_t)1 << COST_LEAKED_ALLOCATIONS |
         (uint64_t)1 << COST_ALLOCATIONS | (uint64_t)1 << COST_ALLOCATED_BYTES;
+    enum row_group_by by;
+    TRY(read_row_group(q, REQUEST_BY_CALL_SITE, &by));
     const struct leaks_options options = {
-        .by = (enum row_group_by)request_number(q->request, PARAM_SITES_BY, ROW_GROUPS_BY_SITE),
+        .by = by,
         .has_class = request_has(q->request, PARAM_GROWTH),
         .class = (enum growth_class)request_number(q->request, PARAM_GROWTH, 0),
         .limit = limit_of(q, LEAKS_BY_DEFAULT),

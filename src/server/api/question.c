@@ -39,6 +39,22 @@ enum err question_refuse(struct question *question,
     return code;
 }
 
+enum err question_choose_by(struct question *question,
+                            enum request_by least,
+                            enum request_by otherwise,
+                            enum request_by *out)
+{
+    const enum request_by by =
+        (enum request_by)request_number(question->request, PARAM_BY, otherwise);
+    if (by < least || by > least + 1) {
+        return question_refuse(question, 0, PARAM_BY, ERR_INVALID,
+                               "by: there is no \"%s\" to choose",
+                               request_choice_name(PARAM_BY, by));
+    }
+    *out = by;
+    return ERR_OK;
+}
+
 static MUST_USE enum err choose_recording(struct question *question)
 {
     const struct request *request = question->request;

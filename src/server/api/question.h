@@ -65,6 +65,12 @@ enum err question_refuse(struct question *question,
                          const char *format,
                          ...) PRINTF_LIKE(5, 6);
 
+// What the answer goes by: `least` or the one after it, or `otherwise` if nothing is given.
+enum err question_choose_by(struct question *question,
+                            enum request_by least,
+                            enum request_by otherwise,
+                            enum request_by *out) MUST_USE;
+
 // Writes version, generation and, if there is one, selection into the open object.
 enum err question_write_envelope(struct question *question) MUST_USE;
 

@@ -7,7 +7,6 @@
 
 #include "base/compiler.h"
 #include "base/hex.h"
-#include "host/text/strbuf.h"
 #include "host/text/utf8.h"
 #include "profile/model/cost.h"
 
@@ -36,8 +35,7 @@ static const char *const classes[] = {"in_in", "in_out", "out_in", "out_out", NU
 static const char *const recordings[] = {"new", "old", NULL};
 static const char *const scores[] = {"larger", "change", "new", "old", NULL};
 static const char *const directions[] = {"top_down", "bottom_up", NULL};
-static const char *const node_keys[] = {"location", "function", NULL};
-static const char *const group_keys[] = {"call_site", "stack", NULL};
+static const char *const keys[] = {"location", "function", "call_site", "stack", NULL};
 static const char *const series_values[] = {"live_bytes", "allocations", "allocated_bytes",
                                             "temporary", NULL};
 static const char *const ranks[] = {"blocks", "bytes", NULL};
@@ -74,8 +72,7 @@ static const struct param_spec specs[PARAM_COUNT] = {
     [PARAM_OFFSET] = {.name = "offset", .kind = VALUE_NUMBER, .most = UINT32_MAX},
     [PARAM_STACKS] = {.name = "stacks", .kind = VALUE_NUMBER, .most = 1000},
     [PARAM_DIRECTION] = {.name = "direction", .kind = VALUE_CHOICE, .choices = directions},
-    [PARAM_BY] = {.name = "by", .kind = VALUE_CHOICE, .choices = node_keys},
-    [PARAM_SITES_BY] = {.name = "by", .kind = VALUE_CHOICE, .choices = group_keys},
+    [PARAM_BY] = {.name = "by", .kind = VALUE_CHOICE, .choices = keys},
     [PARAM_COLLAPSE] = {.name = "collapse", .kind = VALUE_FLAG},
     [PARAM_ROOT] = {.name = "root", .kind = VALUE_NUMBER, .most = UINT32_MAX},
     [PARAM_NODE] = {.name = "node", .kind = VALUE_NUMBER, .most = UINT32_MAX},
@@ -97,16 +94,21 @@ static const struct param_spec specs[PARAM_COUNT] = {
     [PARAM_MOMENT_MS] = {.name = "moment_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
 };
 
-const char *target_query(const char *target)
-{
-    const char *mark = strchrnul(target, '?');
-    return *mark == '?' ? mark + 1 : mark;
-}
-
 bool target_has_path(const char *target, const char *path)
 {
     size_t len = strcspn(target, "?");
     return strlen(path) == len && memcmp(target, path, len) == 0;
+}
+
+// libmicrohttpd decodes what is malformed, too, and differently from version to version.
+bool target_is_encoded(const char *target)
+{
+    for (const char *at = strchr(target, '%'); at != NULL; at = strchr(at + 1, '%')) {
+        if (hex_digit(at[1]) < 0 || hex_digit(at[2]) < 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 const char *request_param_name(enum param param)
@@ -119,39 +121,14 @@ const char *request_choice_name(enum param param, uint64_t choice)
     return specs[param].choices[choice];
 }
 
-// Percent-decodes text[0..len). False for what is no encoding, and for zeros.
-static bool decode(const char *text, size_t len, struct strbuf *out)
-{
-    for (size_t i = 0; i < len; i++) {
-        char byte = (char)(text[i] == '+' ? ' ' : text[i]);
-        if (text[i] == '%') {
-            int high = i + 1 < len ? hex_digit(text[i + 1]) : -1;
-            int low = i + 2 < len ? hex_digit(text[i + 2]) : -1;
-            if (high < 0 || low < 0 || (high == 0 && low == 0)) {
-                return false;
-            }
-            byte = (char)(high * 16 + low);
-            i += 2;
-        }
-        strbuf_append_char(out, byte);
-    }
-    return true;
-}
-
 static MUST_USE enum err
 read_number(const struct param_spec *spec, struct request_value *value, struct err_info *info)
 {
-    uint64_t number = 0;
-    for (const char *at = value->text; *at != '\0'; at++) {
-        if (*at < '0' || *at > '9') {
-            return err_set(info, ERR_INVALID, "%s: \"%.100s\" is no number", spec->name,
-                           value->text);
-        }
-        if (number > (UINT64_MAX - 9) / 10) {
-            return err_set(info, ERR_INVALID, "%s: %.100s is too large", spec->name, value->text);
-        }
-        number = number * 10 + (uint64_t)(*at - '0');
+    if (value->text[strspn(value->text, "0123456789")] != '\0') {
+        return err_set(info, ERR_INVALID, "%s: \"%.100s\" is no number", spec->name, value->text);
     }
+    // Becomes the largest number if it does not fit, which is beyond every bound of the table.
+    const uint64_t number = strtoull(value->text, NULL, 10);
     uint64_t most = spec->kind == VALUE_FLAG ? 1 : spec->most;
     if (number < spec->least || number > most) {
         return err_set(info, ERR_INVALID, "%s: %.100s is not between %llu and %llu", spec->name,
@@ -301,90 +278,76 @@ refuse_param(const char *name, size_t len, const char **parameter, struct err_in
                    (int)(len < 100 ? len : 100), name);
 }
 
-// One "name=value" of the query: pair[0..len).
-static MUST_USE enum err read_pair(const char *pair,
-                                   size_t len,
-                                   uint64_t allowed,
-                                   struct request *request,
-                                   const char **parameter,
-                                   struct err_info *info)
+// Checks one parameter, and keeps it unless it is empty, which counts as not given.
+static MUST_USE enum err read_param(const struct param_spec *spec,
+                                    const struct request_arg *arg,
+                                    struct request_value *value,
+                                    struct err_info *info)
 {
-    const char *equals = memchr(pair, '=', len);
-    size_t name_len = equals != NULL ? (size_t)(equals - pair) : len;
-    enum param param = find_param(pair, name_len, allowed);
-    if (param == PARAM_COUNT) {
-        return refuse_param(pair, name_len, parameter, info);
+    if (arg->value_len > REQUEST_VALUE_MAX) {
+        return err_set(info, ERR_LIMIT, "%s: the value is too long", spec->name);
     }
-    struct request_value *value = &request->values[param];
-    *parameter = specs[param].name;
-    if (value->text != NULL) {
-        return err_set(info, ERR_INVALID, "%s: given twice", specs[param].name);
+    if (arg->value_len == 0) {
+        return ERR_OK;
     }
-    CLEANUP(strbuf_release) struct strbuf decoded = {0};
-    strbuf_append_text(&decoded, "");
-    size_t value_len = equals != NULL ? len - name_len - 1 : 0;
-    if (!decode(pair + len - value_len, value_len, &decoded)) {
-        return err_set(info, ERR_INVALID, "%s: the value is not well encoded", specs[param].name);
+    if (strlen(arg->value) != arg->value_len) {
+        return err_set(info, ERR_INVALID, "%s: the value has a zero byte", spec->name);
     }
-    if (decoded.len > REQUEST_VALUE_MAX) {
-        return err_set(info, ERR_LIMIT, "%s: the value is too long", specs[param].name);
+    if (!utf8_is_valid(arg->value)) {
+        return err_set(info, ERR_INVALID, "%s: the value is not UTF-8", spec->name);
     }
-    value->text = strbuf_take(&decoded);
-    if (value->text == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
-    if (!utf8_is_valid(value->text)) {
-        return err_set(info, ERR_INVALID, "%s: the value is not UTF-8", specs[param].name);
-    }
-    value->is_given = value->text[0] != '\0';
-    return value->is_given ? read_value(&specs[param], value, info) : ERR_OK;
+    value->text = arg->value;
+    return read_value(spec, value, info);
 }
 
-// An empty value counts as not given, and was kept only to notice a second one.
-static void forget_empty(struct request *request)
-{
-    for (int param = 0; param < PARAM_COUNT; param++) {
-        struct request_value *value = &request->values[param];
-        if (!value->is_given) {
-            free(value->text);
-            value->text = NULL;
-        }
-    }
-}
-
-enum err request_parse(const char *query,
+enum err request_parse(const struct request_args *args,
                        uint64_t allowed,
                        struct request *out,
                        const char **parameter,
                        struct err_info *info)
 {
-    CLEANUP(request_release) struct request request = {0};
-    size_t count = 0;
+    uint64_t seen = 0;
+    *out = (struct request){0};
     *parameter = NULL;
-    if (strlen(query) > REQUEST_TARGET_MAX) {
-        return err_set(info, ERR_LIMIT, "the query is too long");
+    if (args->count > REQUEST_PARAMS_MAX) {
+        return err_set(info, ERR_LIMIT, "more than %d parameters", REQUEST_PARAMS_MAX);
     }
-    while (*query != '\0') {
-        size_t len = strcspn(query, "&");
-        if (++count > REQUEST_PARAMS_MAX) {
-            return err_set(info, ERR_LIMIT, "more than %d parameters", REQUEST_PARAMS_MAX);
+    for (size_t i = 0; i < args->count; i++) {
+        const struct request_arg *arg = &args->items[i];
+        enum param param = find_param(arg->name, arg->name_len, allowed);
+        if (param == PARAM_COUNT) {
+            return refuse_param(arg->name, arg->name_len, parameter, info);
         }
-        if (len > 0) {
-            TRY(read_pair(query, len, allowed, &request, parameter, info));
+        *parameter = specs[param].name;
+        if ((seen & PARAM_BIT(param)) != 0) {
+            return err_set(info, ERR_INVALID, "%s: given twice", specs[param].name);
         }
-        query += len + (query[len] == '&');
+        seen |= PARAM_BIT(param);
+        TRY(read_param(&specs[param], arg, &out->values[param], info));
     }
     *parameter = NULL;
-    forget_empty(&request);
-    *out = request;
-    request = (struct request){0};
     return ERR_OK;
 }
 
-void request_release(struct request *request)
+void request_args_add(struct request_args *args, const struct request_arg *arg)
 {
-    for (int param = 0; param < PARAM_COUNT; param++) {
-        free(request->values[param].text);
+    if (args->count < REQUEST_PARAMS_MAX) {
+        args->items[args->count] = *arg;
     }
-    *request = (struct request){0};
+    args->count++;
+}
+
+void request_args_split(struct request_args *args, char *query)
+{
+    for (char *pair = strsep(&query, "&"); pair != NULL; pair = strsep(&query, "&")) {
+        char *value = pair;
+        const char *name = strsep(&value, "=");
+        if (pair[0] != '\0' || value != NULL) {
+            request_args_add(args,
+                             &(struct request_arg){.name = name,
+                                                   .name_len = strlen(name),
+                                                   .value = value,
+                                                   .value_len = value != NULL ? strlen(value) : 0});
+        }
+    }
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// request: from a request's target to a path and parameters that can be trusted to make sense.
-//
-//   /api/v1/tree?direction=bottom_up&depth=3
-//   \_path_____/ \_query___________________/
+// request: from the parameters of a request, already decoded, to values within their bounds.
 //
 // Every parameter of the API is a line in one table, with its kind and its bounds; a route says
 // which it takes. What is unknown, doubled, malformed or out of bounds is an error that names the
 // parameter. Invariant: texts are valid UTF-8 without zeros, at most REQUEST_VALUE_MAX bytes.
-// Context: H; pure. Trust: the target is hostile.
+// Context: H; pure. Trust: targets and parameters are hostile.
 #pragma once
 
 #include <stdbool.h>
@@ -51,7 +48,6 @@ enum param {
     PARAM_STACKS,
     PARAM_DIRECTION,
     PARAM_BY,
-    PARAM_SITES_BY,
     PARAM_COLLAPSE,
     PARAM_ROOT,
     PARAM_NODE,
@@ -76,9 +72,29 @@ enum param {
 
 #define PARAM_BIT(param) ((uint64_t)1 << (param))
 
+// What PARAM_BY can name: frames that become one node, and blocks that become one group.
+enum request_by {
+    REQUEST_BY_LOCATION,
+    REQUEST_BY_FUNCTION,
+    REQUEST_BY_CALL_SITE,
+    REQUEST_BY_STACK,
+};
+
+// A parameter as it was sent, without the percent-encoding. Borrowed.
+struct request_arg {
+    const char *name; // not terminated
+    size_t name_len;
+    const char *value; // terminated; may hold zero bytes; NULL: there is no '='
+    size_t value_len;
+};
+
+struct request_args {
+    size_t count; // those beyond the array are counted only
+    struct request_arg items[REQUEST_PARAMS_MAX];
+};
+
 struct request_value {
-    bool is_given;
-    char *text;      // owned; of texts
+    const char *text; // borrowed from the arguments; NULL: not given, or empty
     uint64_t number; // of numbers and flags; of choices their index; of lists a bit for each choice
     double fraction;
 };
@@ -87,26 +103,29 @@ struct request {
     struct request_value values[PARAM_COUNT];
 };
 
-// Where a target's query begins: behind its '?', or at its end.
-const char *target_query(const char *target);
+// Whether each '%' of the target begins an escape.
+bool target_is_encoded(const char *target);
 
 // Whether the target's path is exactly `path`. Paths are not decoded: none of ours needs it.
 bool target_has_path(const char *target, const char *path);
 
-// Reads the query. `allowed` has a PARAM_BIT for each parameter that the route takes. Two
-// parameters may have the same name; the route takes one of them. ERR_INVALID or ERR_LIMIT with a
-// sentence, and *parameter is then the name of the one to blame, or NULL; it is static.
-enum err request_parse(const char *query,
+void request_args_add(struct request_args *args, const struct request_arg *arg);
+
+// Adds the parameters of a query that needs no decoding, as ours do not. Cuts the query in place.
+void request_args_split(struct request_args *args, char *query);
+
+// Checks the arguments, which must outlive the request. `allowed` has a PARAM_BIT for each
+// parameter that the route takes. ERR_INVALID or ERR_LIMIT with a sentence, and *parameter is then
+// the name of the one to blame, or NULL; it is static.
+enum err request_parse(const struct request_args *args,
                        uint64_t allowed,
                        struct request *out,
                        const char **parameter,
                        struct err_info *info) MUST_USE;
 
-void request_release(struct request *request); // accepts a zeroed one
-
 static inline bool request_has(const struct request *request, enum param param)
 {
-    return request->values[param].is_given;
+    return request->values[param].text != NULL;
 }
 
 // The text, or NULL if it was not given.

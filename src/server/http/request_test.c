@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of request: what the query parser takes, what it refuses, and whom it blames.
+// Tests of request: which parameters it takes, what it refuses, and whom it blames.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,15 +13,27 @@
 #include "profile/model/cost.h"
 #include "server/http/request.h"
 
-#define EVERY_PARAM ((~(uint64_t)0 >> (64 - PARAM_COUNT)) & ~PARAM_BIT(PARAM_SITES_BY))
+#define EVERY_PARAM (~(uint64_t)0 >> (64 - PARAM_COUNT))
 
-static enum err
-parse(const char *query, struct request *out, const char **parameter, struct err_info *info)
+// A request whose texts last as long as it does.
+struct parsed {
+    char query[REQUEST_TARGET_MAX];
+    struct request_args args;
+    struct request request;
+    const char *parameter;
+    struct err_info info;
+};
+
+static enum err parse(struct parsed *out, const char *query, uint64_t allowed)
 {
-    return request_parse(query, EVERY_PARAM, out, parameter, info);
+    *out = (struct parsed){0};
+    assert_true(strlen(query) < sizeof(out->query));
+    memcpy(out->query, query, strlen(query));
+    request_args_split(&out->args, out->query);
+    return request_parse(&out->args, allowed, &out->request, &out->parameter, &out->info);
 }
 
-static void texts_are_decoded(void **state)
+static void texts_are_kept_as_they_are(void **state)
 {
     (void)state;
     static const struct {
@@ -33,27 +45,22 @@ static void texts_are_decoded(void **state)
         {"function", NULL},
         {"&&&", NULL},
         {"function=load", "load"},
-        {"function=a+b%20c", "a b c"},
-        {"function=operator%28%29%2B%26%3D", "operator()+&="},
-        {"function=%c3%A4&limit=5", "\xc3\xa4"},
-        {"limit=5&function=%F0%9F%98%80", "\xf0\x9f\x98\x80"},
+        {"function=\xc3\xa4&limit=5", "\xc3\xa4"},
+        {"limit=5&function=\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
         {"function=x=y", "x=y"},
-        {"function=%3cscript%3e", "<script>"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        CLEANUP(request_release) struct request request = {0};
-        const char *parameter;
-        struct err_info info = {0};
-        if (parse(cases[i].query, &request, &parameter, &info) != ERR_OK) {
-            fail_msg("\"%s\": %s", cases[i].query, info.text);
+        struct parsed got;
+        if (parse(&got, cases[i].query, EVERY_PARAM) != ERR_OK) {
+            fail_msg("\"%s\": %s", cases[i].query, got.info.text);
         }
-        const char *text = request_text(&request, PARAM_FUNCTION);
+        const char *text = request_text(&got.request, PARAM_FUNCTION);
         if (cases[i].text == NULL ? text != NULL
                                   : (text == NULL || strcmp(text, cases[i].text) != 0)) {
             fail_msg("\"%s\" gives \"%s\", not \"%s\"", cases[i].query, text != NULL ? text : "-",
                      cases[i].text != NULL ? cases[i].text : "-");
         }
-        assert_null(parameter);
+        assert_null(got.parameter);
     }
 }
 
@@ -75,24 +82,22 @@ static void numbers_choices_and_lists_are_understood(void **state)
         {"recording=old", PARAM_RECORDING, 1},
         {"classes=out_out,in_in", PARAM_CLASSES, 9},
         {"sort=leaked_bytes", PARAM_SORT, COST_LEAKED_BYTES},
-        {"costs=peak_bytes%2Callocations", PARAM_COSTS,
+        {"costs=peak_bytes,allocations", PARAM_COSTS,
          (uint64_t)1 << COST_PEAK_BYTES | (uint64_t)1 << COST_ALLOCATIONS},
         {"costs=all", PARAM_COSTS, ((uint64_t)1 << COST_COUNT) - 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        CLEANUP(request_release) struct request request = {0};
-        const char *parameter;
-        struct err_info info = {0};
-        if (parse(cases[i].query, &request, &parameter, &info) != ERR_OK) {
-            fail_msg("\"%s\": %s", cases[i].query, info.text);
+        struct parsed got;
+        if (parse(&got, cases[i].query, EVERY_PARAM) != ERR_OK) {
+            fail_msg("\"%s\": %s", cases[i].query, got.info.text);
         }
-        assert_true(request_has(&request, cases[i].param));
-        uint64_t got = request_number(&request, cases[i].param, 4711);
-        if (got != cases[i].number) {
-            fail_msg("\"%s\" gives %lu, not %lu", cases[i].query, (unsigned long)got,
+        assert_true(request_has(&got.request, cases[i].param));
+        uint64_t number = request_number(&got.request, cases[i].param, 4711);
+        if (number != cases[i].number) {
+            fail_msg("\"%s\" gives %lu, not %lu", cases[i].query, (unsigned long)number,
                      (unsigned long)cases[i].number);
         }
-        assert_int_equal(request_number(&request, PARAM_TOP, 4711), 4711);
+        assert_int_equal(request_number(&got.request, PARAM_TOP, 4711), 4711);
     }
 }
 
@@ -105,10 +110,9 @@ static void fractions_need_no_locale(void **state)
     } cases[] = {{"min_share=0", 0},      {"min_share=1", 1},         {"min_share=0.5", 0.5},
                  {"min_share=.25", 0.25}, {"min_share=0.001", 0.001}, {"min_share=1.000", 1}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        CLEANUP(request_release) struct request request = {0};
-        const char *parameter;
-        assert_int_equal(parse(cases[i].query, &request, &parameter, NULL), ERR_OK);
-        double difference = request.values[PARAM_MIN_SHARE].fraction - cases[i].fraction;
+        struct parsed got;
+        assert_int_equal(parse(&got, cases[i].query, EVERY_PARAM), ERR_OK);
+        double difference = got.request.values[PARAM_MIN_SHARE].fraction - cases[i].fraction;
         assert_true(difference < 1e-12 && difference > -1e-12);
     }
 }
@@ -134,9 +138,9 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
         {"limit=+1", "limit", "no number"},
         {"limit=0x10", "limit", "no number"},
         {"limit=1000001", "limit", "not between 0 and 1000000"},
-        {"limit=99999999999999999999999", "limit", "too large"},
+        {"limit=99999999999999999999999", "limit", "not between"},
         {"process=0", "process", "not between 1 and"},
-        {"from_ms=18446744073709551616", "from_ms", "too large"},
+        {"from_ms=18446744073709551616", "from_ms", "not between"},
         {"diff=2", "diff", "not between 0 and 1"},
         {"min_share=1.1", "min_share", "no fraction"},
         {"min_share=1e-3", "min_share", "no fraction"},
@@ -147,22 +151,17 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
         {"classes=in", "classes", "\"in\""},
         {"sort=peak", "sort", "\"peak\""},
         {"costs=all,peak_bytes", "costs", "\"all\""},
-        {"function=%", "function", "not well encoded"},
-        {"function=%4", "function", "not well encoded"},
-        {"function=%zz", "function", "not well encoded"},
-        {"function=a%00b", "function", "not well encoded"},
-        {"function=%ff", "function", "not UTF-8"},
-        {"function=%c3", "function", "not UTF-8"},
-        {"function=%c0%80", "function", "not UTF-8"},
-        {"function=%ed%a0%80", "function", "not UTF-8"},
-        {"function=%f4%90%80%80", "function", "not UTF-8"},
-        {"function=%80", "function", "not UTF-8"},
+        {"function=\xff", "function", "not UTF-8"},
+        {"function=\xc3", "function", "not UTF-8"},
+        {"function=\xc0\x80", "function", "not UTF-8"},
+        {"function=\xed\xa0\x80", "function", "not UTF-8"},
+        {"function=\xf4\x90\x80\x80", "function", "not UTF-8"},
+        {"function=\x80", "function", "not UTF-8"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        CLEANUP(request_release) struct request request = {0};
-        const char *parameter = NULL;
-        struct err_info info = {0};
-        enum err problem = parse(cases[i].query, &request, &parameter, &info);
+        struct parsed got;
+        enum err problem = parse(&got, cases[i].query, EVERY_PARAM);
+        const char *parameter = got.parameter;
         if (cases[i].words == NULL) {
             assert_int_equal(problem, ERR_OK);
             continue;
@@ -170,9 +169,9 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
         bool is_blamed = cases[i].parameter == NULL
                              ? parameter == NULL
                              : parameter != NULL && strcmp(parameter, cases[i].parameter) == 0;
-        if (problem != ERR_INVALID || !is_blamed || strstr(info.text, cases[i].words) == NULL) {
-            fail_msg("\"%s\": %s, \"%s\", blames %s", cases[i].query, err_name(problem), info.text,
-                     parameter != NULL ? parameter : "nothing");
+        if (problem != ERR_INVALID || !is_blamed || strstr(got.info.text, cases[i].words) == NULL) {
+            fail_msg("\"%s\": %s, \"%s\", blames %s", cases[i].query, err_name(problem),
+                     got.info.text, parameter != NULL ? parameter : "nothing");
         }
     }
 }
@@ -192,45 +191,67 @@ static void lengths_are_limited(void **state)
         const char *part;
         size_t most; // parts that are let in
     } cases[] = {{"function=", "x", REQUEST_VALUE_MAX},
-                 {"function=", "%41", REQUEST_VALUE_MAX},
-                 {"function_regex=", "x", REQUEST_REGEX_MAX},
-                 {"", "&", REQUEST_PARAMS_MAX}};
+                 {"function_regex=", "x", REQUEST_REGEX_MAX}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (size_t over = 0; over < 2; over++) {
-            CLEANUP(request_release) struct request request = {0};
             CLEANUP(strbuf_release) struct strbuf query = {0};
-            const char *parameter;
+            struct parsed got;
             strbuf_append_text(&query, cases[i].begin);
             repeat(&query, cases[i].part, cases[i].most + over);
             enum err wanted = over == 0 ? ERR_OK : ERR_LIMIT;
-            enum err got = parse(strbuf_text(&query), &request, &parameter, NULL);
-            if (got != wanted) {
+            enum err problem = parse(&got, strbuf_text(&query), EVERY_PARAM);
+            if (problem != wanted) {
                 fail_msg("%zu of \"%s%s\": %s", cases[i].most + over, cases[i].begin, cases[i].part,
-                         err_name(got));
+                         err_name(problem));
             }
         }
     }
 }
 
+// One too many is said before what is wrong with each.
+static void parameters_are_limited_in_number(void **state)
+{
+    (void)state;
+    struct parsed got;
+    CLEANUP(strbuf_release) struct strbuf query = {0};
+    repeat(&query, "&x=", REQUEST_PARAMS_MAX);
+    assert_int_equal(parse(&got, strbuf_text(&query), EVERY_PARAM), ERR_INVALID);
+    repeat(&query, "&x=", 1);
+    assert_int_equal(parse(&got, strbuf_text(&query), EVERY_PARAM), ERR_LIMIT);
+    repeat(&query, "&x=", REQUEST_PARAMS_MAX);
+    assert_int_equal(parse(&got, strbuf_text(&query), EVERY_PARAM), ERR_LIMIT);
+}
+
+static void zero_bytes_are_refused(void **state)
+{
+    (void)state;
+    struct request request;
+    const char *parameter = NULL;
+    struct err_info info = {0};
+    struct request_args args = {0};
+    request_args_add(
+        &args,
+        &(struct request_arg){.name = "function", .name_len = 8, .value = "a\0b", .value_len = 3});
+    assert_int_equal(request_parse(&args, EVERY_PARAM, &request, &parameter, &info), ERR_INVALID);
+    assert_string_equal(parameter, "function");
+    assert_non_null(strstr(info.text, "zero byte"));
+    assert_false(request_has(&request, PARAM_FUNCTION));
+}
+
 static void a_route_takes_its_own_parameters_only(void **state)
 {
     (void)state;
-    CLEANUP(request_release) struct request request = {0};
-    const char *parameter;
-    uint64_t allowed = PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_SITES_BY);
-    assert_int_equal(request_parse("top=3&by=stack", allowed, &request, &parameter, NULL), ERR_OK);
-    assert_int_equal(request_number(&request, PARAM_SITES_BY, 0), 1);
-    assert_false(request_has(&request, PARAM_BY));
-    struct request other = {0};
-    assert_int_equal(request_parse("limit=3", allowed, &other, &parameter, NULL), ERR_INVALID);
-    assert_int_equal(request_parse("by=function", allowed, &other, &parameter, NULL), ERR_INVALID);
+    struct parsed got;
+    uint64_t allowed = PARAM_BIT(PARAM_TOP) | PARAM_BIT(PARAM_BY);
+    assert_int_equal(parse(&got, "top=3&by=stack", allowed), ERR_OK);
+    assert_int_equal(request_number(&got.request, PARAM_BY, 0), REQUEST_BY_STACK);
+    assert_int_equal(parse(&got, "limit=3", allowed), ERR_INVALID);
+    assert_string_equal(got.parameter, "limit");
 }
 
-static void targets_are_split_at_the_question_mark(void **state)
+static void paths_end_at_the_question_mark(void **state)
 {
     (void)state;
-    assert_string_equal(target_query("/a?b=c?d"), "b=c?d");
-    assert_string_equal(target_query("/a"), "");
     assert_true(target_has_path("/a?b", "/a"));
     assert_true(target_has_path("/a", "/a"));
     assert_false(target_has_path("/ab", "/a"));
@@ -239,16 +260,32 @@ static void targets_are_split_at_the_question_mark(void **state)
     assert_false(target_has_path("//a", "/a"));
 }
 
+static void escapes_are_checked(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"/a", "/a?b=%20%fF%00", "/%41"};
+    static const char *const bad[] = {"%", "/a?b=%4", "/a?%zz=1", "/%%20", "/a?b=%20&c=%g0"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        assert_true(target_is_encoded(good[i]));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(target_is_encoded(bad[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_decoded),
+        cmocka_unit_test(texts_are_kept_as_they_are),
         cmocka_unit_test(numbers_choices_and_lists_are_understood),
         cmocka_unit_test(fractions_need_no_locale),
         cmocka_unit_test(what_makes_no_sense_is_refused_by_name),
         cmocka_unit_test(lengths_are_limited),
+        cmocka_unit_test(parameters_are_limited_in_number),
+        cmocka_unit_test(zero_bytes_are_refused),
         cmocka_unit_test(a_route_takes_its_own_parameters_only),
-        cmocka_unit_test(targets_are_split_at_the_question_mark),
+        cmocka_unit_test(paths_end_at_the_question_mark),
+        cmocka_unit_test(escapes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

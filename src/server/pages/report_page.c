@@ -133,7 +133,10 @@ add_answer(struct writer *writer, const struct wanted *wanted, const char *scope
     TRY(strbuf_result(&target));
     const struct answer_source source = {
         .settings = &writer->settings, .snapshot = writer->snapshot, .trees = &writer->trees};
-    enum err outcome = answer_write(&source, route_find(target.data), target.data, &json, &problem);
+    const struct route *route = route_find(target.data);
+    struct request_args args = {0};
+    request_args_split(&args, strchr(target.data, '?') + 1); // each key has one
+    enum err outcome = answer_write(&source, route, &args, &json, &problem);
     if (outcome == ERR_UNSUPPORTED) {
         return ERR_OK;
     }
