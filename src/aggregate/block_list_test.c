@@ -45,7 +45,7 @@ static void open_trial(struct trial *t)
     assert_non_null(t->past);
     memset(t->at_address, -1, sizeof(t->at_address));
     assert_int_equal(book_init(&t->book, 3), ERR_OK);
-    t->list.rows = &t->book.rows;
+    t->list.rows = &t->book.totals.rows;
     observer_add(&t->book.observers, block_list_observer(&t->list));
     const struct rec_process record = {.pid = 1, .exit_status = -1};
     assert_int_equal(book_process_begin(&t->book, &record, &t->process), ERR_OK);
@@ -179,11 +179,12 @@ static void lists_what_a_model_lists(void **state)
         struct rec_block_vec wanted = {0};
         open_trial(&t);
         run(&t, seed * 0x9e3779b97f4a7c15u);
-        assert_int_equal(t.book.peak_bytes, t.peak_bytes);
-        assert_int_equal(
-            block_list_ended(&t.list, t.book.rows.peak_number, &t.book.rows, &t.process->live),
-            ERR_OK);
-        assert_int_equal(block_list_collect(&t.list, t.book.rows.peak_number, &have), ERR_OK);
+        assert_int_equal(t.book.totals.peak_bytes, t.peak_bytes);
+        assert_int_equal(block_list_ended(&t.list, t.book.totals.rows.peak_number,
+                                          &t.book.totals.rows, &t.process->live),
+                         ERR_OK);
+        assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have),
+                         ERR_OK);
         want(&t, &wanted);
         assert_same_blocks(&have, &wanted);
         assert_int_equal(block_list_left_out(&t.list), 0);
@@ -203,7 +204,7 @@ static void a_later_peak_forgets_the_dead(void **state)
     assert_int_equal(
         book_process_end(&t.book, t.process, &(struct book_process_ending){.end_ms = 1}), ERR_OK);
     struct rec_block_vec have = {0};
-    assert_int_equal(block_list_collect(&t.list, t.book.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
     assert_int_equal(have.len, 1);
     assert_int_equal(have.items[0].flags, REC_BLOCK_END | REC_BLOCK_PEAK);
     rec_block_vec_clear(&have);
@@ -215,9 +216,10 @@ static void a_later_peak_forgets_the_dead(void **state)
     uint32_t row = 0;
     assert_int_equal(book_row(&t.book, &t.threads[0], 1, &row), ERR_OK);
     assert_int_equal(book_allocate(&t.book, &t.threads[0], 64, row, 1000), ERR_OK);
-    assert_int_equal(
-        block_list_ended(&t.list, t.book.rows.peak_number, &t.book.rows, &second->live), ERR_OK);
-    assert_int_equal(block_list_collect(&t.list, t.book.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_ended(&t.list, t.book.totals.rows.peak_number, &t.book.totals.rows,
+                                      &second->live),
+                     ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
     assert_int_equal(have.len, 2);
     assert_int_equal(have.items[0].flags, REC_BLOCK_END);
     assert_int_equal(have.items[1].flags, REC_BLOCK_END | REC_BLOCK_PEAK);
@@ -243,9 +245,10 @@ static void beyond_the_cap_each_stack_keeps_its_share(void **state)
         assert_int_equal(book_free(&t.book, &t.threads[0], (i + 1) * 16, false), ERR_OK);
     }
     struct rec_block_vec have = {0};
-    assert_int_equal(
-        block_list_ended(&t.list, t.book.rows.peak_number, &t.book.rows, &t.process->live), ERR_OK);
-    assert_int_equal(block_list_collect(&t.list, t.book.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_ended(&t.list, t.book.totals.rows.peak_number, &t.book.totals.rows,
+                                      &t.process->live),
+                     ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
     size_t counts[2] = {0};
     for (size_t i = 0; i < have.len; i++) {
         assert_int_equal(have.items[i].flags & REC_BLOCK_PEAK, REC_BLOCK_PEAK);
@@ -276,7 +279,7 @@ static void what_is_freed_beyond_the_cap_is_counted(void **state)
         assert_int_equal(book_free(&t.book, &t.threads[0], (i + 1) * 16, false), ERR_OK);
     }
     struct rec_block_vec have = {0};
-    assert_int_equal(block_list_collect(&t.list, t.book.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
     assert_int_equal(have.len, BLOCKS_LISTED_MAX);
     assert_int_equal(block_list_left_out(&t.list), MANY - BLOCKS_LISTED_MAX);
     rec_block_vec_release(&have);

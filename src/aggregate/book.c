@@ -6,10 +6,8 @@
 
 enum err book_init(struct book *book, uint64_t seed)
 {
-    *book = (struct book){.seed = seed,
-                          .held_since_ms = UINT64_MAX,
-                          .rows = {.cells_max = BOOK_CELLS_MAX, .cohorts_max = BOOK_COHORTS_MAX}};
-    series_init(&book->series);
+    *book = (struct book){.seed = seed, .held_since_ms = UINT64_MAX};
+    heap_totals_init(&book->totals, BOOK_CELLS_MAX, BOOK_COHORTS_MAX);
     return stack_table_init(&book->stacks, &book->strings);
 }
 
@@ -44,8 +42,8 @@ void book_seal(struct book *book)
     id_index_release(&book->stacks.module_index);
     id_index_release(&book->stacks.frame_index);
     id_index_release(&book->stacks.node_index);
-    id_index_release(&book->rows.index);
-    u32_vec_release(&book->rows.latest_of_nodes);
+    id_index_release(&book->totals.rows.index);
+    u32_vec_release(&book->totals.rows.latest_of_nodes);
 }
 
 static MUST_USE enum err ensure_entry(struct book *book, struct book_thread *thread)
@@ -67,10 +65,11 @@ enum err book_row(struct book *book, struct book_thread *thread, uint32_t node, 
 {
     TRY(ensure_entry(book, thread));
     if (UNLIKELY(book->budget.merging == MEMORY_MERGES_ALL) &&
-        !row_table_has(&book->rows, thread->entry, node) && !memory_budget_adds(&book->budget)) {
+        !row_table_has(&book->totals.rows, thread->entry, node) &&
+        !memory_budget_adds(&book->budget)) {
         TRY(book_merged_node(book, &node));
     }
-    return row_table_get(&book->rows, thread->entry, node, out_row);
+    return row_table_get(&book->totals.rows, thread->entry, node, out_row);
 }
 
 enum err book_begin_scope(struct book *book, struct book_thread *thread, uint32_t scope)
@@ -101,7 +100,7 @@ static struct live_estimate estimate_of_all(const struct book *book, uint64_t co
 
 uint64_t book_live_bytes(const struct book *book)
 {
-    const uint64_t counted_bytes = book->sums.live_bytes;
+    const uint64_t counted_bytes = book->totals.sums.live_bytes;
     return LIKELY(!book->estimate.is_there) ? counted_bytes
                                             : estimate_of_all(book, counted_bytes).bytes;
 }
@@ -113,7 +112,7 @@ static NOINLINE uint64_t estimate_height(struct book *book,
                                          uint64_t *own_bytes)
 {
     const struct live_estimate live = estimate_of_all(book, counted_bytes);
-    peak_estimate_look(&book->estimate, &live, counted_bytes, live.bytes > book->peak_bytes);
+    peak_estimate_look(&book->estimate, &live, counted_bytes, live.bytes > book->totals.peak_bytes);
     *own_bytes =
         live_estimate_of(&process->left_out, *own_bytes, process->waiting.waiting_count).bytes;
     return live.bytes;
@@ -124,25 +123,18 @@ static NOINLINE uint64_t estimate_height(struct book *book,
 static inline bool
 note_height(struct book *book, struct book_process *process, uint64_t count, uint64_t bytes)
 {
-    uint64_t all_bytes = book->sums.live_bytes + bytes;
+    uint64_t all_bytes = book->totals.sums.live_bytes + bytes;
     uint64_t own_bytes = process->live_bytes + bytes;
     if (UNLIKELY(book->estimate.is_there)) {
         all_bytes = estimate_height(book, process, all_bytes, &own_bytes);
     }
-    if (all_bytes > book->sums.slice_max_bytes) {
-        book->sums.slice_max_bytes = all_bytes;
-    }
     if (own_bytes > process->record.peak_bytes) {
         process->record.peak_bytes = own_bytes;
     }
-    if (all_bytes <= book->peak_bytes) {
+    if (!heap_totals_note_height(&book->totals, count, all_bytes)) {
         return false;
     }
-    book->peak_bytes = all_bytes;
-    book->peak_blocks = book->live_blocks + count;
-    book->peak_time_ms = book->now_ms;
     peak_bound_peaked(&book->bound);
-    book->rows.peak_number++;
     return true;
 }
 
@@ -151,10 +143,7 @@ note_height(struct book *book, struct book_process *process, uint64_t count, uin
 static inline void raise_sums(
     struct book *book, struct book_process *process, uint64_t count, uint64_t bytes, bool is_freed)
 {
-    book->sums.allocations += count;
-    book->sums.allocated_bytes += bytes;
-    book->sums.live_bytes += bytes;
-    book->live_blocks += count;
+    heap_totals_raise(&book->totals, count, bytes);
     process->live_bytes += bytes;
     if (LIKELY(!is_freed)) {
         (void)note_height(book, process, 0, 0);
@@ -200,7 +189,7 @@ static NOINLINE enum err tell_allocated(struct book *book,
         .block = block,
         .bytes = weighted_bytes(block),
         .owner = thread->entry,
-        .peak_number = book->rows.peak_number,
+        .peak_number = book->totals.rows.peak_number,
         .peak_before = peak_before,
     };
     return observers_tell(&book->observers, &what);
@@ -219,7 +208,7 @@ static NOINLINE enum err tell_freed(struct book *book,
                                     struct freeing by)
 {
     const struct observed_event what = {
-        .event = {.time_ms = book->now_ms,
+        .event = {.time_ms = book->totals.now_ms,
                   .address = address,
                   .kind = by.kind,
                   .process = process->index,
@@ -227,8 +216,8 @@ static NOINLINE enum err tell_freed(struct book *book,
                   .row = REC_NONE},
         .block = block,
         .bytes = weighted_bytes(block),
-        .owner = book->rows.rows.items[block->row].thread,
-        .peak_number = book->rows.peak_number,
+        .owner = book->totals.rows.rows.items[block->row].thread,
+        .peak_number = book->totals.rows.peak_number,
     };
     return observers_tell(&book->observers, &what);
 }
@@ -242,10 +231,7 @@ static NOINLINE enum err close_stand_ins(struct book *book,
 {
     const uint32_t more = ((uint32_t)1 << block->shift) - 1;
     const uint64_t more_bytes = more * block->size_bytes;
-    book->sums.frees += more;
-    book->sums.freed_bytes += more_bytes;
-    book->sums.live_bytes -= more_bytes;
-    book->live_blocks -= more;
+    heap_totals_lower(&book->totals, more, more_bytes);
     process->live_bytes -= more_bytes;
     process->stand_ins -= more;
     book->stand_ins -= more;
@@ -253,8 +239,8 @@ static NOINLINE enum err close_stand_ins(struct book *book,
         book, process,
         &(struct left_out_sums){.stand_in_bytes = -more_bytes,
                                 .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
-    return row_table_freed_more(&book->rows, block->row, block->size_bytes, lifetime_ms, born_slice,
-                                more);
+    return row_table_freed_more(&book->totals.rows, block->row, block->size_bytes, lifetime_ms,
+                                born_slice, more);
 }
 
 // Closes a block that was taken out of the live map, or never got there.
@@ -264,20 +250,18 @@ static inline enum err close_block(struct book *book,
                                    const struct live_block *block,
                                    struct freeing by)
 {
-    const uint64_t now_ms = book->now_ms;
+    const uint64_t now_ms = book->totals.now_ms;
     if (UNLIKELY(book->observers.count > 0)) {
         TRY(tell_freed(book, process, address, block, by));
     }
-    book->sums.frees++;
-    book->sums.freed_bytes += block->size_bytes;
-    book->sums.live_bytes -= block->size_bytes;
-    book->live_blocks--;
+    heap_totals_lower(&book->totals, 1, block->size_bytes);
     process->live_bytes -= block->size_bytes;
     uint64_t lifetime_ms = now_ms > block->born_ms ? now_ms - block->born_ms : 0;
-    const uint64_t born = block->born_ms >> book->series.slice_shift;
-    const uint32_t born_slice = born < book->rows.slice ? (uint32_t)born : book->rows.slice;
-    TRY(row_table_freed(&book->rows, block->row, block->size_bytes, rec_bucket_of(lifetime_ms),
-                        born_slice));
+    const uint64_t born = block->born_ms >> book->totals.series.slice_shift;
+    const uint32_t born_slice =
+        born < book->totals.rows.slice ? (uint32_t)born : book->totals.rows.slice;
+    TRY(row_table_freed(&book->totals.rows, block->row, block->size_bytes,
+                        rec_bucket_of(lifetime_ms), born_slice));
     return LIKELY(block->shift == 0)
                ? ERR_OK
                : close_stand_ins(book, process, block, lifetime_ms, born_slice);
@@ -304,31 +288,22 @@ static void look_at_waiting(struct book *book, uint64_t now_tick)
     }
 }
 
-static inline enum err advance_series(struct book *book, uint64_t now_ms)
-{
-    const uint32_t merged = series_advance(&book->series, &book->sums, now_ms);
-    return LIKELY(book->series.current == book->rows.slice && merged == 0)
-               ? ERR_OK
-               : row_table_advance(&book->rows, book->series.current, merged);
-}
-
 enum err book_tick(struct book *book, uint64_t tick_ms)
 {
-    if (tick_ms <= book->now_ms) {
+    if (tick_ms <= book->totals.now_ms) {
         return ERR_OK;
     }
     if (UNLIKELY(book->waiting_count > 0)) {
         look_at_waiting(book, tick_ms);
     }
-    book->now_ms = tick_ms;
     peak_bound_tick(&book->bound, tick_ms);
-    return advance_series(book, tick_ms);
+    return heap_totals_advance(&book->totals, tick_ms);
 }
 
 enum err book_extend(struct book *book, uint64_t end_ms)
 {
     // A slice that begins at the very end would be empty.
-    return end_ms > 0 ? advance_series(book, end_ms - 1) : ERR_OK;
+    return end_ms > 0 ? heap_totals_extend(&book->totals, end_ms - 1) : ERR_OK;
 }
 
 void book_clear_holds(struct book *book)
@@ -353,7 +328,7 @@ void book_end_holds(struct book *book, uint64_t budget_bytes, bool is_alone)
 
 void book_thread_rests(struct book *book, struct book_thread *thread)
 {
-    if (thread->flight.bytes > 0 && thread->tick_ms + PEAK_FLIGHT_MS < book->now_ms) {
+    if (thread->flight.bytes > 0 && thread->tick_ms + PEAK_FLIGHT_MS < book->totals.now_ms) {
         peak_bound_landed(&book->bound, &thread->flight);
     }
 }
@@ -375,7 +350,7 @@ open_stand_ins(struct book *book, struct book_process *process, const struct liv
     sampling->stand_in_allocations += weight - 1;
     sampling->stand_in_bytes += (weight - 1) * block->size_bytes;
     sampling->coarsest_weight = max_u64(sampling->coarsest_weight, weight);
-    return row_table_allocated_more(&book->rows, block->row, block->size_bytes, weight - 1);
+    return row_table_allocated_more(&book->totals.rows, block->row, block->size_bytes, weight - 1);
 }
 
 // Inline for the sake of the constant shift.
@@ -389,17 +364,17 @@ ALWAYS_INLINE enum err allocate(struct book *book,
 {
     struct book_process *process = thread->process;
     const struct live_block block = {
-        .size_bytes = size_bytes, .born_ms = book->now_ms, .row = row, .shift = shift};
+        .size_bytes = size_bytes, .born_ms = book->totals.now_ms, .row = row, .shift = shift};
     bool is_freed =
         process->waiting.waiting_count > 0 && waiting_frees_take(&process->waiting, address, since);
     if (!is_freed) {
         TRY(live_map_add(&process->live, address, &block));
     }
-    TRY(row_table_allocated(&book->rows, row, size_bytes));
+    TRY(row_table_allocated(&book->totals.rows, row, size_bytes));
     if (shift != 0) {
         TRY(open_stand_ins(book, process, &block));
     }
-    const uint64_t peak_before = book->rows.peak_number;
+    const uint64_t peak_before = book->totals.rows.peak_number;
     raise_sums(book, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
     if (UNLIKELY(book->observers.count > 0)) {
         TRY(tell_allocated(book, thread, peak_before, address, &block));
@@ -497,7 +472,7 @@ free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
 {
     struct waiting_frees *waiting = &thread->process->waiting;
     TRY(observers_tell(&book->observers,
-                       &(struct observed_event){.event = {.time_ms = book->now_ms,
+                       &(struct observed_event){.event = {.time_ms = book->totals.now_ms,
                                                           .address = address,
                                                           .kind = REC_EVENT_UNKNOWN_FREE,
                                                           .process = thread->process->index,
@@ -505,7 +480,7 @@ free_unknown(struct book *book, struct book_thread *thread, uint64_t address)
                                                           .row = REC_NONE}}));
     uint64_t before = waiting->waiting_count;
     uint64_t expired = 0;
-    TRY(waiting_frees_add(waiting, address, book->now_ms, thread->stamp, &expired));
+    TRY(waiting_frees_add(waiting, address, book->totals.now_ms, thread->stamp, &expired));
     count_unknown(book, thread->process, expired);
     book->waiting_count = book->waiting_count + waiting->waiting_count - before;
     return ERR_OK;
@@ -519,18 +494,19 @@ static enum err count_temporary(struct book *book,
                                 uint64_t address,
                                 const struct live_block *taken)
 {
-    if (book->rows.rows.items[taken->row].thread != thread->entry) {
+    if (book->totals.rows.rows.items[taken->row].thread != thread->entry) {
         return ERR_OK;
     }
     const uint64_t count = (uint64_t)1 << taken->shift;
-    book->sums.temporary += count;
-    book->temporary_bytes += count * taken->size_bytes;
-    TRY(row_table_was_temporary(&book->rows, taken->row, taken->size_bytes, (uint32_t)count));
+    book->totals.sums.temporary += count;
+    book->totals.temporary_bytes += count * taken->size_bytes;
+    TRY(row_table_was_temporary(&book->totals.rows, taken->row, taken->size_bytes,
+                                (uint32_t)count));
     if (LIKELY(book->observers.count == 0)) {
         return ERR_OK;
     }
     return observers_tell(&book->observers,
-                          &(struct observed_event){.event = {.time_ms = book->now_ms,
+                          &(struct observed_event){.event = {.time_ms = book->totals.now_ms,
                                                              .address = address,
                                                              .size_bytes = taken->size_bytes,
                                                              .kind = REC_EVENT_TEMPORARY,
@@ -571,14 +547,14 @@ book_reallocate(struct book *book, struct book_thread *thread, const struct book
 enum err
 book_pairs(struct book *book, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
 {
-    TRY(row_table_paired(&book->rows, row, count, bytes, is_temporary));
-    book->sums.allocations += count;
-    book->sums.allocated_bytes += bytes;
-    book->sums.frees += count;
-    book->sums.freed_bytes += bytes;
+    TRY(row_table_paired(&book->totals.rows, row, count, bytes, is_temporary));
+    book->totals.sums.allocations += count;
+    book->totals.sums.allocated_bytes += bytes;
+    book->totals.sums.frees += count;
+    book->totals.sums.freed_bytes += bytes;
     if (is_temporary) {
-        book->sums.temporary += count;
-        book->temporary_bytes += bytes;
+        book->totals.sums.temporary += count;
+        book->totals.temporary_bytes += bytes;
     }
     return ERR_OK;
 }
@@ -617,7 +593,7 @@ uint64_t book_margin(const struct book *book, const struct book_process *process
         own_bytes =
             live_estimate_of(&process->left_out, own_bytes, process->waiting.waiting_count).bytes;
     }
-    const uint64_t all = margin_of(book->peak_bytes, book_live_bytes(book));
+    const uint64_t all = margin_of(book->totals.peak_bytes, book_live_bytes(book));
     const uint64_t own = margin_of(process->record.peak_bytes, own_bytes);
     return all < own ? all : own;
 }

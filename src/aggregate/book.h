@@ -26,11 +26,10 @@
 #include "aggregate/observer.h"
 #include "aggregate/peak/peak_bound.h"
 #include "aggregate/peak_scopes.h"
-#include "aggregate/rows/row_table.h"
 #include "aggregate/tables/mark_list.h"
 #include "aggregate/tables/stack_table.h"
 #include "aggregate/tables/thread_table.h"
-#include "aggregate/totals/series.h"
+#include "aggregate/totals/heap_totals.h"
 #include "base/err.h"
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
@@ -66,9 +65,9 @@ struct book_sampling {
 };
 
 struct book {
+    struct heap_totals totals; // of all processes; its time is the tick under way
     struct string_table strings;
     struct stack_table stacks;
-    struct row_table rows;
     struct thread_table threads;
     struct rec_mapping_vec mappings;
     struct rec_adhoc_vec adhoc;
@@ -77,15 +76,7 @@ struct book {
     struct map_u64 last_of_pid;        // pid -> index of its latest image
     size_t running_count;              // processes that have not ended
     struct book_process *lingering;    // it ended last, and no other one has begun since; or NULL
-    struct running_sums sums;
-    struct series series;
     struct peak_bound bound;
-    uint64_t live_blocks;
-    uint64_t now_ms; // tick under way
-    uint64_t peak_bytes;
-    uint64_t peak_blocks;
-    uint64_t peak_time_ms;
-    uint64_t temporary_bytes;
     uint64_t unknown_frees;
     uint64_t unrecorded_frees;   // of blocks that were allocated while recording was stopped
     uint64_t missed_allocations; // while threads took us for dead
@@ -247,7 +238,7 @@ uint64_t book_live_bytes(const struct book *book);
 // How many blocks the live maps hold.
 static inline uint64_t book_kept_blocks(const struct book *book)
 {
-    return book->live_blocks - book->stand_ins;
+    return book->totals.live_blocks - book->stand_ins;
 }
 
 // The node that stands for stacks of which nothing is kept.

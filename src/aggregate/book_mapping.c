@@ -103,7 +103,7 @@ enum err book_mapping(struct book *book,
     struct mapped_range now;
     TRY(range_of(change->old_address, change->old_size_bytes, change->old_number, &old));
     TRY(range_of(change->address, change->size_bytes, change->number, &now));
-    old.since_ms = now.since_ms = book->now_ms;
+    old.since_ms = now.since_ms = book->totals.now_ms;
     const uint32_t kind = change->kind == WIRE_MAPPING_SAME
                               ? kind_at(book, process, change->old_address)
                               : change->kind;

@@ -92,8 +92,8 @@ static void what_moves_belongs_to_who_moved_it(void **state)
            9);
     assert_int_equal(book.mappings.items[1].unmapped_bytes, 0);
     assert_int_equal(process->mapped_bytes, 10 * PAGE);
-    assert_int_equal(book.sums.allocations, 0); // none of it is heap
-    assert_int_equal(book.rows.rows.len, 0);
+    assert_int_equal(book.totals.sums.allocations, 0); // none of it is heap
+    assert_int_equal(book.totals.rows.rows.len, 0);
 }
 
 static void a_break_that_grows_by_bytes_counts_whole_pages_once(void **state)

@@ -35,7 +35,7 @@ void book_release(struct book *book)
     mark_list_release(&book->marks);
     peak_scopes_release(&book->scopes);
     thread_table_release(&book->threads);
-    row_table_release(&book->rows);
+    heap_totals_release(&book->totals);
     stack_table_release(&book->stacks);
     string_table_release(&book->strings);
 }
@@ -43,7 +43,7 @@ void book_release(struct book *book)
 // As rec_process.left_ms has it, for blocks that leave the heap now: never 0.
 static uint64_t leaving_ms(const struct book *book)
 {
-    return book->now_ms + 1;
+    return book->totals.now_ms + 1;
 }
 
 // Another process begins: what the last one held is no longer what the recording ends with.
@@ -52,20 +52,20 @@ static void end_lingering(struct book *book)
     if (book->lingering != NULL) {
         book->lingering->record.left_ms = leaving_ms(book);
         book->lingering = NULL;
-        book->sums.lingering_bytes = 0;
+        book->totals.sums.lingering_bytes = 0;
     }
 }
 
 // The blocks of a process that has ended leave the heap, unless it is the last one.
 static void leave(struct book *book, struct book_process *process)
 {
-    book->sums.live_bytes -= process->live_bytes;
+    book->totals.sums.live_bytes -= process->live_bytes;
     book->running_count--;
     if (book->running_count > 0) {
         process->record.left_ms = leaving_ms(book);
     } else {
         book->lingering = process;
-        book->sums.lingering_bytes = process->live_bytes;
+        book->totals.sums.lingering_bytes = process->live_bytes;
     }
 }
 
@@ -168,7 +168,7 @@ enum err book_process_end(struct book *book,
     }
     book_settle(book, process, UINT64_MAX);
     if (book->observers.count > 0) {
-        TRY(row_table_count(&book->rows));
+        TRY(row_table_count(&book->totals.rows));
         TRY(observers_tell(&book->observers,
                            &(struct observed_event){.event = {.time_ms = ending->end_ms,
                                                               .kind = REC_EVENT_PROCESS_END,
@@ -176,15 +176,15 @@ enum err book_process_end(struct book *book,
                                                               .thread = REC_NONE,
                                                               .row = REC_NONE},
                                                     .live = &process->live,
-                                                    .peak_number = book->rows.peak_number}));
+                                                    .peak_number = book->totals.rows.peak_number}));
     }
     process->is_ended = true;
-    process->end_peak_number = book->rows.peak_number;
+    process->end_peak_number = book->totals.rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
     const uint64_t before_bytes = book_live_bytes(book);
     leave(book, process);
     left_out_leave(book, process);
-    book->live_blocks -= process->live.live_count + process->stand_ins;
+    book->totals.live_blocks -= process->live.live_count + process->stand_ins;
     book->stand_ins -= process->stand_ins;
     const uint64_t left_bytes = book_live_bytes(book);
     peak_bound_leave(&book->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,
@@ -219,7 +219,7 @@ void book_thread_end(struct book *book, struct book_thread *thread)
         if (book->scopes.threads.len == 0) {
             observer_remove(&book->observers, &book->scopes);
         }
-        thread_table_end(&book->threads, thread->entry, book->now_ms);
+        thread_table_end(&book->threads, thread->entry, book->totals.now_ms);
         thread->entry = REC_NONE;
     }
 }

@@ -80,7 +80,7 @@ static enum err prepare(struct recorder_state *s,
         (struct memory_budget){.max_bytes = options->max_memory_bytes, .random = hash_mix(~seed)};
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
-    s->blocks.rows = &s->book.rows;
+    s->blocks.rows = &s->book.totals.rows;
     if (options->lists_blocks) {
         observer_add(&s->book.observers, block_list_observer(&s->blocks));
     }
@@ -144,7 +144,7 @@ static enum err add_silent_program(struct recorder_state *s)
     struct book_process *process = NULL;
     TRY(book_process_begin(&s->book, &record, &process));
     return book_process_end(&s->book, process,
-                            &(struct book_process_ending){.end_ms = s->book.now_ms});
+                            &(struct book_process_ending){.end_ms = s->book.totals.now_ms});
 }
 
 enum err

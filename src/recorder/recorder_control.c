@@ -129,10 +129,14 @@ answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struc
         const char *key;
         uint64_t value;
     } figures[] = {
-        {"recorder_pid", (uint64_t)getpid()},      {"program_pid", (uint64_t)s->program.pid},
-        {"processes", s->drain.process_count},     {"runtime_ms", now_ms},
-        {"allocations", s->book.sums.allocations}, {"live_bytes", s->book.sums.live_bytes},
-        {"peak_bytes", s->book.peak_bytes},        {"checkpoints", s->checkpoint.written_count},
+        {"recorder_pid", (uint64_t)getpid()},
+        {"program_pid", (uint64_t)s->program.pid},
+        {"processes", s->drain.process_count},
+        {"runtime_ms", now_ms},
+        {"allocations", s->book.totals.sums.allocations},
+        {"live_bytes", s->book.totals.sums.live_bytes},
+        {"peak_bytes", s->book.totals.peak_bytes},
+        {"checkpoints", s->checkpoint.written_count},
         {"marks", s->book.marks.marks.len},
     };
     accept(reply, "state\t");

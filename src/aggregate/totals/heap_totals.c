@@ -2,9 +2,9 @@
 // heap_totals: see the header.
 #include "aggregate/totals/heap_totals.h"
 
-void heap_totals_init(struct heap_totals *totals)
+void heap_totals_init(struct heap_totals *totals, size_t cells_max, size_t cohorts_max)
 {
-    *totals = (struct heap_totals){.rows = {.cells_max = UINT32_MAX, .cohorts_max = UINT32_MAX}};
+    *totals = (struct heap_totals){.rows = {.cells_max = cells_max, .cohorts_max = cohorts_max}};
     series_init(&totals->series);
 }
 
@@ -18,16 +18,21 @@ size_t heap_totals_bytes(const struct heap_totals *totals)
     return row_table_bytes(&totals->rows);
 }
 
+enum err heap_totals_extend(struct heap_totals *totals, uint64_t end_ms)
+{
+    const uint32_t merged = series_advance(&totals->series, &totals->sums, end_ms);
+    return LIKELY(totals->series.current == totals->rows.slice && merged == 0)
+               ? ERR_OK
+               : row_table_advance(&totals->rows, totals->series.current, merged);
+}
+
 enum err heap_totals_advance(struct heap_totals *totals, uint64_t now_ms)
 {
     if (now_ms <= totals->now_ms) {
         return ERR_OK;
     }
     totals->now_ms = now_ms;
-    const uint32_t merged = series_advance(&totals->series, &totals->sums, now_ms);
-    return totals->series.current == totals->rows.slice && merged == 0
-               ? ERR_OK
-               : row_table_advance(&totals->rows, totals->series.current, merged);
+    return heap_totals_extend(totals, now_ms);
 }
 
 enum err heap_totals_finish(struct heap_totals *totals)

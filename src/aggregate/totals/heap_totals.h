@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // heap_totals: the rows, sums, time slices and peak of one heap, from events in their order.
 //
-// For logs of events that are read one after the other. The caller knows which block an event is
-// about: its row, its size and when it was born. The recorder adds processes, threads, live blocks
-// and sampling to the same tables (book.h).
+// The core of every aggregation. A log whose blocks the caller knows (row, size, birth) is counted
+// by heap_totals_allocated and heap_totals_freed. The book (book.h) has processes, threads, live
+// blocks and sampling besides, and uses the parts of these two.
 //
 //   heap_totals_init ... heap_totals_advance, heap_totals_allocated, heap_totals_freed ...
 //   heap_totals_finish; then rows, series_collect and row_history have what a recording needs
 //
-// The history of rows never becomes coarser than the time slices, so memory is bounded by rows
-// times slices; heap_totals_bytes tells how much it is. Context: H, one thread. Failure:
-// ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
+// Memory is bounded by rows times slices, or by the limits of heap_totals_init. Context: H, one
+// thread. Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
 #pragma once
 
 #include <stdbool.h>
@@ -25,11 +24,16 @@ struct heap_totals {
     struct running_sums sums;
     struct series series;
     uint64_t now_ms;
+    uint64_t live_blocks;
     uint64_t peak_bytes;
+    uint64_t peak_blocks;
     uint64_t peak_time_ms;
+    uint64_t temporary_bytes;
 };
 
-void heap_totals_init(struct heap_totals *totals);
+// The limits are those of the row table; UINT32_MAX: the history of rows never becomes coarser than
+// the time slices.
+void heap_totals_init(struct heap_totals *totals, size_t cells_max, size_t cohorts_max);
 void heap_totals_release(struct heap_totals *totals);
 
 // Memory in use beside the structure. Looks at every row.
@@ -37,6 +41,9 @@ size_t heap_totals_bytes(const struct heap_totals *totals);
 
 // Time comes to now_ms. An earlier time changes nothing.
 enum err heap_totals_advance(struct heap_totals *totals, uint64_t now_ms) MUST_USE;
+
+// The time slices go on until end_ms, though no event may come any more.
+enum err heap_totals_extend(struct heap_totals *totals, uint64_t end_ms) MUST_USE;
 
 // All events have been counted: completes the rows and their peaks.
 enum err heap_totals_finish(struct heap_totals *totals) MUST_USE;
@@ -46,24 +53,48 @@ static inline uint32_t heap_totals_slice_of(const struct heap_totals *totals, ui
     return (uint32_t)(time_ms >> totals->series.slice_shift);
 }
 
-// A row of row_table_get allocated a block. Inline, as heap_totals_freed: both are called for each
-// event.
+// `count` new blocks of `bytes` in all. Inline, as all below: they are on the path of each event.
+static inline void heap_totals_raise(struct heap_totals *totals, uint64_t count, uint64_t bytes)
+{
+    totals->sums.allocations += count;
+    totals->sums.allocated_bytes += bytes;
+    totals->sums.live_bytes += bytes;
+    totals->live_blocks += count;
+}
+
+// `count` blocks of `bytes` in all are freed.
+static inline void heap_totals_lower(struct heap_totals *totals, uint64_t count, uint64_t bytes)
+{
+    totals->sums.frees += count;
+    totals->sums.freed_bytes += bytes;
+    totals->sums.live_bytes -= bytes;
+    totals->live_blocks -= count;
+}
+
+// all_bytes are live, in `more` blocks beside live_blocks. Whether that is a new peak.
+static inline bool
+heap_totals_note_height(struct heap_totals *totals, uint64_t more, uint64_t all_bytes)
+{
+    if (all_bytes > totals->sums.slice_max_bytes) {
+        totals->sums.slice_max_bytes = all_bytes;
+    }
+    if (all_bytes <= totals->peak_bytes) {
+        return false;
+    }
+    totals->peak_bytes = all_bytes;
+    totals->peak_blocks = totals->live_blocks + more;
+    totals->peak_time_ms = totals->now_ms;
+    totals->rows.peak_number++;
+    return true;
+}
+
+// A row of row_table_get allocated a block.
 static inline MUST_USE enum err
 heap_totals_allocated(struct heap_totals *totals, uint32_t row, uint64_t size_bytes)
 {
-    struct running_sums *sums = &totals->sums;
     TRY(row_table_allocated(&totals->rows, row, size_bytes));
-    sums->allocations++;
-    sums->allocated_bytes += size_bytes;
-    sums->live_bytes += size_bytes;
-    if (sums->live_bytes > sums->slice_max_bytes) {
-        sums->slice_max_bytes = sums->live_bytes;
-        if (sums->live_bytes > totals->peak_bytes) {
-            totals->peak_bytes = sums->live_bytes;
-            totals->peak_time_ms = totals->now_ms;
-            totals->rows.peak_number++;
-        }
-    }
+    heap_totals_raise(totals, 1, size_bytes);
+    (void)heap_totals_note_height(totals, 0, totals->sums.live_bytes);
     return ERR_OK;
 }
 
@@ -79,14 +110,12 @@ struct heap_free {
 static inline MUST_USE enum err heap_totals_freed(struct heap_totals *totals,
                                                   const struct heap_free *block)
 {
-    struct running_sums *sums = &totals->sums;
     if (block->is_temporary) {
         TRY(row_table_was_temporary(&totals->rows, block->row, block->size_bytes, 1));
-        sums->temporary++;
+        totals->sums.temporary++;
+        totals->temporary_bytes += block->size_bytes;
     }
-    sums->frees++;
-    sums->freed_bytes += block->size_bytes;
-    sums->live_bytes -= block->size_bytes;
+    heap_totals_lower(totals, 1, block->size_bytes);
     return row_table_freed(&totals->rows, block->row, block->size_bytes, block->lifetime,
                            heap_totals_slice_of(totals, block->born_ms));
 }

@@ -330,7 +330,7 @@ static enum err read_heaptrack(struct import *import)
                           .last_allocated = HEAPTRACK_NOTHING,
                           .free_birth = REC_NONE,
                           .free_block = REC_NONE};
-    heap_totals_init(&h.totals);
+    heap_totals_init(&h.totals, UINT32_MAX, UINT32_MAX);
     TRY(recording_builder_thread(import->b, 0, 0, "all threads", &h.thread));
     TRY(read_lines(&h));
     return finish(&h);

@@ -303,7 +303,7 @@ static void allow_holding(struct drain *drain, uint32_t awake_count)
     const bool is_wanted = (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1;
     const uint32_t among = awake_count > 2 ? awake_count : 2;
     drain->hold_bytes_before = drain->hold_bytes;
-    drain->hold_bytes = is_wanted ? held_at_most(drain->book->peak_bytes) / among : 0;
+    drain->hold_bytes = is_wanted ? held_at_most(drain->book->totals.peak_bytes) / among : 0;
     drain->hold_bytes_most = max_u64(drain->hold_bytes_most, drain->hold_bytes);
     // Relaxed: stands for nothing but itself.
     atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);

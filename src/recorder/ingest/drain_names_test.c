@@ -94,7 +94,7 @@ static void children_are_called_as_their_parent_whoever_is_read_first(void **sta
             pass(&t, clock_ms);
         }
         const struct book *book = &t.book;
-        assert_int_equal(book->sums.allocations, 3);
+        assert_int_equal(book->totals.sums.allocations, 3);
         assert_int_equal(book->processes.len, 3);
         for (size_t i = 0; i < 3; i++) {
             struct book_process *process = book->processes.items[i];

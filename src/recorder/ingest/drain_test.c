@@ -168,16 +168,17 @@ static void everything_that_threads_write_is_booked(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     const uint64_t deadline = now_s() + DEADLINE_S;
-    while (f.on.book.sums.allocations < THREADS * THREAD_PAIRS || f.on.drain.active_count > 0) {
+    while (f.on.book.totals.sums.allocations < THREADS * THREAD_PAIRS ||
+           f.on.drain.active_count > 0) {
         pass(&f);
         assert_true(now_s() < deadline);
     }
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    assert_int_equal(f.on.book.sums.allocations, THREADS * THREAD_PAIRS);
-    assert_int_equal(f.on.book.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
-    assert_int_equal(f.on.book.sums.temporary, THREADS * THREAD_PAIRS / 10 * 9);
+    assert_int_equal(f.on.book.totals.sums.allocations, THREADS * THREAD_PAIRS);
+    assert_int_equal(f.on.book.totals.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
+    assert_int_equal(f.on.book.totals.sums.temporary, THREADS * THREAD_PAIRS / 10 * 9);
     assert_int_equal(f.on.book.unknown_frees, 0);
     assert_int_equal(f.on.drain.corrupt_lanes, 0);
     assert_int_equal(f.on.book.threads.threads.len, THREADS);
@@ -257,9 +258,9 @@ static void blocks_freed_by_another_thread_are_paired(void **state)
         (void)lane_producer_tick(&lanes[1]);
     }
     pass(&f);
-    assert_int_equal(f.on.book.sums.allocations, 10000);
-    assert_int_equal(f.on.book.sums.frees, 10000);
-    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    assert_int_equal(f.on.book.totals.sums.allocations, 10000);
+    assert_int_equal(f.on.book.totals.sums.frees, 10000);
+    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
     assert_int_equal(f.on.book.unknown_frees, 0);
     assert_int_equal(f.on.book.waiting_count, 0);
     close_fixture(&f);
@@ -286,11 +287,11 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
         is_reaped = is_reaped || waitpid(child, NULL, WNOHANG) == child;
         assert_true(now_s() < deadline);
     }
-    assert_int_equal(f.on.book.sums.allocations, 100);
-    assert_int_equal(row_table_count(&f.on.book.rows), ERR_OK);
-    assert_int_equal(f.on.book.rows.rows.items[0].allocated_bytes, 5050);
+    assert_int_equal(f.on.book.totals.sums.allocations, 100);
+    assert_int_equal(row_table_count(&f.on.book.totals.rows), ERR_OK);
+    assert_int_equal(f.on.book.totals.rows.rows.items[0].allocated_bytes, 5050);
     assert_true(f.on.book.processes.items[0]->is_ended);
-    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
     assert_int_equal(f.on.drain.active_count, 0);
     const struct process_slot *slot = session_process(f.on.session.memory, 0);
     assert_int_equal(atomic_load(&slot->state), PROCESS_FREE);
@@ -345,8 +346,8 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
             pass(&f);
         }
     }
-    assert_int_equal(f.on.book.sums.allocations, 2);
-    assert_int_equal(f.on.book.peak_bytes, 300);
+    assert_int_equal(f.on.book.totals.sums.allocations, 2);
+    assert_int_equal(f.on.book.totals.peak_bytes, 300);
     close_fixture(&f);
 }
 
@@ -420,15 +421,15 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
         assert_true(lane_producer_tick(&outer));
         send_allocation(&outer, 0x2000, 500);
         const uint64_t deadline = now_s() + DEADLINE_S;
-        while (f.on.drain.process_count > 1 || f.on.book.sums.allocations < 3) {
+        while (f.on.drain.process_count > 1 || f.on.book.totals.sums.allocations < 3) {
             assert_true(now_s() < deadline);
             pass(&f);
         }
         const struct book *book = &f.on.book;
-        const uint64_t above = peak_bound_above(&book->bound, book->peak_bytes);
-        const uint64_t below = peak_bound_below(&book->bound, book->peak_bytes);
-        assert_int_equal(book->sums.live_bytes, 1500);
-        assert_in_range(1500, book->peak_bytes - below, book->peak_bytes + above);
+        const uint64_t above = peak_bound_above(&book->bound, book->totals.peak_bytes);
+        const uint64_t below = peak_bound_below(&book->bound, book->totals.peak_bytes);
+        assert_int_equal(book->totals.sums.live_bytes, 1500);
+        assert_in_range(1500, book->totals.peak_bytes - below, book->totals.peak_bytes + above);
         assert_int_equal(below, 0);
         assert_true(above <= 500); // what the parent made may have been there earlier
         close_fixture(&f);
@@ -453,8 +454,8 @@ static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
     assert_int_equal(f.on.book.processes.len, 2);
     assert_true((f.on.book.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
     assert_int_equal(f.on.book.processes.items[1]->record.epoch, 1);
-    assert_int_equal(f.on.book.sums.allocations, 2);
-    assert_int_equal(f.on.book.sums.frees, 0);
+    assert_int_equal(f.on.book.totals.sums.allocations, 2);
+    assert_int_equal(f.on.book.totals.sums.frees, 0);
     assert_int_equal(f.on.drain.process_count, 1);
     assert_int_equal(f.on.drain.active_count, 1);
     close_fixture(&f);
@@ -559,7 +560,7 @@ static void a_lane_that_breaks_the_rules_is_closed_and_no_other(void **state)
         send_allocation(&good, 0x6000, 1);
         pass(&f);
         assert_int_equal(f.on.drain.corrupt_lanes, 1);
-        assert_int_equal(f.on.book.sums.allocations, 2);
+        assert_int_equal(f.on.book.totals.sums.allocations, 2);
         // Its producer must not wait for room that nobody makes.
         assert_int_equal(atomic_load(&bad.lane->read_pos), atomic_load(&bad.lane->write_pos));
         close_fixture(&f);
@@ -672,7 +673,7 @@ static void no_garbage_in_a_lane_gets_the_recorder_down(void **state)
         corrupt += f.on.drain.corrupt_lanes;
         assert_true(round % 2 == 0 || round % 3 != 0 || f.on.drain.corrupt_lanes == 0);
         assert_true(live_map_check(&f.on.book.processes.items[0]->live));
-        assert_true(f.on.book.sums.frees <= f.on.book.sums.allocations);
+        assert_true(f.on.book.totals.sums.frees <= f.on.book.totals.sums.allocations);
         close_fixture(&f);
     }
     assert_in_range(corrupt, ROUNDS / 3, ROUNDS);

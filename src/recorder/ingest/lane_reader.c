@@ -455,7 +455,7 @@ book_gone(struct lane_reader *reader, struct book *book, const struct wire_recor
     for (uint32_t i = 0; i < record->count; i++) {
         uint32_t row;
         TRY(row_of_slot(reader, book, (uint32_t)(record->payload[i] >> WIRE_SIZE_BITS), &row));
-        TRY(row_table_was_at_peak(&book->rows, row, record->payload[i] & WIRE_SIZE_MAX));
+        TRY(row_table_was_at_peak(&book->totals.rows, row, record->payload[i] & WIRE_SIZE_MAX));
     }
     return ERR_OK;
 }

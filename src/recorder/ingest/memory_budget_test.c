@@ -140,7 +140,8 @@ static void describe(const struct book *book, size_t row, struct strbuf *out)
 {
     strbuf_clear(out);
     const struct rec_node *nodes = book->stacks.nodes.items;
-    for (uint32_t node = book->rows.rows.items[row].node; node != 0; node = nodes[node].parent) {
+    for (uint32_t node = book->totals.rows.rows.items[row].node; node != 0;
+         node = nodes[node].parent) {
         const struct rec_frame *frame = book->stacks.frames.items + nodes[node].frame;
         assert_true((frame->flags == REC_FRAME_CUT) == (frame->offset == 0));
         strbuf_printf(out, " %llx", (unsigned long long)frame->offset);
@@ -175,12 +176,12 @@ static void new_stacks_are_merged_and_known_ones_are_not(void **state)
         }
         CLEANUP(strbuf_release) struct strbuf text = {0};
         size_t count = cases[i].rows[2] != NULL ? 3 : 2;
-        assert_int_equal(f.on.book.rows.rows.len, count);
+        assert_int_equal(f.on.book.totals.rows.rows.len, count);
         for (size_t row = 0; row < count; row++) {
             describe(&f.on.book, row, &text);
             assert_string_equal(strbuf_text(&text), cases[i].rows[row]);
         }
-        assert_int_equal(f.on.book.sums.allocations, 2 + count);
+        assert_int_equal(f.on.book.totals.sums.allocations, 2 + count);
         test_session_close(&f.on);
     }
 }
@@ -202,8 +203,8 @@ static void when_all_is_merged_tables_stay_as_they_are(void **state)
         allocate_at(&f, (uint32_t)(i % 100), 0, pcs, FRAMES);
     }
     assert_in_range(f.on.book.stacks.nodes.len, 8, ADDED_MAX);
-    assert_in_range(f.on.book.rows.rows.len, 8, ADDED_MAX);
-    assert_int_equal(f.on.book.sums.allocations, STACKS);
+    assert_in_range(f.on.book.totals.rows.rows.len, 8, ADDED_MAX);
+    assert_int_equal(f.on.book.totals.sums.allocations, STACKS);
     assert_int_equal(f.on.book.budget.merged_stacks, STACKS);
     test_session_close(&f.on);
 }

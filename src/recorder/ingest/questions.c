@@ -26,8 +26,8 @@ static void add_up(const struct book *book,
                    uint64_t sums[static ANSWER_VALUES])
 {
     const struct rec_thread *threads = book->threads.threads.items;
-    for (size_t i = 0; i < book->rows.rows.len; i++) {
-        const struct rec_row *row = book->rows.rows.items + i;
+    for (size_t i = 0; i < book->totals.rows.rows.len; i++) {
+        const struct rec_row *row = book->totals.rows.rows.items + i;
         if (is_process ? threads[row->thread].process == thread->process->index
                        : row->thread == thread->entry) {
             add_row(sums, row);
@@ -47,7 +47,7 @@ find_values(struct book *book, struct lane_reader *reader, uint64_t values[stati
         TRY(book_begin_scope(book, &reader->thread, question->scope));
         return ERR_OK;
     }
-    TRY(row_table_count(&book->rows));
+    TRY(row_table_count(&book->totals.rows));
     add_up(book, &reader->thread, question->what != INQUIRY_THREAD, values);
     return ERR_OK;
 }

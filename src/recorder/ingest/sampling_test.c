@@ -207,7 +207,7 @@ static void pass(struct fixture *f, bool is_last)
     drain_find_dead(&f->on.drain);
     drain_note_time(&f->on.drain, f->clock_ms, f->clock_ms * 1000000);
     assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, is_last, &was_busy), ERR_OK);
-    assert_int_equal(row_table_count(&f->on.book.rows), ERR_OK);
+    assert_int_equal(row_table_count(&f->on.book.totals.rows), ERR_OK);
 }
 
 static void tick(struct fixture *f)
@@ -342,7 +342,7 @@ static void run_stream(struct fixture *f, uint32_t look_events)
     tick(f);
     pass(f, true);
     book_settle(&f->on.book, f->on.book.processes.items[0], UINT64_MAX);
-    assert_int_equal(row_table_count(&f->on.book.rows), ERR_OK);
+    assert_int_equal(row_table_count(&f->on.book.totals.rows), ERR_OK);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         f->truth[kind].live_bytes = f->truth[kind].bytes - f->truth[kind].freed_bytes;
     }
@@ -352,8 +352,8 @@ static void run_stream(struct fixture *f, uint32_t look_events)
 static struct figures estimate_of(const struct fixture *f, uint32_t kind)
 {
     struct figures sum = {0};
-    for (size_t i = 0; i < f->on.book.rows.rows.len; i++) {
-        const struct rec_row *row = f->on.book.rows.rows.items + i;
+    for (size_t i = 0; i < f->on.book.totals.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.book.totals.rows.rows.items + i;
         const struct rec_node *node = f->on.book.stacks.nodes.items + row->node;
         if (f->on.book.stacks.frames.items[node->frame].offset != 0x1000 + kind) {
             continue;
@@ -378,10 +378,10 @@ static void check_exact(const struct fixture *f)
         allocations += (uint64_t)f->truth[kind].allocations;
         bytes += (uint64_t)f->truth[kind].bytes;
     }
-    assert_int_equal(f->on.book.sums.allocations - sampling->stand_in_allocations +
+    assert_int_equal(f->on.book.totals.sums.allocations - sampling->stand_in_allocations +
                          sampling->left_out_allocations,
                      allocations);
-    assert_int_equal(f->on.book.sums.allocated_bytes - sampling->stand_in_bytes +
+    assert_int_equal(f->on.book.totals.sums.allocated_bytes - sampling->stand_in_bytes +
                          sampling->left_out_bytes,
                      bytes);
     assert_int_equal(f->on.book.unknown_frees, 0);
@@ -393,8 +393,8 @@ static void check_consistent(struct fixture *f)
 {
     uint64_t live_bytes = 0;
     uint64_t live_blocks = 0;
-    for (size_t i = 0; i < f->on.book.rows.rows.len; i++) {
-        const struct rec_row *row = f->on.book.rows.rows.items + i;
+    for (size_t i = 0; i < f->on.book.totals.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.book.totals.rows.rows.items + i;
         assert_true(row->frees <= row->allocations && row->freed_bytes <= row->allocated_bytes);
         live_bytes += row->allocated_bytes - row->freed_bytes;
         live_blocks += row->allocations - row->frees;
@@ -410,8 +410,8 @@ static void check_consistent(struct fixture *f)
         mapped_blocks += (uint64_t)1 << block.shift;
     }
     assert_true(live_map_check(live));
-    assert_int_equal(live_bytes, f->on.book.sums.live_bytes);
-    assert_int_equal(live_blocks, f->on.book.live_blocks);
+    assert_int_equal(live_bytes, f->on.book.totals.sums.live_bytes);
+    assert_int_equal(live_blocks, f->on.book.totals.live_blocks);
     assert_int_equal(live_bytes, mapped_bytes);
     assert_int_equal(live_blocks, mapped_blocks);
 }
@@ -467,7 +467,7 @@ struct self_knowledge {
 
 static void add_knowledge(struct self_knowledge *known, const struct fixture *f)
 {
-    const double error = (double)f->on.book.sums.live_bytes - (double)f->live_bytes;
+    const double error = (double)f->on.book.totals.sums.live_bytes - (double)f->live_bytes;
     known->squares += error * error;
     known->variance += f->on.book.estimate.now.variance;
 }
@@ -494,26 +494,27 @@ static struct peak_knowledge know_peak(struct fixture *f)
     struct rec_row_vec rows = {0};
     const struct book *book = &f->on.book;
     const uint64_t below = peak_estimate_below(&book->estimate);
-    const uint64_t above = peak_estimate_above(&book->estimate, book->peak_bytes) +
-                           peak_bound_above(&book->bound, book->peak_bytes);
+    const uint64_t above = peak_estimate_above(&book->estimate, book->totals.peak_bytes) +
+                           peak_bound_above(&book->bound, book->totals.peak_bytes);
     uint64_t sum_bytes = 0;
     uint64_t row_bytes = 0;
-    for (uint32_t i = 0; i < book->rows.rows.len; i++) {
-        row_table_fold(&f->on.book.rows, i, true, 0);
+    for (uint32_t i = 0; i < book->totals.rows.rows.len; i++) {
+        row_table_fold(&f->on.book.totals.rows, i, true, 0);
     }
-    assert_int_equal(peak_rows_fit(&book->rows, book->peak_bytes, &rows, &sum_bytes), ERR_OK);
+    assert_int_equal(peak_rows_fit(&book->totals.rows, book->totals.peak_bytes, &rows, &sum_bytes),
+                     ERR_OK);
     for (size_t i = 0; i < rows.len; i++) {
         row_bytes += rows.items[i].peak_bytes;
         assert_true(rows.items[i].own_peak_bytes >= rows.items[i].peak_bytes);
     }
-    assert_true(rows.len == 0 || row_bytes == book->peak_bytes);
-    assert_int_equal(sum_bytes, book->peak_bytes);
+    assert_true(rows.len == 0 || row_bytes == book->totals.peak_bytes);
+    assert_int_equal(sum_bytes, book->totals.peak_bytes);
     rec_row_vec_release(&rows);
     return (struct peak_knowledge){
-        .ratio = (double)book->peak_bytes / (double)f->peak_bytes,
+        .ratio = (double)book->totals.peak_bytes / (double)f->peak_bytes,
         .stated = (double)(above > below ? above : below) / (double)f->peak_bytes,
-        .is_covered =
-            book->peak_bytes <= f->peak_bytes + below && f->peak_bytes <= book->peak_bytes + above,
+        .is_covered = book->totals.peak_bytes <= f->peak_bytes + below &&
+                      f->peak_bytes <= book->totals.peak_bytes + above,
     };
 }
 
@@ -667,13 +668,13 @@ static void a_recorder_that_stands_still_is_not_waited_for(void **state)
     }
     assert_int_equal(atomic_load(&f.on.session.header->counters[NOTE_producer_waits]), 0);
     pass(&f, true);
-    assert_int_equal(f.on.book.sums.live_bytes, 0);
-    assert_int_equal(f.on.book.live_blocks, 0);
+    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
+    assert_int_equal(f.on.book.totals.live_blocks, 0);
     assert_true(f.on.book.estimate.now.variance < 1 && f.on.book.estimate.variance_at_peak > 1e6);
     const struct figures kept = estimate_of(&f, 0);
     assert_true(kept.allocations == KEPT && kept.frees == KEPT);
     const struct book_sampling *sampling = &f.on.book.sampling;
-    assert_int_equal(f.on.book.sums.allocations - sampling->stand_in_allocations +
+    assert_int_equal(f.on.book.totals.sums.allocations - sampling->stand_in_allocations +
                          sampling->left_out_allocations,
                      KEPT + MADE);
     close_fixture(&f);

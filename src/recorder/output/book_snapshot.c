@@ -73,35 +73,35 @@ fill_meta(struct book *book, const struct book_snapshot_facts *facts, struct rec
 
 static uint64_t peak_at_least_of(const struct book *book)
 {
-    const uint64_t below =
-        peak_bound_below(&book->bound, book->peak_bytes) + peak_estimate_below(&book->estimate);
-    return below < book->peak_bytes ? book->peak_bytes - below : 0;
+    const uint64_t below = peak_bound_below(&book->bound, book->totals.peak_bytes) +
+                           peak_estimate_below(&book->estimate);
+    return below < book->totals.peak_bytes ? book->totals.peak_bytes - below : 0;
 }
 
 // How far the true peak may be from the one that is stated, either way.
 static uint64_t peak_error_of(const struct book *book)
 {
-    const uint64_t above = peak_bound_above(&book->bound, book->peak_bytes) +
-                           peak_estimate_above(&book->estimate, book->peak_bytes);
-    const uint64_t below = book->peak_bytes - peak_at_least_of(book);
+    const uint64_t above = peak_bound_above(&book->bound, book->totals.peak_bytes) +
+                           peak_estimate_above(&book->estimate, book->totals.peak_bytes);
+    const uint64_t below = book->totals.peak_bytes - peak_at_least_of(book);
     return above > below ? above : below;
 }
 
 static void fill_totals(const struct book *book, uint64_t events, struct rec_totals *out)
 {
     *out = (struct rec_totals){
-        .allocations = book->sums.allocations,
-        .allocated_bytes = book->sums.allocated_bytes,
-        .frees = book->sums.frees,
-        .freed_bytes = book->sums.freed_bytes,
-        .temporary = book->sums.temporary,
-        .temporary_bytes = book->temporary_bytes,
-        .peak_bytes = book->peak_bytes,
+        .allocations = book->totals.sums.allocations,
+        .allocated_bytes = book->totals.sums.allocated_bytes,
+        .frees = book->totals.sums.frees,
+        .freed_bytes = book->totals.sums.freed_bytes,
+        .temporary = book->totals.sums.temporary,
+        .temporary_bytes = book->totals.temporary_bytes,
+        .peak_bytes = book->totals.peak_bytes,
         .peak_error_bytes = peak_error_of(book),
         .peak_at_least_bytes = peak_at_least_of(book),
         .peak_standard_error_bytes = peak_estimate_standard_error(&book->estimate),
-        .peak_time_ms = book->peak_time_ms,
-        .peak_blocks = book->peak_blocks,
+        .peak_time_ms = book->totals.peak_time_ms,
+        .peak_blocks = book->totals.peak_blocks,
         .unknown_frees = book->unknown_frees,
         .events = events,
         .left_out_allocations = book->sampling.left_out_allocations,
@@ -167,7 +167,7 @@ static enum err name_threads(struct book *book)
 
 static void fold_peaks(struct book *book)
 {
-    struct row_table *table = &book->rows;
+    struct row_table *table = &book->totals.rows;
     for (uint32_t i = 0; i < table->rows.len; i++) {
         const struct rec_thread *thread = book->threads.threads.items + table->rows.items[i].thread;
         const struct book_process *process = book->processes.items[thread->process];
@@ -179,12 +179,13 @@ static void fold_peaks(struct book *book)
 static enum err fit_peak(struct book_snapshot *s, const struct book *book)
 {
     struct rec_totals *totals = &s->recording.totals;
-    uint64_t sum_bytes = book->peak_bytes;
+    uint64_t sum_bytes = book->totals.peak_bytes;
     if (book->estimate.is_there) {
-        TRY(peak_rows_fit(&book->rows, book->peak_bytes, &s->rows, &sum_bytes));
+        TRY(peak_rows_fit(&book->totals.rows, book->totals.peak_bytes, &s->rows, &sum_bytes));
     }
-    const uint64_t change =
-        sum_bytes > book->peak_bytes ? sum_bytes - book->peak_bytes : book->peak_bytes - sum_bytes;
+    const uint64_t change = sum_bytes > book->totals.peak_bytes
+                                ? sum_bytes - book->totals.peak_bytes
+                                : book->totals.peak_bytes - sum_bytes;
     totals->peak_bytes = sum_bytes;
     totals->peak_error_bytes += change;
     totals->peak_at_least_bytes =
@@ -246,8 +247,8 @@ fill_counters(struct book_snapshot *s, struct book *book, const struct book_snap
     const uint64_t unkept_blocks = book->budget.unkept_blocks;
     const uint64_t merged_threads = count_merged_threads(book);
     const uint64_t refused_marks = book->marks.refused;
-    const uint64_t coarse_cells = step_of(book->rows.cell_shift);
-    const uint64_t coarse_cohorts = step_of(book->rows.cohort_shift);
+    const uint64_t coarse_cells = step_of(book->totals.rows.cell_shift);
+    const uint64_t coarse_cohorts = step_of(book->totals.rows.cohort_shift);
     const uint64_t unplaced_mappings = count_unplaced_mappings(book);
 #define X(name, text) TRY(push_counter(s, book, #name, text, REC_COUNTER_NOTE, name));
     RECORDER_NOTE_COUNTERS(X)
@@ -274,11 +275,11 @@ fill_blocks(struct book_snapshot *s, struct book *book, const struct book_snapsh
     for (size_t i = 0; i < book->processes.len; i++) {
         const struct book_process *process = book->processes.items[i];
         if (!process->is_ended) {
-            TRY(block_list_ended(facts->blocks, book->rows.peak_number, &book->rows,
+            TRY(block_list_ended(facts->blocks, book->totals.rows.peak_number, &book->totals.rows,
                                  &process->live));
         }
     }
-    TRY(block_list_collect(facts->blocks, book->rows.peak_number, &s->blocks));
+    TRY(block_list_collect(facts->blocks, book->totals.rows.peak_number, &s->blocks));
     s->recording.blocks = s->blocks.items;
     s->recording.block_count = s->blocks.len;
     return push_counter(s, book, "blocks_left_out", "blocks that --blocks had no room to list",
@@ -299,7 +300,7 @@ static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_by
 static enum err fill_slices(struct book_snapshot *s, const struct book *book)
 {
     TRY(rec_slice_vec_resize(&s->slices, SERIES_SLICES_MAX));
-    s->slices.len = series_collect(&book->series, &book->sums, s->slices.items);
+    s->slices.len = series_collect(&book->totals.series, &book->totals.sums, s->slices.items);
     if (book->estimate.is_there) {
         clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
     }
@@ -340,11 +341,11 @@ lend_tables(struct book_snapshot *s, const struct book *book, const struct proc_
     r->frame_count = book->stacks.frames.len;
     r->nodes = book->stacks.nodes.items;
     r->node_count = book->stacks.nodes.len;
-    r->rows = s->rows.len > 0 ? s->rows.items : book->rows.rows.items;
-    r->row_count = book->rows.rows.len;
+    r->rows = s->rows.len > 0 ? s->rows.items : book->totals.rows.rows.items;
+    r->row_count = book->totals.rows.rows.len;
     r->slices = s->slices.items;
     r->slice_count = s->slices.len;
-    r->slice_ms = book->series.slice_ms;
+    r->slice_ms = book->totals.series.slice_ms;
     r->cohorts = s->history.cohorts.items;
     r->cohort_count = s->history.cohorts.len;
     r->mappings = book->mappings.items;
@@ -388,11 +389,11 @@ enum err book_snapshot_take(struct book *book,
     TRY(fill_processes(&s, book, sampler, facts));
     TRY(name_threads(book));
     TRY(book_extend(book, facts->runtime_ms));
-    TRY(row_table_count(&book->rows));
+    TRY(row_table_count(&book->totals.rows));
     fold_peaks(book);
     TRY(fit_peak(&s, book));
     TRY(fill_slices(&s, book));
-    TRY(row_history_begin(&s.history, &book->rows));
+    TRY(row_history_begin(&s.history, &book->totals.rows));
     TRY(fill_counters(&s, book, facts));
     TRY(fill_blocks(&s, book, facts));
     TRY(count_events(&s, book, facts));

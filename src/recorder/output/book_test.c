@@ -266,7 +266,7 @@ static void check_recording(struct fixture *f)
 static void compare_rows(const struct fixture *f, const struct model *model, uint32_t lanes)
 {
     for (uint32_t i = 0; i < lanes * STACKS; i++) {
-        const struct rec_row *got = f->book.rows.rows.items + f->rows[i];
+        const struct rec_row *got = f->book.totals.rows.rows.items + f->rows[i];
         const struct model_row *want = model->rows + i;
         assert_int_equal(got->allocations, want->allocations);
         assert_int_equal(got->allocated_bytes, want->allocated_bytes);
@@ -286,7 +286,7 @@ static void compare_counts(const struct fixture *f, const struct model *model, u
     uint64_t frees = 0;
     uint64_t live_blocks = 0;
     for (uint32_t i = 0; i < lanes * STACKS; i++) {
-        const struct rec_row *got = f->book.rows.rows.items + f->rows[i];
+        const struct rec_row *got = f->book.totals.rows.rows.items + f->rows[i];
         assert_int_equal(got->allocations, model->rows[i].allocations);
         assert_int_equal(got->allocated_bytes, model->rows[i].allocated_bytes);
         frees += model->rows[i].frees;
@@ -297,8 +297,8 @@ static void compare_counts(const struct fixture *f, const struct model *model, u
         assert_int_equal(is_live, model->blocks[i].is_live);
         live_blocks += is_live;
     }
-    assert_int_equal(f->book.sums.frees, frees);
-    assert_int_equal(f->book.live_blocks, live_blocks);
+    assert_int_equal(f->book.totals.sums.frees, frees);
+    assert_int_equal(f->book.totals.live_blocks, live_blocks);
     assert_int_equal(f->process->live.live_count, live_blocks);
     assert_int_equal(f->book.unknown_frees, 0);
     assert_int_equal(f->book.waiting_count, 0);
@@ -310,9 +310,9 @@ static void compare_peak(const struct fixture *f, const struct model *model, uin
     enum {
         SIZE_MAX_BYTES = 1000
     };
-    const uint64_t above = peak_bound_above(&f->book.bound, f->book.peak_bytes);
-    assert_int_equal(f->book.peak_bytes, model->peak_bytes);
-    assert_int_equal(peak_bound_below(&f->book.bound, f->book.peak_bytes), 0);
+    const uint64_t above = peak_bound_above(&f->book.bound, f->book.totals.peak_bytes);
+    assert_int_equal(f->book.totals.peak_bytes, model->peak_bytes);
+    assert_int_equal(peak_bound_below(&f->book.bound, f->book.totals.peak_bytes), 0);
     assert_in_range(above, 0, lanes == 1 ? 0 : (uint64_t)lanes * SIZE_MAX_BYTES);
 }
 
@@ -331,9 +331,9 @@ static void run_case(uint32_t lanes, uint64_t seed, struct event *events)
     }
     const uint64_t late = events[EVENTS - 1].tick + WAITING_TICKS + 2;
     assert_int_equal(book_tick(&f->book, late), ERR_OK);
-    assert_int_equal(row_table_count(&f->book.rows), ERR_OK);
+    assert_int_equal(row_table_count(&f->book.totals.rows), ERR_OK);
     compare_counts(f, model, lanes);
-    assert_int_equal(f->book.sums.live_bytes, live_bytes_of(model));
+    assert_int_equal(f->book.totals.sums.live_bytes, live_bytes_of(model));
     compare_peak(f, model, lanes);
     check_recording(f);
     compare_rows(f, model, lanes);
@@ -392,7 +392,7 @@ static void what_a_thread_calls_temporary_is_counted(void **state)
         for (size_t k = 0; k < count; k++) {
             feed(&f, events + k);
         }
-        assert_int_equal(f.book.sums.temporary, cases[i].temporary);
+        assert_int_equal(f.book.totals.sums.temporary, cases[i].temporary);
         book_release(&f.book);
     }
 }
@@ -414,23 +414,24 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     struct event e = {
         .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 1};
     feed(&f, &e);
-    assert_int_equal(f.book.peak_bytes, 1100);
+    assert_int_equal(f.book.totals.peak_bytes, 1100);
     book_thread_end(&f.book, &other);
     assert_int_equal(
-        book_process_end(&f.book, second, &(struct book_process_ending){.end_ms = f.book.now_ms}),
+        book_process_end(&f.book, second,
+                         &(struct book_process_ending){.end_ms = f.book.totals.now_ms}),
         ERR_OK);
-    assert_int_equal(f.book.sums.live_bytes, 500);
-    assert_int_equal(second->record.left_ms, f.book.now_ms + 1);
-    assert_int_equal(f.book.sums.lingering_bytes, 0); // somebody is still there
+    assert_int_equal(f.book.totals.sums.live_bytes, 500);
+    assert_int_equal(second->record.left_ms, f.book.totals.now_ms + 1);
+    assert_int_equal(f.book.totals.sums.lingering_bytes, 0); // somebody is still there
     check_recording(&f); // at the peak: 600 of the one, 500 of the other
-    assert_int_equal(f.book.rows.rows.items[row].peak_bytes, 600);
+    assert_int_equal(f.book.totals.rows.rows.items[row].peak_bytes, 600);
     e = (struct event){
         .kind = EVENT_ALLOCATE, .address = address_of(2), .size_bytes = 700, .tick = 2};
     feed(&f, &e);
-    assert_int_equal(f.book.peak_bytes, 1200);
+    assert_int_equal(f.book.totals.peak_bytes, 1200);
     check_recording(&f); // at the new peak the dead hold nothing
-    assert_int_equal(f.book.rows.rows.items[row].peak_bytes, 0);
-    assert_int_equal(f.book.rows.rows.items[row].freed_bytes, 0); // leaked all the same
+    assert_int_equal(f.book.totals.rows.rows.items[row].peak_bytes, 0);
+    assert_int_equal(f.book.totals.rows.rows.items[row].freed_bytes, 0); // leaked all the same
     book_release(&f.book);
 }
 
@@ -440,9 +441,10 @@ static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
     struct fixture f = {0};
     open_fixture(&f, 1);
     f.process->record.flags |= REC_PROCESS_EXECED;
-    assert_int_equal(book_process_end(&f.book, f.process,
-                                      &(struct book_process_ending){.end_ms = f.book.now_ms}),
-                     ERR_OK);
+    assert_int_equal(
+        book_process_end(&f.book, f.process,
+                         &(struct book_process_ending){.end_ms = f.book.totals.now_ms}),
+        ERR_OK);
     struct book_process *image = NULL;
     const struct rec_process record = {.pid = 1, .exit_status = -1};
     assert_int_equal(book_process_begin(&f.book, &record, &image), ERR_OK);
@@ -467,12 +469,13 @@ static void a_free_of_nothing_is_counted_once(void **state)
         struct event e = {.kind = EVENT_FREE, .address = address_of(tick % 3), .tick = tick};
         feed(&f, &e);
     }
-    assert_int_equal(book_process_end(&f.book, f.process,
-                                      &(struct book_process_ending){.end_ms = f.book.now_ms}),
-                     ERR_OK);
+    assert_int_equal(
+        book_process_end(&f.book, f.process,
+                         &(struct book_process_ending){.end_ms = f.book.totals.now_ms}),
+        ERR_OK);
     assert_int_equal(f.book.unknown_frees, 99);
     assert_int_equal(f.book.waiting_count, 0);
-    assert_int_equal(f.book.sums.frees, 0);
+    assert_int_equal(f.book.totals.sums.frees, 0);
     book_release(&f.book);
 }
 

@@ -42,8 +42,8 @@ static void open_history(struct history *h, size_t cells_max, size_t cohorts_max
     *h = (struct history){.blocks = calloc(BLOCKS_MAX, sizeof(*h->blocks))};
     assert_non_null(h->blocks);
     assert_int_equal(book_init(&h->book, 3), ERR_OK);
-    h->book.rows.cells_max = cells_max;
-    h->book.rows.cohorts_max = cohorts_max;
+    h->book.totals.rows.cells_max = cells_max;
+    h->book.totals.rows.cohorts_max = cohorts_max;
     const struct rec_process record = {.pid = 1, .exit_status = -1};
     assert_int_equal(book_process_begin(&h->book, &record, &h->process), ERR_OK);
     book_thread_begin(&h->thread, h->process, 0, 1, 0);
@@ -104,7 +104,7 @@ static void compare_cells(const struct history *h, const struct recording *r)
 {
     static struct rec_cell want[ROWS][SERIES_SLICES_MAX];
     memset(want, 0, sizeof(want));
-    const uint32_t shift = h->book.rows.cell_shift;
+    const uint32_t shift = h->book.totals.rows.cell_shift;
     for (size_t i = 0; i < h->count; i++) {
         const struct past_block *block = h->blocks + i;
         struct rec_cell *born = &want[block->row][step_of(block->born_ms, r, shift)];
@@ -153,7 +153,7 @@ static void compare_cohorts(const struct history *h, const struct recording *r)
 {
     struct rec_cohort *want = calloc(h->count, sizeof(*want));
     assert_non_null(want);
-    const uint32_t shift = h->book.rows.cohort_shift;
+    const uint32_t shift = h->book.totals.rows.cohort_shift;
     size_t count = 0;
     for (size_t i = 0; i < h->count; i++) {
         const struct past_block *block = h->blocks + i;
@@ -209,12 +209,13 @@ static void history_is_that_of_all_blocks_at_every_resolution(void **state)
         const struct recording *r = &whole.recording;
         print_message("%s: %zu slices of %lu ms, %zu cells (shift %u), %zu cohorts (shift %u)\n",
                       cases[i].name, r->slice_count, (unsigned long)r->slice_ms, r->cell_count,
-                      h.book.rows.cell_shift, r->cohort_count, h.book.rows.cohort_shift);
+                      h.book.totals.rows.cell_shift, r->cohort_count,
+                      h.book.totals.rows.cohort_shift);
         compare_cells(&h, r);
         compare_cohorts(&h, r);
-        assert_true(cell_table_count(&h.book.rows.cells) <=
+        assert_true(cell_table_count(&h.book.totals.rows.cells) <=
                     cases[i].cells_max / 4 + (size_t)ROWS * 5);
-        assert_true(h.book.rows.cohort_shift >= h.book.rows.cell_shift);
+        assert_true(h.book.totals.rows.cohort_shift >= h.book.totals.rows.cell_shift);
         struct recording_findings findings = {0};
         assert_int_equal(recording_verify(r, &findings), ERR_OK);
         assert_int_equal(recording_findings_count(&findings), 0);

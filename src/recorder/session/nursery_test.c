@@ -288,7 +288,7 @@ static uint32_t row_of_node(struct row_table *rows, uint32_t node)
 }
 
 // One thread: everything is as if every event had been sent.
-static void compare_books(struct book *held, struct book *sent)
+static void compare_totals(struct heap_totals *held, struct heap_totals *sent)
 {
     assert_int_equal(held->peak_bytes, sent->peak_bytes);
     assert_int_equal(held->peak_blocks, sent->peak_blocks);
@@ -311,17 +311,17 @@ static void compare_books(struct book *held, struct book *sent)
 
 static void check_against_truth(const struct fixture *f, const struct stream *s)
 {
-    const struct running_sums *sums = &f->on.book.sums;
-    const uint64_t above = peak_bound_above(&f->on.book.bound, f->on.book.peak_bytes);
+    const struct heap_totals *totals = &f->on.book.totals;
+    const uint64_t above = peak_bound_above(&f->on.book.bound, totals->peak_bytes);
     assert_int_equal(f->on.drain.corrupt_lanes, 0);
     assert_int_equal(f->on.book.unknown_frees, 0);
-    assert_int_equal(sums->allocations, s->allocations);
-    assert_int_equal(sums->allocated_bytes, s->allocated_bytes);
-    assert_int_equal(sums->frees, s->frees);
-    assert_int_equal(sums->live_bytes, s->live_bytes);
-    assert_int_equal(sums->temporary, s->temporary);
-    assert_in_range(s->peak_bytes, f->on.book.peak_bytes, f->on.book.peak_bytes + above);
-    assert_int_equal(peak_bound_below(&f->on.book.bound, f->on.book.peak_bytes), 0);
+    assert_int_equal(totals->sums.allocations, s->allocations);
+    assert_int_equal(totals->sums.allocated_bytes, s->allocated_bytes);
+    assert_int_equal(totals->sums.frees, s->frees);
+    assert_int_equal(totals->sums.live_bytes, s->live_bytes);
+    assert_int_equal(totals->sums.temporary, s->temporary);
+    assert_in_range(s->peak_bytes, totals->peak_bytes, totals->peak_bytes + above);
+    assert_int_equal(peak_bound_below(&f->on.book.bound, totals->peak_bytes), 0);
     assert_true(f->lane_count > 1 || above == 0);
 }
 
@@ -343,7 +343,7 @@ static void run_taste(const struct taste *taste, uint64_t seed)
     check_against_truth(&held, streams);
     check_against_truth(&sent, streams + 1);
     if (taste->lanes == 1) {
-        compare_books(&held.on.book, &sent.on.book);
+        compare_totals(&held.on.book.totals, &sent.on.book.totals);
     }
     close_fixture(&held);
     close_fixture(&sent);
@@ -402,9 +402,9 @@ static void more_is_held_back_while_the_recorder_is_pressed(void **state)
     }
     assert_int_equal(n->is_holding, 0);
     pass(&f, true);
-    assert_int_equal(f.on.book.sums.allocations, 1 + (uint64_t)ticks * 2 * TWINS);
-    assert_int_equal(f.on.book.sums.temporary, f.on.book.sums.allocations);
-    assert_int_equal(f.on.book.sums.live_bytes, 0);
+    assert_int_equal(f.on.book.totals.sums.allocations, 1 + (uint64_t)ticks * 2 * TWINS);
+    assert_int_equal(f.on.book.totals.sums.temporary, f.on.book.totals.sums.allocations);
+    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
     close_fixture(&f);
 }
 
@@ -466,7 +466,7 @@ static void a_freed_block_that_was_sent_leaves_the_sum(void **state)
         assert_int_equal(n->ceiling_bytes, size_bytes);
     }
     pass(&f, true);
-    assert_int_equal(f.on.book.peak_bytes, size_bytes);
+    assert_int_equal(f.on.book.totals.peak_bytes, size_bytes);
     close_fixture(&f);
 }
 
@@ -491,15 +491,15 @@ static void there_may_be_more_summits_than_stamps(void **state)
     assert_true(p->pos < (uint64_t)SUMMITS * 3 * sizeof(uint64_t)); // the pairs were counted
     pass(&f, true);
     struct book *book = &f.on.book;
-    assert_int_equal(book->sums.allocations, 2 * SUMMITS);
-    assert_int_equal(book->sums.frees, SUMMITS);
-    assert_int_equal(book->peak_bytes, 100 * SUMMITS + 50);
-    assert_int_equal(book->peak_blocks, SUMMITS + 1);
-    assert_int_equal(book->rows.rows.len, 2);
-    assert_int_equal(row_table_count(&book->rows), ERR_OK);
+    assert_int_equal(book->totals.sums.allocations, 2 * SUMMITS);
+    assert_int_equal(book->totals.sums.frees, SUMMITS);
+    assert_int_equal(book->totals.peak_bytes, 100 * SUMMITS + 50);
+    assert_int_equal(book->totals.peak_blocks, SUMMITS + 1);
+    assert_int_equal(book->totals.rows.rows.len, 2);
+    assert_int_equal(row_table_count(&book->totals.rows), ERR_OK);
     for (uint32_t i = 0; i < 2; i++) {
-        row_table_fold(&book->rows, i, true, 0);
-        const struct rec_row *row = book->rows.rows.items + i;
+        row_table_fold(&book->totals.rows, i, true, 0);
+        const struct rec_row *row = book->totals.rows.rows.items + i;
         const bool is_temporary = row->temporary > 0;
         assert_int_equal(row->temporary, is_temporary ? SUMMITS : 0);
         assert_int_equal(row->peak_blocks, is_temporary ? 1 : SUMMITS);
@@ -542,8 +542,8 @@ static void what_is_displaced_is_no_part_of_the_summit(void **state)
     }
     assert_int_equal(p->lane->nursery.evicted_count, 1);
     pass(&f, true);
-    assert_int_equal(f.on.book.peak_bytes, 150);
-    assert_int_equal(f.on.book.peak_blocks, 2);
+    assert_int_equal(f.on.book.totals.peak_bytes, 150);
+    assert_int_equal(f.on.book.totals.peak_blocks, 2);
     close_fixture(&f);
 }
 
@@ -569,9 +569,9 @@ static void two_blocks_of_one_address_are_both_sent(void **state)
         assert_true(nursery_begin(p));
         pass(&f, false);
     }
-    assert_int_equal(f.on.book.sums.allocations, 4);
-    assert_int_equal(f.on.book.sums.frees, 3);
-    assert_int_equal(f.on.book.sums.live_bytes, 30);
+    assert_int_equal(f.on.book.totals.sums.allocations, 4);
+    assert_int_equal(f.on.book.totals.sums.frees, 3);
+    assert_int_equal(f.on.book.totals.sums.live_bytes, 30);
     close_fixture(&f);
 }
 
@@ -587,7 +587,7 @@ static void a_relieved_thread_stands_on_no_summit(void **state)
         pass(&f, false);
     }
     assert_int_equal(p->lane->nursery.hold_count, 0);
-    assert_int_equal(f.on.book.peak_bytes, 150);
+    assert_int_equal(f.on.book.totals.peak_bytes, 150);
     f.clock_ms = clock_ms; // to the thread it is still the same tick
     for (uint32_t i = 2; i < 4; i++) {
         assert_true(nursery_begin(p));
@@ -596,8 +596,8 @@ static void a_relieved_thread_stands_on_no_summit(void **state)
     }
     assert_int_equal(p->lane->nursery.hold_count, 2);
     pass(&f, true);
-    assert_int_equal(f.on.book.peak_bytes, 150);
-    assert_int_equal(f.on.book.sums.allocations, 4);
+    assert_int_equal(f.on.book.totals.peak_bytes, 150);
+    assert_int_equal(f.on.book.totals.sums.allocations, 4);
     close_fixture(&f);
 }
 
@@ -695,19 +695,19 @@ static void check_small(struct fixture *f, const struct small_run *run, uint64_t
 {
     struct book *book = &f->on.book;
     book_settle(book, book->processes.items[0], UINT64_MAX);
-    assert_int_equal(row_table_count(&book->rows), ERR_OK);
+    assert_int_equal(row_table_count(&book->totals.rows), ERR_OK);
     assert_int_equal(book->unknown_frees, 0);
-    assert_int_equal(book->sums.live_bytes, run->live_bytes + settled_bytes);
-    assert_int_equal(book->sums.temporary, run->temporary);
-    for (uint32_t i = 0; i < book->rows.rows.len; i++) {
-        const struct rec_row *row = book->rows.rows.items + i;
+    assert_int_equal(book->totals.sums.live_bytes, run->live_bytes + settled_bytes);
+    assert_int_equal(book->totals.sums.temporary, run->temporary);
+    for (uint32_t i = 0; i < book->totals.rows.rows.len; i++) {
+        const struct rec_row *row = book->totals.rows.rows.items + i;
         const uint32_t frame = book->stacks.nodes.items[row->node].frame;
         const uint64_t slot = book->stacks.frames.items[frame].offset - 0x1000;
         assert_int_equal(row->frees, slot < 2 ? run->frees[slot] : 0);
     }
     const uint64_t peak = run->peak_bytes + settled_bytes;
-    assert_in_range(peak, book->peak_bytes,
-                    book->peak_bytes + peak_bound_above(&book->bound, book->peak_bytes));
+    const uint64_t found = book->totals.peak_bytes;
+    assert_in_range(peak, found, found + peak_bound_above(&book->bound, found));
 }
 
 // `order`: bit i says whose step is the i-th. Whether that is possible. The recorder looks before
