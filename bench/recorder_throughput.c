@@ -35,7 +35,7 @@ struct bench_lane {
 
 struct bench {
     struct session session;
-    struct book book;
+    struct aggregator aggregator;
     struct drain drain;
     struct bench_lane lanes[LANES_MAX];
     unsigned lane_count;
@@ -136,8 +136,8 @@ static void open_bench(struct bench *b, unsigned lane_count, uint32_t stacks)
     *b = (struct bench){.random = 88172645463325252u, .stacks = stacks};
     must(session_create(&(struct session_options){.max_frames = 256}, &b->session, NULL));
     atomic_store(&b->session.header->state, SESSION_RUNNING);
-    must(book_init(&b->book, 42));
-    must(drain_init(&b->drain, &b->session, &b->book, NULL));
+    must(aggregator_init(&b->aggregator, 42));
+    must(drain_init(&b->drain, &b->session, &b->aggregator, NULL));
     struct process_slot *slot = session_process(b->session.memory, 0);
     slot->pid = (uint32_t)getpid();
     atomic_store(&slot->state, PROCESS_ACTIVE);
@@ -151,7 +151,7 @@ static void open_bench(struct bench *b, unsigned lane_count, uint32_t stacks)
 static void close_bench(struct bench *b)
 {
     drain_release(&b->drain);
-    book_release(&b->book);
+    aggregator_release(&b->aggregator);
     session_release(&b->session);
 }
 
@@ -204,7 +204,7 @@ static void measure(const struct bench_case *what, uint64_t events, uint32_t sta
     open_bench(&b, what->lanes, stacks);
     const double grow_ns = grow(&b, what->live_blocks);
     const double churn_ns = churn(&b, events);
-    const struct live_map *live = &b.book.processes.items[0]->live;
+    const struct live_map *live = &b.aggregator.processes.items[0]->live;
     (void)printf("%11" PRIu64 "  %5u  %13.1f  %14.1f  %11.1f\n", what->live_blocks, what->lanes,
                  grow_ns, churn_ns, (double)live_map_bytes(live) / (double)live->live_count);
     close_bench(&b);

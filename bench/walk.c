@@ -6,7 +6,7 @@
 //   leaf        another innermost function each time
 //   root        another outermost function each time: all frames keep their place and return
 //               address, but every one has a new name
-//   full        by a new thread: nothing remembered, its stack unknown, only the rules cached
+//   full        by a new thread: nothing walk_cache, its stack unknown, only the rules cached
 //
 // The time of a descent without a walk is measured too and subtracted. Each figure is the median of
 // ROUNDS, with the smallest and largest in parentheses. Links the code that the preload library is

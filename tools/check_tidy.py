@@ -6,7 +6,7 @@ usage: tools/check_tidy.py ROOT BUILD [FILE...]
 
 BUILD holds compile_commands.json. Without FILEs, every C file of src/ that the build compiles; a
 file that the build compiles twice (T code) is checked once. Flags that only gcc knows are dropped.
-A clean file is remembered in BUILD/tidy by the content of what it depends on: itself, its flags, the
+A clean file is walk_cache in BUILD/tidy by the content of what it depends on: itself, its flags, the
 configuration, and the project's headers that the preprocessor reads for it. So a second run costs
 only what has changed. Exit status 1 and clang-tidy's own words per finding.
 """
@@ -40,7 +40,7 @@ def commands(root, build, wanted):
 
 def dependencies(root, path, flags):
     """The file and the project's headers that it includes. Where one is missing, the file alone:
-    clang-tidy will not accept it then, and only clean files are remembered."""
+    clang-tidy will not accept it then, and only clean files are walk_cache."""
     run = subprocess.run(["cc", "-MM", *flags, str(path)], cwd=root, capture_output=True, text=True,
                          check=False)
     if run.returncode != 0:

@@ -8,7 +8,7 @@
 //   a new peak                                             -> `freed` is empty: they do not count
 //
 // Whether a block was live at the latest peak follows from its birth, but for those that were
-// allocated after it within the same tick: these few are remembered (`after`). So nothing is kept
+// allocated after it within the same tick: these few are walk_cache (`after`). So nothing is kept
 // that was not live at the peak, and no moment needs a look at all blocks but the end of a process,
 // whose blocks of the end go to `ended`.
 //

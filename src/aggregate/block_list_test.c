@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "base/test_support/random_numbers.h"
 
 enum {
@@ -27,10 +27,10 @@ struct model_block {
 };
 
 struct trial {
-    struct book book;
+    struct aggregator aggregator;
     struct block_list list;
-    struct book_process *process;
-    struct book_thread threads[2];
+    struct aggregator_process *process;
+    struct aggregator_thread threads[2];
     uint32_t rows[2][ROWS];
     struct model_block *past; // every block that there ever was
     size_t past_count;
@@ -44,21 +44,22 @@ static void open_trial(struct trial *t)
     *t = (struct trial){.past = calloc(EVENTS, sizeof(*t->past)), .list = {.seed = 11}};
     assert_non_null(t->past);
     memset(t->at_address, -1, sizeof(t->at_address));
-    assert_int_equal(book_init(&t->book, 3), ERR_OK);
-    t->list.rows = &t->book.totals.rows;
-    observer_add(&t->book.observers, block_list_observer(&t->list));
+    assert_int_equal(aggregator_init(&t->aggregator, 3), ERR_OK);
+    t->list.rows = &t->aggregator.totals.rows;
+    observer_add(&t->aggregator.observers, block_list_observer(&t->list));
     const struct rec_process record = {.pid = 1, .exit_status = -1};
-    assert_int_equal(book_process_begin(&t->book, &record, &t->process), ERR_OK);
+    assert_int_equal(aggregator_process_begin(&t->aggregator, &record, &t->process), ERR_OK);
     for (uint32_t thread = 0; thread < 2; thread++) {
-        book_thread_begin(&t->threads[thread], t->process, thread, thread + 1, 0);
+        aggregator_thread_begin(&t->threads[thread], t->process, thread, thread + 1, 0);
         for (uint32_t i = 0; i < ROWS; i++) {
             uint32_t frame;
             uint32_t node;
-            assert_int_equal(stack_table_frame(&t->book.stacks, REC_NONE, i + 1, 0, &frame),
+            assert_int_equal(stack_table_frame(&t->aggregator.stacks, REC_NONE, i + 1, 0, &frame),
                              ERR_OK);
-            assert_int_equal(stack_table_node(&t->book.stacks, 0, frame, &node), ERR_OK);
-            assert_int_equal(book_row(&t->book, &t->threads[thread], node, &t->rows[thread][i]),
-                             ERR_OK);
+            assert_int_equal(stack_table_node(&t->aggregator.stacks, 0, frame, &node), ERR_OK);
+            assert_int_equal(
+                aggregator_row(&t->aggregator, &t->threads[thread], node, &t->rows[thread][i]),
+                ERR_OK);
         }
     }
 }
@@ -66,7 +67,7 @@ static void open_trial(struct trial *t)
 static void close_trial(struct trial *t)
 {
     block_list_release(&t->list);
-    book_release(&t->book);
+    aggregator_release(&t->aggregator);
     free(t->past);
 }
 
@@ -92,9 +93,9 @@ static void allocate(struct trial *t, size_t place, uint64_t random, uint64_t no
     t->past[t->past_count++] = (struct model_block){.is_live = true, .block = block};
     t->live_bytes += block.size_bytes;
     model_peak(t);
-    assert_int_equal(
-        book_allocate(&t->book, &t->threads[thread], block.address, block.row, block.size_bytes),
-        ERR_OK);
+    assert_int_equal(aggregator_allocate(&t->aggregator, &t->threads[thread], block.address,
+                                         block.row, block.size_bytes),
+                     ERR_OK);
 }
 
 static void give_back(struct trial *t, size_t place, uint64_t random, uint64_t now_ms)
@@ -104,8 +105,9 @@ static void give_back(struct trial *t, size_t place, uint64_t random, uint64_t n
     past->is_live = false;
     past->block.freed_ms = now_ms;
     t->live_bytes -= past->block.size_bytes;
-    assert_int_equal(book_free(&t->book, &t->threads[random & 1], past->block.address, false),
-                     ERR_OK);
+    assert_int_equal(
+        aggregator_free(&t->aggregator, &t->threads[random & 1], past->block.address, false),
+        ERR_OK);
 }
 
 static void run(struct trial *t, uint64_t seed)
@@ -117,7 +119,7 @@ static void run(struct trial *t, uint64_t seed)
         now_ms += r % 7 == 0; // several events a tick
         t->threads[0].tick_ms = now_ms;
         t->threads[1].tick_ms = now_ms;
-        assert_int_equal(book_tick(&t->book, now_ms), ERR_OK);
+        assert_int_equal(aggregator_tick(&t->aggregator, now_ms), ERR_OK);
         const size_t place = (r >> 20) % ADDRESSES;
         if (t->at_address[place] < 0) {
             allocate(t, place, next_random(&random), now_ms);
@@ -179,11 +181,11 @@ static void lists_what_a_model_lists(void **state)
         struct rec_block_vec wanted = {0};
         open_trial(&t);
         run(&t, seed * 0x9e3779b97f4a7c15u);
-        assert_int_equal(t.book.totals.peak_bytes, t.peak_bytes);
-        assert_int_equal(block_list_ended(&t.list, t.book.totals.rows.peak_number,
-                                          &t.book.totals.rows, &t.process->live),
+        assert_int_equal(t.aggregator.totals.peak_bytes, t.peak_bytes);
+        assert_int_equal(block_list_ended(&t.list, t.aggregator.totals.rows.peak_number,
+                                          &t.aggregator.totals.rows, &t.process->live),
                          ERR_OK);
-        assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have),
+        assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                          ERR_OK);
         want(&t, &wanted);
         assert_same_blocks(&have, &wanted);
@@ -201,25 +203,28 @@ static void a_later_peak_forgets_the_dead(void **state)
     struct trial t;
     open_trial(&t);
     allocate(&t, 0, 0, 0);
-    assert_int_equal(
-        book_process_end(&t.book, t.process, &(struct book_process_ending){.end_ms = 1}), ERR_OK);
+    assert_int_equal(aggregator_process_end(&t.aggregator, t.process,
+                                            &(struct aggregator_process_ending){.end_ms = 1}),
+                     ERR_OK);
     struct rec_block_vec have = {0};
-    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
+                     ERR_OK);
     assert_int_equal(have.len, 1);
     assert_int_equal(have.items[0].flags, REC_BLOCK_END | REC_BLOCK_PEAK);
     rec_block_vec_clear(&have);
 
-    struct book_process *second = NULL;
+    struct aggregator_process *second = NULL;
     const struct rec_process record = {.pid = 2, .exit_status = -1};
-    assert_int_equal(book_process_begin(&t.book, &record, &second), ERR_OK);
-    book_thread_begin(&t.threads[0], second, 0, 2, 1);
+    assert_int_equal(aggregator_process_begin(&t.aggregator, &record, &second), ERR_OK);
+    aggregator_thread_begin(&t.threads[0], second, 0, 2, 1);
     uint32_t row = 0;
-    assert_int_equal(book_row(&t.book, &t.threads[0], 1, &row), ERR_OK);
-    assert_int_equal(book_allocate(&t.book, &t.threads[0], 64, row, 1000), ERR_OK);
-    assert_int_equal(block_list_ended(&t.list, t.book.totals.rows.peak_number, &t.book.totals.rows,
-                                      &second->live),
+    assert_int_equal(aggregator_row(&t.aggregator, &t.threads[0], 1, &row), ERR_OK);
+    assert_int_equal(aggregator_allocate(&t.aggregator, &t.threads[0], 64, row, 1000), ERR_OK);
+    assert_int_equal(block_list_ended(&t.list, t.aggregator.totals.rows.peak_number,
+                                      &t.aggregator.totals.rows, &second->live),
                      ERR_OK);
-    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
+                     ERR_OK);
     assert_int_equal(have.len, 2);
     assert_int_equal(have.items[0].flags, REC_BLOCK_END);
     assert_int_equal(have.items[1].flags, REC_BLOCK_END | REC_BLOCK_PEAK);
@@ -237,18 +242,20 @@ static void beyond_the_cap_each_stack_keeps_its_share(void **state)
     struct trial t;
     open_trial(&t);
     for (uint64_t i = 0; i < MANY + FEW; i++) {
-        assert_int_equal(
-            book_allocate(&t.book, &t.threads[0], (i + 1) * 16, t.rows[0][i < MANY ? 0 : 1], 8),
-            ERR_OK);
+        assert_int_equal(aggregator_allocate(&t.aggregator, &t.threads[0], (i + 1) * 16,
+                                             t.rows[0][i < MANY ? 0 : 1], 8),
+                         ERR_OK);
     }
     for (uint64_t i = 0; i < 100; i++) { // live at the peak, freed since
-        assert_int_equal(book_free(&t.book, &t.threads[0], (i + 1) * 16, false), ERR_OK);
+        assert_int_equal(aggregator_free(&t.aggregator, &t.threads[0], (i + 1) * 16, false),
+                         ERR_OK);
     }
     struct rec_block_vec have = {0};
-    assert_int_equal(block_list_ended(&t.list, t.book.totals.rows.peak_number, &t.book.totals.rows,
-                                      &t.process->live),
+    assert_int_equal(block_list_ended(&t.list, t.aggregator.totals.rows.peak_number,
+                                      &t.aggregator.totals.rows, &t.process->live),
                      ERR_OK);
-    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
+                     ERR_OK);
     size_t counts[2] = {0};
     for (size_t i = 0; i < have.len; i++) {
         assert_int_equal(have.items[i].flags & REC_BLOCK_PEAK, REC_BLOCK_PEAK);
@@ -272,14 +279,17 @@ static void what_is_freed_beyond_the_cap_is_counted(void **state)
     struct trial t;
     open_trial(&t);
     for (uint64_t i = 0; i < MANY; i++) {
-        assert_int_equal(book_allocate(&t.book, &t.threads[0], (i + 1) * 16, t.rows[0][0], 8),
-                         ERR_OK);
+        assert_int_equal(
+            aggregator_allocate(&t.aggregator, &t.threads[0], (i + 1) * 16, t.rows[0][0], 8),
+            ERR_OK);
     }
     for (uint64_t i = 0; i < MANY; i++) {
-        assert_int_equal(book_free(&t.book, &t.threads[0], (i + 1) * 16, false), ERR_OK);
+        assert_int_equal(aggregator_free(&t.aggregator, &t.threads[0], (i + 1) * 16, false),
+                         ERR_OK);
     }
     struct rec_block_vec have = {0};
-    assert_int_equal(block_list_collect(&t.list, t.book.totals.rows.peak_number, &have), ERR_OK);
+    assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
+                     ERR_OK);
     assert_int_equal(have.len, BLOCKS_LISTED_MAX);
     assert_int_equal(block_list_left_out(&t.list), MANY - BLOCKS_LISTED_MAX);
     rec_block_vec_release(&have);

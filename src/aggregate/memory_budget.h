@@ -18,14 +18,14 @@
 // Of the last kind, call sites (the innermost frame alone) are told apart as long as there are no
 // more than some thousands. Stacks that come first when there have been millions are the rare ones,
 // as a rule. Nothing is forgotten that was known once, so no sum changes when a part is full.
-// Context: H, one thread; owned by the book. Zeroed: no cap.
+// Context: H, one thread; owned by the aggregator. Zeroed: no cap.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define MEMORY_BUDGET_MIN         ((uint64_t)64 << 20) // less is no use: cairn itself takes 20 MiB
-#define MEMORY_BUDGET_BLOCK_BYTES 24u                  // of a live block: settled_map.h
+#define MEMORY_BUDGET_BLOCK_BYTES 24u                  // of a live block: live_table.h
 
 enum memory_merging {
     MEMORY_MERGES_NOTHING,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // observer: who is told of each event of a block, beside the sums: nobody in most recordings.
 //
-// The book tells its observers in the order in which they were added, after its sums have changed.
-// An observer that fails ends the recording, as the book's own failure does.
+// The aggregator tells its observers in the order in which they were added, after its sums have
+// changed. An observer that fails ends the recording, as the aggregator's own failure does.
 //
-//   book --observed_event--> block_list (--blocks)
+//   aggregator --observed_event--> block_list (--blocks)
 //                        --> event_log (--events)
 //                        --> peak_scopes (cairn_peak_begin)
 //

@@ -4,11 +4,11 @@
 // "Held" is what the thread allocated less what of that was freed, by whomever: what
 // cairn_stats(CAIRN_THREAD) calls live. The thread's own events come in their true order, since it
 // holds nothing in its nursery meanwhile. Frees by other threads do not: within a tick they may be
-// booked before or after what the thread itself did. They count from the thread's next tick on, so
+// counted before or after what the thread itself did. They count from the thread's next tick on, so
 // that what is told is never below the truth; without such frees it is exact.
 //
 // Nothing is followed in most recordings, and then nothing of this is called. Context: H, one
-// thread; part of the book. ERR_NO_MEMORY leaves all as it was.
+// thread; part of the aggregator. ERR_NO_MEMORY leaves all as it was.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of peak_scopes: the same events in their true order, and as they may be booked.
+// Tests of peak_scopes: the same events in their true order, and as they may be counted.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static void live_through(struct tick *tick, struct truth *truth)
     }
 }
 
-static void book_own(struct peak_scopes *scopes, const struct tick *tick, uint64_t ms)
+static void aggregator_own(struct peak_scopes *scopes, const struct tick *tick, uint64_t ms)
 {
     for (int i = 0; i < tick->own_count; i++) {
         if (tick->own[i] > 0) {
@@ -134,7 +134,7 @@ static void book_own(struct peak_scopes *scopes, const struct tick *tick, uint64
     }
 }
 
-static void book_other(struct peak_scopes *scopes, const struct tick *tick, uint64_t ms)
+static void aggregator_other(struct peak_scopes *scopes, const struct tick *tick, uint64_t ms)
 {
     for (int i = 0; i < tick->other_count; i++) {
         peak_scopes_freed(scopes, OWNER, rand() % 4 == 0 ? UINT32_MAX : OTHER, ms,
@@ -154,11 +154,11 @@ static void frees_by_others_never_make_it_too_low(void **state)
             struct tick tick;
             live_through(&tick, &truth);
             if (rand() % 2 == 0) {
-                book_own(&scopes, &tick, ms);
-                book_other(&scopes, &tick, ms);
+                aggregator_own(&scopes, &tick, ms);
+                aggregator_other(&scopes, &tick, ms);
             } else {
-                book_other(&scopes, &tick, ms);
-                book_own(&scopes, &tick, ms);
+                aggregator_other(&scopes, &tick, ms);
+                aggregator_own(&scopes, &tick, ms);
             }
         }
         assert_true(peak(&scopes, 2) >= (uint64_t)truth.most);
@@ -179,13 +179,13 @@ static void lanes_that_drift_apart_never_make_it_too_low(void **state)
         const uint64_t ahead = 1 + run % TICKS;
         for (uint64_t ms = 1; ms <= TICKS; ms++) {
             live_through(&ticks[ms], &truth);
-            book_other(&scopes, &ticks[ms], ms);
+            aggregator_other(&scopes, &ticks[ms], ms);
             if (ms > ahead) {
-                book_own(&scopes, &ticks[ms - ahead], ms - ahead);
+                aggregator_own(&scopes, &ticks[ms - ahead], ms - ahead);
             }
         }
         for (uint64_t ms = TICKS - ahead + 1; ms <= TICKS; ms++) {
-            book_own(&scopes, &ticks[ms], ms);
+            aggregator_own(&scopes, &ticks[ms], ms);
         }
         assert_true(peak(&scopes, 2) >= (uint64_t)truth.most);
     }

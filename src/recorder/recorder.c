@@ -73,23 +73,23 @@ static enum err prepare(struct recorder_state *s,
     TRY(session_create(&session, &s->session, info));
     uint64_t seed = 0;
     (void)!getrandom(&seed, sizeof(seed), 0); // without it only hash attacks become thinkable
-    if (book_init(&s->book, seed) != ERR_OK) {
+    if (aggregator_init(&s->aggregator, seed) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
-    s->book.budget =
+    s->aggregator.budget =
         (struct memory_budget){.max_bytes = options->max_memory_bytes, .random = hash_mix(~seed)};
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
-    s->blocks.rows = &s->book.totals.rows;
+    s->blocks.rows = &s->aggregator.totals.rows;
     if (options->lists_blocks) {
-        observer_add(&s->book.observers, block_list_observer(&s->blocks));
+        observer_add(&s->aggregator.observers, block_list_observer(&s->blocks));
     }
-    if (run_control_init(&s->control, &options->run, s->session.header, &s->book) != ERR_OK) {
+    if (run_control_init(&s->control, &options->run, s->session.header, &s->aggregator) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     proc_sampler_init(&s->sampler);
     s->exit_slot = SESSION_MAX_PROCESSES;
-    return drain_init(&s->drain, &s->session, &s->book, info);
+    return drain_init(&s->drain, &s->session, &s->aggregator, info);
 }
 
 static enum err launch(struct recorder_state *s, int *exit_status, struct err_info *info)
@@ -130,8 +130,8 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
 // A program that never allocates never joins; it is in the recording all the same.
 static enum err add_silent_program(struct recorder_state *s)
 {
-    for (size_t i = 0; i < s->book.processes.len; i++) {
-        if ((s->book.processes.items[i]->record.flags & REC_PROCESS_MAIN) != 0) {
+    for (size_t i = 0; i < s->aggregator.processes.len; i++) {
+        if ((s->aggregator.processes.items[i]->record.flags & REC_PROCESS_MAIN) != 0) {
             return ERR_OK;
         }
     }
@@ -139,18 +139,19 @@ static enum err add_silent_program(struct recorder_state *s)
                                  .parent_pid = (uint32_t)getpid(),
                                  .flags = REC_PROCESS_MAIN,
                                  .exit_status = -1};
-    TRY(string_table_intern_text(&s->book.strings, strbuf_text(&s->preflight.executable),
+    TRY(string_table_intern_text(&s->aggregator.strings, strbuf_text(&s->preflight.executable),
                                  &record.executable));
-    struct book_process *process = NULL;
-    TRY(book_process_begin(&s->book, &record, &process));
-    return book_process_end(&s->book, process,
-                            &(struct book_process_ending){.end_ms = s->book.totals.now_ms});
+    struct aggregator_process *process = NULL;
+    TRY(aggregator_process_begin(&s->aggregator, &record, &process));
+    return aggregator_process_end(
+        &s->aggregator, process,
+        &(struct aggregator_process_ending){.end_ms = s->aggregator.totals.now_ms});
 }
 
 enum err
-recorder_snapshot(struct recorder_state *s, enum rec_state state, struct book_snapshot *out)
+recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggregator_snapshot *out)
 {
-    struct book_snapshot_facts facts = {
+    struct aggregator_snapshot_facts facts = {
         .state = state,
         .pid = (uint32_t)s->program.pid,
         .exit_status = s->wait_status,
@@ -165,19 +166,19 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct book_sn
         .argv = s->options->argv,
         .blocks = state != REC_STATE_RUNNING && s->options->lists_blocks ? &s->blocks : NULL,
         .log = s->options->logs_events ? &s->events : NULL,
-        .marks = s->book.marks.marks.items,
-        .mark_count = s->book.marks.marks.len,
+        .marks = s->aggregator.marks.marks.items,
+        .mark_count = s->aggregator.marks.marks.len,
         .unrecorded = s->unrecorded.entries.items,
         .unrecorded_count = s->unrecorded.entries.len,
     };
     for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
         facts.counters[i] = s->drain.counters[i];
     }
-    facts.counters[LOST_missed_allocations] += s->book.missed_allocations;
-    facts.counters[LOST_missed_frees] += s->book.missed_frees;
+    facts.counters[LOST_missed_allocations] += s->aggregator.missed_allocations;
+    facts.counters[LOST_missed_frees] += s->aggregator.missed_frees;
     facts.counters[LOST_corrupt_lane] = s->drain.corrupt_lanes; // counted here alone
     facts.counters[LOST_corrupt_counter] = s->drain.corrupt_counters;
-    return book_snapshot_take(&s->book, &s->sampler, &s->looks, &facts, out);
+    return aggregator_snapshot_take(&s->aggregator, &s->sampler, &s->looks, &facts, out);
 }
 
 static enum err name_frames(struct recorder_state *s)
@@ -187,8 +188,8 @@ static enum err name_frames(struct recorder_state *s)
         return ERR_OK;
     }
     struct recording *recording = &s->snapshot.recording;
-    if (callbacks->name_frames(callbacks->context, recording, &s->book.strings, &s->symbols) !=
-        ERR_OK) {
+    if (callbacks->name_frames(callbacks->context, recording, &s->aggregator.strings,
+                               &s->symbols) != ERR_OK) {
         recorder_log(s, "functions could not be named; the recording has addresses only");
         for (size_t i = 0; i < recording->frame_count; i++) {
             recording->frames[i].symbol_count = 0;
@@ -197,7 +198,7 @@ static enum err name_frames(struct recorder_state *s)
     }
     recording->symbols = s->symbols.items;
     recording->symbol_count = s->symbols.len;
-    return book_snapshot_lend_strings(&s->snapshot, &s->book);
+    return aggregator_snapshot_lend_strings(&s->snapshot, &s->aggregator);
 }
 
 static bool show_writing(void *context, uint64_t done, uint64_t total)
@@ -234,7 +235,8 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
     }
     recorder_log(s, "%s; the log of events is left out", trouble.text);
     event_log_give_up(&s->events);
-    book_snapshot_set_counter(&s->snapshot, &s->book, "events_left_out", s->events.left_out_count);
+    aggregator_snapshot_set_counter(&s->snapshot, &s->aggregator, "events_left_out",
+                                    s->events.left_out_count);
     history = row_history_supply(&s->snapshot.history);
     return recording_write(recording, path, &options, info);
 }
@@ -244,7 +246,7 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
 // children and it is more than we ever had.
 static void take_kernels_peak(struct recorder_state *s)
 {
-    const struct book_process_vec *processes = &s->book.processes;
+    const struct aggregator_process_vec *processes = &s->aggregator.processes;
     for (size_t i = 0; i < processes->len; i++) {
         if (processes->items[i]->record.pid != (uint32_t)s->program.pid) {
             return;
@@ -257,14 +259,14 @@ static void take_kernels_peak(struct recorder_state *s)
 
 enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
 {
-    TRY(unrecorded_list_hear(&s->unrecorded, &s->book, &s->session, now_ms));
+    TRY(unrecorded_list_hear(&s->unrecorded, &s->aggregator, &s->session, now_ms));
     for (size_t i = 0; now_ms != UINT64_MAX && i < s->unrecorded.young.len; i++) {
         const struct unrecorded_exec *exec = &s->unrecorded.young.items[i];
         const struct drain_replacement replacement = {
             .pid = exec->pid, .joins = exec->joins, .time_ms = exec->time_ms};
         TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
     }
-    return unrecorded_list_settle(&s->unrecorded, &s->book, now_ms);
+    return unrecorded_list_settle(&s->unrecorded, &s->aggregator, now_ms);
 }
 
 // The program has ended or was left to itself: makes the recording and its file.
@@ -278,7 +280,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     recorder_follow_log(s, UINT64_MAX);
     err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
     take_kernels_peak(s);
-    book_seal(&s->book);
+    aggregator_seal(&s->aggregator);
     err = err == ERR_OK ? recorder_snapshot(s, state, &s->snapshot) : err;
     err = err == ERR_OK ? name_frames(s) : err;
     if (err != ERR_OK) {
@@ -313,7 +315,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     struct err_info trouble = {0};
     if (s->options->logs_events) {
         TRY(event_log_open(&s->events, strbuf_text(&s->output), s->options->file_mode, info));
-        observer_add(&s->book.observers, event_log_observer(&s->events));
+        observer_add(&s->aggregator.observers, event_log_observer(&s->events));
     }
     enum err err = recorder_loop(s, &trouble);
     control_socket_close(&s->socket);
@@ -376,14 +378,14 @@ void recorder_result_release(struct recorder_result *result)
     if (s != NULL) {
         session_clock_stop(&s->clock);
         checkpoint_release(&s->checkpoint);
-        book_snapshot_release(&s->snapshot);
+        aggregator_snapshot_release(&s->snapshot);
         rec_symbol_vec_release(&s->symbols);
         drain_release(&s->drain);
         proc_sampler_release(&s->sampler);
-        rss_looks_release(&s->looks);
+        memory_snapshots_release(&s->looks);
         unrecorded_list_release(&s->unrecorded);
         unrecorded_tree_release(&s->unrecorded_tree);
-        book_release(&s->book);
+        aggregator_release(&s->aggregator);
         session_release(&s->session);
         preflight_release(&s->preflight);
         preload_path_release(&s->library);

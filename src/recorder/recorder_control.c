@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "recorder/recorder_look.h"
+#include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
 
 // A refusal: one sentence.
@@ -33,7 +33,7 @@ static bool records_pid(const struct recorder_state *s, const char *text)
     }
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
-        if (process->book != NULL && pid == (unsigned long)process->pid) {
+        if (process->aggregator != NULL && pid == (unsigned long)process->pid) {
             return true;
         }
     }
@@ -101,7 +101,7 @@ answer_look(struct recorder_state *s, uint64_t now_ms, const char *text, struct 
 {
     (void)text;
     struct err_info info = {0};
-    if (recorder_look_now(s, now_ms) != ERR_OK) {
+    if (recorder_snapshots_now(s, now_ms) != ERR_OK) {
         (void)err_set(&info, ERR_NO_MEMORY, "no memory for a look"); // told here and now
         return refuse(reply, &info);
     }
@@ -133,11 +133,11 @@ answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struc
         {"program_pid", (uint64_t)s->program.pid},
         {"processes", s->drain.process_count},
         {"runtime_ms", now_ms},
-        {"allocations", s->book.totals.sums.allocations},
-        {"live_bytes", s->book.totals.sums.live_bytes},
-        {"peak_bytes", s->book.totals.peak_bytes},
+        {"allocations", s->aggregator.totals.sums.allocations},
+        {"live_bytes", s->aggregator.totals.sums.live_bytes},
+        {"peak_bytes", s->aggregator.totals.peak_bytes},
         {"checkpoints", s->checkpoint.written_count},
-        {"marks", s->book.marks.marks.len},
+        {"marks", s->aggregator.marks.marks.len},
     };
     accept(reply, "state\t");
     strbuf_append_text(reply, states[s->control.recording]);

@@ -18,8 +18,8 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "recorder/memory/own_memory.h"
-#include "recorder/processes/late_joiners.h"
-#include "recorder/recorder_look.h"
+#include "recorder/processes/pending_processes.h"
+#include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
 #include "recording/write/recording_writer.h"
 
@@ -81,7 +81,7 @@ static enum err write_checkpoint(void *context, const char *path, struct err_inf
     if (s->session.door > 0) {
         fd_closep(&s->session.door);
     }
-    CLEANUP(book_snapshot_release) struct book_snapshot snapshot = {0};
+    CLEANUP(aggregator_snapshot_release) struct aggregator_snapshot snapshot = {0};
     if (recorder_snapshot(s, REC_STATE_RUNNING, &snapshot) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for a checkpoint");
     }
@@ -150,7 +150,7 @@ static bool nobody_is_late(struct recorder_state *s, uint64_t now_ms)
     }
     s->next_late_look_ms = now_ms + LINGER_MS;
     // One look can miss who is forked while it looks, by a parent that then ends.
-    s->looks_in_vain = late_joiners_exist(s->session.environment) ? 0 : s->looks_in_vain + 1;
+    s->looks_in_vain = pending_processes_exist(s->session.environment) ? 0 : s->looks_in_vain + 1;
     return s->looks_in_vain >= LOOKS_IN_VAIN || now_ms >= s->quiet_since_ms + LINGER_MAX_MS;
 }
 
@@ -230,8 +230,9 @@ static void see_abandonment(struct recorder_state *s)
 // Keeps us within our memory, and says once what that costs.
 static void look_at_memory(struct recorder_state *s)
 {
-    struct memory_budget *budget = &s->book.budget;
-    memory_budget_look(budget, own_memory_bytes(s->own_memory), book_kept_blocks(&s->book));
+    struct memory_budget *budget = &s->aggregator.budget;
+    memory_budget_look(budget, own_memory_bytes(s->own_memory),
+                       aggregator_kept_blocks(&s->aggregator));
     if (budget->merging != MEMORY_MERGES_NOTHING && !s->has_merged) {
         s->has_merged = true;
         recorder_log(s, "call stacks take the memory that they may (--max-memory): new ones are "
@@ -248,7 +249,7 @@ static void see_code(const struct recorder_state *s)
 {
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
     if (callbacks->see_code != NULL) {
-        callbacks->see_code(callbacks->context, &s->book.stacks);
+        callbacks->see_code(callbacks->context, &s->aggregator.stacks);
     }
 }
 
@@ -276,11 +277,11 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_follow_log(s, now_ms);
         see_abandonment(s);
         TRY(recorder_hear_of_unrecorded(s, now_ms));
-        TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->book,
+        TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->aggregator,
                                   clock_monotonic_ns()));
         weigh_load(s, clock_monotonic_ns());
         see_code(s);
-        recorder_look_round(s, now_ms);
+        recorder_snapshots_round(s, now_ms);
         follow_checkpoint(s, now_ms);
         if (is_over(s, was_busy, now_ms)) {
             break;

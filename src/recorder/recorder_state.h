@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregate/aggregator.h"
 #include "aggregate/block_list.h"
-#include "aggregate/book.h"
 #include "host/os/file.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
@@ -18,9 +18,9 @@
 #include "recorder/launch/launch.h"
 #include "recorder/launch/preflight.h"
 #include "recorder/launch/preload_path.h"
+#include "recorder/memory/memory_snapshots.h"
 #include "recorder/memory/proc_sampler.h"
-#include "recorder/memory/rss_looks.h"
-#include "recorder/output/book_snapshot.h"
+#include "recorder/output/aggregator_snapshot.h"
 #include "recorder/output/checkpoint.h"
 #include "recorder/output/event_log.h"
 #include "recorder/processes/unrecorded_list.h"
@@ -32,10 +32,10 @@ struct recorder_state {
     const struct recorder_options *options; // borrowed
     struct preflight preflight;
     struct session session;
-    struct book book;
+    struct aggregator aggregator;
     struct drain drain;
     struct proc_sampler sampler;
-    struct rss_looks looks;
+    struct memory_snapshots looks;
     size_t sampled_processes; // so many had joined at the latest round of samples
     uint64_t newcomers_ms;    // before that, no round is made for new ones
     uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
@@ -44,7 +44,7 @@ struct recorder_state {
     struct launch_signals signals;
     struct launched program;
     struct checkpoint checkpoint;
-    struct book_snapshot snapshot; // the final one
+    struct aggregator_snapshot snapshot; // the final one
     struct rec_symbol_vec symbols;
     struct preload_path library;
     struct run_control control;
@@ -78,13 +78,13 @@ struct recorder_state {
 };
 
 // Records until everything has ended, or the user has had enough. ERR_NO_MEMORY, ERR_LIMIT: the
-// book is full; it holds what was recorded until then.
+// aggregator is full; it holds what was recorded until then.
 enum err recorder_loop(struct recorder_state *s, struct err_info *info) MUST_USE;
 
-// The book as a recording.
+// The aggregator as a recording.
 enum err recorder_snapshot(struct recorder_state *s,
                            enum rec_state state,
-                           struct book_snapshot *out) MUST_USE;
+                           struct aggregator_snapshot *out) MUST_USE;
 
 // Waits until the program has ended, passing on the signals that come; records nothing.
 void recorder_wait(struct recorder_state *s);

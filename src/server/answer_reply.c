@@ -11,7 +11,7 @@
 #include "server/api/reply.h"
 #include "server/http/connection.h"
 #include "server/http/encoding.h"
-#include "server/state/answer_watch.h"
+#include "server/state/disconnect_watch.h"
 
 enum {
     COMPRESS_FROM_BYTES = 1024,
@@ -52,18 +52,18 @@ static MUST_USE enum err
 answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *problem)
 {
     struct http *http = turn->http;
-    struct answer_watch watch = {.client_fd = http_client_socket(turn->connection),
-                                 .is_closing = &http->is_closing,
-                                 .deadline_ms = clock_monotonic_ms() + ANSWER_TIME_MS,
-                                 .slot = turn->slot};
-    struct cancel cancel = {.ask = answer_watch_ask, .context = &watch};
+    struct disconnect_watch watch = {.client_fd = http_client_socket(turn->connection),
+                                     .is_closing = &http->is_closing,
+                                     .deadline_ms = clock_monotonic_ms() + ANSWER_TIME_MS,
+                                     .slot = turn->slot};
+    struct cancel cancel = {.ask = disconnect_watch_ask, .context = &watch};
     watch.cancel = &cancel;
     const struct answer_source source = {.settings = &http->settings,
                                          .snapshot = turn->snapshot,
                                          .trees = &http->trees,
                                          .cancel = &cancel};
-    TRY(answer_watch_ask(&watch)); // it may have left while it waited for its turn
-    answer_board_begin(&http->board, turn->slot);
+    TRY(disconnect_watch_ask(&watch)); // it may have left while it waited for its turn
+    requests_in_flight_begin(&http->board, turn->slot);
     struct request_args args;
     http_arguments(turn->connection, &args);
     enum err outcome = answer_write(&source, turn->route, &args, out, problem);
@@ -118,7 +118,7 @@ static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag
     struct problem problem = {0};
     enum err outcome = answer_in_time(turn, &body, &problem);
     (void)sem_post(&http->answering); // cannot overflow: it was waited for
-    answer_board_pack(&http->board, turn->slot, outcome);
+    requests_in_flight_pack(&http->board, turn->slot, outcome);
     if (outcome == ERR_CANCELLED) {
         return MHD_NO; // nobody listens
     }
@@ -141,9 +141,9 @@ enum MHD_Result answer_reply_send(struct http *http,
                         .connection = connection,
                         .route = route,
                         .snapshot = snapshot,
-                        .slot = answer_board_enter(&http->board, target)};
+                        .slot = requests_in_flight_enter(&http->board, target)};
     enum MHD_Result sent = take_turn(&turn, &tag);
-    answer_board_leave(&http->board, turn.slot);
+    requests_in_flight_leave(&http->board, turn.slot);
     return sent;
 }
 
@@ -169,6 +169,7 @@ enum MHD_Result answer_reply_send_work(struct http *http, struct MHD_Connection 
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
-    return answer_board_write(&http->board, &body) == ERR_OK ? reply_send(connection, &reply, &body)
-                                                             : MHD_NO;
+    return requests_in_flight_write(&http->board, &body) == ERR_OK
+               ? reply_send(connection, &reply, &body)
+               : MHD_NO;
 }

@@ -11,9 +11,9 @@
 #include "server/answer_reply.h"
 #include "server/api/reply.h"
 #include "server/asset_reply.h"
+#include "server/authentication.h"
 #include "server/baseline_upload.h"
 #include "server/event_stream.h"
-#include "server/gate.h"
 #include "server/http/connection.h"
 #include "views_json/layout/view.h"
 

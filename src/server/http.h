@@ -14,8 +14,8 @@
 #include "server/access/visitors.h"
 #include "server/api/question.h"
 #include "server/http/event_hub.h"
-#include "server/state/answer_board.h"
-#include "server/state/served.h"
+#include "server/state/current_recording.h"
+#include "server/state/requests_in_flight.h"
 #include "server/state/tree_cache.h"
 
 // What all connections share.
@@ -26,7 +26,7 @@ struct http {
     atomic_bool is_launch_spent;
     struct served served;
     struct tree_cache trees;
-    struct answer_board board;
+    struct requests_in_flight board;
     struct event_hub events;
     struct visitors visitors;
     sem_t answering; // one for each answer that may be in the making

@@ -99,7 +99,7 @@ prepare(struct server *server, const struct server_options *options, struct err_
                                               .editor = options->editor,
                                               .hides_sources = options->hides_sources};
     http->trees = (struct tree_cache)TREE_CACHE_INIT;
-    http->board = (struct answer_board)ANSWER_BOARD_INIT;
+    http->board = (struct requests_in_flight)ANSWER_BOARD_INIT;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned answers = processors > ANSWERS_MIN ? (unsigned)processors : ANSWERS_MIN;
     TRY(access_new_token(&http->token, info));
@@ -283,7 +283,7 @@ void server_close(struct server *server)
         (void)sem_destroy(&server->http.answering); // nobody waits any more
     }
     tree_cache_release(&server->http.trees);
-    answer_board_release(&server->http.board);
+    requests_in_flight_release(&server->http.board);
     served_release(&server->http.served);
     fd_closep(&server->watch_fd);
     free(server);

@@ -8,10 +8,10 @@
 // was allocated. If that has changed, somebody may have freed it. (Often it was another address.)
 //
 //   free of a block that is not held    freed_table_note()     the latest stamp stays
-//   allocation that is held             freed_table_latest()   -> remembered
-//   free of a block that is held        freed_table_latest()   the same as remembered: it is ours
+//   allocation that is held             freed_table_latest()   -> walk_cache
+//   free of a block that is held        freed_table_latest()   the same as walk_cache: it is ours
 //
-// A block that is held was allocated after the remembered stamp, and before any later one of its
+// A block that is held was allocated after the walk_cache stamp, and before any later one of its
 // address; so that stamp also says which of the frees of its address is its own, if another thread
 // did it. Who gets an address has seen all that was noted before it was freed: threads that hand a
 // block to each other synchronize by doing so, and so do allocators.

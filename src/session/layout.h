@@ -11,7 +11,7 @@
 //   ...          lane[4096]                LANE_STRIDE each, sparse: untouched pages cost nothing
 //
 //   one lane:    lane_header               positions and owner, both sides; the nursery's head
-//                producer's state          dictionaries, remembered stack; its thread's alone,
+//                producer's state          dictionaries, walk_cache stack; its thread's alone,
 //                                          but for the first word, LANE_GUARD_OFFSET
 //                nursery                   blocks and counts that have not been sent (nursery.h)
 //                ring                      records of wire.h, single producer, single consumer
@@ -192,12 +192,12 @@ enum process_flags {
     PROCESS_GO = 1 << 2,            // the executable is of Go, and uses C
 };
 
-// The last look at a process's memory map is best taken when it begins to exit: see exit_look.h.
-enum exit_look {
-    EXIT_LOOK_NO = 0,
-    EXIT_LOOK_WANTED = 1,  // R: wait for me
-    EXIT_LOOK_WAITING = 2, // P: here I am
-    EXIT_LOOK_DONE = 3,    // R: go on
+// The last look at a process's memory map is best taken when it begins to exit: see exit_wait.h.
+enum exit_wait {
+    EXIT_WAIT_NO = 0,
+    EXIT_WAIT_WANTED = 1,  // R: wait for me
+    EXIT_WAIT_WAITING = 2, // P: here I am
+    EXIT_WAIT_DONE = 3,    // R: go on
 };
 
 // One image of one process: an exec claims a new slot with the same pid.
@@ -212,8 +212,8 @@ struct process_slot {
     // P: clock_ms when its image began to exit, 0 if that was not seen. It lived at least so long.
     _Atomic uint64_t exit_ms;
     uint64_t join_number; // P: orders the images of one process
-    // enum exit_look. R asks for it, P waits with it, R answers.
-    _Atomic uint32_t exit_look;
+    // enum exit_wait. R asks for it, P waits with it, R answers.
+    _Atomic uint32_t exit_wait;
     uint32_t pid_namespace; // P: inode number of its pid namespace, 0 if it could not be seen
     // P: the stamp of exit_ms (stamp.h), before it. Its heap counts until then.
     _Atomic uint64_t exit_stamp;
@@ -259,7 +259,7 @@ enum lane_state {
     LANE_CLOSED = 2, // T, release: its thread has ended; R drains the rest and recycles the lane
 };
 
-// What the recorder says to a thread that asked (inquiry.h).
+// What the recorder says to a thread that asked (stats_query.h).
 #define LANE_ANSWER_VALUES 8u
 #define LANE_SCOPES_MAX    8u // in which a thread's peak is followed at one time
 struct lane_answer {
@@ -304,8 +304,8 @@ struct lane_header {
     // T sets 1 and sleeps on it when the ring is full; R sets 0 and wakes it after reading.
     _Alignas(64) _Atomic uint32_t producer_waiting;
 
-    // R, with margin_serial odd while it writes: when all before the TICK at margin_pos was booked,
-    // the live bytes could have risen by margin_bytes without setting a new maximum.
+    // R, with margin_serial odd while it writes: when all before the TICK at margin_pos was
+    // counted, the live bytes could have risen by margin_bytes without setting a new maximum.
     _Alignas(64) _Atomic uint64_t margin_serial;
     _Atomic uint64_t margin_pos;
     _Atomic uint64_t margin_bytes;

@@ -14,7 +14,8 @@
 //               block SENDING or NURSERY_FOLD_SENDING set;   record published;   block SENT, key 0
 //   a leaving   leaving = address and gone_count; gone_count + 1;            a fold, or a sending
 //
-// A climb needs none: a summit told twice, or one told that was just passed, is no new maximum.
+// A climb needs none: a high-water mark told twice, or one told that was just passed, is no new
+// maximum.
 //
 // Trust: R believes nothing that it reads here.
 #pragma once
@@ -32,7 +33,7 @@
 #define NURSERY_FOLDS_MAX  4096u
 #define NURSERY_HISTORY    32u   // ticks
 #define NURSERY_USES       2048u // stacks' slots are told apart modulo this
-#define NURSERY_GONE_MAX   64u   // pairs of a summit
+#define NURSERY_GONE_MAX   64u   // pairs of a high-water mark
 
 enum nursery_owner {
     NURSERY_FREE = 0,
@@ -53,7 +54,8 @@ enum nursery_block_state {
 
 // What a place says of its block: temporary 1 (set when it is freed) | bucket of its size 7 (at
 // most 1 MiB, so it is below 128) | slot 24 | stamp 11 | size 21; of one that was SENT, nothing but
-// the size, in 32 bits. Stamps say on which side of a summit a block was allocated (nursery.h).
+// the size, in 32 bits. Stamps say on which side of a high-water mark a block was allocated
+// (nursery.h).
 struct nursery_block {
     uint64_t place; // 0: vacant; or its address | enum nursery_block_state << NURSERY_STATE_SHIFT
     uint64_t kind;
@@ -65,7 +67,7 @@ struct nursery_block {
 #define NURSERY_FOLD_SENDING         ((uint64_t)1 << 62)
 #define NURSERY_STAMP                (1u << 21) // one, as a kind has it
 #define NURSERY_STAMP_MAX            (0u - NURSERY_STAMP)
-#define NURSERY_NO_SUMMIT            (NURSERY_STAMP - 1) // below any stamp
+#define NURSERY_NO_HIGH_WATER        (NURSERY_STAMP - 1) // below any stamp
 
 #define NURSERY_LEAVING_SHIFT 56u // of gone_count
 
@@ -121,7 +123,7 @@ struct nursery_tables {
     // What keeps folds that are in use from being displaced each time: pairs that found another's
     // key in their place and were sent by themselves.
     uint8_t passed_by[NURSERY_FOLDS_MAX];
-    uint64_t gone[NURSERY_GONE_MAX];                 // gone_count of them, as SUMMIT has them
+    uint64_t gone[NURSERY_GONE_MAX];                 // gone_count of them, as HIGH_WATER has them
     struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
     uint64_t since[NURSERY_BLOCKS_MAX]; // what freed_table said of a HELD block, if is_ordered
 };
@@ -151,9 +153,10 @@ struct nursery {
     uint64_t mark;                 // see above
     uint64_t hold_count;           // blocks held since the last TICK
     uint32_t stamp;                // of new blocks
-    uint32_t summit_limit;         // of those that were there at the summit; or NURSERY_NO_SUMMIT
-    uint32_t gone_count;           // those of them that are counted as pairs
-    uint32_t is_ordered;           // lane_producer.is_ordered: `since` counts, and nothing is SENT
+    // Blocks that were there at the high-water mark; or NURSERY_NO_HIGH_WATER.
+    uint32_t high_water_limit;
+    uint32_t gone_count; // those of them that are counted as pairs
+    uint32_t is_ordered; // lane_producer.is_ordered: `since` counts, and nothing is SENT
 
     _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all that is held is younger
     _Atomic uint32_t owner;                 // enum nursery_owner

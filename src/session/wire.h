@@ -16,7 +16,7 @@
 //   PAIR*          slot 24, size 32           -
 //   PAIRS*         slot 24                    bytes 40 high | count 24
 //   STAMP          stamp (56)                 -
-//   SUMMIT         count 8                    count times: slot 24 | size 40
+//   HIGH_WATER         count 8                    count times: slot 24 | size 40
 //   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; shift
 //   ALLOC_LATE     address (56)               slot 24 | size 40 ; stamp
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
@@ -49,7 +49,7 @@
 //
 // Events. EVENT says that something of that weight happened, which is no allocation; the leaf of
 // its stack names it. QUESTION asks for the sums of all that was recorded before it, answered in
-// the lane's header (inquiry.h); what: enum inquiry_what. Number 0 asks for no answer.
+// the lane's header (stats_query.h); what: enum stats_query_what. Number 0 asks for no answer.
 //
 // Temporary. Those marked * have a twin, _TEMPORARY: the block that is freed is the one that the
 // thread's previous event allocated, as far as its address tells.
@@ -65,8 +65,8 @@
 // Nursery (nursery.h). A pair is a block that was allocated and freed in the same tick, by its own
 // thread, and was never sent; PAIRS are `count` of them, whose sizes are of one bucket
 // (base/bucket.h). Blocks that are sent late are sent within the tick in which they were allocated,
-// in any order. SUMMIT says that blocks that are counted as pairs, elsewhere, were alive together
-// at some moment of this tick, with all those that are alive here and now.
+// in any order. HIGH_WATER says that blocks that are counted as pairs, elsewhere, were alive
+// together at some moment of this tick, with all those that are alive here and now.
 //
 // Order. But for that, records of one lane are in the thread's true order: ALLOC and REALLOC are
 // written after the allocator returned, FREE before it is called. STAMP says when the event of the
@@ -99,7 +99,7 @@ enum wire_tag {
     WIRE_PAIRS = 17,
     WIRE_ALLOC_SAMPLED = 19,
     WIRE_PAIRS_TEMPORARY = 20,
-    WIRE_SUMMIT = 21,
+    WIRE_HIGH_WATER = 21,
     WIRE_STAMP = 22,
     WIRE_ALLOC_LATE = 23,
     WIRE_EVENT = 24,
@@ -153,7 +153,7 @@ enum wire_text_flags {
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
 #define WIRE_SHIFT_MAX         20u
-#define WIRE_SUMMIT_MAX        64u // blocks
+#define WIRE_HIGH_WATER_MAX    64u // blocks
 #define WIRE_SAMPLED_SIZE_BITS 32
 #define WIRE_TEXT_BYTES_MAX    4096u
 #define WIRE_MARK_BYTES_MAX    1024u

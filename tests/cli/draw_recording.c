@@ -103,7 +103,7 @@ static void set_sample(struct recording_builder *b, const char *rest)
 // "TIME_MS PROCESS FLAGS", then the bytes of each kind.
 static void set_look(struct recording_builder *b, const char *rest)
 {
-    struct rec_look l = {0};
+    struct rec_memory_snapshot l = {0};
     if (sscanf(rest,
                "%" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
                " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,

@@ -21,7 +21,7 @@ from cairn_run import CAIRN, PROGRAMS, Recording, environment
 SLICES_MAX = 1024
 COHORTS_MAX = 64 << 10  # docs/design/recorder.md
 SAMPLES_MAX = 4096  # proc_sampler.h
-LOOKS_MAX = 2048 + 10  # rss_looks.h: the series, and those that are kept whole
+LOOKS_MAX = 2048 + 10  # memory_snapshots.h: the series, and those that are kept whole
 BUCKETS_MAX = 252  # of one row: tables.h
 ADAPTIVE = ("slices", "cells", "cohorts", "lifetime_buckets", "rss_samples", "looks")
 # Those that take memory worth mentioning: how many, and the bytes of each (cell_table.h, cohort_table.h).

@@ -91,7 +91,8 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
         widths.append(recording.totals["peak_error_bytes"] / recording.totals["peak_bytes"])
     widths.sort()
     print(f"bound: median {statistics.median(widths):.2%}, widest {widths[-1]:.2%}")
-    assert statistics.median(widths) <= 0.02
+    # Of few runs the median scatters: 1.3 to 2.8 % in thirty, 1.5 % in two thousand.
+    assert statistics.median(widths) <= (0.02 if RUNS >= 200 else 0.04)
     # Of few runs the 99th percentile is the widest, which says little.
     assert widths[len(widths) * (99 if RUNS >= 300 else 90) // 100] <= 0.2 and widths[-1] <= 1
 

@@ -84,12 +84,12 @@ def test_nothing_is_left_in_a_slot_of_the_process_before_it():
             fields.pack_into(session.bytes, PROCESS_OFFSET + 64 * index, 0, *range(71, 81))
         assert session.run(PROGRAM, "kill").returncode == -9  # it says nothing of its end
         (process,) = session.processes
-        state, pid, parent, flags, start_ms, start_stamp, exit_ms, join_number, exit_look, namespace, \
+        state, pid, parent, flags, start_ms, start_stamp, exit_ms, join_number, exit_wait, namespace, \
             exit_stamp = fields.unpack_from(session.bytes, PROCESS_OFFSET)
         assert (state, pid, parent, flags) == (2, process.pid, os.getpid(), 0)
         assert start_stamp > 75
         assert start_ms <= session.u64[CLOCK]
-        assert (exit_ms, join_number, exit_look, exit_stamp) == (0, 0, 0, 0)
+        assert (exit_ms, join_number, exit_wait, exit_stamp) == (0, 0, 0, 0)
         assert namespace == os.stat("/proc/self/ns/pid").st_ino
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// live_boxes: blocks that no slot of a settled_map can hold, in queues.
+// live_boxes: blocks that no slot of a live_table can hold, in queues.
 //
 // A box is known by its number, and a queue by that of its first. Boxes that are not needed any
 // more are the next to be used. Memory: 32 bytes a box, never given back. Context: H, one thread.

@@ -14,12 +14,12 @@ enum {
 void live_map_init(struct live_map *map, uint64_t seed)
 {
     *map = (struct live_map){0};
-    settled_map_init(&map->settled, seed);
+    live_table_init(&map->settled, seed);
 }
 
 void live_map_release(struct live_map *map)
 {
-    settled_map_release(&map->settled);
+    live_table_release(&map->settled);
     free(map->places);
     *map = (struct live_map){0};
 }
@@ -54,11 +54,11 @@ static NOINLINE enum err young_end(struct live_map *map)
     for (uint32_t i = 0; i < YOUNG_PLACES; i++) {
         const struct young_block *ahead = map->young + i + SETTLE_AHEAD;
         if (i + SETTLE_AHEAD < YOUNG_PLACES && is_alive(ahead)) {
-            settled_map_prefetch(&map->settled, address_of(ahead));
+            live_table_prefetch(&map->settled, address_of(ahead));
         }
         struct young_block *young = map->young + i;
         if (is_alive(young)) {
-            TRY(settled_map_add_first(&map->settled, address_of(young), &young->block));
+            TRY(live_table_add_first(&map->settled, address_of(young), &young->block));
         }
         young->address = 0;
     }
@@ -83,10 +83,10 @@ add_generation(struct live_map *map, uint64_t address, const struct live_block *
     struct young_block *place = live_map_place(map, address);
     map->absent = 0;
     if (address_of(place) == address) {
-        TRY(settled_map_add_first(&map->settled, address, &place->block));
+        TRY(live_table_add_first(&map->settled, address, &place->block));
         place->address = 0;
     }
-    return settled_map_add(&map->settled, address, block);
+    return live_table_add(&map->settled, address, block);
 }
 
 // Adds a block that is not in its place. Another one may have to leave it.
@@ -95,11 +95,11 @@ static enum err add_young(struct live_map *map, uint64_t address, const struct l
     struct young_block *place = live_map_place(map, address);
     map->asked++;
     if (UNLIKELY(address_of(place) == address ||
-                 (map->absent != address && settled_map_has(&map->settled, address)))) {
+                 (map->absent != address && live_table_has(&map->settled, address)))) {
         return add_generation(map, address, block);
     }
     if (is_alive(place)) {
-        TRY(settled_map_add_first(&map->settled, address_of(place), &place->block));
+        TRY(live_table_add_first(&map->settled, address_of(place), &place->block));
         map->absent = 0; // it may be that one
     }
     *place = (struct young_block){.address = address | YOUNG_ALIVE, .block = *block};
@@ -116,7 +116,7 @@ live_map_add_settled(struct live_map *map, uint64_t address, const struct live_b
     }
     if (map->young == NULL) {
         map->pause--;
-        TRY(settled_map_add(&map->settled, address, block));
+        TRY(live_table_add(&map->settled, address, block));
     } else {
         TRY(add_young(map, address, block));
     }
@@ -131,7 +131,7 @@ bool live_map_take_settled(struct live_map *map, uint64_t address, struct live_b
         return false;
     }
     bool is_last;
-    if (!settled_map_take(&map->settled, address, out, &is_last)) {
+    if (!live_table_take(&map->settled, address, out, &is_last)) {
         return false;
     }
     map->live_count--;
@@ -154,7 +154,7 @@ bool live_map_find(struct live_map *map, uint64_t address, struct live_block *ou
 {
     const struct young_block *young = find_young(map, address);
     if (young == NULL) {
-        return settled_map_find(&map->settled, address, out);
+        return live_table_find(&map->settled, address, out);
     }
     *out = young->block;
     return true;
@@ -164,12 +164,12 @@ bool live_map_holds(struct live_map *map, uint64_t address, const struct live_bl
 {
     const struct young_block *young = find_young(map, address);
     return young != NULL ? live_block_is_same(&young->block, block)
-                         : settled_map_holds(&map->settled, address, block);
+                         : live_table_holds(&map->settled, address, block);
 }
 
 uint64_t live_map_bytes(const struct live_map *map)
 {
-    return settled_map_bytes(&map->settled);
+    return live_table_bytes(&map->settled);
 }
 
 bool live_map_next(const struct live_map *map,
@@ -185,7 +185,7 @@ bool live_map_next(const struct live_map *map,
             return true;
         }
     }
-    return settled_map_next(&map->settled, &position->settled, address, block);
+    return live_table_next(&map->settled, &position->settled, address, block);
 }
 
 bool live_map_check(struct live_map *map)
@@ -195,12 +195,12 @@ bool live_map_check(struct live_map *map)
         const struct young_block *young = map->young + i;
         young_count += is_alive(young);
         if (young->address != 0 && (live_map_place(map, address_of(young)) != young ||
-                                    settled_map_has(&map->settled, address_of(young)))) {
+                                    live_table_has(&map->settled, address_of(young)))) {
             return false;
         }
     }
     return young_count + map->settled.live_count == map->live_count &&
            (map->young == NULL || map->absent == 0 ||
-            !settled_map_has(&map->settled, map->absent)) &&
-           settled_map_check(&map->settled);
+            !live_table_has(&map->settled, map->absent)) &&
+           live_table_check(&map->settled);
 }

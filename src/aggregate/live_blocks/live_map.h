@@ -3,7 +3,7 @@
 //
 // Most blocks die young, also in programs with millions of old ones. So a new block is first put
 // into a small direct-mapped table, where its free finds it with one comparison; there it stays
-// until another block wants its place, and only then settles in the settled_map.
+// until another block wants its place, and only then settles in the live_table.
 //
 //   add ---> young (4096 places, by address) ---> settled (when its place is wanted)
 //   take <----'                      take <---------'
@@ -11,12 +11,12 @@
 // Blocks of one address form a queue, first in first out. Hence the invariant: an address that is
 // in `young` is not in `settled`, so whoever is found there is the oldest of its address. A place
 // therefore keeps the address of a block that was freed: allocators use it again soon, and then it
-// is known not to be settled. Of other addresses the settled_map is asked.
+// is known not to be settled. Of other addresses the live_table is asked.
 //
 // That costs more than it saves where blocks do not die young. So the young are looked at now and
 // then, and where too few of them were freed, all settle, and it is tried again some time later.
 //
-// Memory: that of settled_map, and up to 128 KiB, as far as places are used. Context: H, one
+// Memory: that of live_table, and up to 128 KiB, as far as places are used. Context: H, one
 // thread. The addresses come from the program and are hostile: they choose places, nothing else.
 // Failure: ERR_NO_MEMORY leaves the map as it was, without the block.
 #pragma once
@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/live_blocks/settled_map.h"
+#include "aggregate/live_blocks/live_table.h"
 #include "base/compiler.h"
 #include "base/err.h"
 
@@ -38,12 +38,12 @@ struct young_block {
 };
 
 struct live_map {
-    struct settled_map settled;
+    struct live_table settled;
     struct young_block *young;  // YOUNG_PLACES; NULL: there are none at present
     struct young_block *places; // owned; their memory
     uint64_t live_count;        // blocks, generations included
     uint64_t absent;            // not in `settled`: was the latest to be freed there; 0: none
-    uint64_t fetched;           // what settled_map needs for it has been fetched last
+    uint64_t fetched;           // what live_table needs for it has been fetched last
     uint32_t freed_young;       // since the young were looked at
     uint32_t asked;             // how often `settled` was needed since
     uint32_t pause;             // so many events without young ones are to come
@@ -105,7 +105,7 @@ bool live_map_holds(struct live_map *map, uint64_t address, const struct live_bl
 // False while the map is so small that fetching ahead is not worth its price.
 static inline bool live_map_needs_prefetch(const struct live_map *map)
 {
-    return settled_map_needs_prefetch(&map->settled);
+    return live_table_needs_prefetch(&map->settled);
 }
 
 // Starts loading what a later live_map_take of `address` will need. No effect but speed.
@@ -113,7 +113,7 @@ static inline void live_map_prefetch(struct live_map *map, uint64_t address)
 {
     if (map->young == NULL || (live_map_place(map, address)->address & ~YOUNG_ALIVE) != address) {
         map->fetched = address;
-        settled_map_prefetch(&map->settled, address);
+        live_table_prefetch(&map->settled, address);
     }
 }
 
@@ -121,7 +121,7 @@ static inline void live_map_prefetch(struct live_map *map, uint64_t address)
 static inline void live_map_prefetch_add(struct live_map *map, uint64_t address)
 {
     if (map->young == NULL) {
-        settled_map_prefetch(&map->settled, address);
+        live_table_prefetch(&map->settled, address);
         return;
     }
     const uint64_t there = live_map_place(map, address)->address;
@@ -129,10 +129,10 @@ static inline void live_map_prefetch_add(struct live_map *map, uint64_t address)
         return;
     }
     if (map->fetched != address) { // else it will most likely be known to be absent
-        settled_map_prefetch(&map->settled, address);
+        live_table_prefetch(&map->settled, address);
     }
     if ((there & YOUNG_ALIVE) != 0) {
-        settled_map_prefetch(&map->settled, there & ~YOUNG_ALIVE);
+        live_table_prefetch(&map->settled, there & ~YOUNG_ALIVE);
     }
 }
 
@@ -143,12 +143,12 @@ uint64_t live_map_bytes(const struct live_map *map);
 // map must not change meanwhile.
 struct live_map_position {
     uint32_t young;
-    struct settled_map_position settled;
+    struct live_table_position settled;
 };
 bool live_map_next(const struct live_map *map,
                    struct live_map_position *position,
                    uint64_t *address,
                    struct live_block *block);
 
-// True if all invariants hold, those of settled_map too. Walks everything; for tests.
+// True if all invariants hold, those of live_table too. Walks everything; for tests.
 bool live_map_check(struct live_map *map);

@@ -206,9 +206,9 @@ static void waves_pair_as_without_young_blocks(void **state)
 {
     (void)state;
     struct live_map map;
-    struct settled_map model;
+    struct live_table model;
     live_map_init(&map, 7);
-    settled_map_init(&model, 8);
+    live_table_init(&model, 8);
     uint64_t random = 99;
     uint64_t most_young = 0;
     uint64_t least_young = UINT64_MAX;
@@ -218,13 +218,13 @@ static void waves_pair_as_without_young_blocks(void **state)
         const struct live_block block = {.size_bytes = i, .born_ms = i / 1000, .row = i % 97};
         if (next_random(&random) % 100 < (is_rising ? 75 : 4)) {
             assert_int_equal(live_map_add(&map, address, &block), ERR_OK);
-            assert_int_equal(settled_map_add(&model, address, &block), ERR_OK);
+            assert_int_equal(live_table_add(&model, address, &block), ERR_OK);
         } else {
             struct live_block got = {0};
             struct live_block want = {0};
             bool is_last;
             assert_int_equal(live_map_take(&map, address, &got),
-                             settled_map_take(&model, address, &want, &is_last));
+                             live_table_take(&model, address, &want, &is_last));
             assert_same_block(got, want);
         }
         assert_int_equal(map.live_count, model.live_count);
@@ -238,26 +238,26 @@ static void waves_pair_as_without_young_blocks(void **state)
     assert_true(most_young > 100);
     assert_int_equal(least_young, 0);
     live_map_release(&map);
-    settled_map_release(&model);
+    live_table_release(&model);
 }
 
 // One address gets a block in both maps, or loses one.
 static void add_to_both(struct live_map *map,
-                        struct settled_map *model,
+                        struct live_table *model,
                         uint64_t address,
                         const struct live_block *block)
 {
     assert_int_equal(live_map_add(map, address, block), ERR_OK);
-    assert_int_equal(settled_map_add(model, address, block), ERR_OK);
+    assert_int_equal(live_table_add(model, address, block), ERR_OK);
 }
 
-static void take_from_both(struct live_map *map, struct settled_map *model, uint64_t address)
+static void take_from_both(struct live_map *map, struct live_table *model, uint64_t address)
 {
     struct live_block got = {0};
     struct live_block want = {0};
     bool is_last;
     assert_int_equal(live_map_take(map, address, &got),
-                     settled_map_take(model, address, &want, &is_last));
+                     live_table_take(model, address, &want, &is_last));
     assert_same_block(got, want);
     assert_int_equal(map->live_count, model->live_count);
 }
@@ -272,9 +272,9 @@ static void the_young_stay_among_many_old_ones(void **state)
         NESTED = 6,
     };
     struct live_map map;
-    struct settled_map model;
+    struct live_table model;
     live_map_init(&map, 5);
-    settled_map_init(&model, 6);
+    live_table_init(&model, 6);
     const uint64_t old_base = 0x7f0000000000;
     const uint64_t young_base = 0x7f0000004000; // the old ones lie there, too
     struct live_block block = {0};
@@ -305,7 +305,7 @@ static void the_young_stay_among_many_old_ones(void **state)
     }
     assert_true(map.settled.live_count > OLD / 2);
     live_map_release(&map);
-    settled_map_release(&model);
+    live_table_release(&model);
 }
 
 // Three addresses that share a place, in some order: what is known of each of them. Not so long
@@ -313,9 +313,9 @@ static void the_young_stay_among_many_old_ones(void **state)
 static void run_one_place(uint64_t seed)
 {
     struct live_map map;
-    struct settled_map model;
+    struct live_table model;
     live_map_init(&map, 9);
-    settled_map_init(&model, 10);
+    live_table_init(&model, 10);
     static const uint64_t addresses[] = {0x7f0000001230, 0x7f0000011220, 0x7f0000021210};
     uint64_t random = seed;
     for (uint32_t i = 0; i < 1500; i++) {
@@ -331,7 +331,7 @@ static void run_one_place(uint64_t seed)
         assert_ptr_equal(live_map_place(&map, addresses[0]), live_map_place(&map, address));
     }
     live_map_release(&map);
-    settled_map_release(&model);
+    live_table_release(&model);
 }
 
 static void addresses_of_one_place_pair_as_without_it(void **state)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// slot_line: the four slots of a settled_map that lie in one cache line.
+// slot_line: the four slots of a live_table that lie in one cache line.
 //
 // Context: H; pure.
 #pragma once

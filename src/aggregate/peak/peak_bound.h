@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // peak_bound: how high the live bytes can have been at most.
 //
-// The book sees the events of all threads in their order (stamp.h), and so knows the sum of what
-// the program had at any moment: the highest is the peak, which was certainly reached. To the
+// The aggregator sees the events of all threads in their order (stamp.h), and so knows the sum of
+// what the program had at any moment: the highest is the peak, which was certainly reached. To the
 // allocator a block may have been there a little longer, for a thread may be taken off its
 // processor
 //
@@ -15,7 +15,7 @@
 // its process began: a thread holds nothing back (nursery.h) before it has sent a block. A thread
 // that has not been heard of for PEAK_FLIGHT_MS is taken to be done with what it did.
 //
-// Besides there may be more than the book knows: what a thread held back before others came
+// Besides there may be more than the aggregator knows: what a thread held back before others came
 // (nursery.h), and the heap of a process that was found dead without having said when it ended, up
 // to that moment (a ghost).
 //
@@ -58,7 +58,7 @@ struct peak_bound {
     uint64_t flight_bytes; // of all threads
     uint64_t unseen_bytes; // held back by threads that were alone
     uint64_t now_ms;
-    uint64_t latest_stamp; // of what was booked
+    uint64_t latest_stamp; // of what was counted
     uint64_t peak_stamp;   // when the peak was reached
     uint64_t below_bytes;  // by so much it may have been lower
     struct peak_ghost ghosts[PEAK_GHOSTS_MAX];

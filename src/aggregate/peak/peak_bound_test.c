@@ -96,7 +96,7 @@ static uint64_t true_peak(const struct history *h)
     return (uint64_t)peak;
 }
 
-// Returns the peak as the book sees it.
+// Returns the peak as the aggregator sees it.
 static uint64_t feed(const struct history *h, struct peak_bound *bound)
 {
     struct peak_flight flights[THREADS_MAX] = {0};

@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
+#include "aggregate/pending_frees.h"
 #include "aggregate/rows/bucket_set.h"
 #include "aggregate/rows/row_table.h"
 #include "aggregate/tables/stack_table.h"
 #include "aggregate/tables/thread_table.h"
-#include "aggregate/waiting_frees.h"
 #include "base/test_support/random_numbers.h"
 
 static struct bytes bytes_of(const char *text)
@@ -199,14 +199,14 @@ static void a_waiting_free_is_taken_by_an_allocation_that_came_first(void **stat
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         print_message("%s\n", cases[i].name);
-        struct waiting_frees w = {0};
+        struct pending_frees w = {0};
         uint64_t expired = 0;
-        assert_int_equal(waiting_frees_add(&w, 0x1000, 5, 100, &expired), ERR_OK);
-        assert_int_equal(waiting_frees_take(&w, cases[i].address, cases[i].stamp), cases[i].want);
+        assert_int_equal(pending_frees_add(&w, 0x1000, 5, 100, &expired), ERR_OK);
+        assert_int_equal(pending_frees_take(&w, cases[i].address, cases[i].stamp), cases[i].want);
         assert_int_equal(w.waiting_count, !cases[i].want);
-        assert_int_equal(waiting_frees_expire(&w, 5 + WAITING_TICKS), 0);
-        assert_int_equal(waiting_frees_expire(&w, 6 + WAITING_TICKS), !cases[i].want);
-        waiting_frees_release(&w);
+        assert_int_equal(pending_frees_expire(&w, 5 + WAITING_TICKS), 0);
+        assert_int_equal(pending_frees_expire(&w, 6 + WAITING_TICKS), !cases[i].want);
+        pending_frees_release(&w);
     }
 }
 
@@ -214,25 +214,25 @@ static void a_waiting_free_is_taken_by_an_allocation_that_came_first(void **stat
 static void the_first_free_after_an_allocation_is_taken(void **state)
 {
     (void)state;
-    struct waiting_frees w = {0};
+    struct pending_frees w = {0};
     uint64_t expired = 0;
     static const uint64_t stamps[] = {300, 100, 200};
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(waiting_frees_add(&w, 0x1000, 5, stamps[i], &expired), ERR_OK);
+        assert_int_equal(pending_frees_add(&w, 0x1000, 5, stamps[i], &expired), ERR_OK);
     }
-    assert_true(waiting_frees_take(&w, 0x1000, 150));  // 200
-    assert_true(waiting_frees_take(&w, 0x1000, 150));  // 300
-    assert_false(waiting_frees_take(&w, 0x1000, 150)); // 100 was before
-    assert_true(waiting_frees_take(&w, 0x1000, 0));
+    assert_true(pending_frees_take(&w, 0x1000, 150));  // 200
+    assert_true(pending_frees_take(&w, 0x1000, 150));  // 300
+    assert_false(pending_frees_take(&w, 0x1000, 150)); // 100 was before
+    assert_true(pending_frees_take(&w, 0x1000, 0));
     assert_int_equal(w.waiting_count, 0);
     assert_int_equal(map_u64_count(&w.by_address), 0);
-    waiting_frees_release(&w);
+    pending_frees_release(&w);
 }
 
-static void waiting_frees_are_bounded_and_none_is_forgotten(void **state)
+static void pending_frees_are_bounded_and_none_is_forgotten(void **state)
 {
     (void)state;
-    struct waiting_frees w = {0};
+    struct pending_frees w = {0};
     uint64_t random = 17;
     uint64_t added = 0;
     uint64_t taken = 0;
@@ -241,35 +241,35 @@ static void waiting_frees_are_bounded_and_none_is_forgotten(void **state)
         uint64_t address = next_random(&random) % 300000;
         uint64_t tick = i / 50000;
         if (next_random(&random) % 4 != 0) {
-            assert_int_equal(waiting_frees_add(&w, address, tick, 1, &expired), ERR_OK);
+            assert_int_equal(pending_frees_add(&w, address, tick, 1, &expired), ERR_OK);
             added++;
         } else {
-            taken += waiting_frees_take(&w, address, 0);
+            taken += pending_frees_take(&w, address, 0);
         }
         if (i % 100000 == 0) {
-            expired += waiting_frees_expire(&w, tick);
+            expired += pending_frees_expire(&w, tick);
         }
         assert_true(w.queue.len - w.first <= WAITING_MAX);
     }
     assert_int_equal(w.waiting_count, added - taken - expired);
     assert_true(taken > 0 && expired > 0);
-    expired += waiting_frees_expire(&w, UINT64_MAX);
+    expired += pending_frees_expire(&w, UINT64_MAX);
     assert_int_equal(added, taken + expired);
     assert_int_equal(map_u64_count(&w.by_address), 0);
-    waiting_frees_release(&w);
+    pending_frees_release(&w);
 }
 
 static void one_address_freed_for_ever_does_not_grow_a_chain(void **state)
 {
     (void)state;
-    struct waiting_frees w = {0};
+    struct pending_frees w = {0};
     uint64_t expired = 0;
     for (int i = 0; i < 300000; i++) {
-        assert_int_equal(waiting_frees_add(&w, 0x1000, 1, 1, &expired), ERR_OK);
+        assert_int_equal(pending_frees_add(&w, 0x1000, 1, 1, &expired), ERR_OK);
     }
     assert_true(w.waiting_count < 100);
     assert_int_equal(expired + w.waiting_count, 300000);
-    waiting_frees_release(&w);
+    pending_frees_release(&w);
 }
 
 int main(void)
@@ -283,7 +283,7 @@ int main(void)
         cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
         cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_came_first),
         cmocka_unit_test(the_first_free_after_an_allocation_is_taken),
-        cmocka_unit_test(waiting_frees_are_bounded_and_none_is_forgotten),
+        cmocka_unit_test(pending_frees_are_bounded_and_none_is_forgotten),
         cmocka_unit_test(one_address_freed_for_ever_does_not_grow_a_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 // program.
 //
 // In the order of time; of one time in the order in which they came. The program's own arrive when
-// its events are booked, a little later than those of people, and are put where they belong.
+// its events are counted, a little later than those of people, and are put where they belong.
 // Bounded: MARKS_MAX; what comes after is refused. Context: H, the recorder's main thread.
 #pragma once
 

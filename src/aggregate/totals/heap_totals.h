@@ -2,8 +2,8 @@
 // heap_totals: the rows, sums, time slices and peak of one heap, from events in their order.
 //
 // The core of every aggregation. A log whose blocks the caller knows (row, size, birth) is counted
-// by heap_totals_allocated and heap_totals_freed. The book (book.h) has processes, threads, live
-// blocks and sampling besides, and uses the parts of these two.
+// by heap_totals_allocated and heap_totals_freed. The aggregator (aggregator.h) has processes,
+// threads, live blocks and sampling besides, and uses the parts of these two.
 //
 //   heap_totals_init ... heap_totals_advance, heap_totals_allocated, heap_totals_freed ...
 //   heap_totals_finish; then rows, series_collect and row_history have what a recording needs

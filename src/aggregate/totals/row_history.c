@@ -62,7 +62,7 @@ static void find_survivors(const struct row_part *part, struct survivors *alive)
         add_survivors(alive, cohort->freed_slice, cohort->blocks, (int64_t)cohort->bytes);
         add_survivors(alive, cohort->born_slice, -(int64_t)cohort->blocks, -(int64_t)cohort->bytes);
     }
-    // A record that was read late was booked in a later slice than the one it was born in.
+    // A record that was read late was counted in a later slice than the one it was born in.
     for (uint32_t i = alive->first; i + 1 < alive->end; i++) {
         if (alive->blocks[i] < 0 || alive->bytes[i] < 0) {
             alive->blocks[i + 1] += alive->blocks[i];

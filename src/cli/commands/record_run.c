@@ -14,8 +14,8 @@
 
 #include "aggregate/memory_budget.h"
 #include "base/compiler.h"
+#include "cli/names/background_symbolizer.h"
 #include "cli/names/jit_names.h"
-#include "cli/names/names_ahead.h"
 #include "cli/names/record_names.h"
 #include "cli/options/command.h"
 #include "cli/options/output_name.h"
@@ -62,7 +62,7 @@ struct run {
     struct progress progress; // silent until the program has ended
     struct name_cache cache;  // owned
     struct name_sources sources;
-    struct names_ahead ahead;
+    struct background_symbolizer ahead;
     struct jit_names jit;
     struct recorder_result result;
 };
@@ -71,7 +71,7 @@ static void run_release(struct run *run)
 {
     recorder_result_release(&run->result);
     strbuf_release(&run->pattern);
-    names_ahead_release(&run->ahead);
+    background_symbolizer_release(&run->ahead);
     jit_names_release(&run->jit);
     name_cache_release(&run->cache);
 }
@@ -100,7 +100,7 @@ static void see_code(void *context, const struct stack_table *stacks)
     struct run *run = context;
     jit_names_see(&run->jit, stacks);
     if (!run->without_symbols) {
-        names_ahead_see(&run->ahead, stacks);
+        background_symbolizer_see(&run->ahead, stacks);
     }
 }
 
@@ -208,7 +208,7 @@ static void record(const struct record_settings *settings,
     if (name_cache_init(&run->cache) == ERR_OK) {
         run->sources.cache = &run->cache;
     }
-    names_ahead_init(&run->ahead, &run->sources);
+    background_symbolizer_init(&run->ahead, &run->sources);
     jit_names_init(&run->jit);
     fill_pattern(settings, argv[0], &run->pattern);
     if (find_library(&library, &info) != ERR_OK) {
@@ -244,7 +244,7 @@ static void record(const struct record_settings *settings,
     struct recorder_result *result = &run->result;
     enum err problem = recorder_run(&options, result, &info);
     progress_clear(&run->progress);
-    (void)names_ahead_end(&run->ahead); // had nobody asked for names
+    (void)background_symbolizer_end(&run->ahead); // had nobody asked for names
     // What could not be written can be summed up all the same.
     if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_told) {
         run_summary_print(&result->recording, result->output_path);

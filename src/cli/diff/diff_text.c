@@ -158,7 +158,7 @@ static void print_filter(const struct diff_report *report, FILE *out)
 
 static void print_frames(const struct diff_report *report, FILE *out, uint32_t node)
 {
-    const struct shown_tree *tree = &report->comparison->diff.tree;
+    const struct tree_view *tree = &report->comparison->diff.tree;
     uint32_t limit = report->options->depth_limit;
     for (uint32_t at = node, shown = 0; at != 0; at = tree->nodes.items[at].parent, shown++) {
         if (limit != 0 && shown == limit) {

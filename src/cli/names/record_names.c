@@ -3,11 +3,11 @@
 #include "cli/names/record_names.h"
 
 #include "host/text/strbuf.h"
-#include "profile/model/late_symbols.h"
+#include "profile/model/deferred_symbols.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/leak_rules/lsan_rules.h"
 
-static MUST_USE enum err copy_text(const struct late_symbols *found,
+static MUST_USE enum err copy_text(const struct deferred_symbols *found,
                                    uint32_t id,
                                    struct string_table *strings,
                                    uint32_t *out)
@@ -15,7 +15,7 @@ static MUST_USE enum err copy_text(const struct late_symbols *found,
     return string_table_intern_text(strings, string_table_get(&found->texts, id), out);
 }
 
-static MUST_USE enum err add_symbol(const struct late_symbols *found,
+static MUST_USE enum err add_symbol(const struct deferred_symbols *found,
                                     const struct symbol_frame *frame,
                                     struct string_table *strings,
                                     struct rec_symbol_vec *symbols)
@@ -50,7 +50,7 @@ static void leave_names(struct recording *recording)
 }
 
 static MUST_USE enum err add_frames(struct recording *recording,
-                                    const struct late_symbols *found,
+                                    const struct deferred_symbols *found,
                                     struct string_table *strings,
                                     struct rec_symbol_vec *symbols)
 {
@@ -90,16 +90,16 @@ static MUST_USE enum err read_rules(const struct recording *recording, struct st
 
 enum err record_names_add(struct recording *recording,
                           const struct name_sources *sources,
-                          struct names_ahead *ahead,
+                          struct background_symbolizer *ahead,
                           struct string_table *strings,
                           struct rec_symbol_vec *symbols,
                           struct progress *progress)
 {
-    CLEANUP(late_symbols_release) struct late_symbols found = {0};
+    CLEANUP(deferred_symbols_release) struct deferred_symbols found = {0};
     CLEANUP(strbuf_release) struct strbuf rules = {0};
-    struct late_lookup *lookup = names_ahead_end(ahead);
+    struct deferred_lookup *lookup = background_symbolizer_end(ahead);
     TRY(read_rules(recording, &rules));
-    TRY(late_symbols_find(recording, sources, lookup, progress, &found));
+    TRY(deferred_symbols_find(recording, sources, lookup, progress, &found));
     if (rules.len > 0) {
         TRY(string_table_intern(strings, rules.data, rules.len, &recording->meta.suppressions));
     }

@@ -3,12 +3,12 @@
 //
 // The recorder asks for this once, when the program has ended (recorder_callbacks.name_frames); it
 // joins the symbolizer, of which the recorder knows nothing, to the recording's tables. Much of it
-// has been looked up before (names_ahead).
+// has been looked up before (background_symbolizer).
 // Context: H.
 #pragma once
 
 #include "base/err.h"
-#include "cli/names/names_ahead.h"
+#include "cli/names/background_symbolizer.h"
 #include "host/os/progress.h"
 #include "recorder/recorder.h"
 
@@ -18,7 +18,7 @@
 // NULL. ERR_NO_MEMORY, ERR_LIMIT.
 enum err record_names_add(struct recording *recording,
                           const struct name_sources *sources,
-                          struct names_ahead *ahead,
+                          struct background_symbolizer *ahead,
                           struct string_table *strings,
                           struct rec_symbol_vec *symbols,
                           struct progress *progress) MUST_USE;

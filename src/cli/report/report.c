@@ -51,7 +51,7 @@ enum err report_build(const struct profile *profile,
                                           : call_sites_build(&report.selection, &report.sites);
     }
     if (problem == ERR_OK) {
-        problem = ledger_build(profile, options->filter.pid, &report.ledger);
+        problem = rss_breakdown_build(profile, options->filter.pid, &report.rss_breakdown);
     }
     if (problem == ERR_OK) {
         problem = build_growth(&report);
@@ -76,7 +76,7 @@ void report_release(struct report *report)
     selection_release(&report->selection);
     call_sites_release(&report->sites);
     code_union_release(&report->alone);
-    ledger_release(&report->ledger);
+    rss_breakdown_release(&report->rss_breakdown);
     growth_release(&report->growth);
 }
 

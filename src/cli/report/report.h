@@ -16,7 +16,7 @@
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
 #include "profile/tables/cost_groups.h"
-#include "profile/tables/ledger.h"
+#include "profile/tables/rss_breakdown.h"
 #include "profile/tables/summary.h"
 #include "profile/time/growth.h"
 
@@ -59,7 +59,7 @@ struct report {
     struct call_sites sites;              // owned
     struct code_union alone;              // owned; of this recording, if a view needs it
     const struct code_union *code;        // `alone`, or the comparison's
-    struct ledger ledger;                 // owned; of the process, if one was asked for
+    struct rss_breakdown rss_breakdown;   // owned; of the process, if one was asked for
     struct growth growth;                 // owned; by call site, if leaks alone were asked for
 };
 

@@ -66,16 +66,17 @@ static MUST_USE enum err write_blocks(const struct report *report, struct view *
 // With the mappings of the highest breakdown and of the last one.
 static MUST_USE enum err write_rss(const struct report *report, struct view *view)
 {
-    const struct ledger *ledger = &report->ledger;
-    const struct ledger_split *detailed[] = {ledger_peak(ledger), ledger_last(ledger)};
+    const struct rss_breakdown *rss_breakdown = &report->rss_breakdown;
+    const struct rss_breakdown_split *detailed[] = {rss_breakdown_peak(rss_breakdown),
+                                                    rss_breakdown_last(rss_breakdown)};
     CLEANUP(flag_vec_release) struct flag_vec details = {0};
-    TRY(flag_vec_resize(&details, ledger->splits.len));
+    TRY(flag_vec_resize(&details, rss_breakdown->splits.len));
     for (size_t i = 0; i < ARRAY_LEN(detailed); i++) {
         if (detailed[i] != NULL) {
-            details.items[detailed[i] - ledger->splits.items] = 1;
+            details.items[detailed[i] - rss_breakdown->splits.items] = 1;
         }
     }
-    VIEW_OBJECT(view, "rss", view_rss(view, ledger, &details));
+    VIEW_OBJECT(view, "rss", view_rss(view, rss_breakdown, &details));
     return ERR_OK;
 }
 

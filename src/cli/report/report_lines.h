@@ -58,7 +58,7 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
 
 // One sentence instead of all sections: that nothing was allocated, and why it may be so. False:
 // there is something, and nothing was printed.
-bool report_print_emptiness(const struct report *report, FILE *out);
+bool report_print_empty(const struct report *report, FILE *out);
 
 // The parts of the report above and below its sections.
 void report_print_header(const struct report *report, FILE *out);

@@ -36,26 +36,26 @@ static char letter_of(uint32_t kind)
     return letters[kind];
 }
 
-static void print_amount(FILE *out, const struct ledger_split *split, uint32_t kind)
+static void print_amount(FILE *out, const struct rss_breakdown_split *split, uint32_t kind)
 {
     if (split == NULL) {
         return;
     }
-    (void)fprintf(out, "%s%11s %6s", ledger_is_estimate(split, kind) ? "~" : " ",
+    (void)fprintf(out, "%s%11s %6s", rss_breakdown_is_estimate(split, kind) ? "~" : " ",
                   format_bytes(split->bytes[kind]).text,
                   format_percent(split->bytes[kind], split->rss_bytes).text);
 }
 
 static void print_kinds(const struct report *report,
                         FILE *out,
-                        const struct ledger_split *peak,
-                        const struct ledger_split *end)
+                        const struct rss_breakdown_split *peak,
+                        const struct rss_breakdown_split *end)
 {
     for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
         if ((peak != NULL ? peak->bytes[kind] : 0) + (end != NULL ? end->bytes[kind] : 0) > 0 ||
             kind == REC_PART_REST) {
             (void)fprintf(out, "  %s%c%s %-*s", report_paint(report, PAINT_COST), letter_of(kind),
-                          report_unpaint(report), PHRASE_COLUMNS, ledger_kind(kind)->phrase);
+                          report_unpaint(report), PHRASE_COLUMNS, rss_breakdown_kind(kind)->phrase);
             print_amount(out, peak, kind);
             (void)fputs(peak != NULL && end != NULL ? "    " : "", out);
             print_amount(out, end, kind);
@@ -69,7 +69,7 @@ static void print_kinds(const struct report *report,
 static void print_bar(const struct report *report,
                       FILE *out,
                       const char *name,
-                      const struct ledger_split *split)
+                      const struct rss_breakdown_split *split)
 {
     if (split == NULL || split->rss_bytes == 0) {
         return;
@@ -90,7 +90,7 @@ static void print_bar(const struct report *report,
 }
 
 // Who mapped it, as the list says it; REC_NONE where it says a name.
-static uint32_t location_of(const struct report *report, const struct ledger_part *part)
+static uint32_t location_of(const struct report *report, const struct rss_breakdown_part *part)
 {
     return part->node != REC_NONE && part->kind == REC_PART_MAPPED
                ? profile_call_site(report->profile, part->node).location
@@ -99,7 +99,7 @@ static uint32_t location_of(const struct report *report, const struct ledger_par
 
 // "function  file:line", "function  module" where the line is not known, or a file's name.
 static void
-append_name(const struct report *report, const struct ledger_part *part, struct strbuf *out)
+append_name(const struct report *report, const struct rss_breakdown_part *part, struct strbuf *out)
 {
     const uint32_t location = location_of(report, part);
     if (location == REC_NONE) {
@@ -119,7 +119,8 @@ append_name(const struct report *report, const struct ledger_part *part, struct 
 }
 
 // "10.0 MiB of 20.0 MiB mapped  who or what".
-static void print_part(const struct report *report, FILE *out, const struct ledger_part *part)
+static void
+print_part(const struct report *report, FILE *out, const struct rss_breakdown_part *part)
 {
     CLEANUP(strbuf_release) struct strbuf amount = {0};
     CLEANUP(strbuf_release) struct strbuf name = {0};
@@ -133,12 +134,13 @@ static void print_part(const struct report *report, FILE *out, const struct ledg
 }
 
 // Adds `part` to what reads like it: the same file in several processes, or what one place mapped.
-static MUST_USE enum err
-add_part(const struct report *report, const struct ledger_part *part, struct ledger_part_vec *sums)
+static MUST_USE enum err add_part(const struct report *report,
+                                  const struct rss_breakdown_part *part,
+                                  struct rss_breakdown_part_vec *sums)
 {
     const uint32_t location = location_of(report, part);
     for (size_t i = 0; i < sums->len; i++) {
-        struct ledger_part *sum = &sums->items[i];
+        struct rss_breakdown_part *sum = &sums->items[i];
         if (location_of(report, sum) == location &&
             (location != REC_NONE || sum->path == part->path)) {
             sum->rss_bytes += part->rss_bytes;
@@ -146,25 +148,25 @@ add_part(const struct report *report, const struct ledger_part *part, struct led
             return ERR_OK;
         }
     }
-    return ledger_part_vec_push(sums, *part);
+    return rss_breakdown_part_vec_push(sums, *part);
 }
 
 static int compare_sums(const void *left, const void *right)
 {
-    const uint64_t left_bytes = ((const struct ledger_part *)left)->rss_bytes;
-    const uint64_t right_bytes = ((const struct ledger_part *)right)->rss_bytes;
+    const uint64_t left_bytes = ((const struct rss_breakdown_part *)left)->rss_bytes;
+    const uint64_t right_bytes = ((const struct rss_breakdown_part *)right)->rss_bytes;
     return left_bytes > right_bytes ? -1 : left_bytes < right_bytes;
 }
 
 static MUST_USE enum err print_top(const struct report *report,
                                    FILE *out,
-                                   const struct ledger_split *split,
+                                   const struct rss_breakdown_split *split,
                                    uint32_t kind,
                                    const char *title)
 {
-    CLEANUP(ledger_part_vec_release) struct ledger_part_vec sums = {0};
+    CLEANUP(rss_breakdown_part_vec_release) struct rss_breakdown_part_vec sums = {0};
     for (size_t i = 0; i < split->parts.len; i++) {
-        const struct ledger_part *part = &split->parts.items[i];
+        const struct rss_breakdown_part *part = &split->parts.items[i];
         if (part->kind == kind && part->rss_bytes > 0) {
             TRY(add_part(report, part, &sums));
         }
@@ -189,7 +191,7 @@ static MUST_USE enum err print_top(const struct report *report,
     return ERR_OK;
 }
 
-static void print_moment(FILE *out, const char *name, const struct ledger_split *split)
+static void print_moment(FILE *out, const char *name, const struct rss_breakdown_split *split)
 {
     if (split != NULL) {
         (void)fprintf(out, "  %12s %-9s", name, screen_format_ms(split->time_ms).text);
@@ -199,14 +201,15 @@ static void print_moment(FILE *out, const char *name, const struct ledger_split 
 // What must be known of how the figures came about.
 static void print_remarks(const struct report *report,
                           FILE *out,
-                          const struct ledger_split *peak,
-                          const struct ledger_split *end)
+                          const struct rss_breakdown_split *peak,
+                          const struct rss_breakdown_split *end)
 {
-    const uint64_t highest = report->ledger.peak_rss_bytes;
-    if (peak != NULL && !ledger_is_of_peak(&report->ledger, peak)) {
+    const uint64_t highest = report->rss_breakdown.peak_rss_bytes;
+    if (peak != NULL && !rss_breakdown_is_of_peak(&report->rss_breakdown, peak)) {
         (void)fprintf(out, "  RSS was highest with %s", format_bytes(highest).text);
-        if (report->ledger.peak_rss_ms > 0) {
-            (void)fprintf(out, " after %s", screen_format_ms(report->ledger.peak_rss_ms).text);
+        if (report->rss_breakdown.peak_rss_ms > 0) {
+            (void)fprintf(out, " after %s",
+                          screen_format_ms(report->rss_breakdown.peak_rss_ms).text);
         }
         (void)fprintf(out, "; what that consisted of was not seen.\n");
     } else if (peak != NULL && highest > peak->rss_bytes + peak->rss_bytes / 100) {
@@ -215,7 +218,7 @@ static void print_remarks(const struct report *report,
     if (end != NULL && (end->flags & REC_LOOK_AT_EXIT) == 0 &&
         report->profile->recording.meta.state == REC_STATE_FINISHED) {
         (void)fprintf(out, "  The last look was %s before the end.\n",
-                      screen_format_ms(ledger_split_age_ms(report->profile, end)).text);
+                      screen_format_ms(rss_breakdown_split_age_ms(report->profile, end)).text);
     }
     (void)fprintf(out, "  ~ is an estimate; the sum is exact.%s\n",
                   peak != NULL && peak->bytes[REC_PART_OWN] > 0
@@ -239,23 +242,23 @@ static bool fits_filter(const struct filter *filter)
 
 enum err report_print_memory(const struct report *report, FILE *out)
 {
-    const struct ledger_split *peak = ledger_peak(&report->ledger);
-    const struct ledger_split *end = ledger_last(&report->ledger);
-    const struct ledger_split *shown = peak != NULL ? peak : end;
+    const struct rss_breakdown_split *peak = rss_breakdown_peak(&report->rss_breakdown);
+    const struct rss_breakdown_split *end = rss_breakdown_last(&report->rss_breakdown);
+    const struct rss_breakdown_split *shown = peak != NULL ? peak : end;
     if (shown == NULL || !fits_filter(&report->options->filter) ||
         report->options->sort != COST_COUNT) {
         return ERR_OK;
     }
     report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
     (void)fprintf(out, "  %*s", PHRASE_COLUMNS + 2, "");
-    const bool is_of_peak = peak != NULL && ledger_is_of_peak(&report->ledger, peak);
+    const bool is_of_peak = peak != NULL && rss_breakdown_is_of_peak(&report->rss_breakdown, peak);
     print_moment(out, is_of_peak ? "at the peak," : "highest look", peak);
     print_moment(out, "at the end,", end);
     (void)fputc('\n', out);
     print_kinds(report, out, peak, end);
     (void)fprintf(out, "  = %-*s", PHRASE_COLUMNS, "resident");
     for (size_t i = 0; i < 2; i++) {
-        const struct ledger_split *split = i == 0 ? peak : end;
+        const struct rss_breakdown_split *split = i == 0 ? peak : end;
         if (split != NULL) {
             (void)fprintf(out, "   %11s %6s   ", format_bytes(split->rss_bytes).text, "");
         }

@@ -257,7 +257,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     report_print_header(report, out);
     report_print_totals(report, out);
     report_print_filter(report, out);
-    const bool is_empty = report_print_emptiness(report, out);
+    const bool is_empty = report_print_empty(report, out);
     if (report->options->views != 0 && !is_empty) {
         return report_views_write_text(report, out);
     }
@@ -307,7 +307,7 @@ enum err report_write_summary(const struct report *report, FILE *out)
     };
     report_print_header(report, out);
     report_print_totals(report, out);
-    if (report_print_emptiness(report, out)) {
+    if (report_print_empty(report, out)) {
         return ERR_OK;
     }
     const enum cost *sections;

@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
-#include "profile/calls/shown_tree.h"
+#include "profile/calls/tree_view.h"
 #include "views_json/views/views.h"
 
 enum {
@@ -21,33 +21,33 @@ enum {
     INDENT_MAX = 32,
 };
 
-static struct shown_tree_spec spec_of(const struct report *report)
+static struct tree_view_spec spec_of(const struct report *report)
 {
     bool is_top_down = report->options->tree == CALL_TREE_TOP_DOWN;
-    return (struct shown_tree_spec){.direction =
-                                        is_top_down ? CALL_TREE_TOP_DOWN : CALL_TREE_BOTTOM_UP,
-                                    .key = CALL_TREE_BY_FUNCTION};
+    return (struct tree_view_spec){.direction =
+                                       is_top_down ? CALL_TREE_TOP_DOWN : CALL_TREE_BOTTOM_UP,
+                                   .key = CALL_TREE_BY_FUNCTION};
 }
 
-static MUST_USE enum err build(const struct report *report, struct shown_tree *out)
+static MUST_USE enum err build(const struct report *report, struct tree_view *out)
 {
-    return shown_tree_build(report->code, &report->selection, report_old_selection(report),
-                            spec_of(report), out);
+    return tree_view_build(report->code, &report->selection, report_old_selection(report),
+                           spec_of(report), out);
 }
 
 static uint64_t
-total_of(const struct shown_tree *tree, enum side side, uint32_t node, enum cost cost)
+total_of(const struct tree_view *tree, enum side side, uint32_t node, enum cost cost)
 {
     return tree->total[side].len > 0 ? costs_get(&tree->total[side].items[node], cost) : 0;
 }
 
-static struct shown_tree_wish wish_of(const struct report *report, const struct shown_tree *tree)
+static struct tree_view_wish wish_of(const struct report *report, const struct tree_view *tree)
 {
     enum cost cost = report_view_cost(report);
     uint64_t new = total_of(tree, SIDE_NEW, 0, cost);
     uint64_t old = total_of(tree, SIDE_OLD, 0, cost);
     size_t limit = report_view_limit(report, NODES_BY_DEFAULT);
-    return (struct shown_tree_wish){
+    return (struct tree_view_wish){
         .levels = report->options->depth_limit,
         .minimum = limit == 0 ? 1 : (new > old ? new : old) / SHARE_SHOWN + 1,
         .limit = limit == 0 ? SIZE_MAX : limit + 1, // and the root
@@ -57,7 +57,7 @@ static struct shown_tree_wish wish_of(const struct report *report, const struct 
 }
 
 static void
-print_node(const struct report *report, FILE *out, const struct shown_tree *tree, uint32_t node)
+print_node(const struct report *report, FILE *out, const struct tree_view *tree, uint32_t node)
 {
     enum cost cost = report_view_cost(report);
     size_t used = report->options->comparison != NULL ? 2 + 11 + 1 + 10 + 2 : 2 + 10 + 1 + 6 + 2;
@@ -79,7 +79,7 @@ print_node(const struct report *report, FILE *out, const struct shown_tree *tree
 
 enum err report_tree_text(const struct report *report, FILE *out)
 {
-    CLEANUP(shown_tree_release) struct shown_tree tree = {0};
+    CLEANUP(tree_view_release) struct tree_view tree = {0};
     CLEANUP(u32_vec_release) struct u32_vec nodes = {0};
     bool is_complete;
     char title[96];
@@ -88,8 +88,8 @@ enum err report_tree_text(const struct report *report, FILE *out)
                    is_top_down ? "from the threads inwards" : "from the call sites outwards",
                    cost_get_info(report_view_cost(report))->phrase); // fits
     TRY(build(report, &tree));
-    const struct shown_tree_wish wish = wish_of(report, &tree);
-    TRY(shown_tree_pick(&tree, &wish, &nodes, &is_complete));
+    const struct tree_view_wish wish = wish_of(report, &tree);
+    TRY(tree_view_pick(&tree, &wish, &nodes, &is_complete));
     report_view_title(report, out, title);
     for (size_t i = 1; i < nodes.len; i++) {
         print_node(report, out, &tree, nodes.items[i]);
@@ -105,7 +105,7 @@ enum err report_tree_text(const struct report *report, FILE *out)
 
 enum err report_tree_json(const struct report *report, struct view *view)
 {
-    CLEANUP(shown_tree_release) struct shown_tree tree = {0};
+    CLEANUP(tree_view_release) struct tree_view tree = {0};
     TRY(build(report, &tree));
     const struct tree_options options = {
         .tree = &tree, .spec = spec_of(report), .wish = wish_of(report, &tree)};

@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
-#include "profile/tables/ledger.h"
+#include "profile/tables/rss_breakdown.h"
 #include "profile/tables/unseen.h"
 
 enum {
@@ -58,7 +58,7 @@ static void append_mapper(const struct profile *profile, uint32_t node, struct s
 {
     CLEANUP(u32_vec_release) struct u32_vec locations = {0};
     CLEANUP(u32_vec_release) struct u32_vec inlined = {0};
-    if (ledger_stack(profile, node, &locations, &inlined) == ERR_OK && locations.len > 0) {
+    if (rss_breakdown_stack(profile, node, &locations, &inlined) == ERR_OK && locations.len > 0) {
         strbuf_append_text(out, "; most was mapped by ");
         screen_append(out, profile_location_function(profile, locations.items[0]));
     }

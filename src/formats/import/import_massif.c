@@ -8,7 +8,7 @@
 // What is known: who held how many bytes at the peak, from the tree that is marked so (the largest
 // one if none is), and, without stacks, how many bytes were live at each snapshot and at the end.
 // With a time in milliseconds the snapshots become time slices: what the whole heap grew and shrank
-// by from one to the next is booked as allocated and freed there by the row that has no stack. How
+// by from one to the next is counted as allocated and freed there by the row that has no stack. How
 // many blocks these were, and what else was allocated and freed, massif does not say. Below its
 // threshold it has one line for many places, which is a frame of that text here.
 #include <inttypes.h>
@@ -252,7 +252,7 @@ add_change(struct recording_builder *b, struct rec_cell *cell, uint64_t from, ui
     slice->live_max_bytes = max_u64(slice->live_max_bytes, to);
 }
 
-// Books what a cell did in its slice.
+// Counts what a cell did in its slice.
 static MUST_USE enum err end_cell(struct recording_builder *b, const struct rec_cell *cell)
 {
     struct rec_slice *slice = &b->slices.items[cell->slice];

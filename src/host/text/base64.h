@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "host/text/strbuf.h"
 
-// Appends `data`, on one line. Running out of memory is remembered by `out`.
+// Appends `data`, on one line. Running out of memory is walk_cache by `out`.
 void base64_append(struct strbuf *out, struct bytes data);
 
 // Appends the bytes that `hex`, pairs of hexadecimal digits in lower case, stands for.

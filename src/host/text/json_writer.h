@@ -5,7 +5,7 @@
 // wished, line breaks. It remembers no nesting but the depth: after a container has closed, its
 // parent is known not to be empty, so one flag is enough for commas and trees may be as deep as
 // they like. Keys and strings may hold any bytes: control characters are escaped, bytes that are no
-// UTF-8 become U+FFFD. A failing sink is remembered; later calls do nothing; json_finish reports
+// UTF-8 become U+FFFD. A failing sink is walk_cache; later calls do nothing; json_finish reports
 // it.
 //
 //   struct json_writer w;

@@ -36,7 +36,7 @@ static void it_is_terminated_at_every_length(void **state)
     }
 }
 
-static void a_failure_is_remembered_until_it_is_cleared(void **state)
+static void a_failure_is_walk_cache_until_it_is_cleared(void **state)
 {
     (void)state;
     CLEANUP(strbuf_release) struct strbuf sb = {0};
@@ -76,7 +76,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_join),
         cmocka_unit_test(it_is_terminated_at_every_length),
-        cmocka_unit_test(a_failure_is_remembered_until_it_is_cleared),
+        cmocka_unit_test(a_failure_is_walk_cache_until_it_is_cleared),
         cmocka_unit_test(taking_moves_the_text_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // call_sites: the selected allocations, merged by the line that asked for them.
 //
-// A call site (plumbing.h) owns all rows whose stacks lead to it, over all threads and processes.
-// Its stacks are distinct as people read them: same locations, though the addresses may differ.
+// A call site (wrapper_frames.h) owns all rows whose stacks lead to it, over all threads and
+// processes. Its stacks are distinct as people read them: same locations, though the addresses may
+// differ.
 //
 //   load() app.c:12      24.0 MiB      <- struct call_site
 //     1 stack of 20.0 MiB              <- struct call_site_stack, the end of a path in `tree`

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "host/text/strbuf.h"
-#include "profile/calls/shown_tree.h"
+#include "profile/calls/tree_view.h"
 #include "profile/tables/keyed_costs.h"
 #include "recording/test_support/recording_text.h"
 
@@ -103,7 +103,7 @@ static void draw(const struct model *model, const char *module, struct fixture *
 }
 
 // The stack as the tree shows it: reversed for bottom-up, repetitions left out if it collapses.
-static void shape_stack(const char *stack, struct shown_tree_spec spec, char *out)
+static void shape_stack(const char *stack, struct tree_view_spec spec, char *out)
 {
     size_t len = strlen(stack);
     size_t kept = 0;
@@ -117,7 +117,7 @@ static void shape_stack(const char *stack, struct shown_tree_spec spec, char *ou
     out[kept] = '\0';
 }
 
-static void spell_node(const struct shown_tree *tree, uint32_t node, char *out)
+static void spell_node(const struct tree_view *tree, uint32_t node, char *out)
 {
     size_t depth = tree->nodes.items[node].depth;
     out[depth] = '\0';
@@ -140,7 +140,7 @@ expect_costs(const char *what, const char *path, const struct costs *got, uint64
 // Sums over the rows whose shaped stack begins with `path`, or is it.
 static void count_path(const struct model *model,
                        const char *path,
-                       struct shown_tree_spec spec,
+                       struct tree_view_spec spec,
                        bool is_whole,
                        uint64_t sums[2])
 {
@@ -157,9 +157,9 @@ static void count_path(const struct model *model,
 }
 
 static void check_side(const struct model *model,
-                       const struct shown_tree *tree,
+                       const struct tree_view *tree,
                        enum side side,
-                       struct shown_tree_spec spec)
+                       struct tree_view_spec spec)
 {
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         char path[PATH_BYTES];
@@ -172,7 +172,7 @@ static void check_side(const struct model *model,
     }
 }
 
-static const struct shown_tree_spec specs[] = {
+static const struct tree_view_spec specs[] = {
     {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, false},
     {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, true},
     {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, false},
@@ -181,7 +181,7 @@ static const struct shown_tree_spec specs[] = {
 
 // Siblings differ, and every stack has its node.
 static void
-check_shape(const struct model *model, const struct shown_tree *tree, struct shown_tree_spec spec)
+check_shape(const struct model *model, const struct tree_view *tree, struct tree_view_spec spec)
 {
     size_t children = 0;
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
@@ -215,8 +215,8 @@ static void trees_agree_with_texts(void **state)
         CLEANUP(fixture_release) struct fixture fixture = {0};
         draw(&model, "app", &fixture);
         for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
-            CLEANUP(shown_tree_release) struct shown_tree tree = {0};
-            expect_ok(shown_tree_build(&fixture.code, &fixture.selection, NULL, specs[i], &tree));
+            CLEANUP(tree_view_release) struct tree_view tree = {0};
+            expect_ok(tree_view_build(&fixture.code, &fixture.selection, NULL, specs[i], &tree));
             check_side(&model, &tree, SIDE_NEW, specs[i]);
             check_shape(&model, &tree, specs[i]);
         }
@@ -224,14 +224,14 @@ static void trees_agree_with_texts(void **state)
 }
 
 // A location is of the recording that has the node, whichever one its function was first met in.
-static void check_locations(const struct shown_tree *tree)
+static void check_locations(const struct tree_view *tree)
 {
     assert_int_equal(tree->sides.len, tree->nodes.len);
     for (uint32_t i = 1; i < tree->nodes.len; i++) {
         enum side side = (enum side)tree->sides.items[i];
         const struct profile *profile = tree->code->profiles[side];
         assert_true(tree->nodes.items[i].location < profile->code.locations.len);
-        uint32_t own = shown_tree_location(tree, i)->function;
+        uint32_t own = tree_view_location(tree, i)->function;
         assert_int_equal(tree->code->ids[side].items[own], tree->functions.items[i]);
     }
 }
@@ -252,9 +252,9 @@ static void two_recordings_are_compared_by_names(void **state)
         CLEANUP(code_union_release) struct code_union both = {0};
         expect_ok(code_union_build(new_fixture.profile, old_fixture.profile, &both));
         for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
-            CLEANUP(shown_tree_release) struct shown_tree tree = {0};
-            expect_ok(shown_tree_build(&both, &new_fixture.selection, &old_fixture.selection,
-                                       specs[i], &tree));
+            CLEANUP(tree_view_release) struct tree_view tree = {0};
+            expect_ok(tree_view_build(&both, &new_fixture.selection, &old_fixture.selection,
+                                      specs[i], &tree));
             check_side(&new, &tree, SIDE_NEW, specs[i]);
             check_side(&old, &tree, SIDE_OLD, specs[i]);
             check_locations(&tree);
@@ -303,10 +303,10 @@ static void pruned_trees_have_the_same_totals(void **state)
         CLEANUP(fixture_release) struct fixture fixture = {0};
         CLEANUP(bottom_up_tree_release) struct bottom_up_tree tree = {0};
         draw(&model, "app", &fixture);
-        struct shown_tree_spec spec = specs[2 + seed % 2];
+        struct tree_view_spec spec = specs[2 + seed % 2];
         expect_ok(
             bottom_up_tree_build(&fixture.selection, spec.key, spec.collapses, &bounds, &tree));
-        struct shown_tree view = {.code = &fixture.code, .nodes = tree.tree.nodes};
+        struct tree_view view = {.code = &fixture.code, .nodes = tree.tree.nodes};
         CLEANUP(u32_vec_release) struct u32_vec functions = {0};
         expect_ok(node_functions(fixture.profile, &tree.tree, &functions));
         view.functions = functions;
@@ -334,16 +334,16 @@ static void cut_nodes_lose_their_children_and_nothing_else(void **state)
         g_random = seed;
         make_model(&model, NAMES);
         CLEANUP(fixture_release) struct fixture fixture = {0};
-        CLEANUP(shown_tree_release) struct shown_tree tree = {0};
+        CLEANUP(tree_view_release) struct tree_view tree = {0};
         draw(&model, "app", &fixture);
         CLEANUP(code_union_release) struct code_union both = {0};
         expect_ok(code_union_build(fixture.profile, fixture.profile, &both));
-        expect_ok(shown_tree_build(&both, &fixture.selection, &fixture.selection, specs[0], &tree));
+        expect_ok(tree_view_build(&both, &fixture.selection, &fixture.selection, specs[0], &tree));
         for (size_t i = 1; i < tree.pruned.len; i++) {
             tree.pruned.items[i] = below(6) == 0;
         }
         size_t before = tree.nodes.len;
-        expect_ok(shown_tree_cut(&tree));
+        expect_ok(tree_view_cut(&tree));
         assert_true(tree.nodes.len <= before);
         check_side(&model, &tree, SIDE_NEW, specs[0]);
         check_side(&model, &tree, SIDE_OLD, specs[0]);
@@ -366,12 +366,12 @@ static bool is_picked(const struct u32_vec *picked, uint32_t node)
     return false;
 }
 
-static void check_pick(const struct shown_tree *tree, const struct shown_tree_wish *wish)
+static void check_pick(const struct tree_view *tree, const struct tree_view_wish *wish)
 {
     CLEANUP(u32_vec_release) struct u32_vec picked = {0};
     const struct call_tree_node *nodes = tree->nodes.items;
     bool is_complete;
-    expect_ok(shown_tree_pick(tree, wish, &picked, &is_complete));
+    expect_ok(tree_view_pick(tree, wish, &picked, &is_complete));
     assert_int_equal(picked.items[0], wish->root);
     assert_true(picked.len <= wish->limit);
     uint64_t lowest = UINT64_MAX;
@@ -412,16 +412,15 @@ static void the_highest_nodes_are_picked_in_order(void **state)
         g_random = seed;
         make_model(&model, NAMES);
         CLEANUP(fixture_release) struct fixture fixture = {0};
-        CLEANUP(shown_tree_release) struct shown_tree tree = {0};
+        CLEANUP(tree_view_release) struct tree_view tree = {0};
         draw(&model, "app", &fixture);
-        expect_ok(
-            shown_tree_build(&fixture.code, &fixture.selection, NULL, specs[seed % 4], &tree));
+        expect_ok(tree_view_build(&fixture.code, &fixture.selection, NULL, specs[seed % 4], &tree));
         for (int i = 0; i < 20; i++) {
-            struct shown_tree_wish wish = {.root = below((unsigned)tree.nodes.len),
-                                           .levels = below(4),
-                                           .minimum = (uint64_t)below(3) * below(12),
-                                           .limit = 1 + below(60),
-                                           .sort = COST_ALLOCATIONS};
+            struct tree_view_wish wish = {.root = below((unsigned)tree.nodes.len),
+                                          .levels = below(4),
+                                          .minimum = (uint64_t)below(3) * below(12),
+                                          .limit = 1 + below(60),
+                                          .sort = COST_ALLOCATIONS};
             check_pick(&tree, &wish);
         }
     }
@@ -435,14 +434,13 @@ static void a_search_counts_each_stack_once(void **state)
         g_random = seed;
         make_model(&model, NAMES);
         CLEANUP(fixture_release) struct fixture fixture = {0};
-        CLEANUP(shown_tree_release) struct shown_tree tree = {0};
+        CLEANUP(tree_view_release) struct tree_view tree = {0};
         CLEANUP(tree_matches_release) struct tree_matches matches = {0};
         CLEANUP(pattern_release) struct pattern pattern = {0};
         draw(&model, "mod", &fixture); // shares no letter with the functions a, b, c
-        expect_ok(
-            shown_tree_build(&fixture.code, &fixture.selection, NULL, specs[seed % 4], &tree));
+        expect_ok(tree_view_build(&fixture.code, &fixture.selection, NULL, specs[seed % 4], &tree));
         expect_ok(pattern_init(&pattern, PATTERN_REGEX, "^[ab]$", "search", NULL));
-        expect_ok(shown_tree_search(&tree, &pattern, &matches, NULL));
+        expect_ok(tree_view_search(&tree, &pattern, &matches, NULL));
         uint64_t allocations = 0;
         uint64_t leaked = 0;
         for (size_t i = 0; i < model.count; i++) {

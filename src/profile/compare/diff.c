@@ -21,10 +21,10 @@ struct diff_units diff_run_lengths(const struct selection *new, const struct sel
 }
 
 // The function of the call site of the stack that ends at `node`, REC_NONE for the root.
-static uint32_t site_of(const struct shown_tree *tree, uint32_t node)
+static uint32_t site_of(const struct tree_view *tree, uint32_t node)
 {
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
-        if ((shown_tree_location(tree, at)->flags & CODE_PLUMBING) == 0) {
+        if ((tree_view_location(tree, at)->flags & CODE_PLUMBING) == 0) {
             return tree->functions.items[at];
         }
     }
@@ -35,7 +35,7 @@ static uint32_t site_of(const struct shown_tree *tree, uint32_t node)
 // `places` gets the entry of each node, REC_NONE for those without costs of their own.
 static MUST_USE enum err list_entries(struct diff *diff, struct u32_vec *places)
 {
-    const struct shown_tree *tree = &diff->tree;
+    const struct tree_view *tree = &diff->tree;
     size_t function_count = tree->code->origins.len;
     CLEANUP(u32_vec_release) struct u32_vec entry_of = {0}; // by function, + 1; the last: no stack
     TRY(u32_vec_resize(&entry_of, function_count + 1));
@@ -96,14 +96,14 @@ enum err diff_build(const struct code_union *code,
                     struct diff_units units,
                     struct diff *out)
 {
-    static const struct shown_tree_spec spec = {.direction = CALL_TREE_TOP_DOWN,
-                                                .key = CALL_TREE_BY_FUNCTION};
+    static const struct tree_view_spec spec = {.direction = CALL_TREE_TOP_DOWN,
+                                               .key = CALL_TREE_BY_FUNCTION};
     CLEANUP(diff_release)
     struct diff diff = {
         .code = code,
         .unknown = {[SIDE_NEW] = unknown_costs(new), [SIDE_OLD] = unknown_costs(old)}};
     CLEANUP(u32_vec_release) struct u32_vec places = {0};
-    TRY(shown_tree_build(code, new, old, spec, &diff.tree));
+    TRY(tree_view_build(code, new, old, spec, &diff.tree));
     TRY(summary_build(new, &diff.summaries[SIDE_NEW]));
     TRY(summary_build(old, &diff.summaries[SIDE_OLD]));
     for (size_t side = 0; side < SIDE_COUNT; side++) {
@@ -118,7 +118,7 @@ enum err diff_build(const struct code_union *code,
 
 void diff_release(struct diff *diff)
 {
-    shown_tree_release(&diff->tree);
+    tree_view_release(&diff->tree);
     diff_entry_vec_release(&diff->entries);
     u32_vec_release(&diff->stacks);
 }

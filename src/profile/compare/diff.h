@@ -4,7 +4,7 @@
 // Recordings of one program, or of two builds of it, are compared by what people call the code: a
 // stack is the functions on its way (code_union.h), inlined ones included, so that addresses, line
 // numbers and what the compiler inlined may differ. Stacks are put together by their call site's
-// function, the innermost that is not plumbing:
+// function, the innermost that is not wrapper_frames:
 //
 //   load()    57.2 MiB -> 64.0 MiB    GROWN      <- struct diff_entry
 //     main > load > strdup   +6.80 MiB           <- one of its stacks, a node of `tree`
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "profile/calls/shown_tree.h"
+#include "profile/calls/tree_view.h"
 #include "profile/tables/summary.h"
 
 struct diff_entry {
@@ -35,7 +35,7 @@ DEFINE_VEC(diff_entry_vec, struct diff_entry);
 
 struct diff {
     const struct code_union *code;        // borrowed
-    struct shown_tree tree;               // owned; top-down, by function
+    struct tree_view tree;                // owned; top-down, by function
     struct diff_entry_vec entries;        // owned
     struct u32_vec stacks;                // owned; nodes with costs of their own, by entry
     struct summary summaries[SIDE_COUNT]; // of the two selections

@@ -10,7 +10,7 @@
 #include "host/text/strbuf.h"
 #include "profile/calls/bottom_up_tree.h"
 #include "profile/calls/call_sites.h"
-#include "profile/calls/shown_tree.h"
+#include "profile/calls/tree_view.h"
 #include "profile/model/code_union.h"
 #include "profile/tables/histogram.h"
 #include "profile/tables/summary.h"
@@ -57,9 +57,9 @@ static enum err ask_tree(const struct selection *selection,
                          const struct code_union *code,
                          enum call_tree_direction direction)
 {
-    struct shown_tree_spec spec = {.direction = direction, .key = CALL_TREE_BY_LOCATION};
-    CLEANUP(shown_tree_release) struct shown_tree tree = {0};
-    return shown_tree_build(code, selection, NULL, spec, &tree);
+    struct tree_view_spec spec = {.direction = direction, .key = CALL_TREE_BY_LOCATION};
+    CLEANUP(tree_view_release) struct tree_view tree = {0};
+    return tree_view_build(code, selection, NULL, spec, &tree);
 }
 
 static enum err ask_top_down(const struct selection *selection, const struct code_union *code)

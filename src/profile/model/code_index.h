@@ -27,7 +27,7 @@
 #include "host/containers/vec.h"
 
 enum code_flags {
-    CODE_PLUMBING = 1 << 0, // only passes allocations on, see plumbing.h
+    CODE_PLUMBING = 1 << 0, // only passes allocations on, see wrapper_frames.h
     CODE_UNKNOWN = 1 << 1,  // has no name of its own, but that of a place in its module
     CODE_CUT = 1 << 2,      // stands for frames that were left out of a deep stack
 };
@@ -42,7 +42,7 @@ struct code_location {
     uint32_t function;
     uint32_t file;   // id in names; 0 if unknown
     uint32_t line;   // 0 if unknown
-    uint32_t flags;  // enum code_flags; file decides with the function whether it is plumbing
+    uint32_t flags;  // enum code_flags; file decides with the function whether it is wrapper_frames
     uint64_t offset; // of the first frame seen here, in its module
 };
 

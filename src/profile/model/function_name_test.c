@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of function_name and plumbing: names as compilers and demanglers really write them.
+// Tests of function_name and wrapper_frames: names as compilers and demanglers really write them.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "profile/model/function_name.h"
-#include "profile/model/plumbing.h"
+#include "profile/model/wrapper_frames.h"
 
 static const struct {
     const char *name;
@@ -126,7 +126,7 @@ static void any_brackets_make_shorter_forms(void **state)
     }
 }
 
-static void plumbing_is_told_from_what_people_wrote(void **state)
+static void wrapper_frames_is_told_from_what_people_wrote(void **state)
 {
     (void)state;
     static const struct {
@@ -157,7 +157,7 @@ static void plumbing_is_told_from_what_people_wrote(void **state)
         {"", "", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        if (is_plumbing(cases[i].function, cases[i].file) != cases[i].wanted) {
+        if (is_wrapper_frame(cases[i].function, cases[i].file) != cases[i].wanted) {
             fail_msg("\"%s\" in \"%s\" should %sbe plumbing", cases[i].function, cases[i].file,
                      cases[i].wanted ? "" : "not ");
         }
@@ -169,7 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_shortened_without_losing_what_they_name),
         cmocka_unit_test(any_brackets_make_shorter_forms),
-        cmocka_unit_test(plumbing_is_told_from_what_people_wrote),
+        cmocka_unit_test(wrapper_frames_is_told_from_what_people_wrote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

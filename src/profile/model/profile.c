@@ -33,7 +33,7 @@ static size_t recorded_positions(const struct recording *recording,
 
 // Those that were looked up now.
 static size_t
-late_positions(const struct late_symbols *late, size_t frame, struct code_position *positions)
+late_positions(const struct deferred_symbols *late, size_t frame, struct code_position *positions)
 {
     if (late->chains.len == 0) {
         return 0;
@@ -95,7 +95,7 @@ static MUST_USE enum err
 prepare(struct profile *profile, const struct name_sources *sources, struct progress *progress)
 {
     TRY(process_lives_init(&profile->lives, &profile->recording));
-    TRY(late_symbols_find(&profile->recording, sources, NULL, progress, &profile->late));
+    TRY(deferred_symbols_find(&profile->recording, sources, NULL, progress, &profile->late));
     TRY(index_code(profile, progress));
     if (progress != NULL) {
         progress_clear(progress);
@@ -164,7 +164,7 @@ void profile_close(struct profile *profile)
         return;
     }
     code_index_release(&profile->code);
-    late_symbols_release(&profile->late);
+    deferred_symbols_release(&profile->late);
     process_lives_release(&profile->lives);
     if (profile->owns_recording) {
         recording_release(&profile->recording);

@@ -24,16 +24,16 @@
 #include "host/os/progress.h"
 #include "profile/model/code_index.h"
 #include "profile/model/cost.h"
-#include "profile/model/late_symbols.h"
+#include "profile/model/deferred_symbols.h"
 #include "profile/model/process_lives.h"
 #include "recording/format/tables.h"
 #include "recording/read/recording_reader.h"
 
 struct profile {
-    struct recording recording; // owned if it was opened, else it borrows
-    struct code_index code;     // owned
-    struct late_symbols late;   // owned; empty for a recording that has its symbols
-    struct process_lives lives; // owned
+    struct recording recording;   // owned if it was opened, else it borrows
+    struct code_index code;       // owned
+    struct deferred_symbols late; // owned; empty for a recording that has its symbols
+    struct process_lives lives;   // owned
     bool owns_recording;
     char damage[512]; // a sentence on what the file lacks, "" for a whole one
 };
@@ -87,8 +87,8 @@ const char *profile_location_file(const struct profile *profile, uint32_t locati
 const char *profile_location_module(const struct profile *profile, uint32_t location); // its path
 const struct code_location *profile_location_get(const struct profile *profile, uint32_t location);
 
-// Where a stack's allocations are attributed: its innermost location that is not plumbing, or the
-// innermost of all if every one is. REC_NONE for the root, which has no location.
+// Where a stack's allocations are attributed: its innermost location that is not wrapper_frames, or
+// the innermost of all if every one is. REC_NONE for the root, which has no location.
 struct call_site_location {
     uint32_t location;
     uint32_t frame; // of the recording

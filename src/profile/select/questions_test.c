@@ -106,7 +106,7 @@ static void totals_are_those_of_all_rows(void **state)
     assert_int_equal(summary.stacks, 5); // the workers share one
 }
 
-static void call_sites_skip_plumbing_and_merge_threads(void **state)
+static void call_sites_skip_wrapper_frames_and_merge_threads(void **state)
 {
     (void)state;
     CLEANUP(fixture_release) struct fixture fixture = {0};
@@ -408,7 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_are_those_of_all_rows),
-        cmocka_unit_test(call_sites_skip_plumbing_and_merge_threads),
+        cmocka_unit_test(call_sites_skip_wrapper_frames_and_merge_threads),
         cmocka_unit_test(what_costs_nothing_is_not_ranked),
         cmocka_unit_test(filters_compose),
         cmocka_unit_test(a_bad_regular_expression_is_told),

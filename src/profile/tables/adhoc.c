@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "profile/tables/ledger.h"
+#include "profile/tables/rss_breakdown.h"
 
 void adhoc_release(struct adhoc_list *list)
 {
@@ -23,7 +23,7 @@ static MUST_USE enum err add(const struct profile *profile,
                              struct adhoc_list *list)
 {
     const size_t first = list->locations.len;
-    TRY(ledger_stack(profile, adhoc->node, &list->locations, &list->inlined));
+    TRY(rss_breakdown_stack(profile, adhoc->node, &list->locations, &list->inlined));
     const size_t count = list->locations.len - first;
     return adhoc_event_vec_push(
         &list->events,

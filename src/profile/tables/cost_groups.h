@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cost_groups: the selection's costs, put together by what people group them by.
 //
-//   function, file   of the call site (plumbing.h)
+//   function, file   of the call site (wrapper_frames.h)
 //   module           of the call site
 //   thread, process  that allocated; an exec makes another process here
 //   size             of the blocks, by powers of two; only calls and bytes allocated are known

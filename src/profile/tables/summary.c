@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 #include "host/containers/map_u64.h"
-#include "profile/tables/ledger.h"
+#include "profile/tables/rss_breakdown.h"
 
 #define MS_PER_SECOND 1000.0
 
@@ -191,9 +191,9 @@ enum err summary_build(const struct selection *selection, struct summary *out)
                                     MS_PER_SECOND / (double)summary.counted_ms;
     }
     TRY(count_stacks(selection, &summary));
-    CLEANUP(ledger_release) struct ledger ledger = {0};
-    TRY(ledger_build(selection->profile, 0, &ledger));
-    summary.peak_rss_bytes = ledger.peak_rss_bytes;
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    TRY(rss_breakdown_build(selection->profile, 0, &rss_breakdown));
+    summary.peak_rss_bytes = rss_breakdown.peak_rss_bytes;
     *out = summary;
     return ERR_OK;
 }

@@ -5,17 +5,18 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "profile/tables/ledger.h"
+#include "profile/tables/rss_breakdown.h"
 
 #define MAPPED_BYTES_MIN  ((uint64_t)8 << 20)
 #define MAPPED_TIMES_HEAP 8u
 
 // The look at which the process was largest; NULL if there is none.
-static const struct rec_look *largest_look(const struct recording *recording, uint32_t process)
+static const struct rec_memory_snapshot *largest_look(const struct recording *recording,
+                                                      uint32_t process)
 {
-    const struct rec_look *largest = NULL;
+    const struct rec_memory_snapshot *largest = NULL;
     for (size_t i = 0; i < recording->look_count; i++) {
-        const struct rec_look *look = &recording->looks[i];
+        const struct rec_memory_snapshot *look = &recording->looks[i];
         if (look->process == process && (largest == NULL || look->rss_bytes > largest->rss_bytes)) {
             largest = look;
         }
@@ -51,7 +52,7 @@ enum err unseen_collect(const struct profile *profile, struct unseen_vec *out)
     const struct recording *recording = &profile->recording;
     for (uint32_t i = 0; i < recording->process_count; i++) {
         const uint32_t flags = recording->processes[i].flags;
-        const struct rec_look *look = largest_look(recording, i);
+        const struct rec_memory_snapshot *look = largest_look(recording, i);
         struct unseen found = {.kind = UNSEEN_MAPPED, .process = i, .node = REC_NONE};
         if (look != NULL) {
             found.heap_bytes = look->live_bytes + look->rounding_bytes + look->kept_bytes;

@@ -95,7 +95,7 @@ static void settle_levels(struct part *part)
 static bool has_noted_exit(const struct recording *recording, uint32_t process)
 {
     for (size_t i = 0; i < recording->look_count; i++) {
-        const struct rec_look *look = &recording->looks[i];
+        const struct rec_memory_snapshot *look = &recording->looks[i];
         if (look->process == process && (look->flags & REC_LOOK_AT_EXIT) != 0) {
             return true;
         }

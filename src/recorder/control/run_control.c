@@ -11,8 +11,8 @@ static enum err add_mark(struct run_control *control,
                          struct err_info *info)
 {
     const struct bytes bytes = {.data = (const uint8_t *)text, .len = strlen(text)};
-    enum err err =
-        mark_list_add(&control->book->marks, &control->book->strings, time_ms, kind, bytes);
+    enum err err = mark_list_add(&control->aggregator->marks, &control->aggregator->strings,
+                                 time_ms, kind, bytes);
     if (err == ERR_LIMIT) {
         return err_set(info, ERR_LIMIT, "the recording has %u marks, and takes no more", MARKS_MAX);
     }
@@ -36,21 +36,22 @@ static void tell_hooks(struct run_control *control, enum session_recording recor
 enum err run_control_init(struct run_control *control,
                           const struct run_control_options *options,
                           struct session_header *session,
-                          struct book *book)
+                          struct aggregator *aggregator)
 {
-    *control = (struct run_control){.session = session, .book = book, .options = *options};
+    *control =
+        (struct run_control){.session = session, .aggregator = aggregator, .options = *options};
     if (options->delay_ms == 0 && !options->is_paused) {
         tell_hooks(control, recording_word(control));
         return ERR_OK;
     }
     tell_hooks(control, SESSION_RECORD_NOTHING);
-    TRY(book_note_stop(book, (struct book_stop){0}));
+    TRY(aggregator_note_stop(aggregator, (struct aggregator_stop){0}));
     return add_mark(control, 0, REC_MARK_STOP, "", NULL);
 }
 
 bool run_control_is_whole(const struct run_control *control)
 {
-    const struct rec_mark_vec *marks = &control->book->marks.marks;
+    const struct rec_mark_vec *marks = &control->aggregator->marks.marks;
     for (size_t i = 0; i < marks->len; i++) {
         if (marks->items[i].kind == REC_MARK_STOP) {
             return false;
@@ -83,8 +84,8 @@ enum err run_control_stop(struct run_control *control,
     const uint64_t from_ms = clock(context);
     TRY(add_mark(control, from_ms, REC_MARK_STOP, "", info));
     tell_hooks(control, SESSION_RECORD_FREES);
-    return book_note_stop(control->book,
-                          (struct book_stop){.from_ms = from_ms, .to_ms = clock(context)});
+    return aggregator_note_stop(
+        control->aggregator, (struct aggregator_stop){.from_ms = from_ms, .to_ms = clock(context)});
 }
 
 enum err run_control_mark(struct run_control *control,

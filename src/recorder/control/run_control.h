@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
@@ -31,7 +31,7 @@ struct run_control_options {
 
 struct run_control {
     struct session_header *session; // borrowed
-    struct book *book;              // borrowed; has the marks
+    struct aggregator *aggregator;  // borrowed; has the marks
     struct run_control_options options;
     enum session_recording recording;
     uint64_t started_ms; // the first start
@@ -41,7 +41,7 @@ struct run_control {
 enum err run_control_init(struct run_control *control,
                           const struct run_control_options *options,
                           struct session_header *session,
-                          struct book *book) MUST_USE;
+                          struct aggregator *aggregator) MUST_USE;
 
 // Whether everything was recorded so far: it began at once and was never stopped.
 bool run_control_is_whole(const struct run_control *control);

@@ -13,7 +13,7 @@
 #include "recorder/ingest/drain_process.h"
 #include "recorder/ingest/lane_counters.h"
 #include "recorder/ingest/questions.h"
-#include "recorder/session/told_counter.h"
+#include "recorder/session/claimed_counter.h"
 
 enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
@@ -25,10 +25,11 @@ enum {
 
 enum err drain_init(struct drain *drain,
                     const struct session *session,
-                    struct book *book,
+                    struct aggregator *aggregator,
                     struct err_info *info)
 {
-    *drain = (struct drain){.session = session, .book = book, .pending_stamp = UINT64_MAX};
+    *drain =
+        (struct drain){.session = session, .aggregator = aggregator, .pending_stamp = UINT64_MAX};
     drain->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (drain->epoll < 0) {
         return err_set_errno(info, errno, "cannot watch processes");
@@ -96,7 +97,7 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
         return ERR_OK; // claimed, not filled in yet
     }
     const uint32_t slot = header->process_index;
-    if (slot >= SESSION_MAX_PROCESSES || drain->processes[slot].book == NULL) {
+    if (slot >= SESSION_MAX_PROCESSES || drain->processes[slot].aggregator == NULL) {
         drain->has_unknown = true; // its process has not been begun yet, or the lane lies
         return ERR_OK;
     }
@@ -106,7 +107,7 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
         return ERR_NO_MEMORY;
     }
     lane->process = slot;
-    lane_reader_init(&lane->reader, header, index, process->book, header->thread_id,
+    lane_reader_init(&lane->reader, header, index, process->aggregator, header->thread_id,
                      drain_process_time(header->start_ms, clock_ms));
     drain->lanes[index] = lane;
     drain->active[drain->active_count++] = index;
@@ -161,7 +162,7 @@ lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint
 {
     const struct lane_limits limits = {.time_ms = latest_ms_of(drain, lane, clock_ms),
                                        .stamp = drain->latest_stamp};
-    enum err err = lane_reader_run(&lane->reader, drain->book, last_stamp, &limits);
+    enum err err = lane_reader_run(&lane->reader, drain->aggregator, last_stamp, &limits);
     if (err != ERR_CORRUPT) {
         return err;
     }
@@ -171,7 +172,7 @@ lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint
 
 static bool lane_note_left_out(struct drain *drain, struct drain_lane *lane)
 {
-    return lane_counters_take(&lane->reader, drain->book, drain->clock_ms) == ERR_OK;
+    return lane_counters_take(&lane->reader, drain->aggregator, drain->clock_ms) == ERR_OK;
 }
 
 // Looks how far each lane has been written; the unread ones come to the front of `active`.
@@ -235,12 +236,12 @@ static bool lane_is_deserted(const struct drain *drain, const struct drain_lane 
 }
 
 // Takes what the thread of `lane` holds, if it will not send it itself in time. Notes what may not
-// have been booked when the pass begins, whoever has it.
+// have been counted when the pass begins, whoever has it.
 static enum err lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last)
 {
     struct lane_header *header = lane->reader.consumer.lane;
     if (lane->reader.late.len > 0) {
-        return ERR_OK; // what was taken is still to be booked
+        return ERR_OK; // what was taken is still to be counted
     }
     lane->hold = (struct nursery_hold){.since_ms = UINT64_MAX};
     if (lane->is_corrupt || lane->is_relieved) {
@@ -303,7 +304,7 @@ static void allow_holding(struct drain *drain, uint32_t awake_count)
     const bool is_wanted = (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1;
     const uint32_t among = awake_count > 2 ? awake_count : 2;
     drain->hold_bytes_before = drain->hold_bytes;
-    drain->hold_bytes = is_wanted ? held_at_most(drain->book->totals.peak_bytes) / among : 0;
+    drain->hold_bytes = is_wanted ? held_at_most(drain->aggregator->totals.peak_bytes) / among : 0;
     drain->hold_bytes_most = max_u64(drain->hold_bytes_most, drain->hold_bytes);
     // Relaxed: stands for nothing but itself.
     atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);
@@ -314,21 +315,21 @@ static void note_threads(struct drain *drain)
 {
     uint64_t budget_bytes = 0;
     uint32_t awake_count = 0;
-    book_clear_holds(drain->book);
+    aggregator_clear_holds(drain->aggregator);
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         if (lane_reader_has_unread(&lane->reader)) { // blocks that were sent late, perhaps
             lane->hold.since_ms = min_u64(lane->hold.since_ms, lane->reader.thread.tick_ms);
         }
         if (lane->hold.since_ms != UINT64_MAX) {
-            book_add_hold(drain->book, lane->hold.since_ms, lane->hold.held_bytes);
+            aggregator_add_hold(drain->aggregator, lane->hold.since_ms, lane->hold.held_bytes);
         }
         bool is_awake;
         budget_bytes += budget_of(drain, lane, &is_awake);
         awake_count += is_awake;
-        book_thread_rests(drain->book, &lane->reader.thread);
+        aggregator_thread_rests(drain->aggregator, &lane->reader.thread);
     }
-    book_end_holds(drain->book, budget_bytes, drain->active_count == 1);
+    aggregator_end_holds(drain->aggregator, budget_bytes, drain->active_count == 1);
     allow_holding(drain, awake_count);
 }
 
@@ -368,7 +369,7 @@ static uint64_t pending_of(const struct drain_lane *lane, uint32_t *which)
 static uint64_t exit_of(const struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
-    if (process->book == NULL || process->is_dead || process->is_lingering) {
+    if (process->aggregator == NULL || process->is_dead || process->is_lingering) {
         return UINT64_MAX;
     }
     const uint64_t stamp = atomic_load_explicit(
@@ -402,7 +403,7 @@ static uint64_t first_pending(struct drain *drain, bool is_given_up)
     return first;
 }
 
-// The moment up to which this pass books; see the header. Before lanes are looked at.
+// The moment up to which this pass aggregators; see the header. Before lanes are looked at.
 static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
 {
     const bool is_given_up = drain->pending_stamp != UINT64_MAX &&
@@ -429,7 +430,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     if (!lane->is_corrupt && !lane_note_left_out(drain, lane)) {
         lane_distrust(drain, lane);
     }
-    book_thread_end(drain->book, &lane->reader.thread);
+    aggregator_thread_end(drain->aggregator, &lane->reader.thread);
     struct drain_process *process = drain->processes + lane->process;
     process->lane_count--;
     if (lane->reader.thread.tick_ms > process->end_ms) {
@@ -477,7 +478,7 @@ static void end_finished_lanes(struct drain *drain)
     }
 }
 
-// All that happened in ticks up to this one is booked at the end of a pass that began like this,
+// All that happened in ticks up to this one is counted at the end of a pass that began like this,
 // whoever still holds something.
 static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 {
@@ -520,7 +521,7 @@ static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint6
     return place;
 }
 
-// Ends who is dead, and whose last sign of life lies before `stamp`, which all that was booked
+// Ends who is dead, and whose last sign of life lies before `stamp`, which all that was counted
 // does.
 static enum err end_before(struct drain *drain, uint64_t stamp)
 {
@@ -528,7 +529,7 @@ static enum err end_before(struct drain *drain, uint64_t stamp)
     return drain_process_end_dead(drain, stamp);
 }
 
-// Books what the snapshot found in the unread lanes up to last_stamp, in the order of stamps. The
+// Counts what the snapshot found in the unread lanes up to last_stamp, in the order of stamps. The
 // dead end between events: when their lanes have been read, and at their exit.
 static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t clock_ms)
 {
@@ -620,13 +621,13 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
 // Those of the session that all may write.
 static void note_counters(struct drain *drain)
 {
-    const uint64_t most = told_counter_most(drain->clock_ms);
+    const uint64_t most = claimed_counter_most(drain->clock_ms);
     for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
         // Relaxed: counters order nothing.
         const uint64_t now =
             atomic_load_explicit(&drain->session->header->counters[i], memory_order_relaxed);
         uint64_t *known = &drain->known_counters[i];
-        if (!told_counter_take(now, most, known, &drain->counters[i])) {
+        if (!claimed_counter_take(now, most, known, &drain->counters[i])) {
             drain->corrupt_counters++;
             *known = now; // and what it gains from here on counts again
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// drain: takes what all lanes hold into the book, and follows lanes and processes from birth to
-// end.
+// drain: takes what all lanes hold into the aggregator, and follows lanes and processes from birth
+// to end.
 //
 // One pass:
 //   1. Find the processes that have died: before the time is read, so that all they did is in the
@@ -17,9 +17,9 @@
 // no thread holds the others up for ever: after DRAIN_PATIENCE_MS they go on without it, which
 // NOTE_order_timeouts counts.
 //
-// A dead process whose lanes are all recycled ends in the book, and its slot is given back, at the
-// moment of its exit, if it noted that, or else after its last event; then its heap may have been
-// there until it was found dead.
+// A dead process whose lanes are all recycled ends in the aggregator, and its slot is given back,
+// at the moment of its exit, if it noted that, or else after its last event; then its heap may have
+// been there until it was found dead.
 //
 // A process that executes another program joins again in a new slot: from then on its earlier image
 // is one of the dead.
@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "base/err.h"
 #include "recorder/ingest/lane_reader.h"
 #include "recorder/ingest/pressure.h"
@@ -55,12 +55,12 @@ struct drain_lane {
 };
 
 struct drain_process {
-    struct book_process *book; // NULL: the slot is not in use
-    pid_t pid;                 // as we know it; 0: it was gone before we could learn it
-    uint32_t inner_pid;        // as it knows itself, in
-    uint32_t pid_namespace;    // this one
-    int pidfd;                 // -1 if there is none: then it is asked by kill(2)
-    bool is_found_dead;        // but not yet dated
+    struct aggregator_process *aggregator; // NULL: the slot is not in use
+    pid_t pid;                             // as we know it; 0: it was gone before we could learn it
+    uint32_t inner_pid;                    // as it knows itself, in
+    uint32_t pid_namespace;                // this one
+    int pidfd;                             // -1 if there is none: then it is asked by kill(2)
+    bool is_found_dead;                    // but not yet dated
     bool is_dead;
     bool is_replaced;      // it is dead, for its process goes on as another image
     bool is_lingering;     // it noted its exit long ago, and lives
@@ -75,7 +75,7 @@ struct drain_process {
 
 struct drain {
     const struct session *session;               // borrowed
-    struct book *book;                           // borrowed
+    struct aggregator *aggregator;               // borrowed
     int epoll;                                   // owned
     pid_t own_pid;                               // that no recorded process has; 0: any may
     pid_t main_pid;                              // of the program that was started, 0 if none
@@ -113,10 +113,10 @@ struct drain {
     uint64_t noted_at_ns;
 };
 
-// `session` and `book` must outlive it.
+// `session` and `aggregator` must outlive it.
 enum err drain_init(struct drain *drain,
                     const struct session *session,
-                    struct book *book,
+                    struct aggregator *aggregator,
                     struct err_info *info) MUST_USE;
 void drain_release(struct drain *drain);
 
@@ -151,11 +151,11 @@ enum err drain_end_replaced(struct drain *drain,
 
 // One pass at time clock_ms, which must have been read before. `is_last`: nothing is left for a
 // next one. Returns in *out_was_busy whether there was anything to do.
-// ERR_NO_MEMORY or ERR_LIMIT: the book is full, the recording must end.
+// ERR_NO_MEMORY or ERR_LIMIT: the aggregator is full, the recording must end.
 enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
     MUST_USE;
 
-// Records booked so far.
+// Records counted so far.
 uint64_t drain_events(const struct drain *drain);
 
 // What the present lanes brought since they were asked last.

@@ -4,15 +4,15 @@
 
 static bool is_nameless_child(const struct drain_process *process)
 {
-    return process->book != NULL && process->book->record.executable == 0 &&
-           (process->book->record.flags & REC_PROCESS_FORKED) != 0;
+    return process->aggregator != NULL && process->aggregator->record.executable == 0 &&
+           (process->aggregator->record.flags & REC_PROCESS_FORKED) != 0;
 }
 
 // The slot of a process, or SESSION_MAX_PROCESSES if it has given it back.
-static uint32_t slot_of(const struct drain *drain, const struct book_process *process)
+static uint32_t slot_of(const struct drain *drain, const struct aggregator_process *process)
 {
     uint32_t slot = 0;
-    while (slot < SESSION_MAX_PROCESSES && drain->processes[slot].book != process) {
+    while (slot < SESSION_MAX_PROCESSES && drain->processes[slot].aggregator != process) {
         slot++;
     }
     return slot;
@@ -22,11 +22,11 @@ static uint32_t slot_of(const struct drain *drain, const struct book_process *pr
 static enum err peek_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     TRY(drain_find_lanes(drain, slot, clock_ms));
-    const struct book_process *process = drain->processes[slot].book;
+    const struct aggregator_process *process = drain->processes[slot].aggregator;
     for (uint32_t i = 0; i < drain->active_count && process->record.executable == 0; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         if (lane->process == slot && !lane->is_corrupt) {
-            TRY(lane_reader_peek_executable(&lane->reader, drain->book));
+            TRY(lane_reader_peek_executable(&lane->reader, drain->aggregator));
         }
     }
     return ERR_OK;
@@ -38,12 +38,13 @@ enum err drain_names_learn_of(struct drain *drain, uint32_t slot, uint64_t clock
     if (!is_nameless_child(child)) {
         return ERR_OK;
     }
-    const struct book_process *origin = book_process_origin(drain->book, child->book);
+    const struct aggregator_process *origin =
+        aggregator_process_origin(drain->aggregator, child->aggregator);
     const uint32_t origin_slot = slot_of(drain, origin);
     if (origin->record.executable == 0 && origin_slot < SESSION_MAX_PROCESSES) {
         TRY(peek_lanes(drain, origin_slot, clock_ms));
     }
-    book_process_inherit(drain->book, child->book);
+    aggregator_process_inherit(drain->aggregator, child->aggregator);
     return ERR_OK;
 }
 

@@ -4,7 +4,7 @@
 // A forked child sends no texts of its own: it is what its parent is. The parent's texts are at the
 // beginning of one of its lanes, which may well not have been read when the child is found; and the
 // child's frames lie in an executable that has no other name. So before a lane of such a child is
-// read, its parent's lanes are looked through for the name, without anything being booked.
+// read, its parent's lanes are looked through for the name, without anything being counted.
 // Context: H, the recorder's main thread. Only drain.c uses it.
 #pragma once
 

@@ -93,21 +93,25 @@ static void children_are_called_as_their_parent_whoever_is_read_first(void **sta
         for (uint64_t clock_ms = 2; clock_ms < 6; clock_ms++) {
             pass(&t, clock_ms);
         }
-        const struct book *book = &t.book;
-        assert_int_equal(book->totals.sums.allocations, 3);
-        assert_int_equal(book->processes.len, 3);
+        const struct aggregator *aggregator = &t.aggregator;
+        assert_int_equal(aggregator->totals.sums.allocations, 3);
+        assert_int_equal(aggregator->processes.len, 3);
         for (size_t i = 0; i < 3; i++) {
-            struct book_process *process = book->processes.items[i];
-            book_process_inherit(book, process); // as snapshots do
+            struct aggregator_process *process = aggregator->processes.items[i];
+            aggregator_process_inherit(aggregator, process); // as snapshots do
             const struct rec_process *record = &process->record;
-            assert_string_equal(string_table_get(&book->strings, record->executable), "/bin/app");
-            assert_string_equal(string_table_get(&book->strings, record->command_line), "app");
-            assert_string_equal(string_table_get(&book->strings, record->allocator), "/lib/libc");
+            assert_string_equal(string_table_get(&aggregator->strings, record->executable),
+                                "/bin/app");
+            assert_string_equal(string_table_get(&aggregator->strings, record->command_line),
+                                "app");
+            assert_string_equal(string_table_get(&aggregator->strings, record->allocator),
+                                "/lib/libc");
         }
-        assert_int_equal(book->stacks.modules.len, 1); // one executable, of all three
-        assert_string_equal(string_table_get(&book->strings, book->stacks.modules.items[0].path),
-                            "/bin/app");
-        assert_int_equal(book->stacks.nodes.len, 2);
+        assert_int_equal(aggregator->stacks.modules.len, 1); // one executable, of all three
+        assert_string_equal(
+            string_table_get(&aggregator->strings, aggregator->stacks.modules.items[0].path),
+            "/bin/app");
+        assert_int_equal(aggregator->stacks.nodes.len, 2);
         test_session_close(&t);
     }
 }

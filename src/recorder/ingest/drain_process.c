@@ -108,7 +108,7 @@ static void watch(struct drain *drain, uint32_t slot)
 void drain_process_forget(struct drain *drain, uint32_t slot)
 {
     struct drain_process *process = drain->processes + slot;
-    if (process->book == NULL) {
+    if (process->aggregator == NULL) {
         return;
     }
     if (process->pidfd >= 0) {
@@ -126,9 +126,9 @@ void drain_process_forget(struct drain *drain, uint32_t slot)
 static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
-    const struct book_process_ending ending = {.end_ms = process->end_ms,
-                                               .gone_stamp = process->gone_stamp};
-    TRY(book_process_end(drain->book, process->book, &ending));
+    const struct aggregator_process_ending ending = {.end_ms = process->end_ms,
+                                                     .gone_stamp = process->gone_stamp};
+    TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
     drain_process_forget(drain, slot);
     struct process_slot *shared = session_process(drain->session->memory, slot);
     // Release: pairs with the acquire of whoever claims the slot next.
@@ -149,7 +149,7 @@ static enum err
 replace_image(struct drain *drain, uint32_t slot, const struct next_image *next, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
-    process->book->record.flags |= REC_PROCESS_EXECED;
+    process->aggregator->record.flags |= REC_PROCESS_EXECED;
     if (drain->process_count == 1) {
         TRY(drain_image(drain, slot, clock_ms));
         process->end_ms = next->start_ms;
@@ -173,7 +173,8 @@ replace_images(struct drain *drain, pid_t pid, const struct next_image *next, ui
 {
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = drain->processes + slot;
-        if (pid > 0 && process->book != NULL && process->pid == pid && !process->is_replaced) {
+        if (pid > 0 && process->aggregator != NULL && process->pid == pid &&
+            !process->is_replaced) {
             TRY(replace_image(drain, slot, next, clock_ms));
         }
     }
@@ -185,8 +186,8 @@ static bool
 is_replaced(const struct drain *drain, uint32_t slot, const struct drain_replacement *exec)
 {
     const struct drain_process *process = drain->processes + slot;
-    return process->book != NULL && process->pid == exec->pid && !process->is_dead &&
-           process->book->join_number < exec->joins &&
+    return process->aggregator != NULL && process->pid == exec->pid && !process->is_dead &&
+           process->aggregator->join_number < exec->joins &&
            !pid_lookup_may_map(process->pid, drain->session->memfd);
 }
 
@@ -194,8 +195,8 @@ enum err
 drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
 {
     const uint32_t *index =
-        exec->pid > 0 ? map_u64_find(&drain->book->last_of_pid, (uint64_t)exec->pid) : NULL;
-    if (index == NULL || drain->book->processes.items[*index]->is_ended) {
+        exec->pid > 0 ? map_u64_find(&drain->aggregator->last_of_pid, (uint64_t)exec->pid) : NULL;
+    if (index == NULL || drain->aggregator->processes.items[*index]->is_ended) {
         return ERR_OK;
     }
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
@@ -239,7 +240,7 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
     *out_parent_pid = process.pid > 0 ? pid_lookup_parent(process.pid) : 0;
     for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
         const struct drain_process *other = drain->processes + i;
-        if (other->book != NULL && other->inner_pid == inner_parent_pid &&
+        if (other->aggregator != NULL && other->inner_pid == inner_parent_pid &&
             (other->pid_namespace == process.pid_namespace || process.pid_namespace == 0)) {
             *out_parent_pid = name_of(other); // whose heap it has, if it was forked
         }
@@ -261,7 +262,7 @@ static bool is_new(const struct drain *drain, uint32_t slot)
     // Acquire: pairs with the release of PROCESS_ACTIVE; the other fields are final.
     const uint32_t state = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->state, memory_order_acquire);
-    return drain->processes[slot].book == NULL &&
+    return drain->processes[slot].aggregator == NULL &&
            (state == PROCESS_ACTIVE || state == PROCESS_REFUSED);
 }
 
@@ -283,9 +284,9 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .exit_status = -1,
         .start_ms = begun_ms,
     };
-    TRY(book_process_begin(drain->book, &record, &process.book));
-    process.book->join_number = shared->join_number;
-    process.book->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
+    TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));
+    process.aggregator->join_number = shared->join_number;
+    process.aggregator->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
     drain->processes[slot] = process;
     drain->process_count++;
     drain->has_begun = true;
@@ -327,7 +328,7 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
     }
     for (uint32_t slot = 0; is_due && slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = drain->processes + slot;
-        if (process->book != NULL && process->pidfd < 0 && kill(process->pid, 0) != 0 &&
+        if (process->aggregator != NULL && process->pidfd < 0 && kill(process->pid, 0) != 0 &&
             errno == ESRCH) {
             find_dead(drain, slot);
         }
@@ -357,7 +358,7 @@ void drain_find_strangers(struct drain *drain)
     };
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         struct drain_process *process = drain->processes + slot;
-        if (process->book == NULL || process->is_dead) {
+        if (process->aggregator == NULL || process->is_dead) {
             continue;
         }
         const bool is_ours =
@@ -378,7 +379,7 @@ enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp)
     drain->has_dead = false;
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = drain->processes + slot;
-        if (process->book == NULL || !process->is_dead) {
+        if (process->aggregator == NULL || !process->is_dead) {
             continue;
         }
         const bool is_over = process->end_stamp == 0 || process->end_stamp < before_stamp;

@@ -35,8 +35,8 @@ enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp) MUST
 // Whether the thread still exists. Only for processes in our own pid namespace.
 bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id);
 
-// Stops watching; the book keeps what it knows.
+// Stops watching; the aggregator keeps what it knows.
 void drain_process_forget(struct drain *drain, uint32_t slot);
 
-// Books all that the lanes of `slot` hold and recycles them. In drain.c.
+// Counts all that the lanes of `slot` hold and recycles them. In drain.c.
 enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms) MUST_USE;

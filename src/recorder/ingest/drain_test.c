@@ -21,7 +21,7 @@
 
 #include "base/test_support/random_numbers.h"
 #include "recorder/ingest/test_session.h"
-#include "target/preload/process/inquiry.h"
+#include "target/preload/process/stats_query.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/session_join.h"
 
@@ -168,7 +168,7 @@ static void everything_that_threads_write_is_booked(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     const uint64_t deadline = now_s() + DEADLINE_S;
-    while (f.on.book.totals.sums.allocations < THREADS * THREAD_PAIRS ||
+    while (f.on.aggregator.totals.sums.allocations < THREADS * THREAD_PAIRS ||
            f.on.drain.active_count > 0) {
         pass(&f);
         assert_true(now_s() < deadline);
@@ -176,12 +176,12 @@ static void everything_that_threads_write_is_booked(void **state)
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    assert_int_equal(f.on.book.totals.sums.allocations, THREADS * THREAD_PAIRS);
-    assert_int_equal(f.on.book.totals.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
-    assert_int_equal(f.on.book.totals.sums.temporary, THREADS * THREAD_PAIRS / 10 * 9);
-    assert_int_equal(f.on.book.unknown_frees, 0);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, THREADS * THREAD_PAIRS);
+    assert_int_equal(f.on.aggregator.totals.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
+    assert_int_equal(f.on.aggregator.totals.sums.temporary, THREADS * THREAD_PAIRS / 10 * 9);
+    assert_int_equal(f.on.aggregator.unknown_frees, 0);
     assert_int_equal(f.on.drain.corrupt_lanes, 0);
-    assert_int_equal(f.on.book.threads.threads.len, THREADS);
+    assert_int_equal(f.on.aggregator.threads.threads.len, THREADS);
     assert_int_equal(drain_events(&f.on.drain), THREADS * (THREAD_PAIRS + THREAD_PAIRS / 10 * 9));
     assert_int_equal(atomic_load(&f.on.session.header->lane_bitmap[0]), 0);
     const struct lane_header *lane = session_lane(f.on.session.memory, 0);
@@ -216,7 +216,7 @@ static void questions_are_answered_when_all_before_them_is_booked(void **state)
     open_fixture(&f);
     const uint32_t process = join(&f, (uint32_t)getpid(), 0);
     open_lane(&f, process, &asks);
-    const uint64_t of_process = wire_word(WIRE_QUESTION, 1 | (uint64_t)INQUIRY_PROCESS << 32);
+    const uint64_t of_process = wire_word(WIRE_QUESTION, 1 | (uint64_t)STATS_QUERY_PROCESS << 32);
     send_allocation(&asks, 0x1000, 5);
     send(&asks, &of_process, 1);
     assert_int_equal(pass_until_answered(&f, asks.lane, 1), 2); // alone: the next pass will do
@@ -226,11 +226,11 @@ static void questions_are_answered_when_all_before_them_is_booked(void **state)
     pass(&f);
     assert_true(lane_producer_tick(&other) && lane_producer_tick(&asks));
     send_allocation(&other, 0x2000, 10);
-    const uint64_t again = wire_word(WIRE_QUESTION, 2 | (uint64_t)INQUIRY_PROCESS << 32);
+    const uint64_t again = wire_word(WIRE_QUESTION, 2 | (uint64_t)STATS_QUERY_PROCESS << 32);
     send(&asks, &again, 1);
     (void)pass_until_answered(&f, asks.lane, 2);
     assert_answer(asks.lane, 2, 15);
-    const uint64_t of_thread = wire_word(WIRE_QUESTION, 3 | (uint64_t)INQUIRY_THREAD << 32);
+    const uint64_t of_thread = wire_word(WIRE_QUESTION, 3 | (uint64_t)STATS_QUERY_THREAD << 32);
     send(&asks, &of_thread, 1);
     (void)pass_until_answered(&f, asks.lane, 3);
     assert_answer(asks.lane, 1, 5);
@@ -258,11 +258,11 @@ static void blocks_freed_by_another_thread_are_paired(void **state)
         (void)lane_producer_tick(&lanes[1]);
     }
     pass(&f);
-    assert_int_equal(f.on.book.totals.sums.allocations, 10000);
-    assert_int_equal(f.on.book.totals.sums.frees, 10000);
-    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
-    assert_int_equal(f.on.book.unknown_frees, 0);
-    assert_int_equal(f.on.book.waiting_count, 0);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 10000);
+    assert_int_equal(f.on.aggregator.totals.sums.frees, 10000);
+    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 0);
+    assert_int_equal(f.on.aggregator.unknown_frees, 0);
+    assert_int_equal(f.on.aggregator.waiting_count, 0);
     close_fixture(&f);
 }
 
@@ -282,16 +282,16 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
     }
     const uint64_t deadline = now_s() + DEADLINE_S;
     bool is_reaped = false;
-    while (!is_reaped || f.on.drain.process_count > 0 || f.on.book.processes.len == 0) {
+    while (!is_reaped || f.on.drain.process_count > 0 || f.on.aggregator.processes.len == 0) {
         pass(&f);
         is_reaped = is_reaped || waitpid(child, NULL, WNOHANG) == child;
         assert_true(now_s() < deadline);
     }
-    assert_int_equal(f.on.book.totals.sums.allocations, 100);
-    assert_int_equal(row_table_count(&f.on.book.totals.rows), ERR_OK);
-    assert_int_equal(f.on.book.totals.rows.rows.items[0].allocated_bytes, 5050);
-    assert_true(f.on.book.processes.items[0]->is_ended);
-    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 100);
+    assert_int_equal(row_table_count(&f.on.aggregator.totals.rows), ERR_OK);
+    assert_int_equal(f.on.aggregator.totals.rows.rows.items[0].allocated_bytes, 5050);
+    assert_true(f.on.aggregator.processes.items[0]->is_ended);
+    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 0);
     assert_int_equal(f.on.drain.active_count, 0);
     const struct process_slot *slot = session_process(f.on.session.memory, 0);
     assert_int_equal(atomic_load(&slot->state), PROCESS_FREE);
@@ -346,8 +346,8 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
             pass(&f);
         }
     }
-    assert_int_equal(f.on.book.totals.sums.allocations, 2);
-    assert_int_equal(f.on.book.totals.peak_bytes, 300);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, 300);
     close_fixture(&f);
 }
 
@@ -421,15 +421,16 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
         assert_true(lane_producer_tick(&outer));
         send_allocation(&outer, 0x2000, 500);
         const uint64_t deadline = now_s() + DEADLINE_S;
-        while (f.on.drain.process_count > 1 || f.on.book.totals.sums.allocations < 3) {
+        while (f.on.drain.process_count > 1 || f.on.aggregator.totals.sums.allocations < 3) {
             assert_true(now_s() < deadline);
             pass(&f);
         }
-        const struct book *book = &f.on.book;
-        const uint64_t above = peak_bound_above(&book->bound, book->totals.peak_bytes);
-        const uint64_t below = peak_bound_below(&book->bound, book->totals.peak_bytes);
-        assert_int_equal(book->totals.sums.live_bytes, 1500);
-        assert_in_range(1500, book->totals.peak_bytes - below, book->totals.peak_bytes + above);
+        const struct aggregator *aggregator = &f.on.aggregator;
+        const uint64_t above = peak_bound_above(&aggregator->bound, aggregator->totals.peak_bytes);
+        const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes);
+        assert_int_equal(aggregator->totals.sums.live_bytes, 1500);
+        assert_in_range(1500, aggregator->totals.peak_bytes - below,
+                        aggregator->totals.peak_bytes + above);
         assert_int_equal(below, 0);
         assert_true(above <= 500); // what the parent made may have been there earlier
         close_fixture(&f);
@@ -451,11 +452,11 @@ static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
     send_free(&after, 0x1000); // an address of the old image means nothing in the new one
     pass(&f);
     pass(&f);
-    assert_int_equal(f.on.book.processes.len, 2);
-    assert_true((f.on.book.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
-    assert_int_equal(f.on.book.processes.items[1]->record.epoch, 1);
-    assert_int_equal(f.on.book.totals.sums.allocations, 2);
-    assert_int_equal(f.on.book.totals.sums.frees, 0);
+    assert_int_equal(f.on.aggregator.processes.len, 2);
+    assert_true((f.on.aggregator.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
+    assert_int_equal(f.on.aggregator.processes.items[1]->record.epoch, 1);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
+    assert_int_equal(f.on.aggregator.totals.sums.frees, 0);
     assert_int_equal(f.on.drain.process_count, 1);
     assert_int_equal(f.on.drain.active_count, 1);
     close_fixture(&f);
@@ -560,7 +561,7 @@ static void a_lane_that_breaks_the_rules_is_closed_and_no_other(void **state)
         send_allocation(&good, 0x6000, 1);
         pass(&f);
         assert_int_equal(f.on.drain.corrupt_lanes, 1);
-        assert_int_equal(f.on.book.totals.sums.allocations, 2);
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
         // Its producer must not wait for room that nobody makes.
         assert_int_equal(atomic_load(&bad.lane->read_pos), atomic_load(&bad.lane->write_pos));
         close_fixture(&f);
@@ -672,8 +673,8 @@ static void no_garbage_in_a_lane_gets_the_recorder_down(void **state)
         pass(&f);
         corrupt += f.on.drain.corrupt_lanes;
         assert_true(round % 2 == 0 || round % 3 != 0 || f.on.drain.corrupt_lanes == 0);
-        assert_true(live_map_check(&f.on.book.processes.items[0]->live));
-        assert_true(f.on.book.totals.sums.frees <= f.on.book.totals.sums.allocations);
+        assert_true(live_map_check(&f.on.aggregator.processes.items[0]->live));
+        assert_true(f.on.aggregator.totals.sums.frees <= f.on.aggregator.totals.sums.allocations);
         close_fixture(&f);
     }
     assert_in_range(corrupt, ROUNDS / 3, ROUNDS);
@@ -687,7 +688,7 @@ static void take_budget(const struct lane_producer *p, uint64_t bytes)
     atomic_store(&n->budget_count, atomic_load(&n->budget_count) + 1);
 }
 
-// While a thread is in the middle of a realloc, nothing that came after that is booked, and the
+// While a thread is in the middle of a realloc, nothing that came after that is counted, and the
 // budgets of that time count until it is.
 static void budgets_count_until_their_time_is_booked(void **state)
 {
@@ -702,19 +703,19 @@ static void budgets_count_until_their_time_is_booked(void **state)
     f.on.drain.hold_bytes_most = 1000;
     take_budget(&holding, 100);
     pass(&f);
-    assert_int_equal(f.on.book.bound.unseen_bytes, 100);
+    assert_int_equal(f.on.aggregator.bound.unseen_bytes, 100);
     atomic_store(&moving.lane->pending_stamps[LANE_PENDING_REALLOC],
                  stamp_now(f.on.session.header));
     take_budget(&holding, 0);
     for (uint32_t i = 0; i < 3; i++) {
         pass(&f);
-        assert_int_equal(f.on.book.bound.unseen_bytes, 100);
+        assert_int_equal(f.on.aggregator.bound.unseen_bytes, 100);
     }
     atomic_store(&moving.lane->pending_stamps[LANE_PENDING_REALLOC], 0);
     pass(&f);
-    assert_int_equal(f.on.book.bound.unseen_bytes, 100);
+    assert_int_equal(f.on.aggregator.bound.unseen_bytes, 100);
     pass(&f);
-    assert_int_equal(f.on.book.bound.unseen_bytes, 0);
+    assert_int_equal(f.on.aggregator.bound.unseen_bytes, 0);
     close_fixture(&f);
 }
 

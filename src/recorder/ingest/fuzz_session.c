@@ -5,9 +5,9 @@
 // The input is a program of small steps (enum step), each a byte and its operands: join, open a
 // lane, send words as records, write eight bytes anywhere in the header, the slots or the first
 // lanes, let time pass, close. The recorder drains after each tick. Whatever came in, at the end
-// the book must make a recording that keeps every invariant that recording_verify knows: a hostile
-// program may spoil its own figures, never the file. Seeds: tests/fuzz/corpus/session, written by
-// tests/fuzz/session_seeds.py.
+// the aggregator must make a recording that keeps every invariant that recording_verify knows: a
+// hostile program may spoil its own figures, never the file. Seeds: tests/fuzz/corpus/session,
+// written by tests/fuzz/session_seeds.py.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "recorder/ingest/drain.h"
-#include "recorder/output/book_snapshot.h"
+#include "recorder/output/aggregator_snapshot.h"
 #include "recorder/session/session_create.h"
 #include "recording/read/recording_verify.h"
 #include "session/wire.h"
@@ -42,7 +42,7 @@ enum {
 
 struct victim {
     struct session session;
-    struct book book;
+    struct aggregator aggregator;
     struct drain drain;
     uint64_t clock_ms;
 };
@@ -137,15 +137,15 @@ static MUST_USE enum err play(struct victim *v, struct cursor *input)
 
 static void check_recording(struct victim *v)
 {
-    CLEANUP(book_snapshot_release) struct book_snapshot snapshot = {0};
+    CLEANUP(aggregator_snapshot_release) struct aggregator_snapshot snapshot = {0};
     CLEANUP(recording_findings_release) struct recording_findings findings = {0};
-    const struct book_snapshot_facts facts = {.state = REC_STATE_FINISHED,
-                                              .exit_status = -1,
-                                              .runtime_ms = v->clock_ms,
-                                              .tool_version = "fuzz",
-                                              .program = "/fuzz",
-                                              .argv = (char *[]){NULL}};
-    if (book_snapshot_take(&v->book, NULL, NULL, &facts, &snapshot) != ERR_OK ||
+    const struct aggregator_snapshot_facts facts = {.state = REC_STATE_FINISHED,
+                                                    .exit_status = -1,
+                                                    .runtime_ms = v->clock_ms,
+                                                    .tool_version = "fuzz",
+                                                    .program = "/fuzz",
+                                                    .argv = (char *[]){NULL}};
+    if (aggregator_snapshot_take(&v->aggregator, NULL, NULL, &facts, &snapshot) != ERR_OK ||
         recording_verify(&snapshot.recording, &findings) != ERR_OK) {
         return; // no memory
     }
@@ -165,8 +165,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
     atomic_store(&victim.session.header->state, SESSION_RUNNING);
-    if (book_init(&victim.book, 1) != ERR_OK ||
-        drain_init(&victim.drain, &victim.session, &victim.book, NULL) != ERR_OK) {
+    if (aggregator_init(&victim.aggregator, 1) != ERR_OK ||
+        drain_init(&victim.drain, &victim.session, &victim.aggregator, NULL) != ERR_OK) {
         abort();
     }
     struct cursor input = cursor_over((struct bytes){.data = data, .len = size});
@@ -177,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort(); // what a program writes is no error of ours
     }
     drain_release(&victim.drain);
-    book_release(&victim.book);
+    aggregator_release(&victim.aggregator);
     session_release(&victim.session);
     return 0;
 }

@@ -141,7 +141,7 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
         kill_and_reap(child);
         assert_ends(&f);
         assert_int_equal(f.on.drain.corrupt_lanes, 1);
-        assert_int_equal(f.on.book.totals.sums.allocations, BAD_AT_MOST - 1);
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, BAD_AT_MOST - 1);
         test_session_close(&f.on);
     }
 }
@@ -170,7 +170,7 @@ static void times_to_come_are_not_waited_for(void **state)
         kill_and_reap(children[0]);
         kill_and_reap(children[1]);
         assert_ends(&f);
-        assert_int_equal(f.on.book.totals.sums.allocations, 4);
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, 4);
         test_session_close(&f.on);
     }
 }
@@ -196,7 +196,7 @@ static void stamps_to_come_are_not_waited_for(void **state)
     for (int i = 0; i < PASSES; i++) {
         pass(&f);
     }
-    assert_int_equal(f.on.book.totals.sums.allocations, 2 * LIES);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2 * LIES);
     assert_int_equal(f.on.drain.corrupt_lanes, 0);
     const uint64_t word = wire_word(WIRE_STAMP, (uint64_t)1 << 50);
     send(&lanes[1], &word, 1);
@@ -205,7 +205,7 @@ static void stamps_to_come_are_not_waited_for(void **state)
     for (int i = 0; i < PASSES; i++) {
         pass(&f);
     }
-    assert_int_equal(f.on.book.totals.sums.allocations, 2 * LIES + 1);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2 * LIES + 1);
     assert_int_equal(f.on.drain.process_count, 1);
     test_session_close(&f.on);
 }
@@ -233,7 +233,7 @@ static void strangers_are_not_waited_for(void **state)
     }
     assert_int_equal(f.on.drain.process_count, 1); // ourselves
     assert_int_equal(f.on.drain.active_count, 1);
-    assert_int_equal(f.on.book.totals.sums.allocations, 1);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 1);
     test_session_close(&f.on);
 }
 
@@ -264,13 +264,13 @@ static void counters_are_bounded_by_what_is_possible(void **state)
     atomic_store(&lanes[0].lane->missed_allocations, 11);
     atomic_store(&lanes[1].lane->left_out_bytes, 1ull << 60);
     pass(&f);
-    assert_int_equal(f.on.book.missed_frees, 12);
-    assert_int_equal(f.on.book.missed_allocations, 11);
-    assert_int_equal(f.on.book.sampling.left_out_bytes, 0);
+    assert_int_equal(f.on.aggregator.missed_frees, 12);
+    assert_int_equal(f.on.aggregator.missed_allocations, 11);
+    assert_int_equal(f.on.aggregator.sampling.left_out_bytes, 0);
     assert_int_equal(f.on.drain.corrupt_lanes, 1);
     atomic_store(&lanes[0].lane->missed_frees, 3); // it cannot become less
     pass(&f);
-    assert_int_equal(f.on.book.missed_frees, 12);
+    assert_int_equal(f.on.aggregator.missed_frees, 12);
     assert_int_equal(f.on.drain.corrupt_lanes, 2);
     test_session_close(&f.on);
 }

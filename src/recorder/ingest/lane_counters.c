@@ -2,15 +2,16 @@
 // lane_counters: see the header.
 #include "recorder/ingest/lane_counters.h"
 
-#include "recorder/session/told_counter.h"
+#include "recorder/session/claimed_counter.h"
 
 #define LEFT_OUT_BYTES_MAX ((uint64_t)1 << 51) // of one lane: thousands of them do not overflow
 
-enum err lane_counters_take(struct lane_reader *reader, struct book *book, uint64_t clock_ms)
+enum err
+lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, uint64_t clock_ms)
 {
     struct lane_header *lane = reader->consumer.lane;
-    struct book_sampling *sampling = &book->sampling;
-    const uint64_t most = told_counter_most(clock_ms);
+    struct aggregator_sampling *sampling = &aggregator->sampling;
+    const uint64_t most = claimed_counter_most(clock_ms);
     const struct {
         const _Atomic uint64_t *now;
         uint64_t most;
@@ -23,14 +24,15 @@ enum err lane_counters_take(struct lane_reader *reader, struct book *book, uint6
          &sampling->left_out_bytes},
         {&lane->left_out_frees, most, &reader->left_out_frees, &sampling->left_out_frees},
         {&lane->left_out_forgotten, most, &reader->left_out_forgotten, &sampling->forgotten},
-        {&lane->missed_allocations, most, &reader->missed_allocations, &book->missed_allocations},
-        {&lane->missed_frees, most, &reader->missed_frees, &book->missed_frees},
+        {&lane->missed_allocations, most, &reader->missed_allocations,
+         &aggregator->missed_allocations},
+        {&lane->missed_frees, most, &reader->missed_frees, &aggregator->missed_frees},
     };
     enum err err = ERR_OK;
     for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
         // Relaxed: sums that stand for nothing but themselves.
         const uint64_t now = atomic_load_explicit(counters[i].now, memory_order_relaxed);
-        if (!told_counter_take(now, counters[i].most, counters[i].known, counters[i].sum)) {
+        if (!claimed_counter_take(now, counters[i].most, counters[i].known, counters[i].sum)) {
             err = ERR_CORRUPT;
         }
     }

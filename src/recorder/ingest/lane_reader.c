@@ -7,24 +7,24 @@
 
 #include "base/hash.h"
 #include "base/minmax.h"
-#include "session/inquiry_values.h"
 #include "session/sampling_level.h"
+#include "session/stats_query_values.h"
 
 enum {
     PREFETCH_WORDS =
-        28, // how far ahead of booking the live map's memory is fetched: 14 to 28 events
+        28, // how far ahead of counting the live map's memory is fetched: 14 to 28 events
 };
 
 void lane_reader_init(struct lane_reader *reader,
                       struct lane_header *lane,
                       uint32_t lane_index,
-                      struct book_process *process,
+                      struct aggregator_process *process,
                       uint32_t thread_id,
                       uint64_t start_ms)
 {
     *reader = (struct lane_reader){.piece_len = 0};
     lane_consumer_init(&reader->consumer, lane);
-    book_thread_begin(&reader->thread, process, lane_index, thread_id, start_ms);
+    aggregator_thread_begin(&reader->thread, process, lane_index, thread_id, start_ms);
 }
 
 void lane_reader_release(struct lane_reader *reader)
@@ -85,22 +85,23 @@ struct wire_step {
 
 // The child of `parent` by a step. What is known may be out of date (code was unloaded, something
 // else lies there now).
-static enum err child_node(struct book *book,
+static enum err child_node(struct aggregator *aggregator,
                            struct map_u64 *names,
                            uint32_t parent,
                            const struct wire_step *step,
                            uint32_t *out_node)
 {
     const struct wire_frame *frame = &step->frame;
-    if (step->known != REC_NONE &&
-        stack_table_is_child(&book->stacks, step->known, parent, frame->module, frame->offset)) {
+    if (step->known != REC_NONE && stack_table_is_child(&aggregator->stacks, step->known, parent,
+                                                        frame->module, frame->offset)) {
         *out_node = step->known;
         return ERR_OK;
     }
     uint32_t frame_id = 0;
     uint32_t node = 0;
-    TRY(stack_table_frame(&book->stacks, frame->module, frame->offset, frame->flags, &frame_id));
-    TRY(stack_table_node(&book->stacks, parent, frame_id, &node));
+    TRY(stack_table_frame(&aggregator->stacks, frame->module, frame->offset, frame->flags,
+                          &frame_id));
+    TRY(stack_table_node(&aggregator->stacks, parent, frame_id, &node));
     TRY(map_u64_put(names, step->name, node));
     *out_node = node;
     return ERR_OK;
@@ -124,7 +125,7 @@ static enum err define_slot(struct lane_reader *reader, uint32_t slot, uint32_t 
 // The steps of a STACK record. With many stacks each look at a name and at a node waits for memory;
 // none needs the one before, so that they wait together.
 static enum err read_steps(const struct lane_reader *reader,
-                           struct book *book,
+                           struct aggregator *aggregator,
                            const uint64_t *words,
                            struct wire_step steps[static WIRE_STACK_FRAMES_MAX])
 {
@@ -135,7 +136,7 @@ static enum err read_steps(const struct lane_reader *reader,
         struct wire_frame *frame = &steps[i].frame;
         TRY(frame_of(reader, words[2 + i], frame));
         if (UNLIKELY(frame->module == REC_NONE && (frame->flags & REC_FRAME_CUT) == 0)) {
-            TRY(book_jit_module(book, reader->thread.process, &frame->module));
+            TRY(aggregator_jit_module(aggregator, reader->thread.process, &frame->module));
         }
         name = stack_name(name, steps[i].frame.pc);
         steps[i].name = name;
@@ -145,37 +146,39 @@ static enum err read_steps(const struct lane_reader *reader,
         const uint32_t *known = map_u64_find(names, steps[i].name);
         steps[i].known = known != NULL ? *known : REC_NONE;
         if (known != NULL) {
-            __builtin_prefetch(book->stacks.nodes.items + *known);
+            __builtin_prefetch(aggregator->stacks.nodes.items + *known);
         }
     }
     return ERR_OK;
 }
 
 // The node that is reached from `node` by `step`, if there is one already.
-static enum err known_child(struct book *book,
+static enum err known_child(struct aggregator *aggregator,
                             struct map_u64 *names,
                             uint32_t node,
                             const struct wire_step *step,
                             uint32_t *out_node)
 {
     const struct wire_frame *frame = &step->frame;
-    *out_node =
-        stack_table_find_child(&book->stacks, node, frame->module, frame->offset, frame->flags);
+    *out_node = stack_table_find_child(&aggregator->stacks, node, frame->module, frame->offset,
+                                       frame->flags);
     const bool is_named = *out_node == REC_NONE || step->known == *out_node;
-    return is_named || book->budget.merging == MEMORY_MERGES_ALL
+    return is_named || aggregator->budget.merging == MEMORY_MERGES_ALL
                ? ERR_OK
                : map_u64_put(names, step->name, *out_node);
 }
 
 // The node of what is kept of a stack that is new: its outermost frames from `node` on, as far as
 // they are known, and the innermost one, `last`.
-static enum err
-merged_node(struct book *book, uint32_t node, const struct wire_frame *last, uint32_t *out_node)
+static enum err merged_node(struct aggregator *aggregator,
+                            uint32_t node,
+                            const struct wire_frame *last,
+                            uint32_t *out_node)
 {
-    struct stack_table *stacks = &book->stacks;
+    struct stack_table *stacks = &aggregator->stacks;
     uint32_t frame = 0;
-    book->budget.merged_stacks++;
-    node = stack_table_cut(stacks, node, memory_budget_depth(&book->budget));
+    aggregator->budget.merged_stacks++;
+    node = stack_table_cut(stacks, node, memory_budget_depth(&aggregator->budget));
     TRY(stack_table_frame(stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
     TRY(stack_table_node(stacks, node, frame, &node));
     *out_node = stack_table_find_child(stacks, node, last->module, last->offset, last->flags);
@@ -183,7 +186,7 @@ merged_node(struct book *book, uint32_t node, const struct wire_frame *last, uin
         return ERR_OK;
     }
     *out_node = node;
-    if (!memory_budget_adds(&book->budget)) {
+    if (!memory_budget_adds(&aggregator->budget)) {
         return ERR_OK;
     }
     TRY(stack_table_frame(stacks, last->module, last->offset, last->flags, &frame));
@@ -193,7 +196,7 @@ merged_node(struct book *book, uint32_t node, const struct wire_frame *last, uin
 // While stacks take their part of the memory (memory_budget.h): the node of a stack of which the
 // first frames may not have been kept, and what is known of it has names.
 static NOINLINE enum err merge_stack(struct lane_reader *reader,
-                                     struct book *book,
+                                     struct aggregator *aggregator,
                                      const struct wire_record *record,
                                      const struct wire_step *steps)
 {
@@ -205,7 +208,7 @@ static NOINLINE enum err merge_stack(struct lane_reader *reader,
     bool is_known = base != NULL || words[1] == 0;
     for (uint32_t i = 0; i < count && is_known; i++) {
         uint32_t child = REC_NONE;
-        TRY(known_child(book, names, node, &steps[i], &child));
+        TRY(known_child(aggregator, names, node, &steps[i], &child));
         is_known = child != REC_NONE;
         node = is_known ? child : node;
     }
@@ -213,23 +216,24 @@ static NOINLINE enum err merge_stack(struct lane_reader *reader,
         return ERR_OK;
     }
     if (!is_known && count > 0) {
-        TRY(merged_node(book, node, &steps[count - 1].frame, &node));
+        TRY(merged_node(aggregator, node, &steps[count - 1].frame, &node));
     } else if (!is_known) {
-        TRY(book_merged_node(book, &node));
+        TRY(aggregator_merged_node(aggregator, &node));
     }
     return define_slot(reader, record->slot, node);
 }
 
-static enum err
-book_stack(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static enum err add_stack(struct lane_reader *reader,
+                          struct aggregator *aggregator,
+                          const struct wire_record *record)
 {
     struct map_u64 *names = &reader->thread.process->nodes_by_name;
     const uint64_t *words = record->payload - 1;
     struct wire_step steps[WIRE_STACK_FRAMES_MAX];
     uint32_t node = 0;
-    TRY(read_steps(reader, book, words, steps));
-    if (UNLIKELY(book->budget.merging != MEMORY_MERGES_NOTHING)) {
-        return merge_stack(reader, book, record, steps);
+    TRY(read_steps(reader, aggregator, words, steps));
+    if (UNLIKELY(aggregator->budget.merging != MEMORY_MERGES_NOTHING)) {
+        return merge_stack(reader, aggregator, record, steps);
     }
     if (words[1] != 0) {
         const uint32_t *base = map_u64_find(names, words[1]);
@@ -239,7 +243,7 @@ book_stack(struct lane_reader *reader, struct book *book, const struct wire_reco
         node = *base;
     }
     for (uint32_t i = 0; i < wire_stack_count(words); i++) {
-        TRY(child_node(book, names, node, &steps[i], &node));
+        TRY(child_node(aggregator, names, node, &steps[i], &node));
     }
     if ((wire_stack_flags(words) & WIRE_STACK_HAS_SLOT) == 0) {
         return ERR_OK;
@@ -247,8 +251,9 @@ book_stack(struct lane_reader *reader, struct book *book, const struct wire_reco
     return define_slot(reader, record->slot, node);
 }
 
-static enum err
-book_module(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static enum err add_module(struct lane_reader *reader,
+                           struct aggregator *aggregator,
+                           const struct wire_record *record)
 {
     struct wire_module module = wire_module_of(record);
     if ((module.flags & WIRE_MODULE_RESET) != 0) {
@@ -264,13 +269,13 @@ book_module(struct lane_reader *reader, struct book *book, const struct wire_rec
     if ((module.flags & WIRE_MODULE_MAIN) != 0 && module.path.len == 0) {
         // The dynamic linker has no name for the program itself.
         const rec_string executable = reader->thread.process->record.executable;
-        strbuf_append_text(&program, string_table_get(&book->strings, executable));
+        strbuf_append_text(&program, string_table_get(&aggregator->strings, executable));
         TRY(strbuf_result(&program));
         module.path = strbuf_bytes(&program);
     }
-    TRY(stack_table_module(&book->stacks, module.path, module.build_id, &id));
+    TRY(stack_table_module(&aggregator->stacks, module.path, module.build_id, &id));
     if ((module.flags & WIRE_MODULE_MAIN) != 0) {
-        book->stacks.modules.items[id].is_executable = 1;
+        aggregator->stacks.modules.items[id].is_executable = 1;
     }
     if (module.slot >= reader->modules.len) {
         TRY(lane_module_slot_vec_resize(&reader->modules, (size_t)module.slot + 1));
@@ -280,49 +285,52 @@ book_module(struct lane_reader *reader, struct book *book, const struct wire_rec
     return ERR_OK;
 }
 
-static enum err intern(struct book *book, struct bytes text, rec_string *out)
+static enum err intern(struct aggregator *aggregator, struct bytes text, rec_string *out)
 {
     size_t len = strnlen((const char *)text.data, text.len);
-    return string_table_intern(&book->strings, (const char *)text.data, len, out);
+    return string_table_intern(&aggregator->strings, (const char *)text.data, len, out);
 }
 
-static enum err command_line(struct book *book, struct bytes arguments, rec_string *out)
+static enum err command_line(struct aggregator *aggregator, struct bytes arguments, rec_string *out)
 {
     CLEANUP(strbuf_release) struct strbuf line = {0};
     command_line_quote(&line, arguments);
     TRY(strbuf_result(&line));
-    return string_table_intern(&book->strings, strbuf_text(&line), line.len, out);
+    return string_table_intern(&aggregator->strings, strbuf_text(&line), line.len, out);
 }
 
 // A whole text has arrived.
-static enum err
-book_text(struct lane_reader *reader, struct book *book, uint32_t kind, struct bytes text)
+static enum err add_text(struct lane_reader *reader,
+                         struct aggregator *aggregator,
+                         uint32_t kind,
+                         struct bytes text)
 {
     struct rec_process *process = &reader->thread.process->record;
     switch ((enum wire_text_kind)kind) {
     case WIRE_TEXT_EXECUTABLE:
-        return intern(book, text, &process->executable);
+        return intern(aggregator, text, &process->executable);
     case WIRE_TEXT_COMMAND_LINE:
-        return command_line(book, text, &process->command_line);
+        return command_line(aggregator, text, &process->command_line);
     case WIRE_TEXT_THREAD_NAME:
-        return book_thread_name(book, &reader->thread, text);
+        return aggregator_thread_name(aggregator, &reader->thread, text);
     case WIRE_TEXT_ALLOCATOR:
-        return intern(book, text, &process->allocator);
+        return intern(aggregator, text, &process->allocator);
     case WIRE_TEXT_LIBC:
-        return intern(book, text, &book->libc);
+        return intern(aggregator, text, &aggregator->libc);
     case WIRE_TEXT_MARK:
     case WIRE_TEXT_PHASE:
-        return mark_list_add_of_program(&book->marks, &book->strings, reader->thread.tick_ms,
-                                        kind == WIRE_TEXT_MARK ? REC_MARK_USER : REC_MARK_PHASE,
-                                        text);
+        return mark_list_add_of_program(
+            &aggregator->marks, &aggregator->strings, reader->thread.tick_ms,
+            kind == WIRE_TEXT_MARK ? REC_MARK_USER : REC_MARK_PHASE, text);
     case WIRE_TEXT_WORKING_DIRECTORY:
         break; // the recording has no place for it
     }
     return ERR_OK; // kinds that we do not know are for later versions
 }
 
-static enum err
-collect_text(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static enum err collect_text(struct lane_reader *reader,
+                             struct aggregator *aggregator,
+                             const struct wire_record *record)
 {
     struct wire_text part = wire_text_of(record);
     if (part.kind >= LANE_READER_TEXT_KINDS) {
@@ -336,13 +344,14 @@ collect_text(struct lane_reader *reader, struct book *book, const struct wire_re
         return strbuf_result(whole);
     }
     TRY(strbuf_result(whole));
-    enum err err = book_text(reader, book, part.kind, strbuf_bytes(whole));
+    enum err err = add_text(reader, aggregator, part.kind, strbuf_bytes(whole));
     strbuf_release(whole);
     return err;
 }
 
-static enum err
-book_change(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static enum err add_change(struct lane_reader *reader,
+                           struct aggregator *aggregator,
+                           const struct wire_record *record)
 {
     const struct wire_mapping change = wire_mapping_of(record);
     uint32_t node = REC_NONE;
@@ -352,24 +361,27 @@ book_change(struct lane_reader *reader, struct book *book, const struct wire_rec
             return ERR_CORRUPT;
         }
     }
-    return book_mapping(book, reader->thread.process, &change, node);
+    return aggregator_mapping(aggregator, reader->thread.process, &change, node);
 }
 
-static enum err
-book_event(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static enum err add_event(struct lane_reader *reader,
+                          struct aggregator *aggregator,
+                          const struct wire_record *record)
 {
     const uint32_t node =
         record->slot < reader->nodes.len ? reader->nodes.items[record->slot] : REC_NONE;
-    return node != REC_NONE ? book_adhoc(book, reader->thread.process, node, record->size_bytes)
-                            : ERR_CORRUPT;
+    return node != REC_NONE
+               ? aggregator_adhoc(aggregator, reader->thread.process, node, record->size_bytes)
+               : ERR_CORRUPT;
 }
 
-static void
-note_question(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static void note_question(struct lane_reader *reader,
+                          struct aggregator *aggregator,
+                          const struct wire_record *record)
 {
     if (record->count == 0) { // nobody waits
-        if (record->slot == INQUIRY_PEAK_END) {
-            book_end_scope(book, &reader->thread, record->shift);
+        if (record->slot == STATS_QUERY_PEAK_END) {
+            aggregator_end_scope(aggregator, &reader->thread, record->shift);
         }
         return;
     }
@@ -381,145 +393,152 @@ note_question(struct lane_reader *reader, struct book *book, const struct wire_r
 
 // A stack's first heap event: only now it has a row. ERR_CORRUPT: the slot was never defined.
 static NOINLINE enum err
-begin_row(struct lane_reader *reader, struct book *book, uint32_t slot, uint32_t *out)
+begin_row(struct lane_reader *reader, struct aggregator *aggregator, uint32_t slot, uint32_t *out)
 {
     if (slot >= reader->nodes.len || reader->nodes.items[slot] == REC_NONE) {
         return ERR_CORRUPT;
     }
-    TRY(book_row(book, &reader->thread, reader->nodes.items[slot], out));
+    TRY(aggregator_row(aggregator, &reader->thread, reader->nodes.items[slot], out));
     reader->rows.items[slot] = *out;
     return ERR_OK;
 }
 
 // The row that `slot` stands for.
 static inline enum err
-row_of_slot(struct lane_reader *reader, struct book *book, uint32_t slot, uint32_t *out)
+row_of_slot(struct lane_reader *reader, struct aggregator *aggregator, uint32_t slot, uint32_t *out)
 {
     if (LIKELY(slot < reader->rows.len && reader->rows.items[slot] != REC_NONE)) {
         *out = reader->rows.items[slot];
         return ERR_OK;
     }
-    return begin_row(reader, book, slot, out);
+    return begin_row(reader, aggregator, slot, out);
 }
 
 // The row of the record's stack in *out. ERR_CORRUPT: it has none, or its address is none.
 static inline enum err row_of_record(struct lane_reader *reader,
-                                     struct book *book,
+                                     struct aggregator *aggregator,
                                      const struct wire_record *record,
                                      uint32_t *out)
 {
-    TRY(row_of_slot(reader, book, record->slot, out));
+    TRY(row_of_slot(reader, aggregator, record->slot, out));
     return LIKELY(record->address != 0) ? ERR_OK : ERR_CORRUPT;
 }
 
-static inline enum err
-book_moved(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static inline enum err add_moved(struct lane_reader *reader,
+                                 struct aggregator *aggregator,
+                                 const struct wire_record *record)
 {
-    struct book_move move = {
+    struct aggregator_move move = {
         .from = record->old_address,
         .to = record->address,
         .size_bytes = record->size_bytes,
         .is_temporary =
             record->tag == WIRE_REALLOC_TEMPORARY || record->tag == WIRE_REALLOC_LARGE_TEMPORARY,
     };
-    TRY(row_of_record(reader, book, record, &move.row));
+    TRY(row_of_record(reader, aggregator, record, &move.row));
     reader->events += 2;
-    return move.from != 0 ? book_reallocate(book, &reader->thread, &move) : ERR_CORRUPT;
+    return move.from != 0 ? aggregator_reallocate(aggregator, &reader->thread, &move) : ERR_CORRUPT;
 }
 
-static inline enum err
-book_pair(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+static inline enum err add_pair(struct lane_reader *reader,
+                                struct aggregator *aggregator,
+                                const struct wire_record *record)
 {
     uint32_t row;
-    TRY(row_of_slot(reader, book, record->slot, &row));
+    TRY(row_of_slot(reader, aggregator, record->slot, &row));
     if (record->count == 0) {
         return ERR_CORRUPT;
     }
     const bool is_temporary =
         record->tag == WIRE_PAIR_TEMPORARY || record->tag == WIRE_PAIRS_TEMPORARY;
     reader->events += (uint64_t)2 * record->count;
-    return book_pairs(book, row, record->count, record->size_bytes, is_temporary);
+    return aggregator_pairs(aggregator, row, record->count, record->size_bytes, is_temporary);
 }
 
-// Blocks that are gone, but were there at a summit.
-static enum err
-book_gone(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+// Blocks that are gone, but were there at a high-water mark.
+static enum err add_gone(struct lane_reader *reader,
+                         struct aggregator *aggregator,
+                         const struct wire_record *record)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < record->count; i++) {
         bytes += record->payload[i] & WIRE_SIZE_MAX;
     }
-    if (!book_summit(book, &reader->thread, record->count, bytes)) {
+    if (!aggregator_high_water(aggregator, &reader->thread, record->count, bytes)) {
         return ERR_OK;
     }
     for (uint32_t i = 0; i < record->count; i++) {
         uint32_t row;
-        TRY(row_of_slot(reader, book, (uint32_t)(record->payload[i] >> WIRE_SIZE_BITS), &row));
-        TRY(row_table_was_at_peak(&book->totals.rows, row, record->payload[i] & WIRE_SIZE_MAX));
+        TRY(row_of_slot(reader, aggregator, (uint32_t)(record->payload[i] >> WIRE_SIZE_BITS),
+                        &row));
+        TRY(row_table_was_at_peak(&aggregator->totals.rows, row,
+                                  record->payload[i] & WIRE_SIZE_MAX));
     }
     return ERR_OK;
 }
 
-// Books any record but TICK and STAMP.
-static inline enum err
-book_record(struct lane_reader *reader, struct book *book, const struct wire_record *record)
+// Counts any record but TICK and STAMP.
+static inline enum err add_record(struct lane_reader *reader,
+                                  struct aggregator *aggregator,
+                                  const struct wire_record *record)
 {
-    struct book_thread *thread = &reader->thread;
+    struct aggregator_thread *thread = &reader->thread;
     uint32_t row;
     switch (record->tag) {
     case WIRE_FREE:
     case WIRE_FREE_TEMPORARY:
         reader->events++;
-        return record->address != 0
-                   ? book_free(book, thread, record->address, record->tag == WIRE_FREE_TEMPORARY)
-                   : ERR_CORRUPT;
+        return record->address != 0 ? aggregator_free(aggregator, thread, record->address,
+                                                      record->tag == WIRE_FREE_TEMPORARY)
+                                    : ERR_CORRUPT;
     case WIRE_ALLOC:
     case WIRE_ALLOC_LARGE:
-        TRY(row_of_record(reader, book, record, &row));
+        TRY(row_of_record(reader, aggregator, record, &row));
         reader->events++;
-        return book_allocate(book, thread, record->address, row, record->size_bytes);
+        return aggregator_allocate(aggregator, thread, record->address, row, record->size_bytes);
     case WIRE_ALLOC_LATE:
-        TRY(row_of_record(reader, book, record, &row));
+        TRY(row_of_record(reader, aggregator, record, &row));
         reader->events++;
-        return book_allocate_late(book, thread, record->address, row, record->size_bytes,
-                                  record->stamp);
+        return aggregator_allocate_late(aggregator, thread, record->address, row,
+                                        record->size_bytes, record->stamp);
     case WIRE_ALLOC_SAMPLED:
-        TRY(row_of_record(reader, book, record, &row));
+        TRY(row_of_record(reader, aggregator, record, &row));
         reader->events++;
-        return book_allocate_sampled(book, thread, record->address, row, record->size_bytes,
-                                     record->shift);
+        return aggregator_allocate_sampled(aggregator, thread, record->address, row,
+                                           record->size_bytes, record->shift);
     case WIRE_REALLOC:
     case WIRE_REALLOC_LARGE:
     case WIRE_REALLOC_TEMPORARY:
     case WIRE_REALLOC_LARGE_TEMPORARY:
-        return book_moved(reader, book, record);
+        return add_moved(reader, aggregator, record);
     case WIRE_PAIR:
     case WIRE_PAIR_TEMPORARY:
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
-        return book_pair(reader, book, record);
-    case WIRE_SUMMIT:
-        return book_gone(reader, book, record);
+        return add_pair(reader, aggregator, record);
+    case WIRE_HIGH_WATER:
+        return add_gone(reader, aggregator, record);
     case WIRE_STACK:
-        return book_stack(reader, book, record);
+        return add_stack(reader, aggregator, record);
     case WIRE_MODULE:
-        return book_module(reader, book, record);
+        return add_module(reader, aggregator, record);
     case WIRE_TEXT:
-        return collect_text(reader, book, record);
+        return collect_text(reader, aggregator, record);
     case WIRE_MAPPING:
-        return book_change(reader, book, record);
+        return add_change(reader, aggregator, record);
     case WIRE_EVENT:
-        return book_event(reader, book, record);
+        return add_event(reader, aggregator, record);
     case WIRE_QUESTION:
-        note_question(reader, book, record);
+        note_question(reader, aggregator, record);
         return ERR_OK;
     case WIRE_LEFT_OUT:
-        book_left_out(book, thread,
-                      &(struct book_balance){.bytes = wire_left_out_bytes(record->address),
-                                             .grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES
-                                                            << wire_left_out_grain(record->address),
-                                             .lost_blocks = record->count,
-                                             .lost_bytes = record->size_bytes});
+        aggregator_left_out(
+            aggregator, thread,
+            &(struct aggregator_balance){.bytes = wire_left_out_bytes(record->address),
+                                         .grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES
+                                                        << wire_left_out_grain(record->address),
+                                         .lost_blocks = record->count,
+                                         .lost_bytes = record->size_bytes});
         return ERR_OK;
     case WIRE_PAD:
     case WIRE_STAMP:
@@ -529,68 +548,7 @@ book_record(struct lane_reader *reader, struct book *book, const struct wire_rec
     return ERR_OK;
 }
 
-// How many of the words it looked through; *found: the text was there.
-static enum err peek_piece(struct lane_reader *reader,
-                           struct book *book,
-                           const uint64_t *words,
-                           size_t count,
-                           size_t *out_words,
-                           bool *found)
-{
-    size_t at = 0;
-    struct wire_record record;
-    while (at < count && !*found && wire_decode(words + at, count - at, &record) == WIRE_DECODED) {
-        if (record.tag == WIRE_TEXT) {
-            const struct wire_text part = wire_text_of(&record);
-            *found = part.kind == WIRE_TEXT_EXECUTABLE && (part.flags & WIRE_TEXT_MORE) == 0;
-            if (*found) {
-                TRY(intern(book, part.text, &reader->thread.process->record.executable));
-            }
-        }
-        at += record.words;
-    }
-    *out_words = at;
-    return ERR_OK;
-}
-
-static enum err
-peek_ring(struct lane_reader *reader, struct book *book, struct lane_consumer *ahead, bool *found)
-{
-    uint64_t *piece = malloc(LANE_READER_PIECE_WORDS * sizeof(*piece));
-    if (piece == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    enum err err = ERR_OK;
-    size_t words = 1;
-    while (err == ERR_OK && !*found && words > 0 && lane_consumer_unread_bytes(ahead) > 0) {
-        const size_t bytes =
-            lane_consumer_copy(ahead, piece, LANE_READER_PIECE_WORDS * sizeof(*piece));
-        err = peek_piece(reader, book, piece, bytes / sizeof(*piece), &words, found);
-        ahead->read_pos += words * sizeof(*piece);
-    }
-    free(piece);
-    return err;
-}
-
-enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book)
-{
-    struct lane_consumer ahead = reader->consumer; // ours: the producer hears nothing of it
-    bool found = false;
-    size_t words;
-    TRY(peek_piece(reader, book, reader->piece + reader->piece_at,
-                   reader->piece_len - reader->piece_at, &words, &found));
-    if (found || lane_consumer_refresh(&ahead) != ERR_OK) {
-        return ERR_OK; // whoever reads it will say so
-    }
-    if (reader->peeked_pos > ahead.read_pos && reader->peeked_pos <= ahead.write_pos) {
-        ahead.read_pos = reader->peeked_pos;
-    }
-    TRY(peek_ring(reader, book, &ahead, &found));
-    reader->peeked_pos = ahead.read_pos;
-    return ERR_OK;
-}
-
-// Fetches what booking the record at words[at] will need. Returns where the next one begins; `end`
+// Fetches what counting the record at words[at] will need. Returns where the next one begins; `end`
 // if that cannot be said.
 static inline size_t
 prefetch_record(struct live_map *live, const uint64_t *words, size_t at, size_t end)
@@ -612,7 +570,8 @@ prefetch_record(struct live_map *live, const uint64_t *words, size_t at, size_t 
 
 // Tells the thread how far from the maximum we are at its TICK at `pos`. Hostile programs may make
 // of it what they like.
-static void tell_margin(struct lane_reader *reader, const struct book *book, uint64_t pos)
+static void
+tell_margin(struct lane_reader *reader, const struct aggregator *aggregator, uint64_t pos)
 {
     struct lane_header *lane = reader->consumer.lane;
     reader->margin_serial++;
@@ -622,41 +581,42 @@ static void tell_margin(struct lane_reader *reader, const struct book *book, uin
                           memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&lane->margin_pos, pos, memory_order_relaxed);
-    atomic_store_explicit(&lane->margin_bytes, book_margin(book, reader->thread.process),
+    atomic_store_explicit(&lane->margin_bytes,
+                          aggregator_margin(aggregator, reader->thread.process),
                           memory_order_relaxed);
     atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial, memory_order_release);
 }
 
 // A TICK, which lies at `pos` of the ring.
-static enum err book_time(struct lane_reader *reader,
-                          struct book *book,
-                          uint64_t time_ms,
-                          uint64_t latest_ms,
-                          uint64_t pos)
+static enum err add_time(struct lane_reader *reader,
+                         struct aggregator *aggregator,
+                         uint64_t time_ms,
+                         uint64_t latest_ms,
+                         uint64_t pos)
 {
     uint64_t tick = time_ms < latest_ms ? time_ms : latest_ms;
     tick = max_u64(tick, reader->thread.tick_ms);
-    TRY(book_tick(book, tick));
-    book_thread_tick(book, &reader->thread, tick);
-    tell_margin(reader, book, pos);
+    TRY(aggregator_tick(aggregator, tick));
+    aggregator_thread_tick(aggregator, &reader->thread, tick);
+    tell_margin(reader, aggregator, pos);
     return ERR_OK;
 }
 
-// How booking some words came to an end.
+// How counting some words came to an end.
 enum booking_end {
     BOOKED_ALL,
     BOOKED_UP_TO_STAMP,
     BOOKED_UP_TO_CUT, // the next record goes on behind them
 };
 
-// Some of a lane's records, of which those before `at` have been booked.
+// Some of a lane's records, of which those before `at` have been counted.
 struct stretch {
     const uint64_t *words;
     size_t len;
     size_t at;
 };
 
-// Begins to fetch what booking the next records will need.
+// Begins to fetch what counting the next records will need.
 static inline void fetch_ahead(struct lane_reader *reader, const struct stretch *s)
 {
     struct live_map *live = &reader->thread.process->live;
@@ -676,12 +636,12 @@ static uint64_t believed_stamp(struct lane_reader *reader, uint64_t stamp, uint6
     return reader->lie_stamp;
 }
 
-static enum err book_words(struct lane_reader *reader,
-                           struct book *book,
-                           struct stretch *s,
-                           uint64_t last_stamp,
-                           const struct lane_limits *limits,
-                           enum booking_end *out_end)
+static enum err add_words(struct lane_reader *reader,
+                          struct aggregator *aggregator,
+                          struct stretch *s,
+                          uint64_t last_stamp,
+                          const struct lane_limits *limits,
+                          enum booking_end *out_end)
 {
     struct live_map *live = &reader->thread.process->live;
     const bool needs_prefetch = live_map_needs_prefetch(live);
@@ -704,10 +664,10 @@ static enum err book_words(struct lane_reader *reader,
             }
             reader->thread.stamp = stamp != 0 ? stamp : 1;
         } else if (UNLIKELY(record.tag == WIRE_TICK)) {
-            TRY(book_time(reader, book, record.address, limits->time_ms,
-                          reader->piece_pos + s->at * sizeof(*s->words)));
+            TRY(add_time(reader, aggregator, record.address, limits->time_ms,
+                         reader->piece_pos + s->at * sizeof(*s->words)));
         } else {
-            TRY(book_record(reader, book, &record));
+            TRY(add_record(reader, aggregator, &record));
         }
         s->at += record.words;
     }
@@ -744,22 +704,23 @@ static enum err copy_piece(struct lane_reader *reader)
     return ERR_OK;
 }
 
-// Books what was taken from the nursery.
-static enum err
-run_late(struct lane_reader *reader, struct book *book, const struct lane_limits *limits)
+// Counts what was taken from the nursery.
+static enum err run_late(struct lane_reader *reader,
+                         struct aggregator *aggregator,
+                         const struct lane_limits *limits)
 {
     const size_t fetched = reader->fetched;
     enum booking_end end;
     struct stretch s = {.words = reader->late.items, .len = reader->late.len};
     reader->fetched = reader->late.len; // they are few
-    enum err err = book_words(reader, book, &s, UINT64_MAX, limits, &end);
+    enum err err = add_words(reader, aggregator, &s, UINT64_MAX, limits, &end);
     reader->fetched = fetched;
     u64_vec_clear(&reader->late);
     return err != ERR_OK || end == BOOKED_ALL ? err : ERR_CORRUPT;
 }
 
 enum err lane_reader_run(struct lane_reader *reader,
-                         struct book *book,
+                         struct aggregator *aggregator,
                          uint64_t last_stamp,
                          const struct lane_limits *limits)
 {
@@ -768,7 +729,7 @@ enum err lane_reader_run(struct lane_reader *reader,
         enum booking_end end = BOOKED_ALL;
         struct stretch s = {
             .words = reader->piece, .len = reader->piece_len, .at = reader->piece_at};
-        const enum err err = book_words(reader, book, &s, last_stamp, limits, &end);
+        const enum err err = add_words(reader, aggregator, &s, last_stamp, limits, &end);
         reader->piece_at = s.at;
         TRY(err);
         if (end == BOOKED_UP_TO_STAMP) {
@@ -781,7 +742,7 @@ enum err lane_reader_run(struct lane_reader *reader,
                 reader->next_stamp = reader->late_stamp;
                 return ERR_OK;
             }
-            TRY(run_late(reader, book, limits));
+            TRY(run_late(reader, aggregator, limits));
         } else if (end != BOOKED_ALL || lane_consumer_unread_bytes(&reader->consumer) > 0) {
             TRY(copy_piece(reader));
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// lane_reader: reads one lane into the book.
+// lane_reader: reads one lane into the aggregator.
 //
 // It holds our half of the lane's dictionaries: which module a module slot means, and which row a
 // stack slot means. Both sides change them by the same records in the same order, so they agree.
 // Records are decoded from a private copy, a piece at a time, of which some may be left for later,
-// when other lanes have come as far; while one is booked, the live map's memory for the next dozen
+// when other lanes have come as far; while one is counted, the live map's memory for the next dozen
 // is already being fetched.
 // Trust: none. What breaks the rules of wire.h gives ERR_CORRUPT, and the lane is not read again.
 // Memory: 16 bytes a module slot and 4 a stack slot, as far as the lane really uses them; a piece.
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
@@ -38,7 +38,7 @@ DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 // What the thread asked last; number 0: nothing, or it was answered.
 struct lane_question {
     uint32_t number;
-    uint32_t what;   // as sent: not necessarily an enum inquiry_what
+    uint32_t what;   // as sent: not necessarily an enum stats_query_what
     uint32_t scope;  // as sent
     uint32_t passes; // that have ended since it was read
     uint64_t tick_ms;
@@ -46,19 +46,19 @@ struct lane_question {
 
 struct lane_reader {
     struct lane_consumer consumer;
-    struct book_thread thread;
+    struct aggregator_thread thread;
     struct lane_module_slot_vec modules;         // by slot
     struct u32_vec nodes;                        // by slot; REC_NONE: not defined
     struct u32_vec rows;                         // by slot; REC_NONE: no heap event yet
     struct strbuf texts[LANE_READER_TEXT_KINDS]; // parts of texts that go on
     uint64_t *piece;     // owned: LANE_READER_PIECE_WORDS words, NULL before the first is needed
     size_t piece_len;    // of it have been copied
-    size_t piece_at;     // and so many booked
-    size_t fetched;      // up to there what booking needs is being fetched
+    size_t piece_at;     // and so many counted
+    size_t fetched;      // up to there what counting needs is being fetched
     uint64_t piece_pos;  // where its first word lay in the ring
     uint64_t next_stamp; // of the first unread record; 0: none, or not known yet
     uint64_t lie_stamp;  // what stamps to come are taken for; 0: there was none
-    uint64_t events;     // allocations and frees booked in all
+    uint64_t events;     // allocations and frees counted in all
     // What was taken from the lane's nursery, as records: they belong behind the ring's byte
     // late_pos.
     struct u64_vec late;
@@ -67,7 +67,7 @@ struct lane_reader {
     uint64_t margin_serial; // of the lane's, halved
     struct lane_question question;
     uint64_t peeked_pos;           // how far lane_reader_peek_executable has looked
-    uint64_t left_out_allocations; // of the lane's, as far as the book knows
+    uint64_t left_out_allocations; // of the lane's, as far as the aggregator knows
     uint64_t left_out_bytes;
     uint64_t left_out_frees;
     uint64_t left_out_forgotten;
@@ -89,14 +89,15 @@ void lane_reader_discard(struct lane_reader *reader);
 void lane_reader_init(struct lane_reader *reader,
                       struct lane_header *lane,
                       uint32_t lane_index,
-                      struct book_process *process,
+                      struct aggregator_process *process,
                       uint32_t thread_id,
                       uint64_t start_ms);
 void lane_reader_release(struct lane_reader *reader);
 
 // Looks through what is unread for the text that says which executable the process runs, and notes
-// that; nothing is booked or taken.
-enum err lane_reader_peek_executable(struct lane_reader *reader, struct book *book) MUST_USE;
+// that; nothing is counted or taken.
+enum err lane_reader_peek_executable(struct lane_reader *reader, struct aggregator *aggregator)
+    MUST_USE;
 
 // What a record may say at most; more is a lie, and taken for that.
 struct lane_limits {
@@ -104,10 +105,10 @@ struct lane_limits {
     uint64_t stamp;
 };
 
-// Books what is unread (as of the consumer's last refresh) up to the first record with a stamp
+// Counts what is unread (as of the consumer's last refresh) up to the first record with a stamp
 // beyond `last_stamp`. Sets reader->next_stamp.
-// ERR_CORRUPT: the lane broke the rules. ERR_NO_MEMORY, ERR_LIMIT: the book is full.
+// ERR_CORRUPT: the lane broke the rules. ERR_NO_MEMORY, ERR_LIMIT: the aggregator is full.
 enum err lane_reader_run(struct lane_reader *reader,
-                         struct book *book,
+                         struct aggregator *aggregator,
                          uint64_t last_stamp,
                          const struct lane_limits *limits) MUST_USE;

@@ -136,13 +136,13 @@ allocate_at(struct fixture *f, uint32_t slot, uint64_t base, const uint64_t *pcs
 }
 
 // The offsets of a row's frames, innermost first; 0 is what was left out. As a text.
-static void describe(const struct book *book, size_t row, struct strbuf *out)
+static void describe(const struct aggregator *aggregator, size_t row, struct strbuf *out)
 {
     strbuf_clear(out);
-    const struct rec_node *nodes = book->stacks.nodes.items;
-    for (uint32_t node = book->totals.rows.rows.items[row].node; node != 0;
+    const struct rec_node *nodes = aggregator->stacks.nodes.items;
+    for (uint32_t node = aggregator->totals.rows.rows.items[row].node; node != 0;
          node = nodes[node].parent) {
-        const struct rec_frame *frame = book->stacks.frames.items + nodes[node].frame;
+        const struct rec_frame *frame = aggregator->stacks.frames.items + nodes[node].frame;
         assert_true((frame->flags == REC_FRAME_CUT) == (frame->offset == 0));
         strbuf_printf(out, " %llx", (unsigned long long)frame->offset);
     }
@@ -167,7 +167,7 @@ static void new_stacks_are_merged_and_known_ones_are_not(void **state)
         static struct fixture f;
         open_fixture(&f);
         allocate_at(&f, 1, 0, known, 6);
-        f.on.book.budget.merging = cases[i].merging;
+        f.on.aggregator.budget.merging = cases[i].merging;
         allocate_at(&f, 2, 0, known, 6);
         allocate_at(&f, 3, 0, fresh, 7);
         allocate_at(&f, 4, 0, fresh, 7);
@@ -176,12 +176,12 @@ static void new_stacks_are_merged_and_known_ones_are_not(void **state)
         }
         CLEANUP(strbuf_release) struct strbuf text = {0};
         size_t count = cases[i].rows[2] != NULL ? 3 : 2;
-        assert_int_equal(f.on.book.totals.rows.rows.len, count);
+        assert_int_equal(f.on.aggregator.totals.rows.rows.len, count);
         for (size_t row = 0; row < count; row++) {
-            describe(&f.on.book, row, &text);
+            describe(&f.on.aggregator, row, &text);
             assert_string_equal(strbuf_text(&text), cases[i].rows[row]);
         }
-        assert_int_equal(f.on.book.totals.sums.allocations, 2 + count);
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, 2 + count);
         test_session_close(&f.on);
     }
 }
@@ -197,15 +197,15 @@ static void when_all_is_merged_tables_stay_as_they_are(void **state)
     };
     static struct fixture f;
     open_fixture(&f);
-    f.on.book.budget.merging = MEMORY_MERGES_ALL;
+    f.on.aggregator.budget.merging = MEMORY_MERGES_ALL;
     for (uint64_t i = 0; i < STACKS; i++) {
         const uint64_t pcs[FRAMES] = {i, i + 1, 2 * i, 3 * i, STACKS + i};
         allocate_at(&f, (uint32_t)(i % 100), 0, pcs, FRAMES);
     }
-    assert_in_range(f.on.book.stacks.nodes.len, 8, ADDED_MAX);
-    assert_in_range(f.on.book.totals.rows.rows.len, 8, ADDED_MAX);
-    assert_int_equal(f.on.book.totals.sums.allocations, STACKS);
-    assert_int_equal(f.on.book.budget.merged_stacks, STACKS);
+    assert_in_range(f.on.aggregator.stacks.nodes.len, 8, ADDED_MAX);
+    assert_in_range(f.on.aggregator.totals.rows.rows.len, 8, ADDED_MAX);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, STACKS);
+    assert_int_equal(f.on.aggregator.budget.merged_stacks, STACKS);
     test_session_close(&f.on);
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "recorder/ingest/drain.h"
-#include "session/inquiry_values.h"
+#include "session/stats_query_values.h"
 
 static void add_row(uint64_t sums[static ANSWER_VALUES], const struct rec_row *row)
 {
@@ -20,14 +20,14 @@ static void add_row(uint64_t sums[static ANSWER_VALUES], const struct rec_row *r
 }
 
 // The sums of what the thread, or its process, has done.
-static void add_up(const struct book *book,
-                   const struct book_thread *thread,
+static void add_up(const struct aggregator *aggregator,
+                   const struct aggregator_thread *thread,
                    bool is_process,
                    uint64_t sums[static ANSWER_VALUES])
 {
-    const struct rec_thread *threads = book->threads.threads.items;
-    for (size_t i = 0; i < book->totals.rows.rows.len; i++) {
-        const struct rec_row *row = book->totals.rows.rows.items + i;
+    const struct rec_thread *threads = aggregator->threads.threads.items;
+    for (size_t i = 0; i < aggregator->totals.rows.rows.len; i++) {
+        const struct rec_row *row = aggregator->totals.rows.rows.items + i;
         if (is_process ? threads[row->thread].process == thread->process->index
                        : row->thread == thread->entry) {
             add_row(sums, row);
@@ -35,28 +35,30 @@ static void add_up(const struct book *book,
     }
 }
 
-static MUST_USE enum err
-find_values(struct book *book, struct lane_reader *reader, uint64_t values[static ANSWER_VALUES])
+static MUST_USE enum err find_values(struct aggregator *aggregator,
+                                     struct lane_reader *reader,
+                                     uint64_t values[static ANSWER_VALUES])
 {
     const struct lane_question *question = &reader->question;
-    if (question->what == INQUIRY_PEAK) {
-        values[ANSWER_PEAK_BYTES] = book_scope_peak(book, &reader->thread, question->scope);
+    if (question->what == STATS_QUERY_PEAK) {
+        values[ANSWER_PEAK_BYTES] =
+            aggregator_scope_peak(aggregator, &reader->thread, question->scope);
         return ERR_OK;
     }
-    if (question->what == INQUIRY_PEAK_BEGIN && question->scope < LANE_SCOPES_MAX) {
-        TRY(book_begin_scope(book, &reader->thread, question->scope));
+    if (question->what == STATS_QUERY_PEAK_BEGIN && question->scope < LANE_SCOPES_MAX) {
+        TRY(aggregator_begin_scope(aggregator, &reader->thread, question->scope));
         return ERR_OK;
     }
-    TRY(row_table_count(&book->totals.rows));
-    add_up(book, &reader->thread, question->what != INQUIRY_THREAD, values);
+    TRY(row_table_count(&aggregator->totals.rows));
+    add_up(aggregator, &reader->thread, question->what != STATS_QUERY_THREAD, values);
     return ERR_OK;
 }
 
-static enum err answer(struct book *book, struct lane_reader *reader)
+static enum err answer(struct aggregator *aggregator, struct lane_reader *reader)
 {
     struct lane_answer *out = &reader->consumer.lane->answer;
     uint64_t values[ANSWER_VALUES] = {0};
-    TRY(find_values(book, reader, values));
+    TRY(find_values(aggregator, reader, values));
     for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
         atomic_store_explicit(&out->values[i], values[i], memory_order_relaxed);
     }
@@ -77,7 +79,7 @@ enum err questions_answer(struct drain *drain, uint64_t complete_tick, bool *is_
             continue;
         }
         if (reader->question.passes++ > 0 && reader->question.tick_ms <= complete_tick) {
-            TRY(answer(drain->book, reader));
+            TRY(answer(drain->aggregator, reader));
         } else {
             *is_waiting = true;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sampling from end to end: random threads write through the sampler and the nursery into a session
-// whose recorder comes by too rarely, and what the book says is held against what the threads did.
+// whose recorder comes by too rarely, and what the aggregator says is held against what the threads
+// did.
 //
 // Nothing here depends on time: the recorder's looks are steps of the stream, and all seeds are
 // fixed. That the estimates are unbiased is shown by repeating streams with other coins: the mean
@@ -207,7 +208,7 @@ static void pass(struct fixture *f, bool is_last)
     drain_find_dead(&f->on.drain);
     drain_note_time(&f->on.drain, f->clock_ms, f->clock_ms * 1000000);
     assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, is_last, &was_busy), ERR_OK);
-    assert_int_equal(row_table_count(&f->on.book.totals.rows), ERR_OK);
+    assert_int_equal(row_table_count(&f->on.aggregator.totals.rows), ERR_OK);
 }
 
 static void tick(struct fixture *f)
@@ -341,21 +342,21 @@ static void run_stream(struct fixture *f, uint32_t look_events)
     }
     tick(f);
     pass(f, true);
-    book_settle(&f->on.book, f->on.book.processes.items[0], UINT64_MAX);
-    assert_int_equal(row_table_count(&f->on.book.totals.rows), ERR_OK);
+    aggregator_settle(&f->on.aggregator, f->on.aggregator.processes.items[0], UINT64_MAX);
+    assert_int_equal(row_table_count(&f->on.aggregator.totals.rows), ERR_OK);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         f->truth[kind].live_bytes = f->truth[kind].bytes - f->truth[kind].freed_bytes;
     }
 }
 
-// What the book says of one kind, over all threads.
+// What the aggregator says of one kind, over all threads.
 static struct figures estimate_of(const struct fixture *f, uint32_t kind)
 {
     struct figures sum = {0};
-    for (size_t i = 0; i < f->on.book.totals.rows.rows.len; i++) {
-        const struct rec_row *row = f->on.book.totals.rows.rows.items + i;
-        const struct rec_node *node = f->on.book.stacks.nodes.items + row->node;
-        if (f->on.book.stacks.frames.items[node->frame].offset != 0x1000 + kind) {
+    for (size_t i = 0; i < f->on.aggregator.totals.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.aggregator.totals.rows.rows.items + i;
+        const struct rec_node *node = f->on.aggregator.stacks.nodes.items + row->node;
+        if (f->on.aggregator.stacks.frames.items[node->frame].offset != 0x1000 + kind) {
             continue;
         }
         sum.allocations += (double)row->allocations;
@@ -373,28 +374,28 @@ static void check_exact(const struct fixture *f)
 {
     uint64_t allocations = 0;
     uint64_t bytes = 0;
-    const struct book_sampling *sampling = &f->on.book.sampling;
+    const struct aggregator_sampling *sampling = &f->on.aggregator.sampling;
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         allocations += (uint64_t)f->truth[kind].allocations;
         bytes += (uint64_t)f->truth[kind].bytes;
     }
-    assert_int_equal(f->on.book.totals.sums.allocations - sampling->stand_in_allocations +
+    assert_int_equal(f->on.aggregator.totals.sums.allocations - sampling->stand_in_allocations +
                          sampling->left_out_allocations,
                      allocations);
-    assert_int_equal(f->on.book.totals.sums.allocated_bytes - sampling->stand_in_bytes +
+    assert_int_equal(f->on.aggregator.totals.sums.allocated_bytes - sampling->stand_in_bytes +
                          sampling->left_out_bytes,
                      bytes);
-    assert_int_equal(f->on.book.unknown_frees, 0);
+    assert_int_equal(f->on.aggregator.unknown_frees, 0);
     assert_int_equal(atomic_load(&f->on.session.header->counters[NOTE_producer_waits]), 0);
 }
 
-// The sums over rows, the book's own, and the live map say the same.
+// The sums over rows, the aggregator's own, and the live map say the same.
 static void check_consistent(struct fixture *f)
 {
     uint64_t live_bytes = 0;
     uint64_t live_blocks = 0;
-    for (size_t i = 0; i < f->on.book.totals.rows.rows.len; i++) {
-        const struct rec_row *row = f->on.book.totals.rows.rows.items + i;
+    for (size_t i = 0; i < f->on.aggregator.totals.rows.rows.len; i++) {
+        const struct rec_row *row = f->on.aggregator.totals.rows.rows.items + i;
         assert_true(row->frees <= row->allocations && row->freed_bytes <= row->allocated_bytes);
         live_bytes += row->allocated_bytes - row->freed_bytes;
         live_blocks += row->allocations - row->frees;
@@ -404,14 +405,14 @@ static void check_consistent(struct fixture *f)
     uint64_t address;
     uint64_t mapped_bytes = 0;
     uint64_t mapped_blocks = 0;
-    struct live_map *live = &f->on.book.processes.items[0]->live;
+    struct live_map *live = &f->on.aggregator.processes.items[0]->live;
     while (live_map_next(live, &position, &address, &block)) {
         mapped_bytes += block.size_bytes << block.shift;
         mapped_blocks += (uint64_t)1 << block.shift;
     }
     assert_true(live_map_check(live));
-    assert_int_equal(live_bytes, f->on.book.totals.sums.live_bytes);
-    assert_int_equal(live_blocks, f->on.book.totals.live_blocks);
+    assert_int_equal(live_bytes, f->on.aggregator.totals.sums.live_bytes);
+    assert_int_equal(live_blocks, f->on.aggregator.totals.live_blocks);
     assert_int_equal(live_bytes, mapped_bytes);
     assert_int_equal(live_blocks, mapped_blocks);
 }
@@ -459,7 +460,7 @@ static void check_unbiased(const struct errors *errors, uint32_t kind, size_t fi
     }
 }
 
-// How well the book knows the error of its sums over stacks, over all repetitions.
+// How well the aggregator knows the error of its sums over stacks, over all repetitions.
 struct self_knowledge {
     double squares;  // of the live bytes' errors at the end
     double variance; // as estimated
@@ -467,9 +468,9 @@ struct self_knowledge {
 
 static void add_knowledge(struct self_knowledge *known, const struct fixture *f)
 {
-    const double error = (double)f->on.book.totals.sums.live_bytes - (double)f->live_bytes;
+    const double error = (double)f->on.aggregator.totals.sums.live_bytes - (double)f->live_bytes;
     known->squares += error * error;
-    known->variance += f->on.book.estimate.now.variance;
+    known->variance += f->on.aggregator.estimate.now.variance;
 }
 
 static void check_knowledge(const struct self_knowledge *known)
@@ -492,29 +493,31 @@ struct peak_knowledge {
 static struct peak_knowledge know_peak(struct fixture *f)
 {
     struct rec_row_vec rows = {0};
-    const struct book *book = &f->on.book;
-    const uint64_t below = peak_estimate_below(&book->estimate);
-    const uint64_t above = peak_estimate_above(&book->estimate, book->totals.peak_bytes) +
-                           peak_bound_above(&book->bound, book->totals.peak_bytes);
+    const struct aggregator *aggregator = &f->on.aggregator;
+    const uint64_t below = peak_estimate_below(&aggregator->estimate);
+    const uint64_t above =
+        peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes) +
+        peak_bound_above(&aggregator->bound, aggregator->totals.peak_bytes);
     uint64_t sum_bytes = 0;
     uint64_t row_bytes = 0;
-    for (uint32_t i = 0; i < book->totals.rows.rows.len; i++) {
-        row_table_fold(&f->on.book.totals.rows, i, true, 0);
+    for (uint32_t i = 0; i < aggregator->totals.rows.rows.len; i++) {
+        row_table_fold(&f->on.aggregator.totals.rows, i, true, 0);
     }
-    assert_int_equal(peak_rows_fit(&book->totals.rows, book->totals.peak_bytes, &rows, &sum_bytes),
-                     ERR_OK);
+    assert_int_equal(
+        peak_rows_fit(&aggregator->totals.rows, aggregator->totals.peak_bytes, &rows, &sum_bytes),
+        ERR_OK);
     for (size_t i = 0; i < rows.len; i++) {
         row_bytes += rows.items[i].peak_bytes;
         assert_true(rows.items[i].own_peak_bytes >= rows.items[i].peak_bytes);
     }
-    assert_true(rows.len == 0 || row_bytes == book->totals.peak_bytes);
-    assert_int_equal(sum_bytes, book->totals.peak_bytes);
+    assert_true(rows.len == 0 || row_bytes == aggregator->totals.peak_bytes);
+    assert_int_equal(sum_bytes, aggregator->totals.peak_bytes);
     rec_row_vec_release(&rows);
     return (struct peak_knowledge){
-        .ratio = (double)book->totals.peak_bytes / (double)f->peak_bytes,
+        .ratio = (double)aggregator->totals.peak_bytes / (double)f->peak_bytes,
         .stated = (double)(above > below ? above : below) / (double)f->peak_bytes,
-        .is_covered = book->totals.peak_bytes <= f->peak_bytes + below &&
-                      f->peak_bytes <= book->totals.peak_bytes + above,
+        .is_covered = aggregator->totals.peak_bytes <= f->peak_bytes + below &&
+                      f->peak_bytes <= aggregator->totals.peak_bytes + above,
     };
 }
 
@@ -543,7 +546,7 @@ static void check_peaks(const struct stream *stream)
     for (uint32_t i = 0; i < seeds; i++) {
         open_fixture(&f, i + 1, stream);
         run_stream(&f, stream->look_events);
-        assert_true(f.on.book.sampling.left_out_allocations > EVENTS / 20);
+        assert_true(f.on.aggregator.sampling.left_out_allocations > EVENTS / 20);
         const struct peak_knowledge known = know_peak(&f);
         ratios[i] = known.ratio;
         stated[i] = known.stated;
@@ -586,7 +589,7 @@ static void estimates_are_unbiased(const struct stream *stream)
             const struct figures estimate = estimate_of(&f, kind);
             add_errors(errors[kind], &estimate, f.truth + kind);
         }
-        left_out += f.on.book.sampling.left_out_allocations;
+        left_out += f.on.aggregator.sampling.left_out_allocations;
         add_knowledge(&known, &f);
         close_fixture(&f);
     }
@@ -620,8 +623,8 @@ static void a_recorder_that_keeps_up_gets_everything(void **state)
     check_exact(&f);
     check_consistent(&f);
     assert_int_equal(f.coarsest, 0);
-    assert_int_equal(f.on.book.sampling.left_out_allocations, 0);
-    assert_false(f.on.book.estimate.is_there);
+    assert_int_equal(f.on.aggregator.sampling.left_out_allocations, 0);
+    assert_false(f.on.aggregator.estimate.is_there);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         const struct figures estimate = estimate_of(&f, kind);
         assert_memory_equal(&estimate, f.truth + kind, sizeof(estimate));
@@ -668,13 +671,14 @@ static void a_recorder_that_stands_still_is_not_waited_for(void **state)
     }
     assert_int_equal(atomic_load(&f.on.session.header->counters[NOTE_producer_waits]), 0);
     pass(&f, true);
-    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
-    assert_int_equal(f.on.book.totals.live_blocks, 0);
-    assert_true(f.on.book.estimate.now.variance < 1 && f.on.book.estimate.variance_at_peak > 1e6);
+    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 0);
+    assert_int_equal(f.on.aggregator.totals.live_blocks, 0);
+    assert_true(f.on.aggregator.estimate.now.variance < 1 &&
+                f.on.aggregator.estimate.variance_at_peak > 1e6);
     const struct figures kept = estimate_of(&f, 0);
     assert_true(kept.allocations == KEPT && kept.frees == KEPT);
-    const struct book_sampling *sampling = &f.on.book.sampling;
-    assert_int_equal(f.on.book.totals.sums.allocations - sampling->stand_in_allocations +
+    const struct aggregator_sampling *sampling = &f.on.aggregator.sampling;
+    assert_int_equal(f.on.aggregator.totals.sums.allocations - sampling->stand_in_allocations +
                          sampling->left_out_allocations,
                      KEPT + MADE);
     close_fixture(&f);

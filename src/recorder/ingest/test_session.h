@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // test_session: a session with both its sides in one process: a recorded one, and the recorder's
-// book and drain.
+// aggregator and drain.
 //
 // Context: tests only, after cmocka.h.
 #pragma once
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/session/session_create.h"
 #include "target/producer/lane_producer.h"
@@ -19,7 +19,7 @@
 struct test_session {
     struct session session;
     struct session_mapping mapping; // as a recorded process has it
-    struct book book;
+    struct aggregator aggregator;
     struct drain drain;
 };
 
@@ -31,14 +31,14 @@ static inline void test_session_open(struct test_session *t, uint32_t flags)
     atomic_store(&t->session.header->state, SESSION_RUNNING);
     atomic_store(&t->session.header->clock_ms, 1);
     assert_int_equal(session_join(t->session.environment, &t->mapping), ERR_OK);
-    assert_int_equal(book_init(&t->book, 1), ERR_OK);
-    assert_int_equal(drain_init(&t->drain, &t->session, &t->book, NULL), ERR_OK);
+    assert_int_equal(aggregator_init(&t->aggregator, 1), ERR_OK);
+    assert_int_equal(drain_init(&t->drain, &t->session, &t->aggregator, NULL), ERR_OK);
 }
 
 static inline void test_session_close(struct test_session *t)
 {
     drain_release(&t->drain);
-    book_release(&t->book);
+    aggregator_release(&t->aggregator);
     assert_int_equal(munmap(t->mapping.header, SESSION_BYTES), 0);
     session_release(&t->session);
 }

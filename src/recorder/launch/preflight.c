@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "host/os/file.h"
-#include "session/exec_look.h"
+#include "session/exec_check.h"
 
 #define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
 #define SCRIPT_LINE_BYTES 256u // as the kernel's BINPRM_BUF_SIZE
@@ -40,7 +40,7 @@ static bool is_runnable_file(const char *path)
 }
 
 // Looks through PATH as execvp(3) does. True: `found` is what to execute. A file that is there but
-// may not be executed is remembered in `denied`.
+// may not be executed is walk_cache in `denied`.
 static bool search_path(const char *program, struct strbuf *found, bool *denied)
 {
     const char *directories = getenv("PATH");
@@ -263,7 +263,7 @@ static enum err check_executable(const struct preflight_options *options,
 {
     const char *path = strbuf_text(&out->executable);
     const struct elf_facts facts = elf_facts_of(path);
-    const char *sentence = sentence_of(exec_look(path), &facts);
+    const char *sentence = sentence_of(exec_check(path), &facts);
     if (sentence != NULL) {
         (void)err_set(info, ERR_UNSUPPORTED, "'%s' %s", path, sentence);
         return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
@@ -304,7 +304,7 @@ enum err preflight_check(char *const *argv,
     *out = (struct preflight){.exit_status = PREFLIGHT_STATUS_CANNOT_RECORD};
     TRY(find_program(argv[0], out, info));
     TRY(resolve_scripts(out));
-    if (exec_look_is_loader(strbuf_text(&out->executable))) {
+    if (exec_check_is_loader(strbuf_text(&out->executable))) {
         const char *program = program_of_loader(argv);
         strbuf_clear(&out->executable);
         strbuf_append_text(&out->executable, program != NULL ? program : argv[0]);

@@ -2,7 +2,7 @@
 // preflight: can this program be recorded? Asked before it runs, so that a refusal costs nothing.
 //
 // The program is looked up as execvp would do it, the interpreters of scripts are followed, and the
-// ELF file that will really run is read: session/exec_look.h says whether a library can be
+// ELF file that will really run is read: session/exec_check.h says whether a library can be
 // preloaded into it, and an executable that exports its own malloc binds every library to itself.
 // Every refusal is one sentence and the exit status that a shell would give: 127 for a program that
 // is not there, 126 for one that is there and cannot be run or recorded.

@@ -50,41 +50,45 @@ static void check_map(const struct memory_areas *map)
 }
 
 // Blocks at the beginnings of areas, of sizes that cross their ends.
-static void fill_heap(struct book *book, struct book_thread *thread, const struct memory_areas *map)
+static void fill_heap(struct aggregator *aggregator,
+                      struct aggregator_thread *thread,
+                      const struct memory_areas *map)
 {
     uint32_t row = 0;
-    must(book_row(book, thread, 0, &row) == ERR_OK);
+    must(aggregator_row(aggregator, thread, 0, &row) == ERR_OK);
     for (size_t i = 0; i < map->areas.len && i < BLOCKS_MAX; i++) {
         const uint64_t address = map->areas.items[i].start + 16 * (i + 1);
         const uint64_t size_bytes = (uint64_t)1 << i % 20;
-        enum err err = i % 3 == 2 ? book_allocate_sampled(book, thread, address, row, size_bytes, 3)
-                                  : book_allocate(book, thread, address, row, size_bytes);
+        enum err err =
+            i % 3 == 2
+                ? aggregator_allocate_sampled(aggregator, thread, address, row, size_bytes, 3)
+                : aggregator_allocate(aggregator, thread, address, row, size_bytes);
         must(err == ERR_OK);
     }
 }
 
 static void check_split(const struct memory_areas *map, uint8_t pattern)
 {
-    struct book book;
-    struct book_process *process;
-    struct book_thread thread;
+    struct aggregator aggregator;
+    struct aggregator_process *process;
+    struct aggregator_thread thread;
     const struct rec_process record = {.pid = 1};
-    struct rec_look look = {0};
+    struct rec_memory_snapshot look = {0};
     uint64_t rss_bytes = 0;
     CLEANUP(rec_part_vec_release) struct rec_part_vec parts = {0};
-    must(book_init(&book, 1) == ERR_OK);
-    must(book_process_begin(&book, &record, &process) == ERR_OK);
-    book_thread_begin(&thread, process, 0, 1, 0);
-    fill_heap(&book, &thread, map);
+    must(aggregator_init(&aggregator, 1) == ERR_OK);
+    must(aggregator_process_begin(&aggregator, &record, &process) == ERR_OK);
+    aggregator_thread_begin(&thread, process, 0, 1, 0);
+    fill_heap(&aggregator, &thread, map);
     const struct address_range_vec own = {0};
     const struct u64_vec tops = {0};
-    const struct rss_process what = {.book = &book,
+    const struct rss_process what = {.aggregator = &aggregator,
                                      .process = process,
                                      .own = &own,
                                      .stack_tops = &tops,
                                      .pages = {.read = read_pages, .context = &pattern},
                                      .is_heap_known = pattern % 2 == 0};
-    const enum err err = rss_split(&what, map, 0, &book.strings, &look, &parts);
+    const enum err err = rss_split(&what, map, 0, &aggregator.strings, &look, &parts);
     for (size_t i = 0; i < map->areas.len; i++) {
         rss_bytes += map->areas.items[i].rss_bytes;
     }
@@ -93,7 +97,7 @@ static void check_split(const struct memory_areas *map, uint8_t pattern)
                                          look.mapped_bytes + look.stack_bytes + look.file_bytes +
                                          look.shared_bytes + look.own_bytes + look.rest_bytes ==
                                      rss_bytes);
-    book_release(&book);
+    aggregator_release(&aggregator);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

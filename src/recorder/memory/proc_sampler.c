@@ -73,7 +73,7 @@ static void keep(struct rss_sample_vec *samples, struct rec_rss_sample sample)
 }
 
 void proc_sampler_note_glance(struct proc_sampler *sampler,
-                              const struct book_process *process,
+                              const struct aggregator_process *process,
                               uint64_t now_ms,
                               uint64_t rss_bytes,
                               uint64_t shared_bytes)
@@ -93,7 +93,7 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
 
 void proc_sampler_glance(struct proc_sampler *sampler,
                          pid_t pid,
-                         const struct book_process *process,
+                         const struct aggregator_process *process,
                          uint64_t now_ms)
 {
     char text[256];
@@ -168,7 +168,7 @@ static void read_break(pid_t pid, struct rec_rss_sample *sample)
 
 uint64_t proc_sampler_take(struct proc_sampler *sampler,
                            pid_t pid,
-                           struct book_process *process,
+                           struct aggregator_process *process,
                            uint64_t now_ms,
                            bool follows,
                            struct proc_sample_facts *facts)

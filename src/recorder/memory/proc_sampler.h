@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "aggregate/book_process.h"
+#include "aggregate/aggregator_process.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
@@ -56,12 +56,12 @@ bool proc_sampler_due(const struct proc_sampler *sampler, uint64_t now_ms);
 // Looks how much of a process is resident.
 void proc_sampler_glance(struct proc_sampler *sampler,
                          pid_t pid,
-                         const struct book_process *process,
+                         const struct aggregator_process *process,
                          uint64_t now_ms);
 
 // The same, when it is known: `shared_bytes` of it are files or shared memory.
 void proc_sampler_note_glance(struct proc_sampler *sampler,
-                              const struct book_process *process,
+                              const struct aggregator_process *process,
                               uint64_t now_ms,
                               uint64_t rss_bytes,
                               uint64_t shared_bytes);
@@ -82,7 +82,7 @@ struct proc_sample_facts {
 // at its whole map `follows` and corrects them.
 uint64_t proc_sampler_take(struct proc_sampler *sampler,
                            pid_t pid,
-                           struct book_process *process,
+                           struct aggregator_process *process,
                            uint64_t now_ms,
                            bool follows,
                            struct proc_sample_facts *facts);

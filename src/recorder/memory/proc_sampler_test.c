@@ -19,7 +19,7 @@ enum {
 #define MB ((uint64_t)1 << 20)
 
 // One stored moment, as a round of samples would.
-static void sample(struct proc_sampler *s, struct book_process *process, uint64_t now_ms)
+static void sample(struct proc_sampler *s, struct aggregator_process *process, uint64_t now_ms)
 {
     struct proc_sample_facts facts = {0};
     proc_sampler_begin_round(s, now_ms);
@@ -33,7 +33,7 @@ static void no_peak_between_two_samples_is_missed(void **state)
 {
     (void)state;
     CLEANUP(proc_sampler_release) struct proc_sampler s;
-    struct book_process process = {.index = 3};
+    struct aggregator_process process = {.index = 3};
     uint64_t longest_ms = 0;
     uint64_t glanced_ms = 0;
     proc_sampler_init(&s);
@@ -117,7 +117,7 @@ static void this_process_is_resident(void **state)
 {
     (void)state;
     CLEANUP(proc_sampler_release) struct proc_sampler s;
-    struct book_process process = {0};
+    struct aggregator_process process = {0};
     proc_sampler_init(&s);
     proc_sampler_glance(&s, getpid(), &process, 5);
     assert_int_equal(proc_sampler_end_glances(&s, 5, 0), 0); // nothing is known of it yet

@@ -66,14 +66,14 @@ static const struct mapped_range *range_at(const struct cutting *c, uint64_t add
 static uint32_t node_at(const struct cutting *c, uint64_t address)
 {
     const struct mapped_range *range = range_at(c, address);
-    return range != NULL ? c->what->book->mappings.items[range->row].node : REC_NONE;
+    return range != NULL ? c->what->aggregator->mappings.items[range->row].node : REC_NONE;
 }
 
 // Whether the allocator itself made the call that `node` stands for, as jemalloc does. An
 // executable that has its own allocator maps for other reasons, too.
 static bool is_allocators(const struct cutting *c, uint32_t node)
 {
-    const struct stack_table *stacks = &c->what->book->stacks;
+    const struct stack_table *stacks = &c->what->aggregator->stacks;
     const struct rec_process *process = &c->what->process->record;
     const uint32_t frame = stacks->nodes.items[node].frame;
     if (frame == REC_NONE || stacks->frames.items[frame].module == REC_NONE) {
@@ -145,7 +145,7 @@ static void judge(const struct cutting *c, struct rss_piece *piece)
     if (is_own_note(c, piece->start)) {
         piece->kind = REC_PART_OWN;
     } else if (range != NULL) {
-        piece->node = c->what->book->mappings.items[range->row].node;
+        piece->node = c->what->aggregator->mappings.items[range->row].node;
         piece->kind = is_allocators(c, piece->node) ? REC_PART_KEPT : REC_PART_MAPPED;
     } else if (area->is_accessible && is_known_stack(c, piece->start)) {
         piece->kind = REC_PART_STACK;

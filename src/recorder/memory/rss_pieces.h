@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
@@ -32,12 +32,12 @@ DEFINE_VEC(address_range_vec, struct address_range);
 
 // What is known of a process beside its map; all borrowed.
 struct rss_process {
-    const struct book *book;
-    const struct book_process *process;
+    const struct aggregator *aggregator;
+    const struct aggregator_process *process;
     const struct address_range_vec *own; // memory of cairn's
     const struct u64_vec *stack_tops;    // behind the highest page of known threads' stacks
     struct page_source pages;            // read is NULL: there is none
-    bool is_heap_known;                  // all of its live blocks are in the book
+    bool is_heap_known;                  // all of its live blocks are in the aggregator
 };
 
 struct rss_piece {

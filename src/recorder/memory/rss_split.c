@@ -295,7 +295,7 @@ static enum err push_part(struct splitting *s,
     return rec_part_vec_push(&s->parts, part);
 }
 
-// What a heap is called of which only a part is in the book.
+// What a heap is called of which only a part is in the aggregator.
 static const char *unknown_heap(const struct rss_process *what)
 {
     const bool is_forked = (what->process->record.flags & REC_PROCESS_FORKED) != 0;
@@ -417,7 +417,7 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
     return ERR_OK;
 }
 
-static void add_up(const struct splitting *s, struct rec_look *look)
+static void add_up(const struct splitting *s, struct rec_memory_snapshot *look)
 {
     uint64_t *const by_kind[REC_PART_KINDS + 1] = {
         [REC_PART_LIVE] = &look->live_bytes,     [REC_PART_ROUNDING] = &look->rounding_bytes,
@@ -439,7 +439,7 @@ enum err rss_split(const struct rss_process *what,
                    const struct memory_areas *map,
                    uint32_t index,
                    struct string_table *strings,
-                   struct rec_look *look,
+                   struct rec_memory_snapshot *look,
                    struct rec_part_vec *parts)
 {
     CLEANUP(splitting_release)

@@ -27,7 +27,7 @@
 
 #define RSS_SPLIT_PAGES_MAX ((size_t)16 << 20) // 64 GiB
 
-DEFINE_VEC(rec_look_vec, struct rec_look);
+DEFINE_VEC(rec_memory_snapshot_vec, struct rec_memory_snapshot);
 DEFINE_VEC(rec_part_vec, struct rec_part);
 
 // Sets the bytes and flags of *look, and appends its parts, whose `look` is `index`. Names go to
@@ -36,5 +36,5 @@ enum err rss_split(const struct rss_process *what,
                    const struct memory_areas *map,
                    uint32_t index,
                    struct string_table *strings,
-                   struct rec_look *look,
+                   struct rec_memory_snapshot *look,
                    struct rec_part_vec *parts) MUST_USE;

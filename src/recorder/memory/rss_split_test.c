@@ -15,14 +15,14 @@
 #define PAGE ((uint64_t)4096)
 
 struct fixture {
-    struct book book;
-    struct book_process *process;
+    struct aggregator aggregator;
+    struct aggregator_process *process;
     struct address_range_vec own;
     struct u64_vec tops;
     struct memory_areas map;
-    struct rec_look look;
+    struct rec_memory_snapshot look;
     struct rec_part_vec parts;
-    struct book_thread thread;
+    struct aggregator_thread thread;
     uint32_t row;
     bool has_pages;
     bool is_partial;
@@ -47,11 +47,11 @@ static void open_fixture(struct fixture *f, const char *map)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     strbuf_append_text(&text, map);
     assert_int_equal(memory_areas_parse(&text, &f->map), ERR_OK);
-    assert_int_equal(book_init(&f->book, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&f->aggregator, 1), ERR_OK);
     const struct rec_process what = {.pid = 10};
-    assert_int_equal(book_process_begin(&f->book, &what, &f->process), ERR_OK);
-    book_thread_begin(&f->thread, f->process, 0, 10, 0);
-    assert_int_equal(book_row(&f->book, &f->thread, 0, &f->row), ERR_OK);
+    assert_int_equal(aggregator_process_begin(&f->aggregator, &what, &f->process), ERR_OK);
+    aggregator_thread_begin(&f->thread, f->process, 0, 10, 0);
+    assert_int_equal(aggregator_row(&f->aggregator, &f->thread, 0, &f->row), ERR_OK);
 }
 
 static void close_fixture(struct fixture *f)
@@ -60,21 +60,22 @@ static void close_fixture(struct fixture *f)
     memory_areas_release(&f->map);
     address_range_vec_release(&f->own);
     u64_vec_release(&f->tops);
-    book_release(&f->book);
+    aggregator_release(&f->aggregator);
 }
 
 static void split(struct fixture *f)
 {
     const struct rss_process what = {
-        .book = &f->book,
+        .aggregator = &f->aggregator,
         .process = f->process,
         .own = &f->own,
         .stack_tops = &f->tops,
         .pages = {.read = read_pages, .context = f},
         .is_heap_known = !f->is_partial,
     };
-    assert_int_equal(rss_split(&what, &f->map, 0, &f->book.strings, &f->look, &f->parts), ERR_OK);
-    const struct rec_look *look = &f->look;
+    assert_int_equal(rss_split(&what, &f->map, 0, &f->aggregator.strings, &f->look, &f->parts),
+                     ERR_OK);
+    const struct rec_memory_snapshot *look = &f->look;
     assert_int_equal(look->live_bytes + look->rounding_bytes + look->kept_bytes +
                          look->mapped_bytes + look->stack_bytes + look->file_bytes +
                          look->shared_bytes + look->own_bytes + look->rest_bytes,
@@ -83,14 +84,15 @@ static void split(struct fixture *f)
 
 static void allocate(struct fixture *f, uint64_t address, uint64_t size_bytes)
 {
-    assert_int_equal(book_allocate(&f->book, &f->thread, address, f->row, size_bytes), ERR_OK);
+    assert_int_equal(aggregator_allocate(&f->aggregator, &f->thread, address, f->row, size_bytes),
+                     ERR_OK);
 }
 
 static void map_range(struct fixture *f, uint64_t address, uint64_t pages, uint32_t kind)
 {
     const struct wire_mapping change = {
         .address = address, .size_bytes = pages * PAGE, .number = 1, .kind = kind};
-    assert_int_equal(book_mapping(&f->book, f->process, &change, 0), ERR_OK);
+    assert_int_equal(aggregator_mapping(&f->aggregator, f->process, &change, 0), ERR_OK);
 }
 
 static void every_area_has_an_owner(void **state)
@@ -233,7 +235,7 @@ static void what_is_not_known_is_not_called_free(void **state)
         assert_int_equal(f.look.rest_bytes, (1024 << 10) - 5000 - f.look.rounding_bytes);
         const struct rec_part *rest = &f.parts.items[f.parts.len - 1];
         assert_int_equal(rest->kind, REC_PART_REST);
-        assert_string_equal(string_table_get(&f.book.strings, rest->path), cases[i].name);
+        assert_string_equal(string_table_get(&f.aggregator.strings, rest->path), cases[i].name);
         close_fixture(&f);
     }
 }

@@ -3,17 +3,17 @@
 //
 // Each checkpoint is a whole file that replaces the one before by renaming, so that whoever opens
 // it finds a consistent state, even if everything was killed. It is written by a forked copy of the
-// recorder, which has the book as it was at that moment, while the recorder itself goes on with the
-// lanes: recorded threads do not wait for a disk.
-// Cost: the interval grows so that a checkpoint's work stays below 2 % of a processor's time, and
-// so that there is a copy for a quarter of the time at most: on a busy machine or a slow disk, it
-// takes long and costs little. So that a file can say truly when it will be replaced, the interval
-// is fixed when its writing begins; how long that took counts for the next one. Hence what is found
-// is at most two intervals old, of those that it states: one until the next checkpoint begins, and
-// what that one takes, if it takes no longer than an interval (a disk that stalls). Death of the
-// recorder: the copy dies with it, in the middle of whatever it writes, and leaves nothing behind;
-// the last whole checkpoint stays. Failure (disk full): said once, the last good file stays, the
-// next interval tries again. Context: H, the recorder's main thread.
+// recorder, which has the aggregator as it was at that moment, while the recorder itself goes on
+// with the lanes: recorded threads do not wait for a disk. Cost: the interval grows so that a
+// checkpoint's work stays below 2 % of a processor's time, and so that there is a copy for a
+// quarter of the time at most: on a busy machine or a slow disk, it takes long and costs little. So
+// that a file can say truly when it will be replaced, the interval is fixed when its writing
+// begins; how long that took counts for the next one. Hence what is found is at most two intervals
+// old, of those that it states: one until the next checkpoint begins, and what that one takes, if
+// it takes no longer than an interval (a disk that stalls). Death of the recorder: the copy dies
+// with it, in the middle of whatever it writes, and leaves nothing behind; the last whole
+// checkpoint stays. Failure (disk full): said once, the last good file stays, the next interval
+// tries again. Context: H, the recorder's main thread.
 #pragma once
 
 #include <stdbool.h>

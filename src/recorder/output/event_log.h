@@ -5,7 +5,7 @@
 //   finish: the last snapshot behind them; FILE.events becomes FILE
 //
 // FILE.events is a recording file from the start, without a snapshot as yet. So the log is written
-// once, and one of a run that was killed can be read. What is logged is what was booked, in that
+// once, and one of a run that was killed can be read. What is logged is what was counted, in that
 // order: blocks are paired already, and whoever replays it gets the profile's totals.
 // Cost: about 10 bytes of file an event before compression; it has no bound but the disk's.
 // Failure: a disk that is full ends the log, which is said and counted; the recording goes on. If

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
 #include "recording/read/recording_verify.h"
@@ -29,9 +29,9 @@ struct past_block {
 };
 
 struct history {
-    struct book book;
-    struct book_process *process;
-    struct book_thread thread;
+    struct aggregator aggregator;
+    struct aggregator_process *process;
+    struct aggregator_thread thread;
     uint32_t rows[ROWS];
     struct past_block *blocks;
     size_t count;
@@ -41,24 +41,25 @@ static void open_history(struct history *h, size_t cells_max, size_t cohorts_max
 {
     *h = (struct history){.blocks = calloc(BLOCKS_MAX, sizeof(*h->blocks))};
     assert_non_null(h->blocks);
-    assert_int_equal(book_init(&h->book, 3), ERR_OK);
-    h->book.totals.rows.cells_max = cells_max;
-    h->book.totals.rows.cohorts_max = cohorts_max;
+    assert_int_equal(aggregator_init(&h->aggregator, 3), ERR_OK);
+    h->aggregator.totals.rows.cells_max = cells_max;
+    h->aggregator.totals.rows.cohorts_max = cohorts_max;
     const struct rec_process record = {.pid = 1, .exit_status = -1};
-    assert_int_equal(book_process_begin(&h->book, &record, &h->process), ERR_OK);
-    book_thread_begin(&h->thread, h->process, 0, 1, 0);
+    assert_int_equal(aggregator_process_begin(&h->aggregator, &record, &h->process), ERR_OK);
+    aggregator_thread_begin(&h->thread, h->process, 0, 1, 0);
     for (uint32_t i = 0; i < ROWS; i++) {
         uint32_t frame;
         uint32_t node;
-        assert_int_equal(stack_table_frame(&h->book.stacks, REC_NONE, i + 1, 0, &frame), ERR_OK);
-        assert_int_equal(stack_table_node(&h->book.stacks, 0, frame, &node), ERR_OK);
-        assert_int_equal(book_row(&h->book, &h->thread, node, &h->rows[i]), ERR_OK);
+        assert_int_equal(stack_table_frame(&h->aggregator.stacks, REC_NONE, i + 1, 0, &frame),
+                         ERR_OK);
+        assert_int_equal(stack_table_node(&h->aggregator.stacks, 0, frame, &node), ERR_OK);
+        assert_int_equal(aggregator_row(&h->aggregator, &h->thread, node, &h->rows[i]), ERR_OK);
     }
 }
 
 static void close_history(struct history *h)
 {
-    book_release(&h->book);
+    aggregator_release(&h->aggregator);
     free(h->blocks);
 }
 
@@ -70,9 +71,9 @@ static void allocate(struct history *h, uint64_t random, int64_t now_ms)
                                  .born_ms = now_ms,
                                  .freed_ms = NEVER};
     h->count++;
-    assert_int_equal(
-        book_allocate(&h->book, &h->thread, h->count * 16, h->rows[block->row], block->size_bytes),
-        ERR_OK);
+    assert_int_equal(aggregator_allocate(&h->aggregator, &h->thread, h->count * 16,
+                                         h->rows[block->row], block->size_bytes),
+                     ERR_OK);
 }
 
 static void live(struct history *h, uint64_t step_ms, uint64_t seed)
@@ -83,14 +84,14 @@ static void live(struct history *h, uint64_t step_ms, uint64_t seed)
         const uint64_t r = next_random(&random);
         now_ms += (int64_t)(step_ms > 0 ? r >> 40 & (2 * step_ms - 1) : 0);
         h->thread.tick_ms = (uint64_t)now_ms;
-        assert_int_equal(book_tick(&h->book, (uint64_t)now_ms), ERR_OK);
+        assert_int_equal(aggregator_tick(&h->aggregator, (uint64_t)now_ms), ERR_OK);
         struct past_block *old = h->blocks + (r >> 20) % (h->count + 1);
         if (r % 5 < 3 || h->count == 0) {
             allocate(h, next_random(&random), now_ms);
         } else if (old < h->blocks + h->count && old->freed_ms == NEVER) {
             old->freed_ms = now_ms;
             const uint64_t address = (uint64_t)(old - h->blocks + 1) * 16;
-            assert_int_equal(book_free(&h->book, &h->thread, address, false), ERR_OK);
+            assert_int_equal(aggregator_free(&h->aggregator, &h->thread, address, false), ERR_OK);
         }
     }
 }
@@ -104,7 +105,7 @@ static void compare_cells(const struct history *h, const struct recording *r)
 {
     static struct rec_cell want[ROWS][SERIES_SLICES_MAX];
     memset(want, 0, sizeof(want));
-    const uint32_t shift = h->book.totals.rows.cell_shift;
+    const uint32_t shift = h->aggregator.totals.rows.cell_shift;
     for (size_t i = 0; i < h->count; i++) {
         const struct past_block *block = h->blocks + i;
         struct rec_cell *born = &want[block->row][step_of(block->born_ms, r, shift)];
@@ -153,7 +154,7 @@ static void compare_cohorts(const struct history *h, const struct recording *r)
 {
     struct rec_cohort *want = calloc(h->count, sizeof(*want));
     assert_non_null(want);
-    const uint32_t shift = h->book.totals.rows.cohort_shift;
+    const uint32_t shift = h->aggregator.totals.rows.cohort_shift;
     size_t count = 0;
     for (size_t i = 0; i < h->count; i++) {
         const struct past_block *block = h->blocks + i;
@@ -205,17 +206,17 @@ static void history_is_that_of_all_blocks_at_every_resolution(void **state)
         open_history(&h, cases[i].cells_max, cases[i].cohorts_max);
         live(&h, cases[i].step_ms, i + 1);
         struct whole_snapshot whole;
-        whole_snapshot_take(&h.book, &whole);
+        whole_snapshot_take(&h.aggregator, &whole);
         const struct recording *r = &whole.recording;
         print_message("%s: %zu slices of %lu ms, %zu cells (shift %u), %zu cohorts (shift %u)\n",
                       cases[i].name, r->slice_count, (unsigned long)r->slice_ms, r->cell_count,
-                      h.book.totals.rows.cell_shift, r->cohort_count,
-                      h.book.totals.rows.cohort_shift);
+                      h.aggregator.totals.rows.cell_shift, r->cohort_count,
+                      h.aggregator.totals.rows.cohort_shift);
         compare_cells(&h, r);
         compare_cohorts(&h, r);
-        assert_true(cell_table_count(&h.book.totals.rows.cells) <=
+        assert_true(cell_table_count(&h.aggregator.totals.rows.cells) <=
                     cases[i].cells_max / 4 + (size_t)ROWS * 5);
-        assert_true(h.book.totals.rows.cohort_shift >= h.book.totals.rows.cell_shift);
+        assert_true(h.aggregator.totals.rows.cohort_shift >= h.aggregator.totals.rows.cell_shift);
         struct recording_findings findings = {0};
         assert_int_equal(recording_verify(r, &findings), ERR_OK);
         assert_int_equal(recording_findings_count(&findings), 0);

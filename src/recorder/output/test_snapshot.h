@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// test_snapshot: a snapshot of a book with the tables that are only made while it is written.
-// Context: tests only, after cmocka.h.
+// test_snapshot: a snapshot of an aggregator with the tables that are only made while it is
+// written. Context: tests only, after cmocka.h.
 #pragma once
 
 #include <stdlib.h>
 
-#include "recorder/output/book_snapshot.h"
+#include "recorder/output/aggregator_snapshot.h"
 
 struct whole_snapshot {
-    struct book_snapshot snapshot;
+    struct aggregator_snapshot snapshot;
     struct recording recording; // borrows; the tables of the history are its own
 };
 
@@ -28,12 +28,13 @@ made_table(const struct table_supply *supply, enum rec_table_index table, size_t
     return items;
 }
 
-static inline void whole_snapshot_take(struct book *book, struct whole_snapshot *out)
+static inline void whole_snapshot_take(struct aggregator *aggregator, struct whole_snapshot *out)
 {
-    static const struct book_snapshot_facts facts = {
+    static const struct aggregator_snapshot_facts facts = {
         .state = REC_STATE_FINISHED, .tool_version = "test", .program = "program"};
     *out = (struct whole_snapshot){0};
-    assert_int_equal(book_snapshot_take(book, NULL, NULL, &facts, &out->snapshot), ERR_OK);
+    assert_int_equal(aggregator_snapshot_take(aggregator, NULL, NULL, &facts, &out->snapshot),
+                     ERR_OK);
     const struct table_supply supply = row_history_supply(&out->snapshot.history);
     struct recording *r = &out->recording;
     *r = out->snapshot.recording;
@@ -48,5 +49,5 @@ static inline void whole_snapshot_release(struct whole_snapshot *whole)
     free(whole->recording.cells);
     free(whole->recording.size_buckets);
     free(whole->recording.lifetime_buckets);
-    book_snapshot_release(&whole->snapshot);
+    aggregator_snapshot_release(&whole->snapshot);
 }

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/session/session_create.h"
-#include "session/exec_look.h"
+#include "session/exec_check.h"
 
 #define SETTLE_MS 500u // more than an exec takes until its image joins, on a busy machine too
 
@@ -42,16 +42,17 @@ find_entry(struct unrecorded_list *list, rec_string program, rec_string reason)
 }
 
 static enum err entry_of(struct unrecorded_list *list,
-                         struct book *book,
+                         struct aggregator *aggregator,
                          const struct unrecorded_exec *exec,
                          struct rec_unrecorded **out)
 {
     struct rec_unrecorded fresh = {.program = exec->program, .pid = (uint32_t)exec->pid};
-    TRY(string_table_intern_text(&book->strings, reasons[exec->obstacle].key, &fresh.reason));
-    TRY(string_table_intern_text(&book->strings, reasons[exec->obstacle].phrase, &fresh.text));
+    TRY(string_table_intern_text(&aggregator->strings, reasons[exec->obstacle].key, &fresh.reason));
+    TRY(string_table_intern_text(&aggregator->strings, reasons[exec->obstacle].phrase,
+                                 &fresh.text));
     *out = find_entry(list, fresh.program, fresh.reason);
     if (*out == NULL && list->entries.len >= UNRECORDED_PROGRAMS_MAX) {
-        TRY(string_table_intern_text(&book->strings, "", &fresh.program));
+        TRY(string_table_intern_text(&aggregator->strings, "", &fresh.program));
         *out = find_entry(list, fresh.program, fresh.reason);
     }
     if (*out == NULL) {
@@ -61,22 +62,23 @@ static enum err entry_of(struct unrecorded_list *list,
     return ERR_OK;
 }
 
-static enum err
-count(struct unrecorded_list *list, struct book *book, const struct unrecorded_exec *exec)
+static enum err count(struct unrecorded_list *list,
+                      struct aggregator *aggregator,
+                      const struct unrecorded_exec *exec)
 {
     struct rec_unrecorded *entry = NULL;
-    TRY(entry_of(list, book, exec, &entry));
+    TRY(entry_of(list, aggregator, exec, &entry));
     entry->execs++;
     return ERR_OK;
 }
 
 enum err unrecorded_list_add_descendants(struct unrecorded_list *list,
-                                         struct book *book,
+                                         struct aggregator *aggregator,
                                          const struct unrecorded_exec *exec,
                                          uint64_t number)
 {
     struct rec_unrecorded *entry = NULL;
-    TRY(entry_of(list, book, exec, &entry));
+    TRY(entry_of(list, aggregator, exec, &entry));
     entry->descendants += number;
     return ERR_OK;
 }
@@ -107,7 +109,7 @@ static pid_t pid_of(const struct session *session, const struct exec_note *note)
 }
 
 static enum err take_note(struct unrecorded_list *list,
-                          struct book *book,
+                          struct aggregator *aggregator,
                           const struct session *session,
                           const struct exec_note *note,
                           uint64_t now_ms)
@@ -122,15 +124,15 @@ static enum err take_note(struct unrecorded_list *list,
                                    .heard_ms = now_ms,
                                    .pid = pid_of(session, note),
                                    .obstacle = note->obstacle};
-    TRY(string_table_intern(&book->strings, note->path, strnlen(note->path, sizeof(note->path)),
-                            &exec.program));
+    TRY(string_table_intern(&aggregator->strings, note->path,
+                            strnlen(note->path, sizeof(note->path)), &exec.program));
     TRY(unrecorded_exec_vec_push(&list->fresh, exec));
     return list->young.len < UNRECORDED_YOUNG_MAX ? unrecorded_exec_vec_push(&list->young, exec)
-                                                  : count(list, book, &exec);
+                                                  : count(list, aggregator, &exec);
 }
 
 enum err unrecorded_list_hear(struct unrecorded_list *list,
-                              struct book *book,
+                              struct aggregator *aggregator,
                               const struct session *session,
                               uint64_t now_ms)
 {
@@ -152,33 +154,34 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
         memcpy(&note, shared, sizeof(note));
         // Release: pairs with the acquire of whoever claims it next.
         atomic_store_explicit(&shared->state, EXEC_NOTE_FREE, memory_order_release);
-        TRY(take_note(list, book, session, &note, now_ms));
+        TRY(take_note(list, aggregator, session, &note, now_ms));
     }
     list->seen_count = is_whole ? noted : list->seen_count;
     return ERR_OK;
 }
 
 // An image of the process has joined after the note.
-static bool was_recorded(struct book *book, const struct unrecorded_exec *exec)
+static bool was_recorded(struct aggregator *aggregator, const struct unrecorded_exec *exec)
 {
     const uint32_t *index =
-        exec->pid > 0 ? map_u64_find(&book->last_of_pid, (uint64_t)exec->pid) : NULL;
+        exec->pid > 0 ? map_u64_find(&aggregator->last_of_pid, (uint64_t)exec->pid) : NULL;
     if (index == NULL) {
         return false;
     }
-    const struct book_process *process = book->processes.items[*index];
+    const struct aggregator_process *process = aggregator->processes.items[*index];
     return (process->record.flags & REC_PROCESS_FORKED) == 0 && process->join_number >= exec->joins;
 }
 
-enum err unrecorded_list_settle(struct unrecorded_list *list, struct book *book, uint64_t now_ms)
+enum err
+unrecorded_list_settle(struct unrecorded_list *list, struct aggregator *aggregator, uint64_t now_ms)
 {
     for (size_t i = 0; i < list->young.len;) {
         const struct unrecorded_exec exec = list->young.items[i];
-        if (was_recorded(book, &exec)) {
+        if (was_recorded(aggregator, &exec)) {
             forget(list, i);
         } else if (now_ms == UINT64_MAX || now_ms >= exec.heard_ms + SETTLE_MS) {
             forget(list, i);
-            TRY(count(list, book, &exec));
+            TRY(count(list, aggregator, &exec));
         } else {
             i++;
         }

@@ -21,7 +21,7 @@
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
 
-struct book;
+struct aggregator;
 struct session;
 
 #define UNRECORDED_PROGRAMS_MAX 256u
@@ -52,17 +52,18 @@ struct unrecorded_list {
 void unrecorded_list_release(struct unrecorded_list *list);
 
 enum err unrecorded_list_hear(struct unrecorded_list *list,
-                              struct book *book,
+                              struct aggregator *aggregator,
                               const struct session *session,
                               uint64_t now_ms) MUST_USE;
 
 // UINT64_MAX: all.
-enum err unrecorded_list_settle(struct unrecorded_list *list, struct book *book, uint64_t now_ms)
-    MUST_USE;
+enum err unrecorded_list_settle(struct unrecorded_list *list,
+                                struct aggregator *aggregator,
+                                uint64_t now_ms) MUST_USE;
 
 // Adds processes that the program of that exec started. It may not be settled yet: then its entry
 // has no execs so far.
 enum err unrecorded_list_add_descendants(struct unrecorded_list *list,
-                                         struct book *book,
+                                         struct aggregator *aggregator,
                                          const struct unrecorded_exec *exec,
                                          uint64_t count) MUST_USE;

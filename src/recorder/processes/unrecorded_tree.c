@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "aggregate/book.h"
+#include "aggregate/aggregator.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
@@ -78,18 +78,19 @@ static enum err visit(struct unrecorded_tree *tree, size_t index, bool *is_there
     return result;
 }
 
-static bool has_joined(struct book *book, pid_t pid)
+static bool has_joined(struct aggregator *aggregator, pid_t pid)
 {
-    const uint32_t *index = map_u64_find(&book->last_of_pid, (uint64_t)pid);
-    return index != NULL && !book->processes.items[*index]->is_ended;
+    const uint32_t *index = map_u64_find(&aggregator->last_of_pid, (uint64_t)pid);
+    return index != NULL && !aggregator->processes.items[*index]->is_ended;
 }
 
-static enum err weigh(struct unrecorded_list *list, struct book *book, struct tree_process *process)
+static enum err
+weigh(struct unrecorded_list *list, struct aggregator *aggregator, struct tree_process *process)
 {
     if (process->is_root || process->is_counted || process->is_recorded) {
         return ERR_OK;
     }
-    if (has_joined(book, process->pid)) {
+    if (has_joined(aggregator, process->pid)) {
         process->is_recorded = true;
         return ERR_OK;
     }
@@ -98,16 +99,17 @@ static enum err weigh(struct unrecorded_list *list, struct book *book, struct tr
         return ERR_OK;
     }
     process->is_counted = true;
-    return unrecorded_list_add_descendants(list, book, &process->exec, 1);
+    return unrecorded_list_add_descendants(list, aggregator, &process->exec, 1);
 }
 
-static enum err walk(struct unrecorded_tree *tree, struct unrecorded_list *list, struct book *book)
+static enum err
+walk(struct unrecorded_tree *tree, struct unrecorded_list *list, struct aggregator *aggregator)
 {
     for (size_t i = 0; i < tree->processes.len;) { // it grows meanwhile
         bool is_there = false;
         TRY(visit(tree, i, &is_there));
         if (is_there) {
-            TRY(weigh(list, book, &tree->processes.items[i]));
+            TRY(weigh(list, aggregator, &tree->processes.items[i]));
             i++;
         } else {
             (void)map_u64_remove(&tree->known, (uint64_t)tree->processes.items[i].pid);
@@ -119,7 +121,7 @@ static enum err walk(struct unrecorded_tree *tree, struct unrecorded_list *list,
 
 enum err unrecorded_tree_round(struct unrecorded_tree *tree,
                                struct unrecorded_list *list,
-                               struct book *book,
+                               struct aggregator *aggregator,
                                uint64_t now_ns)
 {
     for (size_t i = 0; i < list->fresh.len; i++) {
@@ -132,7 +134,7 @@ enum err unrecorded_tree_round(struct unrecorded_tree *tree,
         return ERR_OK;
     }
     const uint64_t begun_ns = clock_monotonic_ns();
-    TRY(walk(tree, list, book));
+    TRY(walk(tree, list, aggregator));
     const uint64_t rest_ns = (clock_monotonic_ns() - begun_ns) * WALK_SHARE;
     tree->next_walk_ns = now_ns + (rest_ns > WALK_NS ? rest_ns : WALK_NS);
     return ERR_OK;

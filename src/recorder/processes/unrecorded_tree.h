@@ -43,5 +43,5 @@ void unrecorded_tree_release(struct unrecorded_tree *tree);
 // Follows those that the list has heard of since, and walks if it is time.
 enum err unrecorded_tree_round(struct unrecorded_tree *tree,
                                struct unrecorded_list *list,
-                               struct book *book,
+                               struct aggregator *aggregator,
                                uint64_t now_ns) MUST_USE;

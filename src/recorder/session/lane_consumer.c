@@ -109,7 +109,7 @@ static uint64_t record_words(uint64_t head)
     case WIRE_PAIRS_TEMPORARY:
     case WIRE_LEFT_OUT:
         return 2;
-    case WIRE_SUMMIT:
+    case WIRE_HIGH_WATER:
         return 1 + (head >> 8);
     case WIRE_STACK:
         return 2 + wire_stack_count(&head);
@@ -142,8 +142,8 @@ static bool is_sound(uint64_t head, uint64_t words)
     switch ((enum wire_tag)(head & 0xff)) {
     case WIRE_PAD:
         return words != 0 && words <= LANE_RING_BYTES_MAX / sizeof(uint64_t);
-    case WIRE_SUMMIT:
-        return words <= 1 + WIRE_SUMMIT_MAX;
+    case WIRE_HIGH_WATER:
+        return words <= 1 + WIRE_HIGH_WATER_MAX;
     case WIRE_STACK:
         return wire_stack_count(&head) <= WIRE_STACK_FRAMES_MAX;
     case WIRE_TEXT:
@@ -213,7 +213,7 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = wire_pair_slot(head);
         out->size_bytes = wire_pairs_bytes(words[1]);
         out->count = wire_pairs_count(words[1]);
-    } else if (out->tag == WIRE_SUMMIT) {
+    } else if (out->tag == WIRE_HIGH_WATER) {
         out->count = (uint32_t)(head >> 8);
     } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);

@@ -62,8 +62,8 @@ struct wire_record {
     uint64_t stamp;          // ALLOC_LATE: it was allocated after that
     uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
     uint32_t shift;          // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
-    uint32_t count;          // PAIR*, SUMMIT, LEFT_OUT: how many; QUESTION: its number
-    const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, SUMMIT: the words after the first
+    uint32_t count;          // PAIR*, HIGH_WATER, LEFT_OUT: how many; QUESTION: its number
+    const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, HIGH_WATER: the words after the first
 };
 
 enum wire_result {

@@ -168,7 +168,8 @@ static void records_are_decoded_as_wire_h_says(void **state)
           .slot = SLOT,
           .size_bytes = ((uint64_t)1 << 40) - 1,
           .count = (1u << 24) - 2}},
-        {{WIRE_SUMMIT | 1 << 8, 8}, {.tag = WIRE_SUMMIT, .words = 2, .address = 1, .count = 1}},
+        {{WIRE_HIGH_WATER | 1 << 8, 8},
+         {.tag = WIRE_HIGH_WATER, .words = 2, .address = 1, .count = 1}},
         {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
          {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
         {{WIRE_QUESTION | (uint64_t)77 << 8 | (uint64_t)1 << 40 | (uint64_t)6 << 48},
@@ -221,17 +222,17 @@ static void what_is_no_record_is_malformed(void **state)
 {
     (void)state;
     static const uint64_t heads[] = {
-        0,                                             // no tag
-        31,                                            // none of ours
-        0xff,                                          // nor this
-        WIRE_PAD,                                      // of no words
-        WIRE_PAD | (uint64_t)1 << 40,                  // beyond any ring
-        WIRE_STACK | 129 << 8,                         // too many frames
-        WIRE_MODULE | (uint64_t)4095 << 8,             // a slot that marks the cut
-        WIRE_MODULE | 1 << 8 | (uint64_t)0xffff << 32, // longer than any record
-        WIRE_TEXT | (uint64_t)4097 << 24,              // too long
-        WIRE_SUMMIT | (WIRE_SUMMIT_MAX + 1) << 8,      // too many blocks
-        WIRE_SUMMIT | ~(uint64_t)0xff,                 // far too many
+        0,                                                // no tag
+        31,                                               // none of ours
+        0xff,                                             // nor this
+        WIRE_PAD,                                         // of no words
+        WIRE_PAD | (uint64_t)1 << 40,                     // beyond any ring
+        WIRE_STACK | 129 << 8,                            // too many frames
+        WIRE_MODULE | (uint64_t)4095 << 8,                // a slot that marks the cut
+        WIRE_MODULE | 1 << 8 | (uint64_t)0xffff << 32,    // longer than any record
+        WIRE_TEXT | (uint64_t)4097 << 24,                 // too long
+        WIRE_HIGH_WATER | (WIRE_HIGH_WATER_MAX + 1) << 8, // too many blocks
+        WIRE_HIGH_WATER | ~(uint64_t)0xff,                // far too many
     };
     const uint64_t zeros[64] = {0};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {

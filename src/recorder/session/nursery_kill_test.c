@@ -88,7 +88,7 @@ static void tell_allocated(struct told *told, uint64_t address, uint64_t size_by
     tell_height(told, told->live_bytes);
 }
 
-static uint64_t bytes_of_summit(const struct wire_record *record)
+static uint64_t bytes_of_high_water(const struct wire_record *record)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < record->count; i++) {
@@ -120,8 +120,8 @@ static void tell_record(struct told *told, const struct wire_record *record)
         told->frees += record->count;
         told->allocated_bytes += record->size_bytes;
         break;
-    case WIRE_SUMMIT:
-        tell_height(told, told->live_bytes + bytes_of_summit(record));
+    case WIRE_HIGH_WATER:
+        tell_height(told, told->live_bytes + bytes_of_high_water(record));
         break;
     default:
         break;
@@ -178,7 +178,7 @@ static uint32_t crowded_slot(const struct nursery *n, uint32_t slot, uint32_t si
 }
 
 // Many blocks in few places, and many kinds in few folds. With room, a first large one makes it
-// below the maximum; without, there are new summits all the time.
+// below the maximum; without, there are new high-water marks all the time.
 static void write_script(const struct nursery *n, struct script *script, bool has_room)
 {
     uint64_t random = 99;

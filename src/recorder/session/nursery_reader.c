@@ -104,7 +104,7 @@ static bool is_held_at(const struct copy *c, uint64_t address)
     return false;
 }
 
-// How many blocks are gone from the summit: not one that was about to go.
+// How many blocks are gone from the high-water mark: not one that was about to go.
 static uint32_t count_gone(const struct copy *c)
 {
     const uint64_t leaving = c->head.leaving & NURSERY_ADDRESS_MASK;
@@ -116,8 +116,8 @@ static uint32_t count_gone(const struct copy *c)
 
 // Which of the held blocks.
 enum part {
-    AT_SUMMIT = 1 << 0, // or the others
-    LATEST = 1 << 1,    // the thread's latest, or the others
+    AT_HIGH_WATER = 1 << 0, // or the others
+    LATEST = 1 << 1,        // the thread's latest, or the others
 };
 
 static enum err put_block(const struct copy *c, uint32_t i, struct u64_vec *out)
@@ -136,7 +136,7 @@ static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *
         const struct nursery_block *block = c->tables->blocks + i;
         const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
         const unsigned its =
-            (nursery_is_within(block->kind, c->head.summit_limit) ? AT_SUMMIT : 0) |
+            (nursery_is_within(block->kind, c->head.high_water_limit) ? AT_HIGH_WATER : 0) |
             (address == c->head.last_allocated ? LATEST : 0);
         if (its == part && is_held(c, block)) {
             TRY(put_block(c, i, out));
@@ -145,13 +145,13 @@ static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *
     return ERR_OK;
 }
 
-// What was there at the summit, then what was not.
+// What was there at the high-water mark, then what was not.
 static enum err put_all_blocks(const struct copy *c, struct u64_vec *out)
 {
-    TRY(put_blocks(c, AT_SUMMIT, out));
-    TRY(put_blocks(c, AT_SUMMIT | LATEST, out));
+    TRY(put_blocks(c, AT_HIGH_WATER, out));
+    TRY(put_blocks(c, AT_HIGH_WATER | LATEST, out));
     if (c->gone_count > 0) {
-        TRY(u64_vec_push(out, wire_word(WIRE_SUMMIT, c->gone_count)));
+        TRY(u64_vec_push(out, wire_word(WIRE_HIGH_WATER, c->gone_count)));
     }
     for (uint32_t i = 0; i < c->gone_count; i++) {
         TRY(u64_vec_push(out, c->tables->gone[i]));
@@ -182,7 +182,7 @@ static void empty(struct lane_header *lane, const struct copy *c)
     memset(n->touched, 0, sizeof(n->touched));
     n->hold_count = 0;
     n->gone_count = 0;
-    n->summit_limit = NURSERY_NO_SUMMIT;
+    n->high_water_limit = NURSERY_NO_HIGH_WATER;
     n->stamp = NURSERY_STAMP;
     n->record_count = n->direct_count; // for the others are not counted any more
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);

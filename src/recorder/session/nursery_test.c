@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The nursery from end to end: random threads write through it into a session, a drain reads it,
-// and what the book says is held against what the threads did, and against the same with every
-// event sent.
+// The nursery from end to end: a drain reads what random threads write; its figures must be theirs.
 #include "target/producer/nursery/nursery.h"
 
 #include <setjmp.h>
@@ -243,7 +241,7 @@ static void run_stream(struct fixture *f, struct stream *s)
         step(f, s);
     }
     pass(f, true);
-    book_settle(&f->on.book, f->on.book.processes.items[0], UINT64_MAX);
+    aggregator_settle(&f->on.aggregator, f->on.aggregator.processes.items[0], UINT64_MAX);
 }
 
 static void compare_row(const struct rec_row *a, const struct rec_row *b)
@@ -311,17 +309,17 @@ static void compare_totals(struct heap_totals *held, struct heap_totals *sent)
 
 static void check_against_truth(const struct fixture *f, const struct stream *s)
 {
-    const struct heap_totals *totals = &f->on.book.totals;
-    const uint64_t above = peak_bound_above(&f->on.book.bound, totals->peak_bytes);
+    const struct heap_totals *totals = &f->on.aggregator.totals;
+    const uint64_t above = peak_bound_above(&f->on.aggregator.bound, totals->peak_bytes);
     assert_int_equal(f->on.drain.corrupt_lanes, 0);
-    assert_int_equal(f->on.book.unknown_frees, 0);
+    assert_int_equal(f->on.aggregator.unknown_frees, 0);
     assert_int_equal(totals->sums.allocations, s->allocations);
     assert_int_equal(totals->sums.allocated_bytes, s->allocated_bytes);
     assert_int_equal(totals->sums.frees, s->frees);
     assert_int_equal(totals->sums.live_bytes, s->live_bytes);
     assert_int_equal(totals->sums.temporary, s->temporary);
     assert_in_range(s->peak_bytes, totals->peak_bytes, totals->peak_bytes + above);
-    assert_int_equal(peak_bound_below(&f->on.book.bound, totals->peak_bytes), 0);
+    assert_int_equal(peak_bound_below(&f->on.aggregator.bound, totals->peak_bytes), 0);
     assert_true(f->lane_count > 1 || above == 0);
 }
 
@@ -343,7 +341,7 @@ static void run_taste(const struct taste *taste, uint64_t seed)
     check_against_truth(&held, streams);
     check_against_truth(&sent, streams + 1);
     if (taste->lanes == 1) {
-        compare_totals(&held.on.book.totals, &sent.on.book.totals);
+        compare_totals(&held.on.aggregator.totals, &sent.on.aggregator.totals);
     }
     close_fixture(&held);
     close_fixture(&sent);
@@ -402,9 +400,10 @@ static void more_is_held_back_while_the_recorder_is_pressed(void **state)
     }
     assert_int_equal(n->is_holding, 0);
     pass(&f, true);
-    assert_int_equal(f.on.book.totals.sums.allocations, 1 + (uint64_t)ticks * 2 * TWINS);
-    assert_int_equal(f.on.book.totals.sums.temporary, f.on.book.totals.sums.allocations);
-    assert_int_equal(f.on.book.totals.sums.live_bytes, 0);
+    const struct running_sums *sums = &f.on.aggregator.totals.sums;
+    assert_int_equal(sums->allocations, 1 + (uint64_t)ticks * 2 * TWINS);
+    assert_int_equal(sums->temporary, sums->allocations);
+    assert_int_equal(sums->live_bytes, 0);
     close_fixture(&f);
 }
 
@@ -466,44 +465,44 @@ static void a_freed_block_that_was_sent_leaves_the_sum(void **state)
         assert_int_equal(n->ceiling_bytes, size_bytes);
     }
     pass(&f, true);
-    assert_int_equal(f.on.book.totals.peak_bytes, size_bytes);
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, size_bytes);
     close_fixture(&f);
 }
 
 enum {
-    SUMMITS = 1030, // two each are more than there are stamps
+    MARKS = 1030, // two each are more than there are stamps
 };
 
 // One tick in which the heap does nothing but grow: each temporary block is part of a new maximum.
-static void there_may_be_more_summits_than_stamps(void **state)
+static void there_may_be_more_high_water_than_stamps(void **state)
 {
     (void)state;
     static struct fixture f;
     struct lane_producer *p = open_one_lane(&f);
-    for (uint32_t i = 0; i < SUMMITS; i++) {
+    for (uint32_t i = 0; i < MARKS; i++) {
         assert_true(nursery_allocate(p, address_of(i), 100, 0));
-        assert_true(nursery_allocate(p, address_of(SUMMITS), 50, 1));
-        assert_true(nursery_free(p, address_of(SUMMITS)));
+        assert_true(nursery_allocate(p, address_of(MARKS), 50, 1));
+        assert_true(nursery_free(p, address_of(MARKS)));
         if (i % 100 == 0) {
             pass(&f, false); // or the ring would be full
         }
     }
-    assert_true(p->pos < (uint64_t)SUMMITS * 3 * sizeof(uint64_t)); // the pairs were counted
+    assert_true(p->pos < (uint64_t)MARKS * 3 * sizeof(uint64_t)); // the pairs were counted
     pass(&f, true);
-    struct book *book = &f.on.book;
-    assert_int_equal(book->totals.sums.allocations, 2 * SUMMITS);
-    assert_int_equal(book->totals.sums.frees, SUMMITS);
-    assert_int_equal(book->totals.peak_bytes, 100 * SUMMITS + 50);
-    assert_int_equal(book->totals.peak_blocks, SUMMITS + 1);
-    assert_int_equal(book->totals.rows.rows.len, 2);
-    assert_int_equal(row_table_count(&book->totals.rows), ERR_OK);
+    struct heap_totals *totals = &f.on.aggregator.totals;
+    assert_int_equal(totals->sums.allocations, 2 * MARKS);
+    assert_int_equal(totals->sums.frees, MARKS);
+    assert_int_equal(totals->peak_bytes, 100 * MARKS + 50);
+    assert_int_equal(totals->peak_blocks, MARKS + 1);
+    assert_int_equal(totals->rows.rows.len, 2);
+    assert_int_equal(row_table_count(&totals->rows), ERR_OK);
     for (uint32_t i = 0; i < 2; i++) {
-        row_table_fold(&book->totals.rows, i, true, 0);
-        const struct rec_row *row = book->totals.rows.rows.items + i;
+        row_table_fold(&totals->rows, i, true, 0);
+        const struct rec_row *row = totals->rows.rows.items + i;
         const bool is_temporary = row->temporary > 0;
-        assert_int_equal(row->temporary, is_temporary ? SUMMITS : 0);
-        assert_int_equal(row->peak_blocks, is_temporary ? 1 : SUMMITS);
-        assert_int_equal(row->peak_bytes, is_temporary ? 50 : 100 * SUMMITS);
+        assert_int_equal(row->temporary, is_temporary ? MARKS : 0);
+        assert_int_equal(row->peak_blocks, is_temporary ? 1 : MARKS);
+        assert_int_equal(row->peak_bytes, is_temporary ? 50 : 100 * MARKS);
     }
     close_fixture(&f);
 }
@@ -519,7 +518,7 @@ static uint64_t next_rival(struct lane_header *lane, uint64_t wanted, uint64_t a
 }
 
 // A thread with one block of 100 bytes, whose heap had one of 50 besides.
-static struct lane_producer *leave_a_summit(struct fixture *f)
+static struct lane_producer *leave_a_high_water(struct fixture *f)
 {
     struct lane_producer *p = open_one_lane(f);
     assert_true(nursery_allocate(p, address_of(0), 100, 0));
@@ -528,12 +527,12 @@ static struct lane_producer *leave_a_summit(struct fixture *f)
     return p;
 }
 
-// A later block that has to make room is not told before the summit.
-static void what_is_displaced_is_no_part_of_the_summit(void **state)
+// A later block that has to make room is not told before the high-water mark.
+static void what_is_displaced_is_no_part_of_the_high_water(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct lane_producer *p = leave_a_summit(&f);
+    struct lane_producer *p = leave_a_high_water(&f);
     const uint64_t wanted = 0x600000000000;
     uint64_t address = wanted;
     for (uint32_t i = 0; i < NURSERY_LINE + 2; i++) {
@@ -542,8 +541,8 @@ static void what_is_displaced_is_no_part_of_the_summit(void **state)
     }
     assert_int_equal(p->lane->nursery.evicted_count, 1);
     pass(&f, true);
-    assert_int_equal(f.on.book.totals.peak_bytes, 150);
-    assert_int_equal(f.on.book.totals.peak_blocks, 2);
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, 150);
+    assert_int_equal(f.on.aggregator.totals.peak_blocks, 2);
     close_fixture(&f);
 }
 
@@ -569,25 +568,26 @@ static void two_blocks_of_one_address_are_both_sent(void **state)
         assert_true(nursery_begin(p));
         pass(&f, false);
     }
-    assert_int_equal(f.on.book.totals.sums.allocations, 4);
-    assert_int_equal(f.on.book.totals.sums.frees, 3);
-    assert_int_equal(f.on.book.totals.sums.live_bytes, 30);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 4);
+    assert_int_equal(f.on.aggregator.totals.sums.frees, 3);
+    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 30);
     close_fixture(&f);
 }
 
-// What a relieved thread does next has nothing to do with the summit that was taken from it.
-static void a_relieved_thread_stands_on_no_summit(void **state)
+// What a relieved thread does next has nothing to do with the high-water mark that was taken from
+// it.
+static void a_relieved_thread_stands_on_no_high_water(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct lane_producer *p = leave_a_summit(&f);
+    struct lane_producer *p = leave_a_high_water(&f);
     const uint64_t clock_ms = f.clock_ms;
     for (uint32_t i = 0; i < 4; i++) {
         f.clock_ms += 5;
         pass(&f, false);
     }
     assert_int_equal(p->lane->nursery.hold_count, 0);
-    assert_int_equal(f.on.book.totals.peak_bytes, 150);
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, 150);
     f.clock_ms = clock_ms; // to the thread it is still the same tick
     for (uint32_t i = 2; i < 4; i++) {
         assert_true(nursery_begin(p));
@@ -596,8 +596,8 @@ static void a_relieved_thread_stands_on_no_summit(void **state)
     }
     assert_int_equal(p->lane->nursery.hold_count, 2);
     pass(&f, true);
-    assert_int_equal(f.on.book.totals.peak_bytes, 150);
-    assert_int_equal(f.on.book.totals.sums.allocations, 4);
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, 150);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 4);
     close_fixture(&f);
 }
 
@@ -693,21 +693,21 @@ static bool small_step(struct fixture *f, struct small_run *run, uint32_t lane, 
 
 static void check_small(struct fixture *f, const struct small_run *run, uint64_t settled_bytes)
 {
-    struct book *book = &f->on.book;
-    book_settle(book, book->processes.items[0], UINT64_MAX);
-    assert_int_equal(row_table_count(&book->totals.rows), ERR_OK);
-    assert_int_equal(book->unknown_frees, 0);
-    assert_int_equal(book->totals.sums.live_bytes, run->live_bytes + settled_bytes);
-    assert_int_equal(book->totals.sums.temporary, run->temporary);
-    for (uint32_t i = 0; i < book->totals.rows.rows.len; i++) {
-        const struct rec_row *row = book->totals.rows.rows.items + i;
-        const uint32_t frame = book->stacks.nodes.items[row->node].frame;
-        const uint64_t slot = book->stacks.frames.items[frame].offset - 0x1000;
+    struct aggregator *aggregator = &f->on.aggregator;
+    aggregator_settle(aggregator, aggregator->processes.items[0], UINT64_MAX);
+    assert_int_equal(row_table_count(&aggregator->totals.rows), ERR_OK);
+    assert_int_equal(aggregator->unknown_frees, 0);
+    assert_int_equal(aggregator->totals.sums.live_bytes, run->live_bytes + settled_bytes);
+    assert_int_equal(aggregator->totals.sums.temporary, run->temporary);
+    for (uint32_t i = 0; i < aggregator->totals.rows.rows.len; i++) {
+        const struct rec_row *row = aggregator->totals.rows.rows.items + i;
+        const uint32_t frame = aggregator->stacks.nodes.items[row->node].frame;
+        const uint64_t slot = aggregator->stacks.frames.items[frame].offset - 0x1000;
         assert_int_equal(row->frees, slot < 2 ? run->frees[slot] : 0);
     }
     const uint64_t peak = run->peak_bytes + settled_bytes;
-    const uint64_t found = book->totals.peak_bytes;
-    assert_in_range(peak, found, found + peak_bound_above(&book->bound, found));
+    const uint64_t found = aggregator->totals.peak_bytes;
+    assert_in_range(peak, found, found + peak_bound_above(&aggregator->bound, found));
 }
 
 // `order`: bit i says whose step is the i-th. Whether that is possible. The recorder looks before
@@ -788,12 +788,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_held_back_makes_no_difference),
         cmocka_unit_test(more_is_held_back_while_the_recorder_is_pressed),
-        cmocka_unit_test(what_is_displaced_is_no_part_of_the_summit),
+        cmocka_unit_test(what_is_displaced_is_no_part_of_the_high_water),
         cmocka_unit_test(two_blocks_of_one_address_are_both_sent),
-        cmocka_unit_test(a_relieved_thread_stands_on_no_summit),
+        cmocka_unit_test(a_relieved_thread_stands_on_no_high_water),
         cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
         cmocka_unit_test(what_cannot_be_sent_is_told),
-        cmocka_unit_test(there_may_be_more_summits_than_stamps),
+        cmocka_unit_test(there_may_be_more_high_water_than_stamps),
         cmocka_unit_test(small_histories_are_right_in_all_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,21 +216,21 @@ static const struct rec_column adhoc_columns[] = {
 };
 
 static const struct rec_column look_columns[] = {
-    COLUMN(rec_look, 1, time_ms),
-    INDEX(rec_look, 2, process),
-    COLUMN(rec_look, 3, flags),
-    COLUMN(rec_look, 4, rss_bytes),
-    COLUMN(rec_look, 5, swap_bytes),
-    COLUMN(rec_look, 6, requested_bytes),
-    COLUMN(rec_look, 7, live_bytes),
-    COLUMN(rec_look, 8, rounding_bytes),
-    COLUMN(rec_look, 9, kept_bytes),
-    COLUMN(rec_look, 10, mapped_bytes),
-    COLUMN(rec_look, 11, stack_bytes),
-    COLUMN(rec_look, 12, file_bytes),
-    COLUMN(rec_look, 13, shared_bytes),
-    COLUMN(rec_look, 14, own_bytes),
-    COLUMN(rec_look, 15, rest_bytes),
+    COLUMN(rec_memory_snapshot, 1, time_ms),
+    INDEX(rec_memory_snapshot, 2, process),
+    COLUMN(rec_memory_snapshot, 3, flags),
+    COLUMN(rec_memory_snapshot, 4, rss_bytes),
+    COLUMN(rec_memory_snapshot, 5, swap_bytes),
+    COLUMN(rec_memory_snapshot, 6, requested_bytes),
+    COLUMN(rec_memory_snapshot, 7, live_bytes),
+    COLUMN(rec_memory_snapshot, 8, rounding_bytes),
+    COLUMN(rec_memory_snapshot, 9, kept_bytes),
+    COLUMN(rec_memory_snapshot, 10, mapped_bytes),
+    COLUMN(rec_memory_snapshot, 11, stack_bytes),
+    COLUMN(rec_memory_snapshot, 12, file_bytes),
+    COLUMN(rec_memory_snapshot, 13, shared_bytes),
+    COLUMN(rec_memory_snapshot, 14, own_bytes),
+    COLUMN(rec_memory_snapshot, 15, rest_bytes),
 };
 
 static const struct rec_column part_columns[] = {
@@ -346,7 +346,7 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_MAPPINGS] =
         ARRAY(rec_mapping, mappings, mapping_count, CHUNK_MAPPINGS, mapping_columns),
     [REC_TABLE_ADHOC] = ARRAY(rec_adhoc, adhoc, adhoc_count, CHUNK_ADHOC, adhoc_columns),
-    [REC_TABLE_LOOKS] = ARRAY(rec_look, looks, look_count, CHUNK_LOOKS, look_columns),
+    [REC_TABLE_LOOKS] = ARRAY(rec_memory_snapshot, looks, look_count, CHUNK_LOOKS, look_columns),
     [REC_TABLE_PARTS] = ARRAY(rec_part, parts, part_count, CHUNK_PARTS, part_columns),
     [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),
     [REC_TABLE_UNRECORDED] =

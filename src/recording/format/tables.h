@@ -97,7 +97,7 @@ struct rec_totals {
     uint64_t peak_time_ms;
     uint64_t peak_blocks;   // live blocks at the peak
     uint64_t unknown_frees; // frees of blocks that were never seen (inherited over fork, foreign)
-    uint64_t events;        // allocations and frees booked; a realloc is both
+    uint64_t events;        // allocations and frees counted; a realloc is both
     // --overflow=sample: 0 where every event was recorded, else all that is above and in rows is an
     // estimate. Exact: allocations - stand_in_allocations + left_out_allocations; bytes likewise.
     uint64_t left_out_allocations; // not recorded; others stand for them
@@ -286,7 +286,7 @@ enum rec_part_kind {
 };
 #define REC_PART_KINDS 9
 
-enum rec_look_flags {
+enum rec_memory_snapshot_flags {
     REC_LOOK_PEAK = 1 << 0,      // when all processes together were largest
     REC_LOOK_LAST = 1 << 1,      // the last one
     REC_LOOK_ASKED = 1 << 2,     // somebody wanted it
@@ -296,10 +296,10 @@ enum rec_look_flags {
 
 // A look at the whole memory map of one process (/proc/PID/smaps). All looks of one moment have one
 // time. The bytes by kind add up to rss_bytes.
-struct rec_look {
+struct rec_memory_snapshot {
     uint64_t time_ms;
     uint32_t process;
-    uint32_t flags;           // enum rec_look_flags
+    uint32_t flags;           // enum rec_memory_snapshot_flags
     uint64_t rss_bytes;       // sum over the map
     uint64_t swap_bytes;      // beside it
     uint64_t requested_bytes; // in live heap blocks, resident or not
@@ -442,7 +442,7 @@ struct rec_unrecorded {
     X(rec_rss_sample, rss_samples, rss_sample_count)       \
     X(rec_mapping, mappings, mapping_count)                \
     X(rec_adhoc, adhoc, adhoc_count)                       \
-    X(rec_look, looks, look_count)                         \
+    X(rec_memory_snapshot, looks, look_count)              \
     X(rec_part, parts, part_count)                         \
     X(rec_counter, counters, counter_count)                \
     X(rec_mark, marks, mark_count)                         \

@@ -14,9 +14,9 @@
 #include "host/text/format.h"
 #include "recording/format/chunk_index.h"
 #include "recording/format/recording_file.h"
+#include "recording/read/damage_report.h"
 #include "recording/read/folded_history.h"
 #include "recording/read/recording_repair.h"
-#include "recording/read/shortfall.h"
 #include "recording/read/table_reader.h"
 
 enum {
@@ -39,8 +39,8 @@ DEFINE_VEC(snapshot_vec, struct snapshot);
 
 // A snapshot that was read.
 struct loaded {
-    struct recording recording; // owned
-    struct shortfall shortfall; // the part about the snapshot
+    struct recording recording;         // owned
+    struct damage_report damage_report; // the part about the snapshot
     uint64_t entries;
     uint64_t damaged_bytes; // in chunks that could be found but not read
     uint64_t unknown_chunks;
@@ -154,12 +154,12 @@ static bool is_about_the_chunk(enum err err)
 static void count_entries(const struct table_reader *tables, struct loaded *l)
 {
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
-        l->shortfall.announced[i] = tables->tables[i].announced;
-        l->shortfall.counts[i] = tables->tables[i].count;
+        l->damage_report.announced[i] = tables->tables[i].announced;
+        l->damage_report.counts[i] = tables->tables[i].count;
         l->entries += tables->tables[i].count;
     }
     l->is_shown =
-        tables->tables[REC_TABLE_TOTALS].is_there || l->shortfall.counts[REC_TABLE_ROWS] > 0;
+        tables->tables[REC_TABLE_TOTALS].is_there || l->damage_report.counts[REC_TABLE_ROWS] > 0;
 }
 
 // What the tables of the file may take.
@@ -189,7 +189,7 @@ static enum err load_snapshot(struct opening *o,
     struct table_reader tables = {.budget_bytes = table_budget(o)};
     CLEANUP(loaded_release)
     struct loaded l = {
-        .shortfall = {.generation = snapshot->generation, .is_whole = snapshot->is_whole}};
+        .damage_report = {.generation = snapshot->generation, .is_whole = snapshot->is_whole}};
     uint64_t raw_budget_bytes = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
     for (size_t i = snapshot->first; i < snapshot->end; i++) {
         const struct chunk_place *place = &o->index.chunks.items[i];
@@ -197,7 +197,7 @@ static enum err load_snapshot(struct opening *o,
             continue;
         }
         if (is_beyond_its_share(o, place, &tables)) {
-            l.shortfall.is_pruned = true;
+            l.damage_report.is_pruned = true;
             continue;
         }
         enum err err = read_chunk(o, place, &tables, &raw_budget_bytes, &l, info);
@@ -205,22 +205,22 @@ static enum err load_snapshot(struct opening *o,
             return err;
         }
         if (err != ERR_OK) {
-            l.shortfall.damaged_chunks++;
+            l.damage_report.damaged_chunks++;
             l.damaged_bytes += CHUNK_HEAD_BYTES + place->head.stored_bytes;
-            l.shortfall.is_limited = l.shortfall.is_limited || err == ERR_LIMIT;
+            l.damage_report.is_limited = l.damage_report.is_limited || err == ERR_LIMIT;
         }
     }
     enum err restored = ERR_OK;
-    if (l.shortfall.is_pruned) {
+    if (l.damage_report.is_pruned) {
         history_drop(&tables); // a part of it would be taken for all
     } else {
         restored = folded_history_restore(&tables);
     }
-    l.shortfall.is_pruned = l.shortfall.is_pruned || restored == ERR_LIMIT;
-    l.shortfall.most_bytes = table_budget(o);
+    l.damage_report.is_pruned = l.damage_report.is_pruned || restored == ERR_LIMIT;
+    l.damage_report.most_bytes = table_budget(o);
     count_entries(&tables, &l);
     // Of a recording that is too large for us, a part is worse than nothing: names or callers lack.
-    const bool is_too_large = l.shortfall.is_limited && table_budget(o) == o->limits.most_bytes;
+    const bool is_too_large = l.damage_report.is_limited && table_budget(o) == o->limits.most_bytes;
     l.is_shown = l.is_shown && !is_too_large;
     struct repair_tally tally = {0};
     bool has_totals = tables.tables[REC_TABLE_TOTALS].is_there;
@@ -228,8 +228,8 @@ static enum err load_snapshot(struct opening *o,
         recording_repair(&l.recording, has_totals, &tally) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recording '%s'", o->source.path);
     }
-    l.shortfall.dropped = tally.dropped;
-    l.shortfall.repaired = tally.repaired;
+    l.damage_report.dropped = tally.dropped;
+    l.damage_report.repaired = tally.repaired;
     *out = l;
     l.recording = (struct recording){0};
     return ERR_OK;
@@ -259,7 +259,7 @@ try_whole_snapshots(struct opening *o, struct loaded *best, bool *is_intact, str
         }
         CLEANUP(loaded_release) struct loaded candidate = {0};
         TRY(load_snapshot(o, &o->snapshots.items[i], &candidate, info));
-        *is_intact = candidate.shortfall.damaged_chunks == 0 && candidate.is_shown;
+        *is_intact = candidate.damage_report.damaged_chunks == 0 && candidate.is_shown;
         if (*is_intact) {
             loaded_release(best);
             best->is_shown = false;
@@ -299,7 +299,7 @@ static enum err choose_snapshot(struct opening *o, struct loaded *best, struct e
 static void
 judge(const struct opening *o, const struct loaded *l, struct recording_open_result *out)
 {
-    struct shortfall s = l->shortfall;
+    struct damage_report s = l->damage_report;
     s.is_header_damaged = o->is_header_damaged;
     s.is_contents_damaged = o->index.is_contents_damaged;
     s.has_footer = o->index.has_footer;
@@ -310,18 +310,18 @@ judge(const struct opening *o, const struct loaded *l, struct recording_open_res
     s.newest_generation = o->snapshots.items[o->snapshots.len - 1].generation;
     s.is_running = l->recording.meta.state == REC_STATE_RUNNING;
     *out = (struct recording_open_result){
-        .condition = shortfall_condition(&s),
+        .condition = damage_report_condition(&s),
         .generation = s.generation,
         .snapshot_count = (uint32_t)o->snapshots.len,
         .file_bytes = o->source.bytes,
         .unreadable_bytes = s.cut_bytes + s.damaged_bytes + l->damaged_bytes,
         .damaged_chunks = s.damaged_chunks,
-        .missing_entries = shortfall_missing_entries(&s),
+        .missing_entries = damage_report_missing_entries(&s),
         .dropped_entries = s.dropped,
         .repaired_entries = s.repaired,
         .unknown_chunks = l->unknown_chunks,
     };
-    shortfall_text(&s, out->missing, sizeof(out->missing));
+    damage_report_text(&s, out->missing, sizeof(out->missing));
 }
 
 // A log of events that became no recording, since its recorder was killed, or has not ended yet.
@@ -338,14 +338,15 @@ static bool is_bare_log(const struct chunk_index *index)
 static enum err
 refuse_hollow(const struct opening *o, const struct loaded *best, struct err_info *info)
 {
-    if (best->shortfall.is_limited) {
+    if (best->damage_report.is_limited) {
         return err_set(
             info, ERR_LIMIT,
             "'%s' would need more memory than a file of its size should, or than reading "
             "may take here (%s)",
             o->source.path, format_bytes(table_budget(o)).text);
     }
-    if (o->index.damaged_bytes > 0 || o->index.has_footer || best->shortfall.damaged_chunks > 0) {
+    if (o->index.damaged_bytes > 0 || o->index.has_footer ||
+        best->damage_report.damaged_chunks > 0) {
         return err_set(info, ERR_CORRUPT, "'%s' is so damaged that nothing in it can be shown",
                        o->source.path);
     }

@@ -299,7 +299,7 @@ static bool is_good_adhoc(struct repair *p, void *entry, const void *before)
 
 static bool is_good_look(struct repair *p, void *entry, const void *before)
 {
-    const struct rec_look *look = entry;
+    const struct rec_memory_snapshot *look = entry;
     (void)before;
     return look->process < p->r->process_count;
 }

@@ -475,7 +475,7 @@ static void check_looks(struct verification *v)
 {
     const struct recording *r = v->r;
     for (size_t i = 0; i < r->look_count; i++) {
-        const struct rec_look *look = &r->looks[i];
+        const struct rec_memory_snapshot *look = &r->looks[i];
         check_index(v, "looks", i, "process", look->process, r->process_count);
         uint64_t sum = look->live_bytes + look->rounding_bytes + look->kept_bytes +
                        look->mapped_bytes + look->stack_bytes + look->file_bytes +
@@ -495,7 +495,7 @@ static void check_looks(struct verification *v)
     }
 }
 
-static uint64_t bytes_of_kind(const struct rec_look *look, uint32_t kind)
+static uint64_t bytes_of_kind(const struct rec_memory_snapshot *look, uint32_t kind)
 {
     const uint64_t bytes[REC_PART_KINDS + 1] = {
         [REC_PART_LIVE] = look->live_bytes,     [REC_PART_ROUNDING] = look->rounding_bytes,

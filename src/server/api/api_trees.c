@@ -15,12 +15,12 @@ enum {
     STACKS_BY_DEFAULT = 50,
 };
 
-static MUST_USE enum err read_spec(struct question *q, struct shown_tree_spec *out)
+static MUST_USE enum err read_spec(struct question *q, struct tree_view_spec *out)
 {
     const struct request *request = q->request;
     enum request_by by;
     TRY(question_choose_by(q, REQUEST_BY_LOCATION, REQUEST_BY_FUNCTION, &by));
-    *out = (struct shown_tree_spec){
+    *out = (struct tree_view_spec){
         .direction =
             (enum call_tree_direction)request_number(request, PARAM_DIRECTION, CALL_TREE_TOP_DOWN),
         .key = by == REQUEST_BY_FUNCTION ? CALL_TREE_BY_FUNCTION : CALL_TREE_BY_LOCATION,
@@ -31,7 +31,7 @@ static MUST_USE enum err read_spec(struct question *q, struct shown_tree_spec *o
 
 static MUST_USE enum err find_tree(struct question *q, struct cached_tree **out)
 {
-    struct shown_tree_spec spec;
+    struct tree_view_spec spec;
     TRY(read_spec(q, &spec));
     if (q->is_diff && spec.key != CALL_TREE_BY_FUNCTION) {
         return question_refuse(q, 0, PARAM_BY, ERR_INVALID, "by: a diff is by function");
@@ -39,7 +39,7 @@ static MUST_USE enum err find_tree(struct question *q, struct cached_tree **out)
     return question_tree(q, spec, out);
 }
 
-static uint64_t root_total(const struct question *q, const struct shown_tree *tree)
+static uint64_t root_total(const struct question *q, const struct tree_view *tree)
 {
     uint64_t new = costs_get(&tree->total[SIDE_NEW].items[0], q->view.sort);
     uint64_t old = q->is_diff ? costs_get(&tree->total[SIDE_OLD].items[0], q->view.sort) : 0;
@@ -47,7 +47,7 @@ static uint64_t root_total(const struct question *q, const struct shown_tree *tr
 }
 
 static MUST_USE enum err
-read_wish(struct question *q, const struct shown_tree *tree, struct shown_tree_wish *out)
+read_wish(struct question *q, const struct tree_view *tree, struct tree_view_wish *out)
 {
     const struct request *request = q->request;
     uint64_t limit = request_number(request, PARAM_LIMIT, NODES_BY_DEFAULT);
@@ -59,7 +59,7 @@ read_wish(struct question *q, const struct shown_tree *tree, struct shown_tree_w
     // Rounded up, so that a share of 0.5 in 5 is at least 3.
     double minimum = share * (double)root_total(q, tree);
     uint64_t whole = (uint64_t)minimum;
-    *out = (struct shown_tree_wish){
+    *out = (struct tree_view_wish){
         .root = (uint32_t)root,
         .levels = (uint32_t)request_number(request, PARAM_DEPTH, 0),
         .minimum = whole + ((double)whole < minimum),
@@ -72,10 +72,8 @@ read_wish(struct question *q, const struct shown_tree *tree, struct shown_tree_w
 }
 
 // *has_search: a search was asked for, and `out` holds what it found.
-static MUST_USE enum err search(struct question *q,
-                                const struct shown_tree *tree,
-                                struct tree_matches *out,
-                                bool *has_search)
+static MUST_USE enum err
+search(struct question *q, const struct tree_view *tree, struct tree_matches *out, bool *has_search)
 {
     const char *text = request_text(q->request, PARAM_SEARCH);
     const char *regex = request_text(q->request, PARAM_SEARCH_REGEX);
@@ -91,7 +89,7 @@ static MUST_USE enum err search(struct question *q,
     enum err problem = pattern_init(&pattern, text != NULL ? PATTERN_TEXT : PATTERN_REGEX,
                                     text != NULL ? text : regex, "search", &q->problem->info);
     if (problem == ERR_OK) {
-        problem = shown_tree_search(tree, &pattern, out, &q->problem->info);
+        problem = tree_view_search(tree, &pattern, out, &q->problem->info);
     }
     q->problem->parameter = problem != ERR_OK ? request_param_name(PARAM_SEARCH_REGEX) : NULL;
     return problem;
@@ -116,7 +114,7 @@ enum err api_tree(struct question *q)
 
 // Takes the mark from rows whose stack does not end at or below `node`.
 static MUST_USE enum err
-keep_below(const struct shown_tree *tree, uint32_t node, struct flag_vec *rows)
+keep_below(const struct tree_view *tree, uint32_t node, struct flag_vec *rows)
 {
     CLEANUP(flag_vec_release) struct flag_vec below = {0};
     TRY(flag_vec_resize(&below, tree->nodes.len));
@@ -165,8 +163,8 @@ keep_of_function(struct question *q, uint64_t function, struct flag_vec *rows)
 
 static MUST_USE enum err write_pairs(struct question *q, const struct stacks_options *options)
 {
-    static const struct shown_tree_spec spec = {.direction = CALL_TREE_TOP_DOWN,
-                                                .key = CALL_TREE_BY_FUNCTION};
+    static const struct tree_view_spec spec = {.direction = CALL_TREE_TOP_DOWN,
+                                               .key = CALL_TREE_BY_FUNCTION};
     static const enum param no_params[] = {PARAM_NODE, PARAM_FUNCTION_ID};
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     for (size_t i = 0; i < ARRAY_LEN(no_params); i++) {

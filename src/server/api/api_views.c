@@ -170,16 +170,16 @@ enum err api_leaks(struct question *q)
 // The breakdown whose mappings are wanted: that of `moment_ms`, else the peak's; REC_NONE if there
 // is none.
 static MUST_USE enum err
-choose_breakdown(struct question *q, const struct ledger *ledger, uint32_t *out)
+choose_breakdown(struct question *q, const struct rss_breakdown *rss_breakdown, uint32_t *out)
 {
-    const struct ledger_split *peak = ledger_peak(ledger);
-    *out = peak != NULL ? (uint32_t)(peak - ledger->splits.items) : REC_NONE;
+    const struct rss_breakdown_split *peak = rss_breakdown_peak(rss_breakdown);
+    *out = peak != NULL ? (uint32_t)(peak - rss_breakdown->splits.items) : REC_NONE;
     if (!request_has(q->request, PARAM_MOMENT_MS)) {
         return ERR_OK;
     }
     const uint64_t moment_ms = request_number(q->request, PARAM_MOMENT_MS, 0);
-    for (uint32_t i = 0; i < ledger->splits.len; i++) {
-        const struct ledger_split *split = &ledger->splits.items[i];
+    for (uint32_t i = 0; i < rss_breakdown->splits.len; i++) {
+        const struct rss_breakdown_split *split = &rss_breakdown->splits.items[i];
         if (split->time_ms == moment_ms && split->parts.len > 0) {
             *out = i;
             return ERR_OK;
@@ -191,20 +191,21 @@ choose_breakdown(struct question *q, const struct ledger *ledger, uint32_t *out)
 
 enum err api_rss(struct question *q)
 {
-    CLEANUP(ledger_release) struct ledger ledger = {0};
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
     CLEANUP(flag_vec_release) struct flag_vec details = {0};
     uint32_t chosen;
-    TRY(ledger_build(q->profile, (uint32_t)request_number(q->request, PARAM_PROCESS, 0), &ledger));
-    TRY(choose_breakdown(q, &ledger, &chosen));
-    TRY(flag_vec_resize(&details, ledger.splits.len));
+    TRY(rss_breakdown_build(q->profile, (uint32_t)request_number(q->request, PARAM_PROCESS, 0),
+                            &rss_breakdown));
+    TRY(choose_breakdown(q, &rss_breakdown, &chosen));
+    TRY(flag_vec_resize(&details, rss_breakdown.splits.len));
     json_key(q->view.w, "moment_ms");
     if (chosen != REC_NONE) {
         details.items[chosen] = 1;
-        json_u64(q->view.w, ledger.splits.items[chosen].time_ms);
+        json_u64(q->view.w, rss_breakdown.splits.items[chosen].time_ms);
     } else {
         json_null(q->view.w);
     }
-    return view_rss(&q->view, &ledger, &details);
+    return view_rss(&q->view, &rss_breakdown, &details);
 }
 
 enum err api_adhoc(struct question *q)

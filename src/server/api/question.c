@@ -139,7 +139,7 @@ enum err question_write_envelope(struct question *question)
 
 // All that the nodes of a tree depend on, as one number.
 static MUST_USE enum err
-tree_key(const struct question *question, struct shown_tree_spec spec, uint64_t *out)
+tree_key(const struct question *question, struct tree_view_spec spec, uint64_t *out)
 {
     CLEANUP(strbuf_release) struct strbuf all = {0};
     strbuf_printf(&all, "%llu %d %d %d %d", (unsigned long long)question->snapshot->generation,
@@ -151,15 +151,15 @@ tree_key(const struct question *question, struct shown_tree_spec spec, uint64_t 
 }
 
 enum err
-question_tree(struct question *question, struct shown_tree_spec spec, struct cached_tree **out)
+question_tree(struct question *question, struct tree_view_spec spec, struct cached_tree **out)
 {
     uint64_t key;
     TRY(tree_key(question, spec, &key));
     struct cached_tree *cached = tree_cache_find(question->trees, key);
     if (cached == NULL) {
-        CLEANUP(shown_tree_release) struct shown_tree tree = {0};
-        TRY(shown_tree_build(question->code, &question->selection,
-                             question->is_diff ? &question->old_selection : NULL, spec, &tree));
+        CLEANUP(tree_view_release) struct tree_view tree = {0};
+        TRY(tree_view_build(question->code, &question->selection,
+                            question->is_diff ? &question->old_selection : NULL, spec, &tree));
         cached = tree_cache_add(question->trees, key, question->snapshot, &tree);
     }
     if (cached == NULL) {

@@ -77,7 +77,7 @@ enum err question_write_envelope(struct question *question) MUST_USE;
 // The tree that `spec` describes, for this question's selections: cached, or built. The caller has
 // a reference.
 enum err question_tree(struct question *question,
-                       struct shown_tree_spec spec,
+                       struct tree_view_spec spec,
                        struct cached_tree **out) MUST_USE;
 
 // What was recorded, so that it can be asked for.

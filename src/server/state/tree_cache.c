@@ -18,7 +18,7 @@ void cached_tree_unref(struct cached_tree *tree)
         atomic_fetch_sub_explicit(&tree->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    shown_tree_release(&tree->tree);
+    tree_view_release(&tree->tree);
     snapshot_unref(tree->snapshot);
     free(tree);
 }
@@ -107,7 +107,7 @@ static void keep(struct tree_cache *cache, struct cached_tree *tree)
 struct cached_tree *tree_cache_add(struct tree_cache *cache,
                                    uint64_t key,
                                    struct snapshot *snapshot,
-                                   struct shown_tree *tree)
+                                   struct tree_view *tree)
 {
     struct cached_tree *made = calloc(1, sizeof(*made));
     if (made == NULL) {
@@ -117,7 +117,7 @@ struct cached_tree *tree_cache_add(struct tree_cache *cache,
     made->key = key;
     made->snapshot = snapshot_ref(snapshot);
     made->tree = *tree;
-    *tree = (struct shown_tree){0};
+    *tree = (struct tree_view){0};
     (void)pthread_mutex_lock(&cache->mutex); // as above
     struct cached_tree *known = find(cache, key);
     if (known == NULL) {

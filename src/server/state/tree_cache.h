@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "profile/calls/shown_tree.h"
+#include "profile/calls/tree_view.h"
 #include "server/state/snapshot.h"
 
 struct cached_tree {
@@ -21,7 +21,7 @@ struct cached_tree {
     uint64_t key;
     uint64_t used;             // when last, in requests
     struct snapshot *snapshot; // owned reference: the tree borrows from it
-    struct shown_tree tree;    // owned
+    struct tree_view tree;     // owned
 };
 
 enum {
@@ -48,7 +48,7 @@ struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key);
 struct cached_tree *tree_cache_add(struct tree_cache *cache,
                                    uint64_t key,
                                    struct snapshot *snapshot,
-                                   struct shown_tree *tree);
+                                   struct tree_view *tree);
 
 void cached_tree_unref(struct cached_tree *tree); // accepts NULL
 void cached_tree_unrefp(struct cached_tree **tree);

@@ -20,16 +20,16 @@ static unsigned references(const struct snapshot *snapshot)
     return atomic_load_explicit(&snapshot->references, memory_order_relaxed); // one thread
 }
 
-static struct shown_tree tree_of(size_t nodes)
+static struct tree_view tree_of(size_t nodes)
 {
-    struct shown_tree tree = {0};
+    struct tree_view tree = {0};
     assert_int_equal(call_tree_node_vec_resize(&tree.nodes, nodes), ERR_OK);
     return tree;
 }
 
 static void add(struct tree_cache *cache, struct snapshot *snapshot, uint64_t key, size_t nodes)
 {
-    struct shown_tree tree = tree_of(nodes);
+    struct tree_view tree = tree_of(nodes);
     struct cached_tree *cached = tree_cache_add(cache, key, snapshot, &tree);
     assert_non_null(cached);
     assert_int_equal(cached->tree.nodes.len, nodes);
@@ -85,7 +85,7 @@ static void a_tree_in_use_outlives_the_cache(void **state)
     struct tree_cache cache = TREE_CACHE_INIT;
     struct snapshot snapshot = {0};
     add_reference(&snapshot);
-    struct shown_tree tree = tree_of(3);
+    struct tree_view tree = tree_of(3);
     struct cached_tree *used = tree_cache_add(&cache, 7, &snapshot, &tree);
     assert_non_null(used);
     tree_cache_release(&cache);
@@ -101,8 +101,8 @@ static void the_first_of_two_equal_trees_is_kept(void **state)
     struct tree_cache cache = TREE_CACHE_INIT;
     struct snapshot snapshot = {0};
     add_reference(&snapshot);
-    struct shown_tree first = tree_of(3);
-    struct shown_tree second = tree_of(3);
+    struct tree_view first = tree_of(3);
+    struct tree_view second = tree_of(3);
     struct cached_tree *kept = tree_cache_add(&cache, 7, &snapshot, &first);
     struct cached_tree *given = tree_cache_add(&cache, 7, &snapshot, &second);
     assert_ptr_equal(kept, given);

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "session/exec_look.h"
+#include "session/exec_check.h"
 #include "session/layout.h"
 
 // Notes that the program behind `path` is executed unrecorded by the process `pid` (0: unknown) of

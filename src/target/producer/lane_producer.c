@@ -6,7 +6,7 @@
 
 #include "base/signals.h"
 #include "base/sys.h"
-#include "target/producer/recorder_life.h"
+#include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
 
 // Sets what depends on the lap of the ring that pos is in, and on soft_limit.

@@ -66,7 +66,7 @@ struct lane_producer {
     bool pressed;              // half full was seen since the last growth
     bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
     uint32_t level;            // how full the ring was, see lane_producer_relax; 0: less than half
-    uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (inquiry.h)
+    uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (stats_query.h)
     uint32_t order;            // session_header.order as we know it
     bool is_ordered;           // several threads record: allocations and frees are sent with stamps
     uint64_t given_stamp;      // of the next of them, if that was taken before; else 0

@@ -337,7 +337,7 @@ static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
     return took;
 }
 
-// How soon, by the clock of the machine, is the machine's matter: recorder_life_test.c has the
+// How soon, by the clock of the machine, is the machine's matter: recorder_liveness_test.c has the
 // exact moments. Here the wait ends, not too early, and what is lost is counted.
 // While sampling, the ring's fill level decides how much is sampled: none while it is less than
 // half full, and one level more with each step from half on.

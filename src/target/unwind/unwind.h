@@ -3,7 +3,7 @@
 //
 // How: .eh_frame is compiled on demand, one return address at a time, into a compact rule that a
 // process-wide cache keeps (rule.h, rule_cache.h). Each thread remembers its last walk. A new walk
-// steps outwards only until it meets a remembered frame and then reads back the memory that the
+// steps outwards only until it meets a walk_cache frame and then reads back the memory that the
 // rest of the old walk depended on; if nothing changed there, the rest is proved equal
 // (docs/design/unwinding.md has the proof). Nothing is patched and nothing is registered.
 //
@@ -78,7 +78,7 @@ struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32
 // can be learned ahead.
 void unwind_thread_foresee(struct unwind_thread *thread);
 
-// Allows deeper stacks to be remembered in memory of the thread's own, of which more is mapped,
+// Allows deeper stacks to be walk_cache in memory of the thread's own, of which more is mapped,
 // four times as much each time, when a stack is deeper than ever before: at most `capacity_max`
 // frames (UNWIND_FRAMES_MAX), and 256 MiB in all threads together. The stack itself takes 16 bytes
 // a frame at least. Then unwind_thread_release() is to be called at the end.
@@ -94,17 +94,17 @@ void unwind_thread_walk(struct unwind_thread *thread,
 
 // The name of the stack that begins with `start`, if no more than its innermost few frames differ
 // from the one that was walked last; 0 if more do, or that cannot be proved by known rules: then
-// walk. What is remembered of that walk stays as it is.
+// walk. What is walk_cache of that walk stays as it is.
 uint64_t unwind_thread_again(struct unwind_thread *thread, const struct unwind_regs *start);
 
-// Walks again from `start` without looking at anything remembered, and compares with `walk`, which
+// Walks again from `start` without looking at anything walk_cache, and compares with `walk`, which
 // unwind_thread_walk() just returned for the same start. Returns the index of the first frame that
 // differs (or that only one of the walks has), or UNWIND_SAME. `walk` stays valid.
 uint32_t unwind_thread_check(struct unwind_thread *thread,
                              const struct unwind_regs *start,
                              const struct unwind_walk *walk);
 
-// Tells the unwinder that code was unloaded (dlclose): cached rules and remembered walks are void.
+// Tells the unwinder that code was unloaded (dlclose): cached rules and walk_cache walks are void.
 // To be called after the unmapping, by any thread. Costs a sweep over the cache.
 void unwind_flush(void);
 

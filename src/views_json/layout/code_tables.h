@@ -3,7 +3,7 @@
 //
 // While an answer is written in columns, everything that it names is collected here and gets a
 // position; view_end() writes the tables. So an answer is complete by itself and holds no more than
-// it needs. Running out of memory is remembered in `failed`, as a strbuf does.
+// it needs. Running out of memory is walk_cache in `failed`, as a strbuf does.
 // Context: H; one thread at a time.
 #pragma once
 

@@ -24,7 +24,7 @@
 #include "host/containers/vec.h"
 #include "host/os/progress.h"
 #include "host/text/json_writer.h"
-#include "profile/calls/shown_tree.h"
+#include "profile/calls/tree_view.h"
 #include "profile/select/filter.h"
 #include "views_json/layout/code_tables.h"
 

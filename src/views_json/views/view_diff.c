@@ -24,7 +24,7 @@ static void write_stack(struct view *view,
                         uint32_t node,
                         enum cost cost)
 {
-    const struct shown_tree *tree = &options->diff->tree;
+    const struct tree_view *tree = &options->diff->tree;
     json_begin_object(view->w);
     write_change(view, diff_stack_change(options->diff, node, cost));
     json_key(view->w, "frames");

@@ -5,19 +5,19 @@
 #include "views_json/views/views.h"
 
 static const struct column sample_columns[] = {
-    COLUMN(CELL_U64, ledger_sample, time_ms),
-    COLUMN(CELL_U64, ledger_sample, rss_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, anonymous_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, file_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, shmem_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, swap_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, minor_faults),
-    COLUMN(CELL_OPTIONAL, ledger_sample, major_faults),
-    COLUMN(CELL_OPTIONAL, ledger_sample, break_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, data_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, mapped_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, live_bytes),
-    COLUMN(CELL_OPTIONAL, ledger_sample, other_anonymous_bytes),
+    COLUMN(CELL_U64, rss_breakdown_sample, time_ms),
+    COLUMN(CELL_U64, rss_breakdown_sample, rss_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, anonymous_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, file_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, shmem_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, swap_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, minor_faults),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, major_faults),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, break_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, data_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, mapped_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, live_bytes),
+    COLUMN(CELL_OPTIONAL, rss_breakdown_sample, other_anonymous_bytes),
 };
 
 static void forget(uint64_t *value, bool is_known)
@@ -26,12 +26,12 @@ static void forget(uint64_t *value, bool is_known)
 }
 
 // What was not sampled is unknown, and not 0.
-static MUST_USE enum err write_samples(struct view *view, const struct ledger *ledger)
+static MUST_USE enum err write_samples(struct view *view, const struct rss_breakdown *rss_breakdown)
 {
-    CLEANUP(ledger_sample_vec_release) struct ledger_sample_vec rows = {0};
-    const struct ledger_knows knows = ledger_knows(ledger);
-    for (size_t i = 0; i < ledger->samples.len; i++) {
-        struct ledger_sample row = ledger->samples.items[i];
+    CLEANUP(rss_breakdown_sample_vec_release) struct rss_breakdown_sample_vec rows = {0};
+    const struct rss_breakdown_knows knows = rss_breakdown_knows(rss_breakdown);
+    for (size_t i = 0; i < rss_breakdown->samples.len; i++) {
+        struct rss_breakdown_sample row = rss_breakdown->samples.items[i];
         forget(&row.anonymous_bytes, knows.kinds);
         forget(&row.file_bytes, knows.kinds);
         forget(&row.shmem_bytes, knows.kinds);
@@ -43,22 +43,22 @@ static MUST_USE enum err write_samples(struct view *view, const struct ledger *l
         forget(&row.mapped_bytes, knows.areas);
         forget(&row.live_bytes, row.has_live);
         forget(&row.other_anonymous_bytes, row.has_live && knows.kinds);
-        TRY(ledger_sample_vec_push(&rows, row));
+        TRY(rss_breakdown_sample_vec_push(&rows, row));
     }
     view_table(view, &TABLE("samples", sample_columns, rows.items, rows.len));
     return ERR_OK;
 }
 
 static const struct column kind_columns[] = {
-    COLUMN(CELL_TEXT, ledger_kind, key),
-    COLUMN(CELL_TEXT, ledger_kind, phrase),
+    COLUMN(CELL_TEXT, rss_breakdown_kind, key),
+    COLUMN(CELL_TEXT, rss_breakdown_kind, phrase),
 };
 
 static void write_kinds(struct view *view)
 {
-    struct ledger_kind rows[REC_PART_KINDS];
+    struct rss_breakdown_kind rows[REC_PART_KINDS];
     for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
-        rows[kind - 1] = *ledger_kind(kind);
+        rows[kind - 1] = *rss_breakdown_kind(kind);
     }
     view_table(view, &TABLE("kinds", kind_columns, rows, ARRAY_LEN(rows)));
 }
@@ -67,7 +67,7 @@ static void write_kinds(struct view *view)
 struct mapping_row {
     uint32_t pid;
     const char *kind;
-    struct ledger_part part;
+    struct rss_breakdown_part part;
     struct place place; // the call site that mapped it
     struct frame_list frames;
     size_t first_frame; // in mapping_list.locations
@@ -101,12 +101,13 @@ static void mapping_list_release(struct mapping_list *list)
     u32_vec_release(&list->inlined);
 }
 
-static MUST_USE enum err
-add_mapping(const struct profile *profile, const struct ledger_part *part, struct mapping_list *out)
+static MUST_USE enum err add_mapping(const struct profile *profile,
+                                     const struct rss_breakdown_part *part,
+                                     struct mapping_list *out)
 {
     struct mapping_row row = {
         .pid = profile->recording.processes[part->process].pid,
-        .kind = ledger_kind(part->kind)->key,
+        .kind = rss_breakdown_kind(part->kind)->key,
         .part = *part,
         .place = {SIDE_NEW, REC_NONE},
         .first_frame = out->locations.len,
@@ -114,14 +115,14 @@ add_mapping(const struct profile *profile, const struct ledger_part *part, struc
     if (part->node != REC_NONE) {
         row.place.location = profile_call_site(profile, part->node).location;
     }
-    TRY(ledger_stack(profile, part->node, &out->locations, &out->inlined));
+    TRY(rss_breakdown_stack(profile, part->node, &out->locations, &out->inlined));
     row.frames.count = out->locations.len - row.first_frame;
     return mapping_row_vec_push(&out->rows, row);
 }
 
 // The mappings of one breakdown, or of all that list theirs.
 static MUST_USE enum err list_mappings(const struct profile *profile,
-                                       const struct ledger_split *splits,
+                                       const struct rss_breakdown_split *splits,
                                        const struct flag_vec *details,
                                        size_t first,
                                        size_t end,
@@ -142,7 +143,7 @@ static MUST_USE enum err list_mappings(const struct profile *profile,
 
 // A whole memory map at one moment, taken apart.
 struct breakdown_row {
-    struct ledger_split split;
+    struct rss_breakdown_split split;
     uint64_t age_ms;
     bool is_of_peak;
     bool has_mappings;
@@ -187,23 +188,23 @@ static const struct column breakdown_columns[] = {
 };
 
 static MUST_USE enum err list_breakdowns(const struct view *view,
-                                         const struct ledger *ledger,
+                                         const struct rss_breakdown *rss_breakdown,
                                          const struct flag_vec *details,
                                          struct breakdown_row_vec *out)
 {
     uint64_t mappings = 0;
-    for (size_t i = 0; i < ledger->splits.len; i++) {
-        const struct ledger_split *split = &ledger->splits.items[i];
+    for (size_t i = 0; i < rss_breakdown->splits.len; i++) {
+        const struct rss_breakdown_split *split = &rss_breakdown->splits.items[i];
         const struct breakdown_row row = {
             .split = *split,
-            .age_ms = ledger_split_age_ms(view->profile, split),
-            .is_of_peak = ledger_is_of_peak(ledger, split),
+            .age_ms = rss_breakdown_split_age_ms(view->profile, split),
+            .is_of_peak = rss_breakdown_is_of_peak(rss_breakdown, split),
             .has_mappings = split->parts.len > 0,
             .is_peak = (split->flags & REC_LOOK_PEAK) != 0,
             .is_last = (split->flags & REC_LOOK_LAST) != 0,
             .was_asked = (split->flags & REC_LOOK_ASKED) != 0,
             .at_exit = (split->flags & REC_LOOK_AT_EXIT) != 0,
-            .live_is_estimate = ledger_is_estimate(split, REC_PART_LIVE),
+            .live_is_estimate = rss_breakdown_is_estimate(split, REC_PART_LIVE),
             .mapping_first = mappings,
             .mapping_count = details->items[i] != 0 ? split->parts.len : 0,
         };
@@ -216,14 +217,14 @@ static MUST_USE enum err list_breakdowns(const struct view *view,
 // Each breakdown holds its mappings.
 static MUST_USE enum err write_nested(struct view *view,
                                       const struct table *table,
-                                      const struct ledger *ledger,
+                                      const struct rss_breakdown *rss_breakdown,
                                       const struct flag_vec *details)
 {
     json_key(view->w, table->key);
     json_begin_array(view->w);
     for (size_t i = 0; i < table->count; i++) {
         CLEANUP(mapping_list_release) struct mapping_list list = {0};
-        TRY(list_mappings(view->profile, ledger->splits.items, details, i, i + 1, &list));
+        TRY(list_mappings(view->profile, rss_breakdown->splits.items, details, i, i + 1, &list));
         json_begin_object(view->w);
         view_row(view, table, i);
         view_table(view, &TABLE("mappings", mapping_columns, list.rows.items, list.rows.len));
@@ -233,21 +234,23 @@ static MUST_USE enum err write_nested(struct view *view,
     return ERR_OK;
 }
 
-enum err view_rss(struct view *view, const struct ledger *ledger, const struct flag_vec *details)
+enum err view_rss(struct view *view,
+                  const struct rss_breakdown *rss_breakdown,
+                  const struct flag_vec *details)
 {
     CLEANUP(breakdown_row_vec_release) struct breakdown_row_vec rows = {0};
     CLEANUP(mapping_list_release) struct mapping_list list = {0};
-    json_key_u64(view->w, "peak_rss_bytes", ledger->peak_rss_bytes);
-    json_key_u64(view->w, "peak_rss_ms", ledger->peak_rss_ms);
-    TRY(write_samples(view, ledger));
+    json_key_u64(view->w, "peak_rss_bytes", rss_breakdown->peak_rss_bytes);
+    json_key_u64(view->w, "peak_rss_ms", rss_breakdown->peak_rss_ms);
+    TRY(write_samples(view, rss_breakdown));
     write_kinds(view);
-    TRY(list_breakdowns(view, ledger, details, &rows));
+    TRY(list_breakdowns(view, rss_breakdown, details, &rows));
     const struct table table = TABLE("breakdowns", breakdown_columns, rows.items, rows.len);
     if (view->layout == VIEW_ROWS) {
-        return write_nested(view, &table, ledger, details);
+        return write_nested(view, &table, rss_breakdown, details);
     }
     view_table(view, &table);
-    TRY(list_mappings(view->profile, ledger->splits.items, details, 0, rows.len, &list));
+    TRY(list_mappings(view->profile, rss_breakdown->splits.items, details, 0, rows.len, &list));
     view_table(view, &TABLE("mappings", mapping_columns, list.rows.items, list.rows.len));
     return ERR_OK;
 }

@@ -207,7 +207,7 @@ static void write_mapper(struct view *view, const void *row)
     const struct unseen *unseen = row;
     CLEANUP(u32_vec_release) struct u32_vec locations = {0};
     CLEANUP(u32_vec_release) struct u32_vec inlined = {0};
-    if (ledger_stack(view->profile, unseen->node, &locations, &inlined) != ERR_OK) {
+    if (rss_breakdown_stack(view->profile, unseen->node, &locations, &inlined) != ERR_OK) {
         view->failed = true;
     }
     if (locations.len == 0) {

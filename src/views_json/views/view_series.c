@@ -80,15 +80,16 @@ static void write_top(struct view *view, const struct top_series *series)
 }
 
 static const struct column rss_columns[] = {
-    COLUMN(CELL_U64, ledger_sample, time_ms),
-    COLUMN(CELL_U64, ledger_sample, rss_bytes),
+    COLUMN(CELL_U64, rss_breakdown_sample, time_ms),
+    COLUMN(CELL_U64, rss_breakdown_sample, rss_bytes),
 };
 
 static MUST_USE enum err write_rss(struct view *view)
 {
-    CLEANUP(ledger_release) struct ledger ledger = {0};
-    TRY(ledger_build(view->profile, view->filter->pid, &ledger));
-    view_table(view, &TABLE("rss", rss_columns, ledger.samples.items, ledger.samples.len));
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    TRY(rss_breakdown_build(view->profile, view->filter->pid, &rss_breakdown));
+    view_table(view,
+               &TABLE("rss", rss_columns, rss_breakdown.samples.items, rss_breakdown.samples.len));
     return ERR_OK;
 }
 

@@ -109,7 +109,7 @@ static int compare_pairs(const void *left, const void *right)
 
 // The stacks that have any of `sort` on either side, highest score first.
 static MUST_USE enum err
-find_pairs(const struct view *view, const struct shown_tree *tree, struct stack_pair_vec *out)
+find_pairs(const struct view *view, const struct tree_view *tree, struct stack_pair_vec *out)
 {
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         uint64_t new = costs_get(&tree->self[SIDE_NEW].items[node], view->sort);
@@ -126,12 +126,13 @@ find_pairs(const struct view *view, const struct shown_tree *tree, struct stack_
     return ERR_OK;
 }
 
-// How many frames lie before the one that memory is attributed to (plumbing.h), innermost first.
-static uint32_t count_plumbing(const struct shown_tree *tree, uint32_t node)
+// How many frames lie before the one that memory is attributed to (wrapper_frames.h), innermost
+// first.
+static uint32_t count_wrapper_frames(const struct tree_view *tree, uint32_t node)
 {
     uint32_t count = 0;
     for (; node != 0; node = tree->nodes.items[node].parent) {
-        if ((shown_tree_location(tree, node)->flags & CODE_PLUMBING) == 0) {
+        if ((tree_view_location(tree, node)->flags & CODE_PLUMBING) == 0) {
             return count;
         }
         count++;
@@ -159,7 +160,7 @@ static const struct column pair_columns[] = {
 };
 
 static MUST_USE enum err
-add_pair_frames(const struct shown_tree *tree, uint32_t node, struct pair_frame_vec *out)
+add_pair_frames(const struct tree_view *tree, uint32_t node, struct pair_frame_vec *out)
 {
     for (; node != 0; node = tree->nodes.items[node].parent) {
         const struct pair_frame frame = {.function = tree->functions.items[node],
@@ -170,7 +171,7 @@ add_pair_frames(const struct shown_tree *tree, uint32_t node, struct pair_frame_
 }
 
 enum err view_stack_pairs(struct view *view,
-                          const struct shown_tree *tree,
+                          const struct tree_view *tree,
                           const struct stacks_options *options)
 {
     CLEANUP(stack_pair_vec_release) struct stack_pair_vec pairs = {0};
@@ -181,7 +182,7 @@ enum err view_stack_pairs(struct view *view,
         uint32_t node = pairs.items[i].node;
         const struct stack_row row = {.costs = &tree->self[SIDE_NEW].items[node],
                                       .old_costs = &tree->self[SIDE_OLD].items[node],
-                                      .site_frame = count_plumbing(tree, node),
+                                      .site_frame = count_wrapper_frames(tree, node),
                                       .frame_first = frames.len,
                                       .frame_count = tree->nodes.items[node].depth};
         TRY(stack_row_vec_push(&rows, row));

@@ -37,7 +37,7 @@ static const struct column node_columns[] = {
     COLUMN_WHEN(WHEN_SEARCHED, CELL_U32, node_row, matched),
 };
 
-static uint32_t count_children(const struct shown_tree *tree, uint32_t node)
+static uint32_t count_children(const struct tree_view *tree, uint32_t node)
 {
     uint32_t count = 0;
     for (uint32_t i = tree->nodes.items[node].first_child; i != REC_NONE;
@@ -50,7 +50,7 @@ static uint32_t count_children(const struct shown_tree *tree, uint32_t node)
 static struct node_row
 row_of(const struct view *view, const struct tree_options *options, uint32_t id)
 {
-    const struct shown_tree *tree = options->tree;
+    const struct tree_view *tree = options->tree;
     const struct call_tree_node *node = &tree->nodes.items[id];
     struct node_row row = {
         .id = id,
@@ -109,7 +109,7 @@ enum err view_tree(struct view *view, const struct tree_options *options)
     CLEANUP(node_row_vec_release) struct node_row_vec rows = {0};
     bool is_complete;
     bool is_top_down = options->spec.direction == CALL_TREE_TOP_DOWN;
-    TRY(shown_tree_pick(options->tree, &options->wish, &nodes, &is_complete));
+    TRY(tree_view_pick(options->tree, &options->wish, &nodes, &is_complete));
     TRY(list_rows(view, options, &nodes, &rows));
     struct table table = TABLE("nodes", node_columns, rows.items, rows.len);
     table.has = options->spec.key == CALL_TREE_BY_FUNCTION ? WHEN_BY_FUNCTION : WHEN_BY_LOCATION;

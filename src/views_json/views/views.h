@@ -13,7 +13,7 @@
 #include "profile/compare/diff_verdict.h"
 #include "profile/tables/cost_groups.h"
 #include "profile/tables/histogram.h"
-#include "profile/tables/ledger.h"
+#include "profile/tables/rss_breakdown.h"
 #include "profile/tables/summary.h"
 #include "profile/time/growth.h"
 #include "profile/time/top_series.h"
@@ -83,9 +83,9 @@ enum err view_function_detail(struct view *view,
 enum err view_call_graph(struct view *view, size_t limit) MUST_USE;
 
 struct tree_options {
-    const struct shown_tree *tree;
-    struct shown_tree_spec spec;        // of the tree
-    struct shown_tree_wish wish;        // which nodes
+    const struct tree_view *tree;
+    struct tree_view_spec spec;         // of the tree
+    struct tree_view_wish wish;         // which nodes
     const struct tree_matches *matches; // of a search; NULL: none was asked for
 };
 
@@ -102,7 +102,7 @@ enum err view_stacks(struct view *view, const struct stacks_options *options) MU
 
 // The same of two recordings, whose stacks are matched by function: `tree` is of both.
 enum err view_stack_pairs(struct view *view,
-                          const struct shown_tree *tree,
+                          const struct tree_view *tree,
                           const struct stacks_options *options) MUST_USE;
 
 // Whether any frame lies in a source file; and then the table `lines`: what each line costs.
@@ -153,9 +153,10 @@ enum err view_leaks(struct view *view, const struct leaks_options *options) MUST
 enum err view_suppressions(struct view *view) MUST_USE;
 
 // What resident memory consisted of: samples, and breakdowns by kind. `details` (by breakdown, of
-// the ledger) says which breakdowns list their mappings.
-enum err view_rss(struct view *view, const struct ledger *ledger, const struct flag_vec *details)
-    MUST_USE;
+// the rss_breakdown) says which breakdowns list their mappings.
+enum err view_rss(struct view *view,
+                  const struct rss_breakdown *rss_breakdown,
+                  const struct flag_vec *details) MUST_USE;
 
 // Events that the program reported, heaviest first.
 enum err view_adhoc(struct view *view, size_t limit) MUST_USE;

@@ -15,8 +15,8 @@
 #include "base/compiler.h"
 #include "session/wire.h"
 #include "target/preload/exports/program_api.h"
-#include "target/preload/process/inquiry.h"
 #include "target/preload/process/name_frames.h"
+#include "target/preload/process/stats_query.h"
 #include "target/preload/record/guard.h"
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_named.h"
@@ -90,38 +90,38 @@ static void event(const char *name, uint64_t weight)
 }
 
 // Asks once, and waits.
-static enum inquiry_end
-ask_once(enum inquiry_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
+static enum stats_query_end
+ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
 {
     struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
     if (t == NULL) {
-        return INQUIRY_OVER;
+        return STATS_QUERY_OVER;
     }
     uint32_t number = 0;
     struct session_header *session = t->producer.session;
     struct lane_header *lane = t->producer.lane;
-    const bool is_asked = inquiry_ask(&t->producer, what, scope, &number);
+    const bool is_asked = stats_query_ask(&t->producer, what, scope, &number);
     if (!is_asked) {
         process_leave();
     }
     guard_leave(t);
-    return is_asked ? inquiry_await(session, lane, number, values) : INQUIRY_OVER;
+    return is_asked ? stats_query_await(session, lane, number, values) : STATS_QUERY_OVER;
 }
 
 // False: there is no answer.
-static bool ask(enum inquiry_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
+static bool ask(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
 {
-    enum inquiry_end end;
+    enum stats_query_end end;
     do { // again if a handler of this thread asked meanwhile
         end = ask_once(what, scope, values);
-    } while (end == INQUIRY_SUPERSEDED);
-    return end == INQUIRY_ANSWERED;
+    } while (end == STATS_QUERY_SUPERSEDED);
+    return end == STATS_QUERY_ANSWERED;
 }
 
 static int stats(uint32_t whose, struct cairn_stats *out)
 {
     uint64_t values[ANSWER_VALUES];
-    if (!ask(whose == CAIRN_THREAD ? INQUIRY_THREAD : INQUIRY_PROCESS, 0, values)) {
+    if (!ask(whose == CAIRN_THREAD ? STATS_QUERY_THREAD : STATS_QUERY_PROCESS, 0, values)) {
         return 0;
     }
     *out = (struct cairn_stats){
@@ -142,7 +142,7 @@ static bool open_scope(uint32_t *scope)
     if (t == NULL) {
         return false;
     }
-    const bool is_open = inquiry_open_scope(&t->producer, scope);
+    const bool is_open = stats_query_open_scope(&t->producer, scope);
     guard_leave(t);
     return is_open;
 }
@@ -163,7 +163,7 @@ static void close_scope(uint32_t scope)
 {
     struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
     if (t != NULL) {
-        inquiry_close_scope(&t->producer, scope);
+        stats_query_close_scope(&t->producer, scope);
         guard_leave(t);
     }
 }
@@ -176,7 +176,7 @@ static int peak_begin(struct cairn_peak *peak)
     if (!open_scope(&scope)) {
         return 0;
     }
-    if (!ask(INQUIRY_PEAK_BEGIN, scope, values)) {
+    if (!ask(STATS_QUERY_PEAK_BEGIN, scope, values)) {
         close_scope(scope);
         return 0;
     }
@@ -193,7 +193,7 @@ static int peak_end(struct cairn_peak *peak, uint64_t *bytes)
         return 0;
     }
     const bool is_told =
-        ask(INQUIRY_PEAK, scope, values) && values[ANSWER_PEAK_BYTES] != UINT64_MAX;
+        ask(STATS_QUERY_PEAK, scope, values) && values[ANSWER_PEAK_BYTES] != UINT64_MAX;
     close_scope(scope);
     if (is_told) {
         *bytes = values[ANSWER_PEAK_BYTES];

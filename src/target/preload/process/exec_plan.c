@@ -101,7 +101,7 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
     if (path == NULL || (plan->session == NULL && !has_ours)) {
         return;
     }
-    plan->obstacle = sys_is_forbidden() ? EXEC_SECCOMP : exec_look(path);
+    plan->obstacle = sys_is_forbidden() ? EXEC_SECCOMP : exec_check(path);
     if (plan->obstacle == EXEC_NONE || plan->obstacle == EXEC_STATIC) {
         const enum exec_obstacle around = complete(plan, variables);
         plan->obstacle = plan->obstacle == EXEC_NONE ? around : plan->obstacle;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // exec_plan: what an exec is given of our environment, and what the recorder is told of it.
 //
-//   exec_plan_make()     looks at the file (session/exec_look.h) and chooses the environment:
+//   exec_plan_make()     looks at the file (session/exec_check.h) and chooses the environment:
 //
 //     what stands in the way           LD_PRELOAD and CAIRN_SESSION      the recorder is told
 //     nothing                          as they are                       -
@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/exec_look.h"
+#include "session/exec_check.h"
 #include "target/preload/real/environment.h"
 
 struct session_header;

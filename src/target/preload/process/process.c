@@ -17,7 +17,7 @@
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/real/real_mappings.h"
-#include "target/producer/exit_look.h"
+#include "target/producer/exit_wait.h"
 
 enum process_verdict {
     VERDICT_UNDECIDED = 0,
@@ -87,7 +87,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     slot->pid_namespace = g_image.pid_namespace;
     atomic_store_explicit(&slot->exit_ms, 0, memory_order_relaxed); // of an earlier process
     atomic_store_explicit(&slot->exit_stamp, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->exit_look, EXIT_LOOK_NO, memory_order_relaxed);
+    atomic_store_explicit(&slot->exit_wait, EXIT_WAIT_NO, memory_order_relaxed);
     page_alloc_note_into(session_notes(session, index)->ranges);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
     slot->start_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
@@ -263,12 +263,12 @@ void process_note_exit(void)
     struct session_header *session = process_session();
     if (session != NULL) {
         struct process_slot *slot = session_process(session, g_process->index);
-        // Relaxed: R reads them when the process is gone, or acquires EXIT_LOOK_WAITING after it.
+        // Relaxed: R reads them when the process is gone, or acquires EXIT_WAIT_WAITING after it.
         atomic_store_explicit(&slot->exit_stamp, stamp_now(session), memory_order_relaxed);
         atomic_store_explicit(&slot->exit_ms,
                               atomic_load_explicit(&session->clock_ms, memory_order_relaxed),
                               memory_order_relaxed);
-        exit_look_await(session, slot);
+        exit_wait_await(session, slot);
     }
 }
 

@@ -196,7 +196,7 @@ static void read_all(struct fixture *f)
                        wire_pairs_bytes(word[1]));
             words = 2;
             break;
-        case WIRE_SUMMIT:
+        case WIRE_HIGH_WATER:
             words = 1 + (uint32_t)(word[0] >> 8);
             break;
         case WIRE_TICK:

@@ -31,7 +31,7 @@ static struct freed_table g_freed; // of all threads
 // Where things lie in a lane's state, in bytes from its beginning.
 struct thread_layout {
     uint32_t max_frames;
-    uint32_t capacity; // frames remembered
+    uint32_t capacity; // frames walk_cache
     size_t unwind;
     size_t modules;
     size_t names;

@@ -6,7 +6,7 @@
 // it.
 //
 //   struct thread_home    one page: the state, and what its dictionaries begin in
-//   remembered walk       by max_frames
+//   walk_cache walk       by max_frames
 //   modules               32 KiB
 //   names                 the rest: stacks, then nodes
 //   deferred events       32 KiB

@@ -179,7 +179,7 @@ static char **copy_others(char **out, char *const *variables)
     return out;
 }
 
-// The remembered variable up to the colon, then `door`.
+// The walk_cache variable up to the colon, then `door`.
 static char *put_session(char session[static ENVIRONMENT_SESSION_BYTES], const char *door)
 {
     const char *colon = strchr(g_environment.session, ':');

@@ -52,11 +52,11 @@ struct made_environment {
     char session[ENVIRONMENT_SESSION_BYTES];
 };
 
-// Whether a value of CAIRN_SESSION names the session that was remembered.
+// Whether a value of CAIRN_SESSION names the session that was walk_cache.
 bool environment_names_ours(const char *session);
 
-// `variables` as they are, with what was remembered put (back) in, or without CAIRN_SESSION and our
-// entry of LD_PRELOAD. Where there is no memory for that, or nothing is remembered: as they are,
+// `variables` as they are, with what was walk_cache put (back) in, or without CAIRN_SESSION and our
+// entry of LD_PRELOAD. Where there is no memory for that, or nothing is walk_cache: as they are,
 // and false.
 void environment_as_is(struct made_environment *made, char *const *variables);
 bool environment_with_us(struct made_environment *made, char *const *variables, const char *door);

@@ -6,7 +6,7 @@
 // registers for it. Whatever else there is to do is left to record.c, by a call that nothing of the
 // caller's has to outlive; it begins where the inline part stopped.
 //
-// Reads the words of any stack (target/unwind/walk/again.h): to be compiled without
+// Reads the words of any stack (target/unwind/walk/fast_path.h): to be compiled without
 // AddressSanitizer. Context: T, as record.h.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "target/preload/record/guard.h"
 #include "target/preload/record/record.h"
 #include "target/producer/nursery/nursery_try.h"
-#include "target/unwind/walk/again.h"
+#include "target/unwind/walk/fast_path.h"
 
 // record_alloc for the function that returns to `pc`, with its registers. Returns the block.
 void *record_alloc_slowly(uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes);

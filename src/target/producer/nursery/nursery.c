@@ -74,21 +74,22 @@ static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t
 static bool
 send_free(struct lane_producer *p, struct nursery_block *block, uint64_t address, bool is_temporary)
 {
-    if (UNLIKELY(!nursery_show_summit(p) || !nursery_pass_free(p, address, is_temporary))) {
+    if (UNLIKELY(!nursery_show_high_water(p) || !nursery_pass_free(p, address, is_temporary))) {
         return false;
     }
     forget_sent(&p->lane->nursery, block, address);
     return true;
 }
 
-// A HELD block that was there at the summit is gone.
-static bool leave_summit(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+// A HELD block that was there at the high-water mark is gone.
+static bool leave_high_water(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
     struct nursery *n = &p->lane->nursery;
     const uint64_t address = block->place;
     if (n->gone_count == NURSERY_GONE_MAX) {
         // It is shown with the block still there, which therefore is sent.
-        return nursery_show_summit(p) && send_free(p, block, address, nursery_is_temporary(kind));
+        return nursery_show_high_water(p) &&
+               send_free(p, block, address, nursery_is_temporary(kind));
     }
     n->leaving = address | (uint64_t)n->gone_count << NURSERY_LEAVING_SHIFT;
     nursery_fence();
@@ -116,12 +117,12 @@ bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block
     if (nursery_is_doubtful(p, block)) {
         return part_with(p, block, kind);
     }
-    return nursery_was_at_summit(&p->lane->nursery, kind) ? leave_summit(p, block, kind)
-                                                          : count_pair(p, block, kind);
+    return nursery_was_at_high_water(&p->lane->nursery, kind) ? leave_high_water(p, block, kind)
+                                                              : count_pair(p, block, kind);
 }
 
-// Sends what is held where another block belongs. One that was not there at the summit does not
-// come before it.
+// Sends what is held where another block belongs. One that was not there at the high-water mark
+// does not come before it.
 static bool make_place(struct lane_producer *p, struct nursery_block *block)
 {
     struct nursery *n = &p->lane->nursery;
@@ -129,7 +130,7 @@ static bool make_place(struct lane_producer *p, struct nursery_block *block)
     if (!nursery_is_held(block)) {
         return true;
     }
-    return (nursery_was_at_summit(n, block->kind) || nursery_show_summit(p)) &&
+    return (nursery_was_at_high_water(n, block->kind) || nursery_show_high_water(p)) &&
            nursery_send_block(p, block);
 }
 
@@ -157,8 +158,8 @@ send_allocation(struct lane_producer *p, uint64_t address, uint64_t size_bytes, 
 static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
 {
     const struct nursery *n = &p->lane->nursery;
-    return nursery_show_summit(p) &&
-           (n->is_ordered != 0 || !nursery_is_summit(n, size_bytes) ||
+    return nursery_show_high_water(p) &&
+           (n->is_ordered != 0 || !nursery_is_high_water(n, size_bytes) ||
             nursery_relaxed(&n->held_bytes) == 0 || nursery_send_blocks(p));
 }
 
@@ -175,7 +176,7 @@ static void rise(struct nursery *n, uint64_t size_bytes)
     }
 }
 
-// A block is held with which there is a new summit. What is gone was not there.
+// A block is held with which there is a new high-water mark. What is gone was not there.
 static bool climb(struct lane_producer *p,
                   struct nursery_block *block,
                   uint64_t address,
@@ -189,8 +190,8 @@ static bool climb(struct lane_producer *p,
     nursery_put(p, block, address, size, slot);
     nursery_fence();
     n->gone_count = 0;
-    nursery_fence(); // nobody sees them at the new summit
-    n->summit_limit = nursery_stamp_limit(n->stamp);
+    nursery_fence(); // nobody sees them at the new high-water mark
+    n->high_water_limit = nursery_stamp_limit(n->stamp);
     n->stamp += NURSERY_STAMP;
     nursery_lift_ceiling(n);
     return true;
@@ -220,7 +221,7 @@ bool nursery_allocate_slowly(struct lane_producer *p,
         return send_allocation(p, address, size_bytes, slot);
     }
     struct nursery_block *block = choose_place(p->lane, address);
-    const bool fits = !nursery_is_summit(n, size_bytes);
+    const bool fits = !nursery_is_high_water(n, size_bytes);
     if (nursery_may_hold(n, size_bytes) && (fits || n->is_ordered == 0)) {
         if (!fits) {
             return climb(p, block, address, (uint32_t)size_bytes, slot);

@@ -11,16 +11,16 @@
 // The recorder shall see each maximum of the live bytes, and who owned it, as if every event had
 // been sent. While the thread's sum (allocated less freed) is at most the ceiling, how high it was
 // when the recorder last saw all, no moment can be a new maximum, whatever is held. An allocation
-// that passes the ceiling raises it: its moment is the summit, until a later one passes it. What
-// the recorder needs to know of a summit is which of the blocks that were held there are no more:
-// they are gone, counted as pairs and listed. So before a record that lets the live bytes sink, or
-// that is sent out of turn, and at the tick's end, the summit is shown: the held blocks that were
-// there are sent, and then those that are gone (SUMMIT), which are live for just that moment.
-// Stamps tell the blocks that were there from later ones.
+// that passes the ceiling raises it: its moment is the high-water mark, until a later one passes
+// it. What the recorder needs to know of a high-water mark is which of the blocks that were held
+// there are no more: they are gone, counted as pairs and listed. So before a record that lets the
+// live bytes sink, or that is sent out of turn, and at the tick's end, the high-water mark is
+// shown: the held blocks that were there are sent, and then those that are gone (HIGH_WATER), which
+// are live for just that moment. Stamps tell the blocks that were there from later ones.
 //
 // Frees of blocks whose size is not known any more count nothing, so the sum errs on the side of
-// summits. To make up for that, the recorder tells now and then how far below the maximum it was at
-// a certain TICK. All this is exact while one thread records.
+// high-water marks. To make up for that, the recorder tells now and then how far below the maximum
+// it was at a certain TICK. All this is exact while one thread records.
 //
 // Once there are several, what is sent has a stamp (stamp.h), for what their sums were together
 // depends on the order of all their events. Now each thread has a budget instead of a ceiling: no
@@ -174,16 +174,16 @@ ALWAYS_INLINE bool nursery_may_hold(const struct nursery *n, uint64_t size_bytes
     return size_bytes - 1 < n->size_max;
 }
 
-// Whether a new block of this size is a summit.
-ALWAYS_INLINE bool nursery_is_summit(const struct nursery *n, uint64_t size_bytes)
+// Whether a new block of this size is a high-water mark.
+ALWAYS_INLINE bool nursery_is_high_water(const struct nursery *n, uint64_t size_bytes)
 {
     return (int64_t)size_bytes > n->room_bytes;
 }
 
-// Whether a block of that kind was there at a summit that was not shown.
-ALWAYS_INLINE bool nursery_was_at_summit(const struct nursery *n, uint64_t kind)
+// Whether a block of that kind was there at a high-water mark that was not shown.
+ALWAYS_INLINE bool nursery_was_at_high_water(const struct nursery *n, uint64_t kind)
 {
-    return nursery_is_within(kind, n->summit_limit);
+    return nursery_is_within(kind, n->high_water_limit);
 }
 
 // What freed_table said when a block was put into that place.
@@ -245,7 +245,7 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
     }
     struct nursery_block *block = nursery_block_of(p->lane, address);
     if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes) ||
-                 nursery_is_summit(n, size_bytes))) {
+                 nursery_is_high_water(n, size_bytes))) {
         return nursery_allocate_slowly(p, address, size_bytes, slot);
     }
     nursery_put(p, block, address, (uint32_t)size_bytes, slot);
@@ -309,7 +309,7 @@ nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_tempo
 {
     const uint64_t kind = nursery_freed_kind(block, is_temporary);
     struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
-    if (UNLIKELY(fold == NULL || nursery_was_at_summit(&p->lane->nursery, kind) ||
+    if (UNLIKELY(fold == NULL || nursery_was_at_high_water(&p->lane->nursery, kind) ||
                  nursery_is_doubtful(p, block))) {
         return nursery_fold_elsewhere(p, block, kind);
     }

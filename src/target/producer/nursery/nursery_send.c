@@ -2,7 +2,8 @@
 // nursery_send: see the header.
 #include "target/producer/nursery/nursery_send.h"
 
-_Static_assert(NURSERY_GONE_MAX <= WIRE_SUMMIT_MAX, "one record has room for all that are gone");
+_Static_assert(NURSERY_GONE_MAX <= WIRE_HIGH_WATER_MAX,
+               "one record has room for all that are gone");
 
 // From when on a block that was held is counted: 0, from now on. But while its thread is about to
 // say that it freed something earlier, that may be this block, and another thread may have one at
@@ -200,7 +201,7 @@ static bool send_gone(struct lane_producer *p)
     if (word == NULL) {
         return false;
     }
-    word[0] = wire_word(WIRE_SUMMIT, count);
+    word[0] = wire_word(WIRE_HIGH_WATER, count);
     __builtin_memcpy(word + 1, lane_nursery_tables(p->lane)->gone, count * sizeof(*word));
     lane_producer_advance(p, 1 + (size_t)count);
     lane_producer_publish(p);
@@ -210,22 +211,22 @@ static bool send_gone(struct lane_producer *p)
     return true;
 }
 
-bool nursery_show_summit(struct lane_producer *p)
+bool nursery_show_high_water(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    if (n->summit_limit == NURSERY_NO_SUMMIT) {
+    if (n->high_water_limit == NURSERY_NO_HIGH_WATER) {
         return true;
     }
-    if (!send_blocks(p, n->summit_limit) || !send_gone(p)) {
+    if (!send_blocks(p, n->high_water_limit) || !send_gone(p)) {
         return false;
     }
-    n->summit_limit = NURSERY_NO_SUMMIT;
+    n->high_water_limit = NURSERY_NO_HIGH_WATER;
     return true;
 }
 
 bool nursery_send_blocks(struct lane_producer *p)
 {
-    return nursery_show_summit(p) && send_blocks(p, UINT32_MAX);
+    return nursery_show_high_water(p) && send_blocks(p, UINT32_MAX);
 }
 
 static bool send_folds(struct lane_producer *p)

@@ -36,8 +36,8 @@ bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold) MUST_
 bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
     MUST_USE;
 
-// Shows the recorder the summit, if there is one that it has not seen.
-bool nursery_show_summit(struct lane_producer *p) MUST_USE;
+// Shows the recorder the high-water mark, if there is one that it has not seen.
+bool nursery_show_high_water(struct lane_producer *p) MUST_USE;
 
 // The same, and sends all the other HELD blocks.
 bool nursery_send_blocks(struct lane_producer *p) MUST_USE;

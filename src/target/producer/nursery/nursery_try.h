@@ -34,7 +34,7 @@ nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_by
     }
     struct nursery_block *block = nursery_block_of(p->lane, address);
     if (UNLIKELY(block->place != 0 || !nursery_may_hold(n, size_bytes) ||
-                 nursery_is_summit(n, size_bytes))) {
+                 nursery_is_high_water(n, size_bytes))) {
         return false;
     }
     nursery_put(p, block, address, (uint32_t)size_bytes, slot);
@@ -62,7 +62,8 @@ ALWAYS_INLINE bool nursery_try_free(struct lane_producer *p, uint64_t address)
     }
     const uint64_t kind = nursery_freed_kind(block, is_temporary);
     struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
-    if (UNLIKELY(fold == NULL || nursery_was_at_summit(n, kind) || nursery_is_doubtful(p, block))) {
+    if (UNLIKELY(fold == NULL || nursery_was_at_high_water(n, kind) ||
+                 nursery_is_doubtful(p, block))) {
         return false;
     }
     n->last_allocated = 0;

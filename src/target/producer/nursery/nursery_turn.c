@@ -8,7 +8,7 @@
 
 #include "base/sys.h"
 #include "target/producer/nursery/nursery_send.h"
-#include "target/producer/recorder_life.h"
+#include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
 
 enum {
@@ -31,7 +31,7 @@ void nursery_init(struct lane_producer *p)
     n->mask = NURSERY_BLOCKS_MIN - 1;
     n->fold_mask = NURSERY_FOLDS_MIN - 1;
     n->stamp = NURSERY_STAMP;
-    n->summit_limit = NURSERY_NO_SUMMIT;
+    n->high_water_limit = NURSERY_NO_HIGH_WATER;
     n->epoch = 1;
     n->size_max = NURSERY_SIZE_MAX;
     n->is_holding = (p->session->flags & SESSION_NO_NURSERY) == 0;
@@ -223,7 +223,7 @@ static uint32_t number_of(const struct lane_producer *p)
 }
 
 // Whether `order` is a lane of the image that this process executed ours from: it has recorded all
-// that it ever will, and the recorder books that before anything of ours.
+// that it ever will, and the recorder aggregators that before anything of ours.
 static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t order)
 {
     const uint32_t slot = order >> SESSION_ORDER_SLOT_SHIFT;
@@ -379,7 +379,7 @@ static void finish_block(struct lane_producer *p, struct nursery_block *block)
     }
 }
 
-// Decides whether a block has gone from the summit.
+// Decides whether a block has gone from the high-water mark.
 static void finish_leaving(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;

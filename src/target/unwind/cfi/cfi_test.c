@@ -122,7 +122,7 @@ static void programs_that_make_no_sense_are_refused(void **state)
         size_t len;
         enum err want;
     } cases[] = {
-        {{0x0b}, 1, ERR_CORRUPT},                             // restores what it never remembered
+        {{0x0b}, 1, ERR_CORRUPT},                             // restores what it never walk_cache
         {{0x0a, 0x0a, 0x0a, 0x0a, 0x0a}, 5, ERR_LIMIT},       // remembers too much
         {{0x0f, 1, 0x30, 0x0e, 8}, 5, ERR_CORRUPT},           // an offset from an expression
         {{0x0e}, 1, ERR_CORRUPT},                             // cut

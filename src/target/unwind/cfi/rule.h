@@ -31,7 +31,7 @@ enum rule_flags {
     RULE_RET_FROM_BASE = 1 << 4,
     RULE_SIGNAL = 1 << 5,
     RULE_STOP = 1 << 6,
-    RULE_GUESSED = 1 << 7, // not by CFI: the frame pointer was followed; only in remembered frames
+    RULE_GUESSED = 1 << 7, // not by CFI: the frame pointer was followed; only in walk_cache frames
 };
 
 // Rules with any of these are stepped outside of the inner loop.

@@ -107,7 +107,7 @@ static void what_cannot_be_read_tells_nothing(void **state)
     protect(&span, PROT_READ | PROT_WRITE | PROT_EXEC);
     assert_int_equal(rule, rule_stopping(RULE_NO_TABLE));
     assert_false(is_found);
-    // Nor is that remembered of the pc.
+    // Nor is that walk_cache of the pc.
     assert_int_equal(rule_cache_find(rule_cache_view(), pc), 0);
     assert_int_equal(dlclose(module), 0);
 }

@@ -181,7 +181,7 @@ static void count_result(struct stack_probe *probe, const struct unwind_walk *wa
     probe->unfinished += (walk->flags & UNWIND_UNFINISHED) != 0;
     probe->guessed += (walk->flags & UNWIND_USED_FRAME_POINTER) != 0;
     probe->cut += (walk->flags & UNWIND_CUT) != 0;
-    probe->remembered += (walk->flags & UNWIND_NOT_REMEMBERED) == 0;
+    probe->walk_cache += (walk->flags & UNWIND_NOT_REMEMBERED) == 0;
 }
 
 static void compare_name(struct stack_probe *probe,

@@ -32,14 +32,14 @@ struct stack_probe {
     uint64_t guessed;
     uint64_t nonsense; // walks that did not end at root_pc
     uint64_t cut;
-    uint64_t remembered;
+    uint64_t walk_cache;
     uint64_t again; // named by unwind_thread_again
     uint64_t against_oracle;
     uint64_t oracle_gave_up; // did not come to root_pc, as libgcc does not from a linkage stub
     uint64_t against_precise;
     uint64_t frames;
     uint64_t frames_changed;
-    // The last remembered result, to see whether changed_from is true.
+    // The last walk_cache result, to see whether changed_from is true.
     uint32_t last_count;
     struct unwind_frame *last;
     char failure[512]; // the first; empty if there is none

@@ -94,7 +94,7 @@ static void report(const char *what, const struct stack_probe *p)
                   "foreign, %llu cut, %llu by frame pointer, %llu unfinished; %llu against "
                   "%s, %llu against the precise walk\n",
                   what, (unsigned long long)p->walks, (double)p->frames / (double)p->walks,
-                  (double)p->frames_changed / (double)p->walks, (unsigned long long)p->remembered,
+                  (double)p->frames_changed / (double)p->walks, (unsigned long long)p->walk_cache,
                   (unsigned long long)p->again, (unsigned long long)p->foreign,
                   (unsigned long long)p->cut, (unsigned long long)p->guessed,
                   (unsigned long long)p->unfinished, (unsigned long long)p->against_oracle,
@@ -119,7 +119,7 @@ static void calls_throws_and_jumps(void **state)
     assert_true(probe.unfinished == 0);
     assert_true(probe.guessed == 0);
     assert_true(probe.foreign == 0);
-    assert_true(probe.remembered == probe.walks);
+    assert_true(probe.walk_cache == probe.walks);
     assert_true(probe.again > probe.walks / 100);
     stack_probe_release(&probe);
 }
@@ -178,7 +178,7 @@ static void threads_share_the_rules(void **state)
         assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
         report("thread", &workers[i].probe);
         assert_true(workers[i].probe.unfinished == 0);
-        assert_true(workers[i].probe.remembered == workers[i].probe.walks);
+        assert_true(workers[i].probe.walk_cache == workers[i].probe.walks);
         stack_probe_release(&workers[i].probe);
     }
 }
@@ -191,15 +191,15 @@ static void *fork_and_work(void *context)
     if (child == 0) {
         // The child's only thread runs on its parent's thread's stack.
         struct stack_tree *tree = new_tree(77, &worker->probe);
-        uint64_t before = worker->probe.remembered;
+        uint64_t before = worker->probe.walk_cache;
         run_tree(tree, TREE_PROBES);
         bool good =
-            worker->probe.failure[0] == 0 && worker->probe.remembered == before + TREE_PROBES;
+            worker->probe.failure[0] == 0 && worker->probe.walk_cache == before + TREE_PROBES;
         struct stack_probe fresh;
         stack_probe_init(&fresh, 256, 128);
         tree->context = &fresh;
         run_tree(tree, TREE_PROBES);
-        good = good && fresh.failure[0] == 0 && fresh.remembered == TREE_PROBES;
+        good = good && fresh.failure[0] == 0 && fresh.walk_cache == TREE_PROBES;
         _exit(good ? 0 : 1);
     }
     int status = -1;
@@ -281,7 +281,7 @@ static void coroutines_come_and_go(void **state)
     report("coroutines", &probe);
     assert_true(g_coroutine.count > 1); // the second at the place of the first
     assert_true(probe.foreign > probe.walks / 10);
-    assert_true(probe.remembered > probe.walks / 10);
+    assert_true(probe.walk_cache > probe.walks / 10);
     assert_true(probe.unfinished == 0);
     stack_probe_release(&probe);
 }
@@ -574,7 +574,7 @@ static void recursion_10000_deep(void **state)
         report("recursion", &probe);
         assert_true(probe.unfinished == 0);
         assert_true(probe.cut > 500);
-        assert_true(probe.walks - probe.remembered <= probe.walks * (capacities[i] < 10000));
+        assert_true(probe.walks - probe.walk_cache <= probe.walks * (capacities[i] < 10000));
         stack_probe_release(&probe);
     }
 }

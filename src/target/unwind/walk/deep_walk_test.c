@@ -25,7 +25,7 @@ struct descent {
     uint32_t odd;    // the level at which the other call is made; UINT32_MAX: none
     uint32_t target; // where the bottom is
     uint32_t walks;
-    uint32_t in_full;  // walks that were not remembered
+    uint32_t in_full;  // walks that were not walk_cache
     uint64_t name;     // of the last
     uint64_t names;    // of all, mixed
     bool is_quick;     // no time is to pass between walks: nothing is compared at once
@@ -192,7 +192,7 @@ static void *descend(void *context)
     return NULL;
 }
 
-static void deep_stacks_are_remembered_and_right(void **state)
+static void deep_stacks_are_walk_cache_and_right(void **state)
 {
     (void)state;
     struct descent d = {.seed = 1, .returns = calloc(DEPTH_MAX, sizeof(uint64_t))};
@@ -243,7 +243,7 @@ static void what_is_too_deep_is_walked_in_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deep_stacks_are_remembered_and_right),
+        cmocka_unit_test(deep_stacks_are_walk_cache_and_right),
         cmocka_unit_test(what_is_too_deep_is_walked_in_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

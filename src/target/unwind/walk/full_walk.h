@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // full_walk: a walk that remembers nothing, by the cached rules, through a memory_reader.
 //
-// For stacks that are not the thread's own, for stacks too deep to be remembered, for the first
+// For stacks that are not the thread's own, for stacks too deep to be walk_cache, for the first
 // walk of a thread, and as the truth that incremental walks are compared with. At the first frame
 // that needs the interpreter it gives up: the registers that this would need were not followed.
 // Context: T; async-signal-safe.

@@ -13,12 +13,12 @@ uint32_t proof_calls_between(const struct moment *then, const struct moment *now
     return (uint32_t)((ticks + 1) * calls_per_tick) + PROOF_IN_FLIGHT;
 }
 
-uint32_t proof_extend(struct proof *proof, const struct remembered *r, uint32_t known)
+uint32_t proof_extend(struct proof *proof, const struct walk_cache *r, uint32_t known)
 {
     while (known > 0 && !proof_holds(proof, known)) {
         const uint32_t end = known < proof->from ? known : proof->from;
         const uint32_t from = known > proof->evidence ? known - proof->evidence : 0;
-        const uint32_t intact = remembered_intact_from(r, from, end);
+        const uint32_t intact = walk_cache_intact_from(r, from, end);
         known = intact < end ? intact : known;
         proof->from = from;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// proof: how much of a deep remembered stack must be read back to prove all of it.
+// proof: how much of a deep walk_cache stack must be read back to prove all of it.
 //
 // Frames whose words are intact, from the one that a walk has met outwards without a gap, are on
 // the stack now, each called by the next. If something further out has changed since the last walk,
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "moment_arch.h"
-#include "target/unwind/walk/remembered.h"
+#include "target/unwind/walk/walk_cache.h"
 
 #define PROOF_DEEP 2048u // frames
 
@@ -39,7 +39,7 @@ enum proof_clock {
 
 struct proof {
     uint32_t evidence; // frames that must be intact to prove those further out
-    uint32_t from;     // of the remembered frames, the outermost that was read back
+    uint32_t from;     // of the walk_cache frames, the outermost that was read back
 };
 
 // How many calls a thread can have made from `then` to `now`; UINT32_MAX if that is not known.
@@ -47,7 +47,7 @@ uint32_t proof_calls_between(const struct moment *then, const struct moment *now
 
 // Reads back until the first `known` frames are proved, or fewer that are, whose number it returns.
 // Begin with `from` = `known`.
-uint32_t proof_extend(struct proof *proof, const struct remembered *r, uint32_t known);
+uint32_t proof_extend(struct proof *proof, const struct walk_cache *r, uint32_t known);
 
 // True if the first `known` frames, known > 0, are proved already.
 ALWAYS_INLINE bool proof_holds(const struct proof *proof, uint32_t known)

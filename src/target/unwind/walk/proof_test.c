@@ -16,9 +16,9 @@
 
 // A stack of FRAMES frames with one word each. Those of the outer ones cannot be read.
 struct stack {
-    struct remembered remembered;
-    struct remembered_state states[FRAMES + 1];
-    struct remembered_word words[FRAMES];
+    struct walk_cache walk_cache;
+    struct walk_cache_state states[FRAMES + 1];
+    struct walk_cache_word words[FRAMES];
     uint64_t memory[FRAMES];
     uint64_t *closed;
 };
@@ -30,16 +30,16 @@ static void make(struct stack *s)
     for (uint32_t i = 0; i < FRAMES; i++) {
         const bool is_closed = i < FRAMES - READABLE;
         s->memory[i] = 5000 + i;
-        s->words[i] = (struct remembered_word){
+        s->words[i] = (struct walk_cache_word){
             .addr = (uint64_t)(uintptr_t)(is_closed ? s->closed + i : s->memory + i),
             .value = 5000 + i};
         s->states[i].first_word = i;
     }
     s->states[FRAMES].first_word = FRAMES;
-    s->remembered = (struct remembered){.count = FRAMES, .states = s->states, .words = s->words};
+    s->walk_cache = (struct walk_cache){.count = FRAMES, .states = s->states, .words = s->words};
 }
 
-// Lets the closed words be read from now on; they hold what is remembered.
+// Lets the closed words be read from now on; they hold what is walk_cache.
 static void open_all(struct stack *s)
 {
     assert_int_equal(mprotect(s->closed, 4096, PROT_READ | PROT_WRITE), 0);
@@ -53,7 +53,7 @@ static void no_more_is_read_than_proves_the_rest(void **state)
     make(&s);
     struct proof proof = {.evidence = READABLE, .from = FRAMES};
     assert_false(proof_holds(&proof, FRAMES));
-    assert_int_equal(proof_extend(&proof, &s.remembered, FRAMES), FRAMES);
+    assert_int_equal(proof_extend(&proof, &s.walk_cache, FRAMES), FRAMES);
     assert_int_equal(proof.from, FRAMES - READABLE);
     assert_true(proof_holds(&proof, FRAMES));
     assert_false(proof_holds(&proof, FRAMES - 1));
@@ -73,7 +73,7 @@ static void a_change_asks_for_more(void **state)
         if (changed - (FRAMES - READABLE) < evidence) {
             open_all(&s); // the evidence lies there
         }
-        const uint32_t known = proof_extend(&proof, &s.remembered, FRAMES);
+        const uint32_t known = proof_extend(&proof, &s.walk_cache, FRAMES);
         const bool is_seen = changed >= FRAMES - evidence;
         assert_int_equal(known, is_seen ? changed : FRAMES);
         assert_int_equal(proof.from, known - evidence);
@@ -90,7 +90,7 @@ static void without_evidence_all_is_read(void **state)
         open_all(&s);
         *(uint64_t *)(uintptr_t)s.words[changed].addr ^= 1;
         struct proof proof = {.evidence = UINT32_MAX, .from = FRAMES};
-        assert_int_equal(proof_extend(&proof, &s.remembered, FRAMES), changed);
+        assert_int_equal(proof_extend(&proof, &s.walk_cache, FRAMES), changed);
         assert_true(changed == 0 || proof.from == 0);
         (void)munmap(s.closed, 4096);
     }
@@ -103,11 +103,11 @@ static void a_frame_further_out_is_proved_anew(void **state)
     struct stack s;
     make(&s);
     struct proof proof = {.evidence = 10, .from = FRAMES};
-    assert_int_equal(proof_extend(&proof, &s.remembered, FRAMES), FRAMES);
-    assert_int_equal(proof_extend(&proof, &s.remembered, FRAMES - 25), FRAMES - 25);
+    assert_int_equal(proof_extend(&proof, &s.walk_cache, FRAMES), FRAMES);
+    assert_int_equal(proof_extend(&proof, &s.walk_cache, FRAMES - 25), FRAMES - 25);
     assert_int_equal(proof.from, FRAMES - 35);
     s.memory[FRAMES - 38] ^= 1;
-    assert_int_equal(proof_extend(&proof, &s.remembered, FRAMES - 30), FRAMES - 38);
+    assert_int_equal(proof_extend(&proof, &s.walk_cache, FRAMES - 30), FRAMES - 38);
     (void)munmap(s.closed, 4096);
 }
 

@@ -24,7 +24,7 @@ enum step_result {
     STEP_OK = 0,
     STEP_LAST,       // this frame is the thread's entry
     STEP_UNFINISHED, // the caller cannot be found, whatever memory holds
-    // What follows cannot be remembered.
+    // What follows cannot be walk_cache.
     STEP_COMPLEX,    // only the interpreter can go on
     STEP_UNREADABLE, // the caller cannot be found because of what memory holds, or does not
     STEP_TOO_DEEP,   // there are more frames than there is room for
@@ -37,7 +37,7 @@ enum step_result {
 #define USER_ADDR_MIN            ((uint64_t)1 << 16)
 #define USER_ADDR_MAX            ((uint64_t)1 << 56)
 
-// The rule by which such a frame is remembered: that of a function with a frame pointer.
+// The rule by which such a frame is walk_cache: that of a function with a frame pointer.
 static inline uint64_t rule_frame_pointer(void)
 {
     return rule_of(RULE_CFA_FP | RULE_FP_SAVED | RULE_GUESSED, 16, -16, -8);

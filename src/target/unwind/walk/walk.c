@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// walk: the incremental walk of a thread; see unwind.h for its use and remembered.h for its memory.
+// walk: the incremental walk of a thread; see unwind.h for its use and walk_cache.h for its memory.
 //
 // The inner loop steps by cached rules inside the thread's known stack, where a load is a bounds
 // check. Whatever it cannot do, it leaves to walk_elsewhere(), which walks in full: stacks that are
@@ -15,7 +15,7 @@
 #include "base/sys.h"
 #include "session/wire.h"
 #include "target/unwind/environment/self_memory.h"
-#include "target/unwind/walk/again.h"
+#include "target/unwind/walk/fast_path.h"
 #include "target/unwind/walk/full_walk.h"
 #include "target/unwind/walk/precise_walk.h"
 #include "target/unwind/walk/step.h"
@@ -24,30 +24,30 @@
 #define GROWN_BYTES_MAX ((uint64_t)256 << 20)
 static _Atomic uint64_t g_grown_bytes;
 
-static size_t remembered_bytes(uint32_t capacity)
+static size_t walk_cache_bytes(uint32_t capacity)
 {
-    const size_t per_frame = sizeof(struct unwind_frame) + sizeof(struct remembered_state) +
-                             REMEMBERED_WORDS_PER_FRAME * sizeof(struct remembered_word) +
+    const size_t per_frame = sizeof(struct unwind_frame) + sizeof(struct walk_cache_state) +
+                             REMEMBERED_WORDS_PER_FRAME * sizeof(struct walk_cache_word) +
                              sizeof(struct fresh_frame);
-    return capacity * per_frame + sizeof(struct remembered_state);
+    return capacity * per_frame + sizeof(struct walk_cache_state);
 }
 
-// Lays out what is remembered in `memory` of remembered_bytes(); nothing is remembered yet.
-static void remembered_init(struct remembered *r, void *memory, uint32_t capacity)
+// Lays out what is walk_cache in `memory` of walk_cache_bytes(); nothing is walk_cache yet.
+static void walk_cache_init(struct walk_cache *r, void *memory, uint32_t capacity)
 {
-    remembered_forget(r);
+    walk_cache_forget(r);
     r->capacity = capacity;
     r->frames = memory;
-    r->states = (struct remembered_state *)(r->frames + capacity);
-    r->words = (struct remembered_word *)(r->states + capacity + 1);
+    r->states = (struct walk_cache_state *)(r->frames + capacity);
+    r->words = (struct walk_cache_word *)(r->states + capacity + 1);
     r->fresh = (struct fresh_frame *)(r->words + (size_t)capacity * REMEMBERED_WORDS_PER_FRAME);
     r->states[0].first_word = 0;
 }
 
 size_t unwind_thread_bytes(uint32_t capacity, uint32_t max_frames)
 {
-    return sizeof(struct unwind_thread) + remembered_bytes(capacity) +
-           max_frames * sizeof(struct unwind_frame) + SHORTCUT_COUNT * sizeof(struct shortcut) +
+    return sizeof(struct unwind_thread) + walk_cache_bytes(capacity) +
+           max_frames * sizeof(struct unwind_frame) + SHORTCUT_COUNT * sizeof(struct path_cache) +
            frame_sink_bytes(max_frames);
 }
 
@@ -57,9 +57,9 @@ struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32
     *t = (struct unwind_thread){.generation = rule_cache_generation(),
                                 .max_frames = max_frames,
                                 .changed_from = UINT32_MAX};
-    remembered_init(&t->remembered, t + 1, capacity);
-    t->cut_frames = (struct unwind_frame *)(t->remembered.fresh + capacity);
-    t->shortcuts.table = (struct shortcut *)(t->cut_frames + max_frames);
+    walk_cache_init(&t->walk_cache, t + 1, capacity);
+    t->cut_frames = (struct unwind_frame *)(t->walk_cache.fresh + capacity);
+    t->shortcuts.table = (struct path_cache *)(t->cut_frames + max_frames);
     frame_sink_init(&t->sink, t->shortcuts.table + SHORTCUT_COUNT, max_frames);
     return t;
 }
@@ -72,8 +72,8 @@ void unwind_thread_grow_to(struct unwind_thread *thread, uint32_t capacity_max)
 static void free_grown(void *memory, uint32_t capacity)
 {
     if (memory != NULL) {
-        page_free(memory, remembered_bytes(capacity));
-        atomic_fetch_sub_explicit(&g_grown_bytes, remembered_bytes(capacity), memory_order_relaxed);
+        page_free(memory, walk_cache_bytes(capacity));
+        atomic_fetch_sub_explicit(&g_grown_bytes, walk_cache_bytes(capacity), memory_order_relaxed);
     }
 }
 
@@ -82,7 +82,7 @@ void unwind_thread_release(struct unwind_thread *thread)
     void *grown = thread->grown;
     thread->grown = NULL;
     thread->capacity_max = 0;
-    free_grown(grown, thread->remembered.capacity);
+    free_grown(grown, thread->walk_cache.capacity);
 }
 
 // What may be loaded while stepping from one frame: [low, top).
@@ -101,7 +101,7 @@ ALWAYS_INLINE bool load_in_window(void *context, uint64_t addr, uint64_t *word)
     return true;
 }
 
-// Steps from `frame`, whose rule has a RULE_RARE flag. The frame becomes what is to be remembered.
+// Steps from `frame`, whose rule has a RULE_RARE flag. The frame becomes what is to be walk_cache.
 static NOINLINE enum step_result
 step_rare(struct fresh_frame *frame, struct frame_regs *regs, uint64_t top)
 {
@@ -150,18 +150,18 @@ ALWAYS_INLINE enum step_result step_common(uint64_t rule, struct frame_regs *reg
 // How far a walk came.
 struct progress {
     uint32_t fresh_count;
-    uint32_t known; // of the remembered frames, those [0, known) that stay
+    uint32_t known; // of the walk_cache frames, those [0, known) that stay
 };
 
-// The sp at which a walk would be in the innermost of the first `known` remembered frames.
-ALWAYS_INLINE uint64_t sp_to_meet(const struct remembered *r, uint32_t known)
+// The sp at which a walk would be in the innermost of the first `known` walk_cache frames.
+ALWAYS_INLINE uint64_t sp_to_meet(const struct walk_cache *r, uint32_t known)
 {
     return known > 0 ? r->states[known - 1].sp : UINT64_MAX;
 }
 
-// The rule of `pc`, which may be that of remembered frame `likely - 1`, as far from the leaf: to
+// The rule of `pc`, which may be that of walk_cache frame `likely - 1`, as far from the leaf: to
 // look there needs no hash, and nobody has to wait for it, since it is foretold.
-ALWAYS_INLINE uint64_t rule_by_memory(const struct remembered *r,
+ALWAYS_INLINE uint64_t rule_by_memory(const struct walk_cache *r,
                                       uint32_t likely,
                                       struct rule_view rules,
                                       uint64_t pc)
@@ -198,27 +198,27 @@ ALWAYS_INLINE enum step_result
 walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct progress *progress)
 {
     struct rule_view rules = rule_cache_view();
-    const struct remembered copy = t->remembered; // so that stores need not be thought to change it
-    const struct remembered *r = &copy;
+    const struct walk_cache copy = t->walk_cache; // so that stores need not be thought to change it
+    const struct walk_cache *r = &copy;
     const uint64_t top = t->bounds.top;
     struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
     struct fresh_frame *frame = r->fresh;
     struct fresh_frame *const end = frame + r->capacity;
-    uint32_t known = remembered_from_sp(r, r->count, regs.sp);
+    uint32_t known = walk_cache_from_sp(r, r->count, regs.sp);
     struct proof proof = {.evidence = UINT32_MAX, .from = known};
     if (UNLIKELY(r->count > PROOF_DEEP)) {
         proof.evidence = evidence_needed(t);
         known = proof_extend(&proof, r, known);
     } else {
-        known = remembered_intact_from(r, 0, known);
+        known = walk_cache_intact_from(r, 0, known);
         proof.from = 0;
     }
     uint64_t meet_sp = sp_to_meet(r, known);
     enum step_result result = STEP_OK;
     for (uint32_t likely = r->count;; frame++, likely--) {
         if (regs.sp >= meet_sp) {
-            known = remembered_from_sp(r, known, regs.sp);
-            if (known > 0 && remembered_is_at(r, known - 1, &regs)) {
+            known = walk_cache_from_sp(r, known, regs.sp);
+            if (known > 0 && walk_cache_is_at(r, known - 1, &regs)) {
                 const uint32_t met = known;
                 known = LIKELY(proof.from == 0) ? known : proof_extend(&proof, r, known);
                 if (LIKELY(known == met)) {
@@ -253,12 +253,12 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
     return known + progress->fresh_count <= r->capacity ? result : STEP_TOO_DEEP;
 }
 
-// Makes the result of a remembered stack that is deeper than max_frames. `changed` is the first
+// Makes the result of a walk_cache stack that is deeper than max_frames. `changed` is the first
 // frame of the whole stack that differs; cut_frames still holds what was kept of the last one.
 static NOINLINE void
 publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
 {
-    const struct remembered *r = &t->remembered;
+    const struct walk_cache *r = &t->walk_cache;
     struct frame_cut cut = frame_cut_of(r->count, t->max_frames);
     uint32_t kept_changed = changed;
     if (changed >= cut.outer) {
@@ -287,10 +287,10 @@ publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
                                  .name = frames[count - 1].name};
 }
 
-// Makes the result of what is remembered.
+// Makes the result of what is walk_cache.
 ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
 {
-    const struct remembered *r = &t->remembered;
+    const struct walk_cache *r = &t->walk_cache;
     uint32_t changed = t->changed_from < r->count ? t->changed_from : r->count;
     t->changed_from = UINT32_MAX;
     if (UNLIKELY(r->count > t->max_frames)) {
@@ -311,7 +311,7 @@ ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
                    ((flags & REMEMBERED_UNFINISHED) != 0 ? UNWIND_UNFINISHED : 0);
 }
 
-// All that is remembered has just been proved.
+// All that is walk_cache has just been proved.
 static NOINLINE void note_proved(struct unwind_thread *t)
 {
     if (t->clock == PROOF_CLOCK_UNKNOWN) {
@@ -322,30 +322,30 @@ static NOINLINE void note_proved(struct unwind_thread *t)
     }
 }
 
-ALWAYS_INLINE bool step_cannot_be_remembered(enum step_result result)
+ALWAYS_INLINE bool step_cannot_be_walk_cache(enum step_result result)
 {
     return result >= STEP_COMPLEX;
 }
 
 // Walks inside the thread's known stack, and remembers what it found unless that took but a `few`
-// steps (0: in any case). STEP_OK: a remembered frame was met. If this kind of walk cannot do it,
-// the remembered walk is as it was.
+// steps (0: in any case). STEP_OK: a walk_cache frame was met. If this kind of walk cannot do it,
+// the walk_cache walk is as it was.
 ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
                                               const struct unwind_regs *start,
                                               uint32_t few,
                                               struct progress *p)
 {
-    struct remembered *r = &t->remembered;
+    struct walk_cache *r = &t->walk_cache;
     const enum step_result result = walk_fresh(t, start, p);
-    if (UNLIKELY(step_cannot_be_remembered(result))) {
+    if (UNLIKELY(step_cannot_be_walk_cache(result))) {
         return result;
     }
     if (result != STEP_OK || p->fresh_count > few || few == 0) {
         const uint32_t changed =
-            remembered_replace(r, p->known, r->fresh, p->fresh_count, result == STEP_UNFINISHED);
+            walk_cache_replace(r, p->known, r->fresh, p->fresh_count, result == STEP_UNFINISHED);
         t->changed_from = changed < t->changed_from ? changed : t->changed_from;
         if (UNLIKELY(r->count > t->max_frames)) {
-            remembered_hide_tip(r); // its name is not that of the stack, which is cut
+            walk_cache_hide_tip(r); // its name is not that of the stack, which is cut
         }
         if (UNLIKELY(r->count > PROOF_DEEP)) {
             note_proved(t);
@@ -356,22 +356,22 @@ ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
 
 static void forget(struct unwind_thread *t)
 {
-    remembered_forget(&t->remembered);
-    shortcut_forget_all(&t->shortcuts);
+    walk_cache_forget(&t->walk_cache);
+    path_cache_forget_all(&t->shortcuts);
 }
 
 // Makes room for deeper stacks than were met so far; false if there is none. It forgets what is
-// remembered, so that what lies where it lay need not be copied.
+// walk_cache, so that what lies where it lay need not be copied.
 static bool grow(struct unwind_thread *t)
 {
-    struct remembered *r = &t->remembered;
+    struct walk_cache *r = &t->walk_cache;
     const uint32_t old_capacity = r->capacity;
     if (old_capacity >= t->capacity_max) {
         return false;
     }
     const uint32_t capacity =
         old_capacity > t->capacity_max / 4 ? t->capacity_max : old_capacity * 4;
-    const uint64_t bytes = remembered_bytes(capacity);
+    const uint64_t bytes = walk_cache_bytes(capacity);
     const uint64_t before = atomic_fetch_add_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
     void *memory = before + bytes <= GROWN_BYTES_MAX ? page_alloc(bytes) : NULL;
     if (memory == NULL) {
@@ -382,7 +382,7 @@ static bool grow(struct unwind_thread *t)
     const uint64_t blocked = signals_block(); // a handler may leave by longjmp
     forget(t);
     t->changed_from = 0;
-    remembered_init(r, memory, capacity);
+    walk_cache_init(r, memory, capacity);
     t->grown = memory;
     signals_restore(blocked);
     free_grown(old, old_capacity);
@@ -426,7 +426,7 @@ walk_elsewhere(struct unwind_thread *t, const struct unwind_regs *start, struct 
         if (result == STEP_TOO_DEEP) {
             result = walk_growing(t, start, &progress);
         }
-        if (!step_cannot_be_remembered(result)) {
+        if (!step_cannot_be_walk_cache(result)) {
             t->changed_from = 0;
             publish(t, walk);
             return;
@@ -464,25 +464,25 @@ void unwind_thread_walk(struct unwind_thread *thread,
     if (UNLIKELY(result == STEP_TOO_DEEP)) {
         result = walk_growing(thread, start, &progress);
     }
-    if (UNLIKELY(step_cannot_be_remembered(result))) {
+    if (UNLIKELY(step_cannot_be_walk_cache(result))) {
         walk_elsewhere(thread, start, walk);
         return;
     }
     publish(thread, walk);
 }
 
-// As a walk, but what is asked is the name: few steps leave the remembered walk as it is, and so
-// does a shortcut.
+// As a walk, but what is asked is the name: few steps leave the walk_cache walk as it is, and so
+// does a path_cache.
 uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start)
 {
-    const struct remembered *r = &thread->remembered;
+    const struct walk_cache *r = &thread->walk_cache;
     const struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
     if (UNLIKELY(r->count - 1 >= thread->max_frames - UNWIND_AGAIN_STEPS || // none: wraps around
                  thread->generation != rule_cache_generation() ||
                  !stack_bounds_hold(&thread->bounds, regs.sp))) {
         return 0;
     }
-    uint64_t name = shortcut_take(&thread->shortcuts, r, &regs);
+    uint64_t name = path_cache_take(&thread->shortcuts, r, &regs);
     if (LIKELY(name != 0)) {
         return name;
     }
@@ -499,8 +499,8 @@ uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind
     } else {
         name = r->frames[r->count - 1].name;
     }
-    if (p.fresh_count > 0 && shortcut_is_worth(&thread->shortcuts, &regs, name)) {
-        shortcut_learn(&thread->shortcuts, r, p.known - 1, r->fresh, p.fresh_count, name);
+    if (p.fresh_count > 0 && path_cache_is_worth(&thread->shortcuts, &regs, name)) {
+        path_cache_learn(&thread->shortcuts, r, p.known - 1, r->fresh, p.fresh_count, name);
     }
     return name;
 }

@@ -76,7 +76,7 @@ static NOINLINE void descend(struct unwind_thread *thread, uint32_t levels, uint
     __asm__ volatile("" : : "r"(names) : "memory"); // no tail call
 }
 
-// Its name has the mark of the cut in it, which that of the innermost remembered frame has not.
+// Its name has the mark of the cut in it, which that of the innermost walk_cache frame has not.
 static void what_was_cut_is_named_by_walks_only(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static NOINLINE void flush_and_ask(struct unwind_thread *thread)
     assert_int_equal(unwind_thread_again(thread, &regs), name);
 }
 
-static void a_flush_voids_what_is_remembered(void **state)
+static void a_flush_voids_what_is_walk_cache(void **state)
 {
     (void)state;
     struct unwind_thread *thread = new_thread(CAPACITY);
@@ -119,7 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_walk_from_further_out_drops_what_lies_further_in),
         cmocka_unit_test(what_was_cut_is_named_by_walks_only),
-        cmocka_unit_test(a_flush_voids_what_is_remembered),
+        cmocka_unit_test(a_flush_voids_what_is_walk_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: MIT
+// aggregator: see the header. Here: the events. Processes and threads: aggregator_process.c.
+#include "aggregate/aggregator.h"
+
+#include "base/minmax.h"
+
+enum err aggregator_init(struct aggregator *aggregator, uint64_t seed)
+{
+    *aggregator = (struct aggregator){.seed = seed, .held_since_ms = UINT64_MAX};
+    heap_totals_init(&aggregator->totals, AGGREGATOR_CELLS_MAX, AGGREGATOR_COHORTS_MAX);
+    return stack_table_init(&aggregator->stacks, &aggregator->strings);
+}
+
+enum err aggregator_note_stop(struct aggregator *aggregator, struct aggregator_stop stop)
+{
+    return aggregator_stop_vec_push(&aggregator->stops, stop);
+}
+
+static void change_left_out(struct aggregator *aggregator,
+                            struct aggregator_process *process,
+                            const struct left_out_sums *change)
+{
+    left_out_sums_add(&process->left_out, change);
+    left_out_sums_add(&aggregator->estimate.now, change);
+}
+
+// Frees whose block was never seen. A forked process inherits such blocks; in others they are those
+// that were allocated while nothing was recorded, if there was such a time, or left out.
+static void
+count_unknown(struct aggregator *aggregator, struct aggregator_process *process, uint64_t count)
+{
+    const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
+    if (aggregator->sampling.left_out_allocations != 0) {
+        aggregator->sampling.unsampled_frees += count;
+        const struct left_out_sums freed = left_out_sums_freed(&process->left_out, count);
+        change_left_out(aggregator, process, &freed);
+        return;
+    }
+    *(aggregator->stops.len > 0 && !is_forked ? &aggregator->unrecorded_frees
+                                              : &aggregator->unknown_frees) += count;
+}
+
+void aggregator_seal(struct aggregator *aggregator)
+{
+    id_index_release(&aggregator->stacks.module_index);
+    id_index_release(&aggregator->stacks.frame_index);
+    id_index_release(&aggregator->stacks.node_index);
+    id_index_release(&aggregator->totals.rows.index);
+    u32_vec_release(&aggregator->totals.rows.latest_of_nodes);
+}
+
+static MUST_USE enum err ensure_entry(struct aggregator *aggregator,
+                                      struct aggregator_thread *thread)
+{
+    return LIKELY(thread->entry != REC_NONE)
+               ? ERR_OK
+               : thread_table_begin(&aggregator->threads, thread->process->index, thread->thread_id,
+                                    thread->name, thread->start_ms, &thread->entry);
+}
+
+enum err aggregator_merged_node(struct aggregator *aggregator, uint32_t *out_node)
+{
+    uint32_t frame = 0;
+    TRY(stack_table_frame(&aggregator->stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
+    return stack_table_node(&aggregator->stacks, 0, frame, out_node);
+}
+
+enum err aggregator_row(struct aggregator *aggregator,
+                        struct aggregator_thread *thread,
+                        uint32_t node,
+                        uint32_t *out_row)
+{
+    TRY(ensure_entry(aggregator, thread));
+    if (UNLIKELY(aggregator->budget.merging == MEMORY_MERGES_ALL) &&
+        !row_table_has(&aggregator->totals.rows, thread->entry, node) &&
+        !memory_budget_adds(&aggregator->budget)) {
+        TRY(aggregator_merged_node(aggregator, &node));
+    }
+    return row_table_get(&aggregator->totals.rows, thread->entry, node, out_row);
+}
+
+enum err aggregator_begin_scope(struct aggregator *aggregator,
+                                struct aggregator_thread *thread,
+                                uint32_t scope)
+{
+    TRY(ensure_entry(aggregator, thread));
+    TRY(peak_scopes_begin(&aggregator->scopes, thread->entry, thread->lane, scope));
+    observer_add(&aggregator->observers, peak_scopes_observer(&aggregator->scopes));
+    return ERR_OK;
+}
+
+uint64_t aggregator_scope_peak(struct aggregator *aggregator,
+                               const struct aggregator_thread *thread,
+                               uint32_t scope)
+{
+    return peak_scopes_most(&aggregator->scopes, thread->entry, thread->lane, scope);
+}
+
+void aggregator_end_scope(struct aggregator *aggregator,
+                          const struct aggregator_thread *thread,
+                          uint32_t scope)
+{
+    peak_scopes_end(&aggregator->scopes, thread->entry, thread->lane, scope);
+    if (aggregator->scopes.threads.len == 0) {
+        observer_remove(&aggregator->observers, &aggregator->scopes);
+    }
+}
+
+static struct live_estimate estimate_of_all(const struct aggregator *aggregator,
+                                            uint64_t counted_bytes)
+{
+    return live_estimate_of(&aggregator->estimate.now, counted_bytes, aggregator->waiting_count);
+}
+
+uint64_t aggregator_live_bytes(const struct aggregator *aggregator)
+{
+    const uint64_t counted_bytes = aggregator->totals.sums.live_bytes;
+    return LIKELY(!aggregator->estimate.is_there)
+               ? counted_bytes
+               : estimate_of_all(aggregator, counted_bytes).bytes;
+}
+
+// As note_height, where blocks were left out. *own_bytes: of the process.
+static NOINLINE uint64_t estimate_height(struct aggregator *aggregator,
+                                         const struct aggregator_process *process,
+                                         uint64_t counted_bytes,
+                                         uint64_t *own_bytes)
+{
+    const struct live_estimate live = estimate_of_all(aggregator, counted_bytes);
+    peak_estimate_look(&aggregator->estimate, &live, counted_bytes,
+                       live.bytes > aggregator->totals.peak_bytes);
+    *own_bytes =
+        live_estimate_of(&process->left_out, *own_bytes, process->waiting.waiting_count).bytes;
+    return live.bytes;
+}
+
+// That there are `count` blocks of `bytes` in all beside those in the sums, and the peaks that this
+// may set. Whether it is a new one of the recording.
+static inline bool note_height(struct aggregator *aggregator,
+                               struct aggregator_process *process,
+                               uint64_t count,
+                               uint64_t bytes)
+{
+    uint64_t all_bytes = aggregator->totals.sums.live_bytes + bytes;
+    uint64_t own_bytes = process->live_bytes + bytes;
+    if (UNLIKELY(aggregator->estimate.is_there)) {
+        all_bytes = estimate_height(aggregator, process, all_bytes, &own_bytes);
+    }
+    if (own_bytes > process->record.peak_bytes) {
+        process->record.peak_bytes = own_bytes;
+    }
+    if (!heap_totals_note_height(&aggregator->totals, count, all_bytes)) {
+        return false;
+    }
+    peak_bound_peaked(&aggregator->bound);
+    return true;
+}
+
+// The sums of `count` new blocks of `bytes` in all, and the peaks that they may set, unless they
+// have been freed since.
+static inline void raise_sums(struct aggregator *aggregator,
+                              struct aggregator_process *process,
+                              uint64_t count,
+                              uint64_t bytes,
+                              bool is_freed)
+{
+    heap_totals_raise(&aggregator->totals, count, bytes);
+    process->live_bytes += bytes;
+    if (LIKELY(!is_freed)) {
+        (void)note_height(aggregator, process, 0, 0);
+    }
+}
+
+// If others have done something since the thread's tick began, it is not known what they had then.
+bool aggregator_high_water(struct aggregator *aggregator,
+                           struct aggregator_thread *thread,
+                           uint32_t count,
+                           uint64_t bytes)
+{
+    if (aggregator->stamped_count == thread->stamped_before) {
+        return note_height(aggregator, thread->process, count, bytes);
+    }
+    peak_bound_besides(&aggregator->bound, bytes, aggregator_live_bytes(aggregator));
+    return false;
+}
+
+// How many blocks it stands for beside itself.
+static uint32_t others_of(const struct live_block *block)
+{
+    return ((uint32_t)1 << block->shift) - 1;
+}
+
+static uint64_t weighted_bytes(const struct live_block *block)
+{
+    return block->size_bytes << block->shift;
+}
+
+static NOINLINE enum err tell_allocated(struct aggregator *aggregator,
+                                        const struct aggregator_thread *thread,
+                                        uint64_t peak_before,
+                                        uint64_t address,
+                                        const struct live_block *block)
+{
+    const struct observed_event what = {
+        .event = {.time_ms = block->born_ms,
+                  .address = address,
+                  .size_bytes = block->size_bytes,
+                  .kind = REC_EVENT_ALLOCATION,
+                  .process = thread->process->index,
+                  .thread = thread->entry,
+                  .row = block->row,
+                  .others = others_of(block)},
+        .block = block,
+        .bytes = weighted_bytes(block),
+        .owner = thread->entry,
+        .peak_number = aggregator->totals.rows.peak_number,
+        .peak_before = peak_before,
+    };
+    return observers_tell(&aggregator->observers, &what);
+}
+
+// Who frees a block: a thread of the thread table, REC_NONE if that is not known.
+struct freeing {
+    uint32_t thread;
+    enum rec_event_kind kind;
+};
+
+static NOINLINE enum err tell_freed(struct aggregator *aggregator,
+                                    const struct aggregator_process *process,
+                                    uint64_t address,
+                                    const struct live_block *block,
+                                    struct freeing by)
+{
+    const struct observed_event what = {
+        .event = {.time_ms = aggregator->totals.now_ms,
+                  .address = address,
+                  .kind = by.kind,
+                  .process = process->index,
+                  .thread = by.thread,
+                  .row = REC_NONE},
+        .block = block,
+        .bytes = weighted_bytes(block),
+        .owner = aggregator->totals.rows.rows.items[block->row].thread,
+        .peak_number = aggregator->totals.rows.peak_number,
+    };
+    return observers_tell(&aggregator->observers, &what);
+}
+
+// Closes those that a block stands for beside itself; the block itself is closed afterwards.
+static NOINLINE enum err close_stand_ins(struct aggregator *aggregator,
+                                         struct aggregator_process *process,
+                                         const struct live_block *block,
+                                         uint64_t lifetime_ms,
+                                         uint32_t born_slice)
+{
+    const uint32_t more = ((uint32_t)1 << block->shift) - 1;
+    const uint64_t more_bytes = more * block->size_bytes;
+    heap_totals_lower(&aggregator->totals, more, more_bytes);
+    process->live_bytes -= more_bytes;
+    process->stand_ins -= more;
+    aggregator->stand_ins -= more;
+    change_left_out(
+        aggregator, process,
+        &(struct left_out_sums){.stand_in_bytes = -more_bytes,
+                                .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
+    return row_table_freed_more(&aggregator->totals.rows, block->row, block->size_bytes,
+                                lifetime_ms, born_slice, more);
+}
+
+// Closes a block that was taken out of the live map, or never got there.
+static inline enum err close_block(struct aggregator *aggregator,
+                                   struct aggregator_process *process,
+                                   uint64_t address,
+                                   const struct live_block *block,
+                                   struct freeing by)
+{
+    const uint64_t now_ms = aggregator->totals.now_ms;
+    if (UNLIKELY(aggregator->observers.count > 0)) {
+        TRY(tell_freed(aggregator, process, address, block, by));
+    }
+    heap_totals_lower(&aggregator->totals, 1, block->size_bytes);
+    process->live_bytes -= block->size_bytes;
+    uint64_t lifetime_ms = now_ms > block->born_ms ? now_ms - block->born_ms : 0;
+    const uint64_t born = block->born_ms >> aggregator->totals.series.slice_shift;
+    const uint32_t born_slice =
+        born < aggregator->totals.rows.slice ? (uint32_t)born : aggregator->totals.rows.slice;
+    TRY(row_table_freed(&aggregator->totals.rows, block->row, block->size_bytes,
+                        rec_bucket_of(lifetime_ms), born_slice));
+    return LIKELY(block->shift == 0)
+               ? ERR_OK
+               : close_stand_ins(aggregator, process, block, lifetime_ms, born_slice);
+}
+
+void aggregator_settle(struct aggregator *aggregator,
+                       struct aggregator_process *process,
+                       uint64_t now_tick)
+{
+    if (process->waiting.waiting_count == 0) {
+        return;
+    }
+    // What is waited for may be held by a thread that has no time to send it.
+    const bool is_held =
+        aggregator->held_since_ms < UINT64_MAX - WAITING_TICKS && now_tick != UINT64_MAX;
+    const uint64_t held_until = is_held ? aggregator->held_since_ms + WAITING_TICKS : now_tick;
+    uint64_t expired =
+        pending_frees_expire(&process->waiting, held_until < now_tick ? held_until : now_tick);
+    count_unknown(aggregator, process, expired);
+    aggregator->waiting_count -= expired;
+}
+
+static void look_at_waiting(struct aggregator *aggregator, uint64_t now_tick)
+{
+    for (size_t i = 0; i < aggregator->processes.len && aggregator->waiting_count > 0; i++) {
+        aggregator_settle(aggregator, aggregator->processes.items[i], now_tick);
+    }
+}
+
+enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms)
+{
+    if (tick_ms <= aggregator->totals.now_ms) {
+        return ERR_OK;
+    }
+    if (UNLIKELY(aggregator->waiting_count > 0)) {
+        look_at_waiting(aggregator, tick_ms);
+    }
+    peak_bound_tick(&aggregator->bound, tick_ms);
+    return heap_totals_advance(&aggregator->totals, tick_ms);
+}
+
+enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms)
+{
+    // A slice that begins at the very end would be empty.
+    return end_ms > 0 ? heap_totals_extend(&aggregator->totals, end_ms - 1) : ERR_OK;
+}
+
+void aggregator_clear_holds(struct aggregator *aggregator)
+{
+    aggregator->held_since_ms = UINT64_MAX;
+    aggregator->held_bytes = 0;
+}
+
+void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint64_t held_bytes)
+{
+    aggregator->held_since_ms = min_u64(aggregator->held_since_ms, since_ms);
+    // A block of more is a lie.
+    aggregator->held_bytes += min_u64(held_bytes, AGGREGATOR_HELD_MAX);
+}
+
+void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone)
+{
+    // What a thread leaves out it does not show in its order with what it holds.
+    const uint64_t held_bytes =
+        is_alone && !aggregator->estimate.is_there ? 0 : aggregator->held_bytes;
+    peak_bound_unseen(&aggregator->bound, held_bytes + budget_bytes,
+                      aggregator_live_bytes(aggregator));
+}
+
+void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_thread *thread)
+{
+    if (thread->flight.bytes > 0 && thread->tick_ms + PEAK_FLIGHT_MS < aggregator->totals.now_ms) {
+        peak_bound_landed(&aggregator->bound, &thread->flight);
+    }
+}
+
+// Those that a new block stands for beside itself.
+static NOINLINE enum err open_stand_ins(struct aggregator *aggregator,
+                                        struct aggregator_process *process,
+                                        const struct live_block *block)
+{
+    const uint32_t weight = (uint32_t)1 << block->shift;
+    struct aggregator_sampling *sampling = &aggregator->sampling;
+    process->stand_ins += weight - 1;
+    aggregator->stand_ins += weight - 1;
+    aggregator->estimate.is_there = true;
+    change_left_out(
+        aggregator, process,
+        &(struct left_out_sums){.stand_in_bytes = (weight - 1) * block->size_bytes,
+                                .variance = peak_estimate_variance(block->size_bytes, weight)});
+    sampling->sampled_allocations++;
+    sampling->stand_in_allocations += weight - 1;
+    sampling->stand_in_bytes += (weight - 1) * block->size_bytes;
+    sampling->coarsest_weight = max_u64(sampling->coarsest_weight, weight);
+    return row_table_allocated_more(&aggregator->totals.rows, block->row, block->size_bytes,
+                                    weight - 1);
+}
+
+// Inline for the sake of the constant shift.
+ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
+                                struct aggregator_thread *thread,
+                                uint64_t address,
+                                uint32_t row,
+                                uint64_t size_bytes,
+                                uint32_t shift,
+                                uint64_t since)
+{
+    struct aggregator_process *process = thread->process;
+    const struct live_block block = {
+        .size_bytes = size_bytes, .born_ms = aggregator->totals.now_ms, .row = row, .shift = shift};
+    bool is_freed =
+        process->waiting.waiting_count > 0 && pending_frees_take(&process->waiting, address, since);
+    if (!is_freed) {
+        TRY(live_map_add(&process->live, address, &block));
+    }
+    TRY(row_table_allocated(&aggregator->totals.rows, row, size_bytes));
+    if (shift != 0) {
+        TRY(open_stand_ins(aggregator, process, &block));
+    }
+    const uint64_t peak_before = aggregator->totals.rows.peak_number;
+    raise_sums(aggregator, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
+    if (UNLIKELY(aggregator->observers.count > 0)) {
+        TRY(tell_allocated(aggregator, thread, peak_before, address, &block));
+    }
+    if (UNLIKELY(thread->stamp != 0)) {
+        aggregator->stamped_count++;
+    }
+    if (since != thread->stamp) { // held back: what the thread did before is no later for it
+        peak_bound_joined(&aggregator->bound, thread->stamp, aggregator_live_bytes(aggregator));
+    } else if (UNLIKELY(since != 0)) {
+        peak_bound_allocated(&aggregator->bound, &thread->flight, since, block.size_bytes,
+                             aggregator_live_bytes(aggregator));
+    }
+    if (UNLIKELY(is_freed)) {
+        aggregator->waiting_count--;
+        const struct freeing unknown = {.thread = REC_NONE, .kind = REC_EVENT_FREE_LATEST};
+        return close_block(aggregator, process, address, &block, unknown);
+    }
+    return ERR_OK;
+}
+
+// A block for which there is no room: counted, and its free will be one of nothing.
+static enum err leave_out(struct aggregator *aggregator,
+                          struct aggregator_thread *thread,
+                          uint64_t address,
+                          uint64_t size_bytes,
+                          uint64_t since)
+{
+    struct aggregator_sampling *sampling = &aggregator->sampling;
+    sampling->left_out_allocations++;
+    sampling->left_out_bytes += size_bytes;
+    if (pending_frees_take(&thread->process->waiting, address, since)) {
+        aggregator->waiting_count--;
+        sampling->unsampled_frees++;
+    } else {
+        sampling->forgotten++;
+        aggregator->estimate.is_there = true;
+        change_left_out(aggregator, thread->process,
+                        &(struct left_out_sums){.lost_blocks = 1, .lost_bytes = size_bytes});
+    }
+    return ERR_OK;
+}
+
+// While live blocks take their part of the memory (memory_budget.h).
+static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
+                                           struct aggregator_thread *thread,
+                                           uint64_t address,
+                                           uint32_t row,
+                                           uint64_t size_bytes,
+                                           uint32_t shift,
+                                           uint64_t since)
+{
+    return memory_budget_takes(&aggregator->budget, size_bytes, &shift)
+               ? allocate(aggregator, thread, address, row, size_bytes, shift, since)
+               : leave_out(aggregator, thread, address, size_bytes, since);
+}
+
+enum err aggregator_allocate(struct aggregator *aggregator,
+                             struct aggregator_thread *thread,
+                             uint64_t address,
+                             uint32_t row,
+                             uint64_t size_bytes)
+{
+    return LIKELY(aggregator->budget.level == 0)
+               ? allocate(aggregator, thread, address, row, size_bytes, 0, thread->stamp)
+               : allocate_sparsely(aggregator, thread, address, row, size_bytes, 0, thread->stamp);
+}
+
+enum err aggregator_allocate_sampled(struct aggregator *aggregator,
+                                     struct aggregator_thread *thread,
+                                     uint64_t address,
+                                     uint32_t row,
+                                     uint64_t size_bytes,
+                                     uint32_t shift)
+{
+    return LIKELY(aggregator->budget.level == 0)
+               ? allocate(aggregator, thread, address, row, size_bytes, shift, thread->stamp)
+               : allocate_sparsely(aggregator, thread, address, row, size_bytes, shift,
+                                   thread->stamp);
+}
+
+enum err aggregator_allocate_late(struct aggregator *aggregator,
+                                  struct aggregator_thread *thread,
+                                  uint64_t address,
+                                  uint32_t row,
+                                  uint64_t size_bytes,
+                                  uint64_t since)
+{
+    return LIKELY(aggregator->budget.level == 0)
+               ? allocate(aggregator, thread, address, row, size_bytes, 0, since)
+               : allocate_sparsely(aggregator, thread, address, row, size_bytes, 0, since);
+}
+
+static NOINLINE enum err
+free_unknown(struct aggregator *aggregator, struct aggregator_thread *thread, uint64_t address)
+{
+    struct pending_frees *waiting = &thread->process->waiting;
+    TRY(observers_tell(&aggregator->observers,
+                       &(struct observed_event){.event = {.time_ms = aggregator->totals.now_ms,
+                                                          .address = address,
+                                                          .kind = REC_EVENT_UNKNOWN_FREE,
+                                                          .process = thread->process->index,
+                                                          .thread = thread->entry,
+                                                          .row = REC_NONE}}));
+    uint64_t before = waiting->waiting_count;
+    uint64_t expired = 0;
+    TRY(pending_frees_add(waiting, address, aggregator->totals.now_ms, thread->stamp, &expired));
+    count_unknown(aggregator, thread->process, expired);
+    aggregator->waiting_count = aggregator->waiting_count + waiting->waiting_count - before;
+    return ERR_OK;
+}
+
+// The thread says that it frees the address of its latest allocation, where `taken` was. That is
+// the very block if it is the thread's own: another thread may have freed that, and made another
+// one there; but its own next one is its latest.
+static enum err count_temporary(struct aggregator *aggregator,
+                                const struct aggregator_thread *thread,
+                                uint64_t address,
+                                const struct live_block *taken)
+{
+    if (aggregator->totals.rows.rows.items[taken->row].thread != thread->entry) {
+        return ERR_OK;
+    }
+    const uint64_t count = (uint64_t)1 << taken->shift;
+    aggregator->totals.sums.temporary += count;
+    aggregator->totals.temporary_bytes += count * taken->size_bytes;
+    TRY(row_table_was_temporary(&aggregator->totals.rows, taken->row, taken->size_bytes,
+                                (uint32_t)count));
+    if (LIKELY(aggregator->observers.count == 0)) {
+        return ERR_OK;
+    }
+    return observers_tell(&aggregator->observers,
+                          &(struct observed_event){.event = {.time_ms = aggregator->totals.now_ms,
+                                                             .address = address,
+                                                             .size_bytes = taken->size_bytes,
+                                                             .kind = REC_EVENT_TEMPORARY,
+                                                             .process = thread->process->index,
+                                                             .thread = thread->entry,
+                                                             .row = taken->row,
+                                                             .others = others_of(taken)}});
+}
+
+enum err aggregator_free(struct aggregator *aggregator,
+                         struct aggregator_thread *thread,
+                         uint64_t address,
+                         bool is_temporary)
+{
+    struct live_block block;
+    const bool is_known = live_map_take(&thread->process->live, address, &block);
+    if (is_temporary && is_known) {
+        TRY(count_temporary(aggregator, thread, address, &block));
+    }
+    if (UNLIKELY(!is_known)) {
+        return free_unknown(aggregator, thread, address);
+    }
+    const struct freeing by = {.thread = thread->entry, .kind = REC_EVENT_FREE};
+    TRY(close_block(aggregator, thread->process, address, &block, by));
+    if (UNLIKELY(thread->stamp != 0)) {
+        aggregator->stamped_count++;
+        peak_bound_freed(&aggregator->bound, &thread->flight, thread->stamp, block.size_bytes,
+                         aggregator_live_bytes(aggregator));
+    }
+    return ERR_OK;
+}
+
+enum err aggregator_reallocate(struct aggregator *aggregator,
+                               struct aggregator_thread *thread,
+                               const struct aggregator_move *move)
+{
+    TRY(aggregator_free(aggregator, thread, move->from, move->is_temporary));
+    return aggregator_allocate(aggregator, thread, move->to, move->row, move->size_bytes);
+}
+
+enum err aggregator_pairs(
+    struct aggregator *aggregator, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
+{
+    TRY(row_table_paired(&aggregator->totals.rows, row, count, bytes, is_temporary));
+    aggregator->totals.sums.allocations += count;
+    aggregator->totals.sums.allocated_bytes += bytes;
+    aggregator->totals.sums.frees += count;
+    aggregator->totals.sums.freed_bytes += bytes;
+    if (is_temporary) {
+        aggregator->totals.sums.temporary += count;
+        aggregator->totals.temporary_bytes += bytes;
+    }
+    return ERR_OK;
+}
+
+void aggregator_thread_tick(const struct aggregator *aggregator,
+                            struct aggregator_thread *thread,
+                            uint64_t tick_ms)
+{
+    thread->tick_ms = tick_ms;
+    thread->stamped_before = aggregator->stamped_count;
+}
+
+void aggregator_left_out(struct aggregator *aggregator,
+                         struct aggregator_thread *thread,
+                         const struct aggregator_balance *balance)
+{
+    change_left_out(aggregator, thread->process,
+                    &(struct left_out_sums){.known_bytes = (uint64_t)balance->bytes -
+                                                           (uint64_t)thread->left_out_bytes,
+                                            .lost_blocks = balance->lost_blocks,
+                                            .lost_bytes = balance->lost_bytes});
+    aggregator->estimate.is_there = true;
+    aggregator->estimate.grain_bytes += balance->grain_bytes - thread->grain_bytes;
+    thread->left_out_bytes = balance->bytes;
+    thread->grain_bytes = balance->grain_bytes;
+    (void)note_height(aggregator, thread->process, 0, 0);
+}
+
+static uint64_t margin_of(uint64_t peak_bytes, uint64_t live_bytes)
+{
+    return peak_bytes > live_bytes ? peak_bytes - live_bytes : 0;
+}
+
+uint64_t aggregator_margin(const struct aggregator *aggregator,
+                           const struct aggregator_process *process)
+{
+    uint64_t own_bytes = process->live_bytes;
+    if (UNLIKELY(aggregator->estimate.is_there)) {
+        own_bytes =
+            live_estimate_of(&process->left_out, own_bytes, process->waiting.waiting_count).bytes;
+    }
+    const uint64_t all =
+        margin_of(aggregator->totals.peak_bytes, aggregator_live_bytes(aggregator));
+    const uint64_t own = margin_of(process->record.peak_bytes, own_bytes);
+    return all < own ? all : own;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// aggregator_adhoc: see the header.
+#include "aggregate/aggregator_adhoc.h"
+
+#include "aggregate/aggregator.h"
+
+enum err aggregator_adhoc(struct aggregator *aggregator,
+                          struct aggregator_process *process,
+                          uint32_t node,
+                          uint64_t weight)
+{
+    const uint32_t *known = map_u64_find(&process->adhoc_rows, node);
+    if (known == NULL) {
+        if (aggregator->adhoc.len >= REC_NONE) {
+            return ERR_LIMIT;
+        }
+        const uint32_t row = (uint32_t)aggregator->adhoc.len;
+        TRY(rec_adhoc_vec_reserve(&aggregator->adhoc, 1));
+        TRY(map_u64_put(&process->adhoc_rows, node, row));
+        aggregator->adhoc.items[aggregator->adhoc.len++] =
+            (struct rec_adhoc){.process = process->index, .node = node};
+        known = map_u64_find(&process->adhoc_rows, node);
+    }
+    struct rec_adhoc *adhoc = aggregator->adhoc.items + *known;
+    adhoc->events++;
+    if (__builtin_add_overflow(adhoc->weight, weight, &adhoc->weight)) {
+        adhoc->weight = UINT64_MAX;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// aggregator_adhoc: events that the program reports and that are no allocations (cairn_event), by
+// stack.
+//
+// Each (process, stack) has a row that counts its events and sums their weights; the leaf of the
+// stack is the event's name. Never added to the heap. Context: H, one thread; part of the
+// aggregator. Failure: as there.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "recording/format/tables.h"
+
+struct aggregator;
+struct aggregator_process;
+
+DEFINE_VEC(rec_adhoc_vec, struct rec_adhoc);
+
+// An event of that weight; `node` is its stack. A sum that is too large stays at its largest.
+enum err aggregator_adhoc(struct aggregator *aggregator,
+                          struct aggregator_process *process,
+                          uint32_t node,
+                          uint64_t weight) MUST_USE;

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// aggregator_process: how processes and threads enter the aggregator and leave it. See aggregator.h
+// too.
+#include "aggregate/aggregator_process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/aggregator.h"
+#include "base/hash.h"
+#include "base/minmax.h"
+
+static void process_empty(struct aggregator_process *process)
+{
+    live_map_release(&process->live);
+    map_u64_release(&process->nodes_by_name);
+    pending_frees_release(&process->waiting);
+    mapping_map_release(&process->mapped);
+    map_u64_release(&process->mapping_rows);
+    map_u64_release(&process->adhoc_rows);
+}
+
+void aggregator_release(struct aggregator *aggregator)
+{
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        process_empty(aggregator->processes.items[i]);
+        free(aggregator->processes.items[i]);
+    }
+    aggregator_process_vec_release(&aggregator->processes);
+    aggregator_stop_vec_release(&aggregator->stops);
+    map_u64_release(&aggregator->last_of_pid);
+    rec_mapping_vec_release(&aggregator->mappings);
+    rec_adhoc_vec_release(&aggregator->adhoc);
+    mark_list_release(&aggregator->marks);
+    peak_scopes_release(&aggregator->scopes);
+    thread_table_release(&aggregator->threads);
+    heap_totals_release(&aggregator->totals);
+    stack_table_release(&aggregator->stacks);
+    string_table_release(&aggregator->strings);
+}
+
+// As rec_process.left_ms has it, for blocks that leave the heap now: never 0.
+static uint64_t leaving_ms(const struct aggregator *aggregator)
+{
+    return aggregator->totals.now_ms + 1;
+}
+
+// Another process begins: what the last one held is no longer what the recording ends with.
+static void end_lingering(struct aggregator *aggregator)
+{
+    if (aggregator->lingering != NULL) {
+        aggregator->lingering->record.left_ms = leaving_ms(aggregator);
+        aggregator->lingering = NULL;
+        aggregator->totals.sums.lingering_bytes = 0;
+    }
+}
+
+// The blocks of a process that has ended leave the heap, unless it is the last one.
+static void leave(struct aggregator *aggregator, struct aggregator_process *process)
+{
+    aggregator->totals.sums.live_bytes -= process->live_bytes;
+    aggregator->running_count--;
+    if (aggregator->running_count > 0) {
+        process->record.left_ms = leaving_ms(aggregator);
+    } else {
+        aggregator->lingering = process;
+        aggregator->totals.sums.lingering_bytes = process->live_bytes;
+    }
+}
+
+static struct aggregator_process *latest_of_pid(struct aggregator *aggregator, uint32_t pid)
+{
+    const uint32_t *index = map_u64_find(&aggregator->last_of_pid, pid);
+    return index != NULL ? aggregator->processes.items[*index] : NULL;
+}
+
+// Whose image it has if it has none of its own; NULL: it has.
+static const struct aggregator_process *image_parent(const struct aggregator *aggregator,
+                                                     const struct aggregator_process *process)
+{
+    const bool is_copy = (process->record.flags & REC_PROCESS_FORKED) != 0;
+    return is_copy && process->record.parent != REC_NONE
+               ? aggregator->processes.items[process->record.parent]
+               : NULL;
+}
+
+// Parents have lower numbers, so this ends.
+const struct aggregator_process *aggregator_process_origin(const struct aggregator *aggregator,
+                                                           const struct aggregator_process *process)
+{
+    const struct aggregator_process *parent;
+    while (process->record.executable == 0 &&
+           (parent = image_parent(aggregator, process)) != NULL) {
+        process = parent;
+    }
+    return process;
+}
+
+void aggregator_process_inherit(const struct aggregator *aggregator,
+                                struct aggregator_process *process)
+{
+    const struct rec_process *record = &process->record;
+    const struct aggregator_process *parent = image_parent(aggregator, process);
+    for (; parent != NULL &&
+           (record->executable == 0 || record->command_line == 0 || record->allocator == 0);
+         parent = image_parent(aggregator, parent)) {
+        const rec_string inherited[] = {parent->record.executable, parent->record.command_line,
+                                        parent->record.allocator};
+        rec_string *const own[] = {&process->record.executable, &process->record.command_line,
+                                   &process->record.allocator};
+        for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+            *own[i] = *own[i] == 0 ? inherited[i] : *own[i];
+        }
+    }
+}
+
+enum err aggregator_process_begin(struct aggregator *aggregator,
+                                  const struct rec_process *what,
+                                  struct aggregator_process **out)
+{
+    if (aggregator->processes.len >= REC_NONE) {
+        return ERR_LIMIT;
+    }
+    TRY(aggregator_process_vec_reserve(&aggregator->processes, 1));
+    struct aggregator_process *process = calloc(1, sizeof(*process));
+    if (process == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    process->record = *what;
+    process->index = (uint32_t)aggregator->processes.len;
+    live_map_init(&process->live, hash_mix(aggregator->seed + process->index));
+    const struct aggregator_process *parent = latest_of_pid(aggregator, what->parent_pid);
+    process->record.parent = parent != NULL ? parent->index : REC_NONE;
+    aggregator_process_inherit(aggregator, process);
+    const struct aggregator_process *earlier = latest_of_pid(aggregator, what->pid);
+    if (earlier != NULL && (earlier->record.flags & REC_PROCESS_EXECED) != 0) {
+        process->record.epoch = earlier->record.epoch + 1;
+        process->record.flags |= earlier->record.flags & REC_PROCESS_MAIN;
+    }
+    enum err err = map_u64_put(&aggregator->last_of_pid, what->pid, process->index);
+    if (err != ERR_OK) {
+        free(process);
+        return err;
+    }
+    aggregator->processes.items[aggregator->processes.len++] = process;
+    end_lingering(aggregator);
+    aggregator->running_count++;
+    *out = process;
+    const bool is_copy = parent != NULL && (what->flags & REC_PROCESS_FORKED) != 0;
+    return is_copy ? aggregator_mapping_inherit(aggregator, process, parent) : ERR_OK;
+}
+
+static void left_out_leave(struct aggregator *aggregator, struct aggregator_process *process)
+{
+    const struct left_out_sums *sums = &process->left_out;
+    const struct left_out_sums change = {.known_bytes = -sums->known_bytes,
+                                         .lost_blocks = -sums->lost_blocks,
+                                         .lost_bytes = -sums->lost_bytes,
+                                         .stand_in_bytes = -sums->stand_in_bytes,
+                                         .variance = -sums->variance};
+    left_out_sums_add(&aggregator->estimate.now, &change);
+}
+
+enum err aggregator_process_end(struct aggregator *aggregator,
+                                struct aggregator_process *process,
+                                const struct aggregator_process_ending *ending)
+{
+    if (process->is_ended) {
+        return ERR_OK;
+    }
+    aggregator_settle(aggregator, process, UINT64_MAX);
+    if (aggregator->observers.count > 0) {
+        TRY(row_table_count(&aggregator->totals.rows));
+        TRY(observers_tell(
+            &aggregator->observers,
+            &(struct observed_event){.event = {.time_ms = ending->end_ms,
+                                               .kind = REC_EVENT_PROCESS_END,
+                                               .process = process->index,
+                                               .thread = REC_NONE,
+                                               .row = REC_NONE},
+                                     .live = &process->live,
+                                     .peak_number = aggregator->totals.rows.peak_number}));
+    }
+    process->is_ended = true;
+    process->end_peak_number = aggregator->totals.rows.peak_number;
+    process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
+    const uint64_t before_bytes = aggregator_live_bytes(aggregator);
+    leave(aggregator, process);
+    left_out_leave(aggregator, process);
+    aggregator->totals.live_blocks -= process->live.live_count + process->stand_ins;
+    aggregator->stand_ins -= process->stand_ins;
+    const uint64_t left_bytes = aggregator_live_bytes(aggregator);
+    peak_bound_leave(&aggregator->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,
+                     ending->gone_stamp, left_bytes);
+    process_empty(process);
+    return ERR_OK;
+}
+
+void aggregator_thread_begin(struct aggregator_thread *thread,
+                             struct aggregator_process *process,
+                             uint32_t lane,
+                             uint32_t thread_id,
+                             uint64_t start_ms)
+{
+    *thread = (struct aggregator_thread){.process = process,
+                                         .lane = lane,
+                                         .thread_id = thread_id,
+                                         .entry = REC_NONE,
+                                         .start_ms = start_ms,
+                                         .tick_ms = start_ms,
+                                         .flight = {.stamp = process->start_stamp}};
+    process->thread_count++;
+}
+
+void aggregator_thread_end(struct aggregator *aggregator, struct aggregator_thread *thread)
+{
+    peak_bound_landed(&aggregator->bound, &thread->flight);
+    aggregator->estimate.grain_bytes -= thread->grain_bytes;
+    thread->grain_bytes = 0;
+    if (thread->entry != REC_NONE) {
+        peak_scopes_end_thread(&aggregator->scopes, thread->entry, thread->lane);
+        if (aggregator->scopes.threads.len == 0) {
+            observer_remove(&aggregator->observers, &aggregator->scopes);
+        }
+        thread_table_end(&aggregator->threads, thread->entry, aggregator->totals.now_ms);
+        thread->entry = REC_NONE;
+    }
+}
+
+enum err aggregator_thread_name(struct aggregator *aggregator,
+                                struct aggregator_thread *thread,
+                                struct bytes name)
+{
+    size_t len = strnlen((const char *)name.data, name.len);
+    TRY(string_table_intern(&aggregator->strings, (const char *)name.data, len, &thread->name));
+    if (thread->entry != REC_NONE) {
+        struct rec_thread *entry = aggregator->threads.threads.items + thread->entry;
+        if ((entry->flags & REC_THREAD_MERGED) == 0) {
+            entry->name = thread->name;
+        }
+    }
+    return ERR_OK;
+}
+
+static bool needs_no_quotes(struct bytes word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=:,@%+";
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.data[i] == 0 || strchr(plain, word.data[i]) == NULL) {
+            return false;
+        }
+    }
+    return word.len > 0;
+}
+
+static void quote_word(struct strbuf *line, struct bytes word)
+{
+    if (needs_no_quotes(word)) {
+        strbuf_append(line, word.data, word.len);
+        return;
+    }
+    strbuf_append_char(line, '\'');
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.data[i] == '\'') {
+            strbuf_append_text(line, "'\\''");
+        } else {
+            strbuf_append_char(line, (char)word.data[i]);
+        }
+    }
+    strbuf_append_char(line, '\'');
+}
+
+void command_line_quote(struct strbuf *line, struct bytes arguments)
+{
+    size_t at = 0;
+    while (at < arguments.len) {
+        size_t len = strnlen((const char *)arguments.data + at, arguments.len - at);
+        if (at > 0) {
+            strbuf_append_char(line, ' ');
+        }
+        quote_word(line, (struct bytes){.data = arguments.data + at, .len = len});
+        at += len + 1;
+    }
+}
+
+enum err aggregator_jit_module(struct aggregator *aggregator,
+                               struct aggregator_process *process,
+                               uint32_t *out)
+{
+    char path[32];
+    if (process->jit_module == 0) {
+        const int len = snprintf(path, sizeof(path), "[jit %" PRIu32 "]", process->record.pid);
+        const struct bytes text = {(const uint8_t *)path, (size_t)len};
+        uint32_t id;
+        TRY(stack_table_module(&aggregator->stacks, text, (struct bytes){0}, &id));
+        process->jit_module = id + 1;
+    }
+    *out = process->jit_module - 1;
+    return ERR_OK;
+}

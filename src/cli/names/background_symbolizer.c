@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// background_symbolizer: see the header.
+#include "cli/names/background_symbolizer.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "host/os/quiet_thread.h"
+
+enum {
+    NICE = 5,        // more would make the end wait for it where all processors are busy
+    REST_FACTOR = 4, // of the time that a step took
+    REST_FACTOR_LATER = 50,
+    REST_NS_MIN = 10000000,
+};
+
+#define KEEP_BYTES ((uint64_t)64 << 20)
+#define LATER_NS   NS_PER_S // of work
+
+static void code_list_release(struct code_list *list)
+{
+    late_code_module_vec_release(&list->modules);
+    rec_frame_vec_release(&list->frames);
+}
+
+void background_symbolizer_init(struct background_symbolizer *ahead,
+                                const struct name_sources *sources)
+{
+    *ahead = (struct background_symbolizer){.sources = *sources};
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic); // none of these can fail
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&ahead->lock, NULL);
+    (void)pthread_cond_init(&ahead->news, NULL);
+    (void)pthread_cond_init(&ahead->end, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
+static bool is_going_on(void *context)
+{
+    const struct background_symbolizer *ahead = context;
+    // Relaxed: it stands for nothing but itself.
+    return !atomic_load_explicit(&ahead->is_ending, memory_order_relaxed);
+}
+
+// Moves the inbox to what we have. The lock is held.
+static enum err take_inbox(struct background_symbolizer *ahead)
+{
+    struct code_list *in = &ahead->inbox;
+    struct code_list *code = &ahead->code;
+    TRY(late_code_module_vec_reserve(&code->modules, in->modules.len));
+    TRY(rec_frame_vec_reserve(&code->frames, in->frames.len));
+    for (size_t i = 0; i < in->modules.len; i++) {
+        code->modules.items[code->modules.len++] = in->modules.items[i];
+    }
+    for (size_t i = 0; i < in->frames.len; i++) {
+        code->frames.items[code->frames.len++] = in->frames.items[i];
+    }
+    late_code_module_vec_clear(&in->modules);
+    rec_frame_vec_clear(&in->frames);
+    return ERR_OK;
+}
+
+static enum err step(struct background_symbolizer *ahead)
+{
+    const struct late_code code = {.modules = ahead->code.modules.items,
+                                   .module_count = ahead->code.modules.len,
+                                   .frames = ahead->code.frames.items,
+                                   .frame_count = ahead->code.frames.len};
+    return deferred_lookup_step(ahead->lookup, &code, NULL);
+}
+
+// Waits for `ns` or the end. The lock is held.
+static void rest(struct background_symbolizer *ahead, uint64_t ns)
+{
+    const uint64_t until_ns = clock_monotonic_ns() + ns;
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
+                                   .tv_nsec = (long)(until_ns % NS_PER_S)};
+    while (is_going_on(ahead) && clock_monotonic_ns() < until_ns) {
+        (void)pthread_cond_timedwait(&ahead->end, &ahead->lock, &until); // the clock says it
+    }
+}
+
+static void *run(void *context)
+{
+    struct background_symbolizer *ahead = context;
+    enum err err = ERR_OK;
+    // Of this thread alone. Without them it works all the same.
+    (void)!nice(NICE);
+    (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+    (void)pthread_mutex_lock(&ahead->lock); // an error-free use of it
+    while (err == ERR_OK && is_going_on(ahead)) {
+        if (ahead->inbox.frames.len == 0) {
+            (void)pthread_cond_wait(&ahead->news, &ahead->lock);
+            continue;
+        }
+        err = take_inbox(ahead);
+        (void)pthread_mutex_unlock(&ahead->lock);
+        const uint64_t begin_ns = clock_monotonic_ns();
+        err = err == ERR_OK ? step(ahead) : err;
+        const uint64_t spent_ns = clock_monotonic_ns() - begin_ns;
+        ahead->spent_ns += spent_ns;
+        const uint64_t factor = ahead->spent_ns < LATER_NS ? REST_FACTOR : REST_FACTOR_LATER;
+        (void)pthread_mutex_lock(&ahead->lock);
+        rest(ahead, factor * spent_ns + REST_NS_MIN);
+    }
+    (void)pthread_mutex_unlock(&ahead->lock);
+    return NULL;
+}
+
+static void begin(struct background_symbolizer *ahead)
+{
+#ifdef __SANITIZE_ADDRESS__
+    // The sanitizer's allocator does not take its locks before a fork: a checkpoint's writer would
+    // wait for ever for one that this thread held.
+    ahead->has_failed = true;
+    return;
+#endif
+    const struct deferred_lookup_options options = {.sources = ahead->sources,
+                                                    .keep_bytes = KEEP_BYTES,
+                                                    .go_on = is_going_on,
+                                                    .context = ahead};
+    if (deferred_lookup_new(&options, &ahead->lookup) != ERR_OK) {
+        ahead->has_failed = true;
+        return;
+    }
+    ahead->is_running = quiet_thread_start(&ahead->thread, run, ahead) == 0;
+    ahead->has_failed = !ahead->is_running;
+}
+
+// A copy of `text` that lives as long as `ahead`.
+static enum err keep_text(struct background_symbolizer *ahead, const char *text, const char **out)
+{
+    TRY(owned_text_vec_reserve(&ahead->texts, 1));
+    char *copy = strdup(text);
+    if (copy == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    ahead->texts.items[ahead->texts.len++] = copy;
+    *out = copy;
+    return ERR_OK;
+}
+
+static enum err
+put_module(struct background_symbolizer *ahead, const char *path, const char *build_id)
+{
+    struct late_code_module module = {0};
+    TRY(keep_text(ahead, path, &module.path));
+    TRY(keep_text(ahead, build_id, &module.build_id));
+    return late_code_module_vec_push(&ahead->inbox.modules, module);
+}
+
+// Copies what is new. The lock is held.
+static enum err fill_inbox(struct background_symbolizer *ahead, const struct stack_table *stacks)
+{
+    struct code_list *inbox = &ahead->inbox;
+    for (; ahead->seen_modules < stacks->modules.len; ahead->seen_modules++) {
+        const struct rec_module *module = stacks->modules.items + ahead->seen_modules;
+        TRY(put_module(ahead, string_table_get(stacks->strings, module->path),
+                       string_table_get(stacks->strings, module->build_id)));
+    }
+    for (; ahead->seen_frames < stacks->frames.len; ahead->seen_frames++) {
+        TRY(rec_frame_vec_push(&inbox->frames, stacks->frames.items[ahead->seen_frames]));
+    }
+    return ERR_OK;
+}
+
+void background_symbolizer_see(struct background_symbolizer *ahead,
+                               const struct stack_table *stacks)
+{
+    if (ahead->has_failed || ahead->seen_frames == stacks->frames.len) {
+        return;
+    }
+    if (!ahead->is_running) {
+        begin(ahead);
+    }
+    (void)pthread_mutex_lock(&ahead->lock);
+    (void)fill_inbox(ahead, stacks); // what did not get in is put in the next time
+    (void)pthread_cond_signal(&ahead->news);
+    (void)pthread_mutex_unlock(&ahead->lock);
+}
+
+struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *ahead)
+{
+    if (ahead->is_running) {
+        (void)pthread_mutex_lock(&ahead->lock);
+        atomic_store_explicit(&ahead->is_ending, true, memory_order_relaxed);
+        (void)pthread_cond_signal(&ahead->news);
+        (void)pthread_cond_signal(&ahead->end);
+        (void)pthread_mutex_unlock(&ahead->lock);
+        (void)pthread_join(ahead->thread, NULL); // ours, and joined once
+        ahead->is_running = false;
+    }
+    ahead->has_failed = true; // what comes later is not for us
+    // The step that it was in was told to end, so that its callback must go on from here on.
+    atomic_store_explicit(&ahead->is_ending, false, memory_order_relaxed);
+    return ahead->lookup;
+}
+
+void background_symbolizer_release(struct background_symbolizer *ahead)
+{
+    deferred_lookup_free(background_symbolizer_end(ahead));
+    ahead->lookup = NULL;
+    code_list_release(&ahead->code);
+    code_list_release(&ahead->inbox);
+    for (size_t i = 0; i < ahead->texts.len; i++) {
+        free(ahead->texts.items[i]);
+    }
+    owned_text_vec_release(&ahead->texts);
+    (void)pthread_cond_destroy(&ahead->end);
+    (void)pthread_cond_destroy(&ahead->news);
+    (void)pthread_mutex_destroy(&ahead->lock);
+}

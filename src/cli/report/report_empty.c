@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// report_empty: what the text report says of a recording without any allocation, and why it may
+// have none. See report_lines.h.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/report/report_lines.h"
+#include "cli/text/screen_text.h"
+
+static bool is_imported(const struct profile *profile)
+{
+    const char *format = profile_string(profile, profile->recording.meta.source_format);
+    return format[0] != '\0' && strcmp(format, "cairn") != 0;
+}
+
+// Paused from the beginning, or to begin after a time that never came.
+static bool was_never_started(const struct profile *profile)
+{
+    const struct recording *recording = &profile->recording;
+    bool was_stopped = false;
+    for (size_t i = 0; i < recording->mark_count; i++) {
+        const struct rec_mark *mark = &recording->marks[i];
+        was_stopped = was_stopped || (mark->kind == REC_MARK_STOP && mark->time_ms == 0);
+        if (mark->kind == REC_MARK_START) {
+            return false;
+        }
+    }
+    return was_stopped;
+}
+
+static bool has_own_allocator(const struct profile *profile)
+{
+    const struct recording *recording = &profile->recording;
+    for (size_t i = 0; i < recording->process_count; i++) {
+        if ((recording->processes[i].flags & REC_PROCESS_OWN_ALLOCATOR) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whoever loads our library says whose malloc it calls.
+static bool has_nobody(const struct profile *profile)
+{
+    const struct recording *recording = &profile->recording;
+    for (size_t i = 0; i < recording->process_count; i++) {
+        if (recording->processes[i].allocator != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_running(const struct profile *profile)
+{
+    return profile->recording.meta.state == REC_STATE_RUNNING;
+}
+
+static bool is_any(const struct profile *profile)
+{
+    (void)profile;
+    return true;
+}
+
+bool report_print_empty(const struct report *report, FILE *out)
+{
+    // The first that holds is said.
+    static const struct {
+        bool (*holds)(const struct profile *profile);
+        const char *sentence;
+    } reasons[] = {
+        {is_imported, "The file holds no allocations."},
+        {was_never_started, "No allocation was recorded: recording never began "
+                            "('cairn ctl FILE start' begins it)."},
+        {has_own_allocator, "No allocation was recorded: the program has a malloc of its own."},
+        {is_running, "No allocation has been recorded so far."},
+        {has_nobody, "No allocation was recorded: cairn's library was not loaded. It is not by a "
+                     "program that is linked statically or gets other rights when it starts "
+                     "(setuid), nor where LD_PRELOAD was taken out of its environment."},
+        {is_any, "No allocation was recorded: the program did not call malloc or its kin."},
+    };
+    const struct profile *profile = report->profile;
+    const struct recording *recording = &profile->recording;
+    if (recording->row_count > 0 || recording->totals.allocations > 0 ||
+        profile->damage[0] != '\0') {
+        return false;
+    }
+    size_t i = 0;
+    while (i + 1 < ARRAY_LEN(reasons) && !reasons[i].holds(profile)) {
+        i++;
+    }
+    (void)fputc('\n', out);
+    screen_print_wrapped(out, reasons[i].sentence, 2, report_width(report));
+    return true;
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// tree_view: collapsing, merging and searching trees. See tree_view.h; the choice of nodes to
+// show is in tree_view_pick.c, the cutting of pruned ones in tree_view_cut.c.
+//
+// Each side's tree is laid into the shown one node by node, parents first, a child being found by
+// (parent, id, inlined) in a map. Collapsing means that a node of its parent's function is laid
+// upon the parent.
+#include "profile/calls/tree_view.h"
+
+#include "base/compiler.h"
+#include "host/containers/map_u64.h"
+
+struct layer {
+    const struct call_tree *tree;
+    const struct profile *profile;
+    const struct u32_vec *ids;     // function -> union
+    const struct flag_vec *pruned; // by node of the tree; without items: none is
+    enum side side;
+    struct u32_vec places; // node of the tree -> node shown
+};
+
+struct builder {
+    struct tree_view *out;
+    struct tree_view_spec spec;
+    struct map_u64 children;
+};
+
+static void builder_release(struct builder *builder)
+{
+    map_u64_release(&builder->children);
+}
+
+static void layer_release(struct layer *layer)
+{
+    u32_vec_release(&layer->places);
+}
+
+static MUST_USE enum err add_node(struct builder *builder,
+                                  const struct call_tree_node *from,
+                                  enum side side,
+                                  uint32_t parent,
+                                  uint32_t function,
+                                  uint32_t *out)
+{
+    struct tree_view *tree = builder->out;
+    struct call_tree_node node = *from;
+    node.parent = parent;
+    node.first_child = REC_NONE;
+    node.next_sibling = REC_NONE;
+    node.depth = 0;
+    uint32_t id = (uint32_t)tree->nodes.len;
+    if (parent != REC_NONE) {
+        node.next_sibling = tree->nodes.items[parent].first_child;
+        node.depth = tree->nodes.items[parent].depth + 1;
+    }
+    TRY(u32_vec_push(&tree->functions, function));
+    TRY(flag_vec_push(&tree->sides, (uint8_t)side));
+    TRY(flag_vec_push(&tree->pruned, 0));
+    TRY(call_tree_node_vec_push(&tree->nodes, node));
+    if (parent != REC_NONE) {
+        tree->nodes.items[parent].first_child = id;
+    }
+    *out = id;
+    return ERR_OK;
+}
+
+// Where a node of the layer belongs: it is found or made.
+static MUST_USE enum err place_node(struct builder *builder, struct layer *layer, size_t index)
+{
+    const struct call_tree_node *node = &layer->tree->nodes.items[index];
+    uint32_t parent = layer->places.items[node->parent];
+    uint32_t own = layer->profile->code.locations.items[node->location].function;
+    uint32_t function = layer->ids->items[own];
+    if (builder->spec.collapses && builder->out->functions.items[parent] == function) {
+        layer->places.items[index] = parent;
+        return ERR_OK;
+    }
+    bool by_location = builder->spec.key == CALL_TREE_BY_LOCATION;
+    uint32_t id = by_location ? node->location : function;
+    uint64_t key = (uint64_t)parent << 32 | id << 1 | (by_location && node->is_inlined);
+    const uint32_t *known = map_u64_find(&builder->children, key);
+    if (known != NULL) {
+        layer->places.items[index] = *known;
+        return ERR_OK;
+    }
+    TRY(add_node(builder, node, layer->side, parent, function, &layer->places.items[index]));
+    builder->out->nodes.items[layer->places.items[index]].id = id;
+    return map_u64_put(&builder->children, key, layer->places.items[index]);
+}
+
+static MUST_USE enum err
+place_layer(struct builder *builder, struct layer *layer, struct cancel *cancel)
+{
+    TRY(u32_vec_resize(&layer->places, layer->tree->nodes.len));
+    cancel_stage(cancel, layer->tree->nodes.len);
+    for (size_t i = 1; i < layer->tree->nodes.len; i++) {
+        TRY(cancel_step(cancel));
+        TRY(place_node(builder, layer, i));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err add_up(struct tree_view *out, const struct layer *layer)
+{
+    struct costs_vec *self = &out->self[layer->side];
+    struct costs_vec *total = &out->total[layer->side];
+    TRY(costs_vec_resize(self, out->nodes.len));
+    TRY(costs_vec_resize(total, out->nodes.len));
+    for (size_t i = 0; i < layer->tree->nodes.len; i++) {
+        uint32_t place = layer->places.items[i];
+        bool is_pruned = layer->pruned->len > 0 && layer->pruned->items[i] != 0;
+        out->pruned.items[place] |= is_pruned;
+        costs_add(&self->items[place], &layer->tree->self.items[i]);
+        // What its children would have had comes from the node itself.
+        const struct costs_vec *direct = is_pruned ? &layer->tree->total : &layer->tree->self;
+        costs_add(&total->items[place], &direct->items[i]);
+    }
+    for (size_t i = out->nodes.len; i-- > 1;) {
+        costs_add(&total->items[out->nodes.items[i].parent], &total->items[i]);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+take_row_nodes(struct tree_view *out, const struct layer *layer, const struct u32_vec *row_nodes)
+{
+    TRY(u32_vec_resize(&out->row_nodes, row_nodes->len));
+    for (size_t i = 0; i < row_nodes->len; i++) {
+        out->row_nodes.items[i] = layer->places.items[row_nodes->items[i]];
+    }
+    return ERR_OK;
+}
+
+// The tree of one side, as it comes from the selection.
+struct side_tree {
+    struct call_tree tree;  // owned
+    struct flag_vec pruned; // owned
+};
+
+static void side_tree_release(struct side_tree *side)
+{
+    call_tree_release(&side->tree);
+    flag_vec_release(&side->pruned);
+}
+
+static MUST_USE enum err side_tree_build(const struct selection *selection,
+                                         struct tree_view_spec spec,
+                                         struct side_tree *out)
+{
+    if (spec.direction == CALL_TREE_TOP_DOWN) {
+        return call_tree_build(selection, spec.direction, spec.key, &out->tree);
+    }
+    struct bottom_up_tree built;
+    TRY(bottom_up_tree_build(selection, spec.key, spec.collapses, &bottom_up_default_bounds,
+                             &built));
+    *out = (struct side_tree){.tree = built.tree, .pruned = built.pruned};
+    return ERR_OK;
+}
+
+static MUST_USE enum err lay(struct tree_view *out,
+                             const struct side_tree *const *sides,
+                             size_t side_count,
+                             struct tree_view_spec spec,
+                             struct cancel *cancel)
+{
+    CLEANUP(builder_release) struct builder builder = {.out = out, .spec = spec};
+    CLEANUP(layer_release) struct layer new = {.side = SIDE_NEW};
+    CLEANUP(layer_release) struct layer old = {.side = SIDE_OLD};
+    struct layer *layers[SIDE_COUNT] = {&new, &old};
+    uint32_t root;
+    TRY(add_node(&builder, &sides[SIDE_NEW]->tree.nodes.items[0], SIDE_NEW, REC_NONE, REC_NONE,
+                 &root));
+    for (size_t side = 0; side < side_count; side++) {
+        layers[side]->tree = &sides[side]->tree;
+        layers[side]->pruned = &sides[side]->pruned;
+        layers[side]->profile = out->code->profiles[side];
+        layers[side]->ids = &out->code->ids[side];
+        TRY(place_layer(&builder, layers[side], cancel));
+    }
+    for (size_t side = 0; side < side_count; side++) {
+        TRY(add_up(out, layers[side]));
+    }
+    return take_row_nodes(out, &new, &sides[SIDE_NEW]->tree.row_nodes);
+}
+
+// A bottom-up tree of one recording is shown as it was built: its functions are those of the union,
+// and it was collapsed already.
+static MUST_USE enum err
+adopt(struct tree_view *out, struct side_tree *side, const struct profile *profile)
+{
+    struct call_tree *tree = &side->tree;
+    TRY(u32_vec_resize(&out->functions, tree->nodes.len));
+    TRY(flag_vec_resize(&out->sides, tree->nodes.len)); // SIDE_NEW
+    out->functions.items[0] = REC_NONE;
+    for (size_t i = 1; i < tree->nodes.len; i++) {
+        uint32_t location = tree->nodes.items[i].location;
+        out->functions.items[i] = profile->code.locations.items[location].function;
+    }
+    out->nodes = tree->nodes;
+    out->self[SIDE_NEW] = tree->self;
+    out->total[SIDE_NEW] = tree->total;
+    out->row_nodes = tree->row_nodes;
+    out->pruned = side->pruned;
+    *side = (struct side_tree){0};
+    return ERR_OK;
+}
+
+enum err tree_view_build(const struct code_union *code,
+                         const struct selection *new,
+                         const struct selection *old,
+                         struct tree_view_spec spec,
+                         struct tree_view *out)
+{
+    CLEANUP(side_tree_release) struct side_tree new_side = {0};
+    CLEANUP(side_tree_release) struct side_tree old_side = {0};
+    CLEANUP(tree_view_release) struct tree_view tree = {.code = code};
+    const struct side_tree *sides[SIDE_COUNT] = {&new_side, &old_side};
+    TRY(side_tree_build(new, spec, &new_side));
+    if (old != NULL) {
+        TRY(side_tree_build(old, spec, &old_side));
+    }
+    if (old == NULL && spec.direction == CALL_TREE_BOTTOM_UP) {
+        TRY(adopt(&tree, &new_side, new->profile));
+    } else {
+        TRY(lay(&tree, sides, old != NULL ? 2 : 1, spec, new->cancel));
+    }
+    if (old != NULL) {
+        TRY(tree_view_cut(&tree));
+    }
+    *out = tree;
+    tree = (struct tree_view){0};
+    return ERR_OK;
+}
+
+const struct code_location *tree_view_location(const struct tree_view *tree, uint32_t node)
+{
+    enum side side = (enum side)tree->sides.items[node];
+    return profile_location_get(tree->code->profiles[side], tree->nodes.items[node].location);
+}
+
+void tree_view_release(struct tree_view *tree)
+{
+    call_tree_node_vec_release(&tree->nodes);
+    flag_vec_release(&tree->sides);
+    u32_vec_release(&tree->functions);
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        costs_vec_release(&tree->self[side]);
+        costs_vec_release(&tree->total[side]);
+    }
+    u32_vec_release(&tree->row_nodes);
+    flag_vec_release(&tree->pruned);
+}
+
+enum verdict {
+    VERDICT_UNKNOWN,
+    VERDICT_NO,
+    VERDICT_YES,
+};
+
+static MUST_USE enum err search_node(const struct tree_view *tree,
+                                     uint32_t node,
+                                     struct pattern *pattern,
+                                     struct flag_vec *verdicts,
+                                     struct err_info *info)
+{
+    uint32_t function = tree->functions.items[node];
+    if (verdicts->items[function] == VERDICT_UNKNOWN) {
+        bool matches = pattern_matches_function(pattern, code_union_name(tree->code, function)) ||
+                       pattern_matches(pattern, code_union_module(tree->code, function));
+        verdicts->items[function] = matches ? VERDICT_YES : VERDICT_NO;
+        TRY(pattern_result(pattern, info));
+    }
+    return ERR_OK;
+}
+
+enum err tree_view_search(const struct tree_view *tree,
+                          struct pattern *pattern,
+                          struct tree_matches *out,
+                          struct err_info *info)
+{
+    CLEANUP(tree_matches_release) struct tree_matches matches = {0};
+    CLEANUP(flag_vec_release) struct flag_vec verdicts = {0}; // by function
+    CLEANUP(flag_vec_release) struct flag_vec inside = {0};   // a node above, or itself, matches
+    TRY(flag_vec_resize(&verdicts, tree->code->origins.len));
+    TRY(flag_vec_resize(&inside, tree->nodes.len));
+    TRY(flag_vec_resize(&matches.flags, tree->nodes.len));
+    for (uint32_t i = 1; i < tree->nodes.len; i++) {
+        TRY(search_node(tree, i, pattern, &verdicts, info));
+        bool is_match = verdicts.items[tree->functions.items[i]] == VERDICT_YES;
+        bool is_below = inside.items[tree->nodes.items[i].parent] != 0;
+        matches.flags.items[i] = is_match;
+        matches.count += is_match;
+        inside.items[i] = is_match || is_below;
+        if (is_match && !is_below) {
+            costs_add(&matches.totals, &tree->total[SIDE_NEW].items[i]);
+        }
+    }
+    *out = matches;
+    matches = (struct tree_matches){0};
+    return ERR_OK;
+}
+
+void tree_matches_release(struct tree_matches *matches)
+{
+    flag_vec_release(&matches->flags);
+}

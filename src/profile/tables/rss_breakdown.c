@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+// rss_breakdown: see rss_breakdown.h.
+#include "profile/tables/rss_breakdown.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+
+DEFINE_VEC(rss_sample_vec, struct rec_rss_sample);
+
+// The processes while time passes.
+struct sweep {
+    const struct recording *recording; // borrowed
+    struct rss_sample_vec held;        // by process, as last sampled
+    struct u32_vec ended;              // processes in the order of their ends
+    size_t next_end;                   // in ended
+    struct rss_breakdown_sample sum;
+};
+
+static void sweep_release(struct sweep *sweep)
+{
+    rss_sample_vec_release(&sweep->held);
+    u32_vec_release(&sweep->ended);
+}
+
+static int compare_ends(const void *left, const void *right, void *context)
+{
+    const struct rec_process *processes = context;
+    uint64_t left_ms = processes[*(const uint32_t *)left].end_ms;
+    uint64_t right_ms = processes[*(const uint32_t *)right].end_ms;
+    return left_ms < right_ms ? -1 : left_ms > right_ms;
+}
+
+static MUST_USE enum err sweep_init(struct sweep *sweep)
+{
+    const struct recording *recording = sweep->recording;
+    TRY(rss_sample_vec_resize(&sweep->held, recording->process_count));
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const struct rec_process *process = &recording->processes[i];
+        if (process->end_ms > process->start_ms) { // one that is running still has no end
+            TRY(u32_vec_push(&sweep->ended, (uint32_t)i));
+        }
+    }
+    if (sweep->ended.len > 1) {
+        qsort_r(sweep->ended.items, sweep->ended.len, sizeof(sweep->ended.items[0]), compare_ends,
+                recording->processes);
+    }
+    return ERR_OK;
+}
+
+// Lets `sample` take the place of the process's last one in the sum. Unsigned differences: what was
+// added before is taken off exactly.
+static void replace(struct sweep *sweep, uint32_t process, struct rec_rss_sample sample)
+{
+    struct rec_rss_sample *held = &sweep->held.items[process];
+    struct rss_breakdown_sample *sum = &sweep->sum;
+    sum->rss_bytes += sample.rss_bytes - held->rss_bytes;
+    sum->anonymous_bytes += sample.anonymous_bytes - held->anonymous_bytes;
+    sum->file_bytes += sample.file_bytes - held->file_bytes;
+    sum->shmem_bytes += sample.shmem_bytes - held->shmem_bytes;
+    sum->swap_bytes += sample.swap_bytes - held->swap_bytes;
+    sum->minor_faults += sample.minor_faults - held->minor_faults;
+    sum->major_faults += sample.major_faults - held->major_faults;
+    sum->break_bytes += sample.break_bytes - held->break_bytes;
+    sum->data_bytes += sample.data_bytes - held->data_bytes;
+    sum->mapped_bytes += sample.mapped_bytes - held->mapped_bytes;
+    *held = sample;
+}
+
+static void end_processes(struct sweep *sweep, uint64_t time_ms)
+{
+    while (sweep->next_end < sweep->ended.len) {
+        uint32_t process = sweep->ended.items[sweep->next_end];
+        if (sweep->recording->processes[process].end_ms >= time_ms) {
+            break;
+        }
+        replace(sweep, process, (struct rec_rss_sample){0});
+        sweep->next_end++;
+    }
+}
+
+static bool counts(const struct recording *recording, uint32_t process, uint32_t pid)
+{
+    return pid == 0 || recording->processes[process].pid == pid;
+}
+
+static void add_live(const struct recording *recording, struct rss_breakdown_sample *sample)
+{
+    uint64_t slice = recording->slice_ms > 0 ? sample->time_ms / recording->slice_ms : 0;
+    sample->has_live = slice < recording->slice_count;
+    if (sample->has_live) {
+        uint64_t live = recording->slices[slice].live_bytes;
+        sample->live_bytes = live;
+        sample->other_anonymous_bytes =
+            sample->anonymous_bytes > live ? sample->anonymous_bytes - live : 0;
+    }
+}
+
+static void
+find_peak(const struct recording *recording, uint32_t pid, struct rss_breakdown *rss_breakdown)
+{
+    for (size_t i = 0; i < rss_breakdown->samples.len; i++) {
+        if (rss_breakdown->samples.items[i].rss_bytes > rss_breakdown->peak_rss_bytes) {
+            rss_breakdown->peak_rss_bytes = rss_breakdown->samples.items[i].rss_bytes;
+            rss_breakdown->peak_rss_ms = rss_breakdown->samples.items[i].time_ms;
+        }
+    }
+    for (uint32_t i = 0; i < recording->process_count; i++) {
+        uint64_t own = recording->processes[i].peak_rss_bytes;
+        if (counts(recording, i, pid) && own > rss_breakdown->peak_rss_bytes) {
+            rss_breakdown->peak_rss_bytes = own;
+        }
+    }
+}
+
+static bool is_only_process(const struct recording *recording, uint32_t pid)
+{
+    for (uint32_t i = 0; i < recording->process_count; i++) {
+        if (!counts(recording, i, pid)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_look(struct rss_breakdown_split *split, const struct rec_memory_snapshot *look)
+{
+    const uint64_t bytes[REC_PART_KINDS + 1] = {
+        [REC_PART_LIVE] = look->live_bytes,     [REC_PART_ROUNDING] = look->rounding_bytes,
+        [REC_PART_KEPT] = look->kept_bytes,     [REC_PART_MAPPED] = look->mapped_bytes,
+        [REC_PART_STACK] = look->stack_bytes,   [REC_PART_FILE] = look->file_bytes,
+        [REC_PART_SHARED] = look->shared_bytes, [REC_PART_OWN] = look->own_bytes,
+        [REC_PART_REST] = look->rest_bytes};
+    split->flags |= look->flags;
+    split->processes++;
+    split->rss_bytes += look->rss_bytes;
+    split->swap_bytes += look->swap_bytes;
+    split->requested_bytes += look->requested_bytes;
+    for (size_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        split->bytes[kind] += bytes[kind];
+    }
+}
+
+static int compare_parts(const void *left, const void *right)
+{
+    const struct rss_breakdown_part *a = left;
+    const struct rss_breakdown_part *b = right;
+    if (a->kind != b->kind) {
+        return a->kind < b->kind ? -1 : 1;
+    }
+    if (a->rss_bytes != b->rss_bytes) {
+        return a->rss_bytes > b->rss_bytes ? -1 : 1;
+    }
+    return a->virtual_bytes > b->virtual_bytes ? -1 : a->virtual_bytes < b->virtual_bytes;
+}
+
+// Adds the parts of the look at `index`; they are sorted by look, *at follows them.
+static MUST_USE enum err add_parts(const struct recording *recording,
+                                   size_t index,
+                                   size_t *at,
+                                   struct rss_breakdown_part_vec *out)
+{
+    while (*at < recording->part_count && recording->parts[*at].look < index) {
+        (*at)++;
+    }
+    for (; *at < recording->part_count && recording->parts[*at].look == index; (*at)++) {
+        const struct rec_part *part = &recording->parts[*at];
+        TRY(rss_breakdown_part_vec_push(out, (struct rss_breakdown_part){
+                                                 .kind = part->kind,
+                                                 .process = recording->looks[index].process,
+                                                 .node = part->node,
+                                                 .path = part->path,
+                                                 .areas = part->areas,
+                                                 .is_estimate = part->is_estimate != 0,
+                                                 .virtual_bytes = part->virtual_bytes,
+                                                 .rss_bytes = part->rss_bytes,
+                                                 .swap_bytes = part->swap_bytes,
+                                             }));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err build_splits(const struct recording *recording,
+                                      uint32_t pid,
+                                      struct rss_breakdown_split_vec *splits)
+{
+    size_t part = 0;
+    for (size_t i = 0; i < recording->look_count; i++) {
+        const struct rec_memory_snapshot *look = &recording->looks[i];
+        if (!counts(recording, look->process, pid)) {
+            continue;
+        }
+        struct rss_breakdown_split *split =
+            splits->len > 0 ? splits->items + splits->len - 1 : NULL;
+        if (split == NULL || split->time_ms != look->time_ms) {
+            TRY(rss_breakdown_split_vec_push(
+                splits, (struct rss_breakdown_split){.time_ms = look->time_ms}));
+            split = splits->items + splits->len - 1;
+        }
+        add_look(split, look);
+        TRY(add_parts(recording, i, &part, &split->parts));
+    }
+    for (size_t i = 0; i < splits->len; i++) {
+        struct rss_breakdown_part_vec *parts = &splits->items[i].parts;
+        if (parts->len > 1) {
+            qsort(parts->items, parts->len, sizeof(parts->items[0]), compare_parts);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct rss_breakdown *out)
+{
+    const struct recording *recording = &profile->recording;
+    bool is_whole_heap = is_only_process(recording, pid);
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    CLEANUP(sweep_release) struct sweep sweep = {.recording = recording};
+    TRY(sweep_init(&sweep));
+    for (size_t i = 0; i < recording->rss_sample_count; i++) {
+        struct rec_rss_sample sample = recording->rss_samples[i];
+        if (!counts(recording, sample.process, pid)) {
+            continue;
+        }
+        end_processes(&sweep, sample.time_ms);
+        replace(&sweep, sample.process, sample);
+        struct rss_breakdown_sample sum = sweep.sum;
+        sum.time_ms = sample.time_ms;
+        if (is_whole_heap) {
+            add_live(recording, &sum);
+        }
+        TRY(rss_breakdown_sample_vec_push(&rss_breakdown.samples, sum));
+    }
+    TRY(build_splits(recording, pid, &rss_breakdown.splits));
+    find_peak(recording, pid, &rss_breakdown);
+    *out = rss_breakdown;
+    rss_breakdown = (struct rss_breakdown){0};
+    return ERR_OK;
+}
+
+void rss_breakdown_release(struct rss_breakdown *rss_breakdown)
+{
+    rss_breakdown_sample_vec_release(&rss_breakdown->samples);
+    for (size_t i = 0; i < rss_breakdown->splits.len; i++) {
+        rss_breakdown_part_vec_release(&rss_breakdown->splits.items[i].parts);
+    }
+    rss_breakdown_split_vec_release(&rss_breakdown->splits);
+}
+
+struct rss_breakdown_knows rss_breakdown_knows(const struct rss_breakdown *rss_breakdown)
+{
+    struct rss_breakdown_knows knows = {0};
+    for (size_t i = 0; i < rss_breakdown->samples.len; i++) {
+        const struct rss_breakdown_sample *sample = &rss_breakdown->samples.items[i];
+        knows.kinds |= (sample->anonymous_bytes | sample->file_bytes | sample->shmem_bytes) != 0;
+        knows.faults |= (sample->minor_faults | sample->major_faults) != 0;
+        knows.areas |= (sample->break_bytes | sample->data_bytes | sample->mapped_bytes) != 0;
+    }
+    return knows;
+}
+
+bool rss_breakdown_is_of_peak(const struct rss_breakdown *rss_breakdown,
+                              const struct rss_breakdown_split *split)
+{
+    const uint64_t twentieth = rss_breakdown->peak_rss_bytes / 20;
+    return split->rss_bytes >= rss_breakdown->peak_rss_bytes - twentieth;
+}
+
+static const struct rss_breakdown_split *find_flag(const struct rss_breakdown *rss_breakdown,
+                                                   uint32_t flag)
+{
+    for (size_t i = rss_breakdown->splits.len; i > 0; i--) {
+        if ((rss_breakdown->splits.items[i - 1].flags & flag) != 0) {
+            return &rss_breakdown->splits.items[i - 1];
+        }
+    }
+    return NULL;
+}
+
+const struct rss_breakdown_split *rss_breakdown_peak(const struct rss_breakdown *rss_breakdown)
+{
+    return find_flag(rss_breakdown, REC_LOOK_PEAK);
+}
+
+const struct rss_breakdown_split *rss_breakdown_last(const struct rss_breakdown *rss_breakdown)
+{
+    return find_flag(rss_breakdown, REC_LOOK_LAST);
+}
+
+uint64_t rss_breakdown_split_age_ms(const struct profile *profile,
+                                    const struct rss_breakdown_split *split)
+{
+    const uint64_t runtime_ms = profile->recording.meta.runtime_ms;
+    return runtime_ms > split->time_ms ? runtime_ms - split->time_ms : 0;
+}
+
+bool rss_breakdown_is_estimate(const struct rss_breakdown_split *split, uint32_t kind)
+{
+    return kind == REC_PART_ROUNDING || kind == REC_PART_KEPT ||
+           (kind == REC_PART_LIVE && (split->flags & REC_LOOK_ESTIMATED) != 0);
+}
+
+enum err rss_breakdown_stack(const struct profile *profile,
+                             uint32_t node,
+                             struct u32_vec *locations,
+                             struct u32_vec *inlined)
+{
+    const struct recording *recording = &profile->recording;
+    for (uint32_t at = node; at != REC_NONE && at != 0; at = recording->nodes[at].parent) {
+        const struct code_chain chain =
+            code_index_chain(&profile->code, recording->nodes[at].frame);
+        for (size_t i = 0; i < chain.count; i++) {
+            TRY(u32_vec_push(locations, chain.locations[i]));
+            TRY(u32_vec_push(inlined, i + 1 < chain.count));
+        }
+    }
+    return ERR_OK;
+}
+
+const struct rss_breakdown_kind *rss_breakdown_kind(uint32_t kind)
+{
+    static const struct rss_breakdown_kind kinds[REC_PART_KINDS + 1] = {
+        [0] = {"unknown", "unknown"},
+        [REC_PART_LIVE] = {"live", "live heap blocks"},
+        [REC_PART_ROUNDING] = {"rounding", "rounding in blocks"},
+        [REC_PART_KEPT] = {"kept", "kept by the allocator"},
+        [REC_PART_MAPPED] = {"mapped", "mapped by the program"},
+        [REC_PART_STACK] = {"stack", "thread stacks"},
+        [REC_PART_FILE] = {"file", "files"},
+        [REC_PART_SHARED] = {"shared", "shared memory"},
+        [REC_PART_OWN] = {"own", "cairn's own"},
+        [REC_PART_REST] = {"rest", "not explained"},
+    };
+    return &kinds[kind <= REC_PART_KINDS ? kind : 0];
+}

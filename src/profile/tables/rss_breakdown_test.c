@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// Tests of the rss_breakdown: samples of several processes at their own moments, added up over
+// time.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "profile/tables/rss_breakdown.h"
+#include "recording/write/recording_builder.h"
+
+static void expect_ok(enum err problem)
+{
+    assert_int_equal(problem, ERR_OK);
+}
+
+static void add_sample(struct recording_builder *b, uint64_t time_ms, uint32_t process, uint64_t n)
+{
+    struct rec_rss_sample sample = {.time_ms = time_ms,
+                                    .process = process,
+                                    .rss_bytes = n,
+                                    .anonymous_bytes = n / 2,
+                                    .file_bytes = n / 4,
+                                    .minor_faults = n / 10};
+    expect_ok(rss_samples_vec_push(&b->rss_samples, sample));
+}
+
+static void open_recording(struct recording *recording, struct profile **out)
+{
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    uint32_t id;
+    expect_ok(recording_builder_init(&b));
+    expect_ok(recording_builder_process(&b, 100, "parent", &id));
+    expect_ok(recording_builder_process(&b, 200, "child", &id));
+    b.processes.items[0].end_ms = 900;
+    b.processes.items[1].start_ms = 150;
+    b.processes.items[1].end_ms = 400;
+    b.processes.items[1].peak_rss_bytes = 700;
+    b.meta.state = REC_STATE_FINISHED;
+    b.slice_ms = 250;
+    expect_ok(slices_vec_resize(&b.slices, 3));
+    b.slices.items[0].live_bytes = 40;
+    b.slices.items[1].live_bytes = 999;
+    add_sample(&b, 100, 0, 1000);
+    add_sample(&b, 200, 1, 400);
+    add_sample(&b, 300, 0, 1200);
+    add_sample(&b, 350, 1, 600);
+    add_sample(&b, 400, 0, 1200); // the child's last moment
+    add_sample(&b, 500, 0, 800);  // the child has ended
+    add_sample(&b, 800, 0, 820);  // beyond the last slice
+    expect_ok(recording_builder_finish(&b, recording));
+    expect_ok(profile_from_recording(recording, NULL, NULL, out, NULL));
+}
+
+static void processes_count_until_they_end(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    open_recording(&recording, &profile);
+    expect_ok(rss_breakdown_build(profile, 0, &rss_breakdown));
+    static const struct {
+        uint64_t time_ms;
+        uint64_t rss_bytes;
+        bool has_live;
+        uint64_t live_bytes;
+        uint64_t other_anonymous_bytes;
+    } wanted[] = {{100, 1000, true, 40, 460}, {200, 1400, true, 40, 660}, {300, 1600, true, 999, 0},
+                  {350, 1800, true, 999, 0},  {400, 1800, true, 999, 0},  {500, 800, true, 0, 400},
+                  {800, 820, false, 0, 0}};
+    assert_int_equal(rss_breakdown.samples.len, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        const struct rss_breakdown_sample *got = &rss_breakdown.samples.items[i];
+        if (got->time_ms != wanted[i].time_ms || got->rss_bytes != wanted[i].rss_bytes ||
+            got->has_live != wanted[i].has_live || got->live_bytes != wanted[i].live_bytes ||
+            got->other_anonymous_bytes != wanted[i].other_anonymous_bytes) {
+            fail_msg("sample %zu: %lu ms, %lu resident, %lu live, %lu other", i,
+                     (unsigned long)got->time_ms, (unsigned long)got->rss_bytes,
+                     (unsigned long)got->live_bytes, (unsigned long)got->other_anonymous_bytes);
+        }
+    }
+    assert_int_equal(rss_breakdown.samples.items[3].file_bytes, 300 + 150);
+    assert_int_equal(rss_breakdown.samples.items[5].minor_faults, 80);
+    assert_int_equal(rss_breakdown.peak_rss_bytes, 1800);
+    assert_int_equal(rss_breakdown.peak_rss_ms, 350);
+}
+
+static void
+add_look(struct recording_builder *b, uint64_t time_ms, uint32_t process, uint32_t flags)
+{
+    const struct rec_memory_snapshot look = {.time_ms = time_ms,
+                                             .process = process,
+                                             .flags = flags,
+                                             .rss_bytes = time_ms + 100 * (uint64_t)process,
+                                             .live_bytes = time_ms,
+                                             .file_bytes = 100 * (uint64_t)process};
+    expect_ok(looks_vec_push(&b->looks, look));
+}
+
+static void add_part(struct recording_builder *b, uint32_t look, uint32_t kind, uint64_t bytes)
+{
+    const struct rec_part part = {
+        .look = look, .kind = kind, .node = REC_NONE, .rss_bytes = bytes, .virtual_bytes = bytes};
+    expect_ok(parts_vec_push(&b->parts, part));
+}
+
+static void open_looks(struct recording *recording, struct profile **out)
+{
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    uint32_t id;
+    expect_ok(recording_builder_init(&b));
+    expect_ok(recording_builder_process(&b, 100, "parent", &id));
+    expect_ok(recording_builder_process(&b, 200, "child", &id));
+    b.meta.state = REC_STATE_FINISHED;
+    b.meta.runtime_ms = 950;
+    add_look(&b, 300, 0, 0);
+    add_look(&b, 900, 0, REC_LOOK_PEAK | REC_LOOK_LAST | REC_LOOK_AT_EXIT);
+    add_look(&b, 900, 1, REC_LOOK_PEAK | REC_LOOK_LAST | REC_LOOK_ESTIMATED);
+    add_part(&b, 1, REC_PART_LIVE, 400);
+    add_part(&b, 1, REC_PART_LIVE, 500);
+    add_part(&b, 2, REC_PART_FILE, 100);
+    add_part(&b, 2, REC_PART_LIVE, 900);
+    expect_ok(recording_builder_finish(&b, recording));
+    expect_ok(profile_from_recording(recording, NULL, NULL, out, NULL));
+}
+
+static void looks_of_one_moment_are_one_split(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    open_looks(&recording, &profile);
+    expect_ok(rss_breakdown_build(profile, 0, &rss_breakdown));
+    assert_int_equal(rss_breakdown.splits.len, 2);
+    assert_int_equal(rss_breakdown.splits.items[0].parts.len, 0);
+    const struct rss_breakdown_split *peak = rss_breakdown_peak(&rss_breakdown);
+    assert_non_null(peak);
+    assert_ptr_equal(peak, rss_breakdown_last(&rss_breakdown));
+    assert_int_equal(peak->processes, 2);
+    assert_int_equal(peak->rss_bytes, 900 + 900 + 100);
+    assert_int_equal(peak->bytes[REC_PART_LIVE], 1800);
+    assert_int_equal(peak->bytes[REC_PART_FILE], 100);
+    assert_int_equal(rss_breakdown_split_age_ms(profile, peak), 50);
+    assert_true(rss_breakdown_is_estimate(peak, REC_PART_LIVE)); // of one of them it is
+    assert_false(rss_breakdown_is_estimate(peak, REC_PART_FILE));
+    static const uint64_t sizes[] = {900, 500, 400, 100}; // by kind, the largest first
+    assert_int_equal(peak->parts.len, ARRAY_LEN(sizes));
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        assert_int_equal(peak->parts.items[i].rss_bytes, sizes[i]);
+    }
+}
+
+static void a_split_of_one_process_is_its_own(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    open_looks(&recording, &profile);
+    expect_ok(rss_breakdown_build(profile, 200, &rss_breakdown));
+    assert_int_equal(rss_breakdown.splits.len, 1);
+    const struct rss_breakdown_split *peak = rss_breakdown_peak(&rss_breakdown);
+    assert_int_equal(peak->rss_bytes, 1000);
+    assert_int_equal(peak->parts.len, 2);
+    assert_int_equal(peak->parts.items[0].process, 1);
+}
+
+static void one_process_has_its_own_rss_breakdown(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    open_recording(&recording, &profile);
+    expect_ok(rss_breakdown_build(profile, 200, &rss_breakdown));
+    assert_int_equal(rss_breakdown.samples.len, 2);
+    assert_int_equal(rss_breakdown.samples.items[1].rss_bytes, 600);
+    assert_false(
+        rss_breakdown.samples.items[1].has_live);        // that is known of all processes together
+    assert_int_equal(rss_breakdown.peak_rss_bytes, 700); // as the process itself says
+}
+
+// The kernel may know a higher peak than any sample; another process's says nothing of this one's.
+static void a_peak_that_no_sample_saw_is_its_own_processes(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    open_recording(&recording, &profile);
+    recording.processes[1].peak_rss_bytes = 5000;
+    static const struct {
+        uint32_t pid;
+        uint64_t peak_bytes;
+    } cases[] = {{100, 1200}, {200, 5000}, {0, 5000}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+        expect_ok(rss_breakdown_build(profile, cases[i].pid, &rss_breakdown));
+        assert_int_equal(rss_breakdown.peak_rss_bytes, cases[i].peak_bytes);
+    }
+}
+
+// A file of another tool may know nothing but RSS: what it does not tell is unknown, not 0. And a
+// look below 95 % of the highest RSS is not one at the peak.
+static void what_nobody_said_is_unknown(void **state)
+{
+    (void)state;
+    struct rss_breakdown_sample samples[2] = {{.rss_bytes = 100}, {.rss_bytes = 200}};
+    const struct rss_breakdown rss_breakdown = {.samples = {.items = samples, .len = 2},
+                                                .peak_rss_bytes = 200};
+    struct rss_breakdown_knows knows = rss_breakdown_knows(&rss_breakdown);
+    assert_false(knows.kinds || knows.faults || knows.areas);
+    samples[1].file_bytes = 1;
+    knows = rss_breakdown_knows(&rss_breakdown);
+    assert_true(knows.kinds && !knows.faults && !knows.areas);
+    samples[0].major_faults = 1;
+    samples[1].data_bytes = 1;
+    knows = rss_breakdown_knows(&rss_breakdown);
+    assert_true(knows.kinds && knows.faults && knows.areas);
+    assert_true(
+        rss_breakdown_is_of_peak(&rss_breakdown, &(struct rss_breakdown_split){.rss_bytes = 190}));
+    assert_false(
+        rss_breakdown_is_of_peak(&rss_breakdown, &(struct rss_breakdown_split){.rss_bytes = 189}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_count_until_they_end),
+        cmocka_unit_test(one_process_has_its_own_rss_breakdown),
+        cmocka_unit_test(a_peak_that_no_sample_saw_is_its_own_processes),
+        cmocka_unit_test(looks_of_one_moment_are_one_split),
+        cmocka_unit_test(a_split_of_one_process_is_its_own),
+        cmocka_unit_test(what_nobody_said_is_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

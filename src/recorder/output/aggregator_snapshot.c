@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+// aggregator_snapshot: see the header.
+#include "recorder/output/aggregator_snapshot.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "aggregate/rows/peak_rows.h"
+#include "base/minmax.h"
+#include "host/text/strbuf.h"
+
+// Our own counters, beside those of the session.
+#define RECORDER_NOTE_COUNTERS(X)                                                              \
+    X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")    \
+    X(unrecorded_frees, "frees of blocks allocated while recording was stopped")               \
+    X(merged_stacks, "times a new call stack was merged with others, to keep to --max-memory") \
+    X(unkept_blocks, "blocks that others stand for, to keep to --max-memory")                  \
+    X(merged_threads, "threads that share an entry with others of their name")                 \
+    X(refused_marks, "marks of the program beyond the number that a recording takes")          \
+    X(coarse_cells, "time slices to a step in the history of a stack, where one would do")     \
+    X(coarse_cohorts, "time slices to a step in the ages of blocks, where one would do")       \
+    X(unplaced_mappings, "changes of mappings beyond the number that cairn follows at once")
+
+static enum err intern(struct aggregator *aggregator, const char *text, rec_string *out)
+{
+    return string_table_intern_text(&aggregator->strings, text, out);
+}
+
+static enum err
+intern_command_line(struct aggregator *aggregator, char *const *argv, rec_string *out)
+{
+    CLEANUP(strbuf_release) struct strbuf arguments = {0};
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    for (; argv != NULL && *argv != NULL; argv++) {
+        strbuf_append(&arguments, *argv, strlen(*argv) + 1);
+    }
+    TRY(strbuf_result(&arguments));
+    command_line_quote(&line, strbuf_bytes(&arguments));
+    TRY(strbuf_result(&line));
+    return intern(aggregator, strbuf_text(&line), out);
+}
+
+static enum err fill_meta(struct aggregator *aggregator,
+                          const struct aggregator_snapshot_facts *facts,
+                          struct rec_meta *out)
+{
+    struct utsname system = {0};
+    (void)uname(&system); // cannot fail with a valid buffer
+    char kernel[3 * sizeof(system.release)];
+    (void)snprintf(kernel, sizeof(kernel), "%s %s %s", system.sysname, system.release,
+                   system.machine);
+    *out = (struct rec_meta){
+        .state = facts->state,
+        .page_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
+        .cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+        .pid = facts->pid,
+        .exit_status = facts->exit_status,
+        .max_frames = facts->max_frames,
+        .start_unix_ns = facts->start_unix_ns,
+        .runtime_ms = facts->runtime_ms,
+        .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+        .checkpoint_count = facts->checkpoint_count,
+        .checkpoint_interval_ms = facts->checkpoint_interval_ms,
+        .libc = aggregator->libc,
+    };
+    TRY(intern(aggregator, facts->tool_version, &out->tool_version));
+    TRY(intern(aggregator, system.nodename, &out->host));
+    TRY(intern(aggregator, kernel, &out->kernel));
+    TRY(intern(aggregator, facts->program, &out->program));
+    TRY(intern(aggregator, "cairn", &out->source_format));
+    return intern_command_line(aggregator, facts->argv, &out->command_line);
+}
+
+static uint64_t peak_at_least_of(const struct aggregator *aggregator)
+{
+    const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes) +
+                           peak_estimate_below(&aggregator->estimate);
+    return below < aggregator->totals.peak_bytes ? aggregator->totals.peak_bytes - below : 0;
+}
+
+// How far the true peak may be from the one that is stated, either way.
+static uint64_t peak_error_of(const struct aggregator *aggregator)
+{
+    const uint64_t above =
+        peak_bound_above(&aggregator->bound, aggregator->totals.peak_bytes) +
+        peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
+    const uint64_t below = aggregator->totals.peak_bytes - peak_at_least_of(aggregator);
+    return above > below ? above : below;
+}
+
+static void
+fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_totals *out)
+{
+    *out = (struct rec_totals){
+        .allocations = aggregator->totals.sums.allocations,
+        .allocated_bytes = aggregator->totals.sums.allocated_bytes,
+        .frees = aggregator->totals.sums.frees,
+        .freed_bytes = aggregator->totals.sums.freed_bytes,
+        .temporary = aggregator->totals.sums.temporary,
+        .temporary_bytes = aggregator->totals.temporary_bytes,
+        .peak_bytes = aggregator->totals.peak_bytes,
+        .peak_error_bytes = peak_error_of(aggregator),
+        .peak_at_least_bytes = peak_at_least_of(aggregator),
+        .peak_standard_error_bytes = peak_estimate_standard_error(&aggregator->estimate),
+        .peak_time_ms = aggregator->totals.peak_time_ms,
+        .peak_blocks = aggregator->totals.peak_blocks,
+        .unknown_frees = aggregator->unknown_frees,
+        .events = events,
+        .left_out_allocations = aggregator->sampling.left_out_allocations,
+        .left_out_bytes = aggregator->sampling.left_out_bytes,
+        .left_out_frees =
+            aggregator->sampling.left_out_frees + aggregator->sampling.unsampled_frees,
+        .sampled_allocations = aggregator->sampling.sampled_allocations,
+        .stand_in_allocations = aggregator->sampling.stand_in_allocations,
+        .stand_in_bytes = aggregator->sampling.stand_in_bytes,
+        .coarsest_weight = aggregator->sampling.coarsest_weight,
+    };
+}
+
+static enum err fill_processes(struct aggregator_snapshot *s,
+                               const struct aggregator *aggregator,
+                               const struct proc_sampler *sampler,
+                               const struct aggregator_snapshot_facts *facts)
+{
+    size_t last_main = SIZE_MAX; // the last image of the program that was recorded
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        struct aggregator_process *process = aggregator->processes.items[i];
+        aggregator_process_inherit(aggregator, process); // what its parent said later
+        struct rec_process record = process->record;
+        if (!process->is_ended) {
+            record.end_ms = facts->runtime_ms;
+        }
+        last_main = (record.flags & REC_PROCESS_MAIN) != 0 ? i : last_main;
+        TRY(rec_process_vec_push(&s->processes, record));
+    }
+    if (last_main < s->processes.len) { // whatever it executed then
+        s->processes.items[last_main].exit_status = facts->exit_status;
+    }
+    for (size_t i = 0; sampler != NULL && i < sampler->samples.len; i++) {
+        const struct rec_rss_sample *sample = sampler->samples.items + i;
+        struct rec_process *record = s->processes.items + sample->process;
+        if (sample->process < s->processes.len && sample->rss_bytes > record->peak_rss_bytes) {
+            record->peak_rss_bytes = sample->rss_bytes;
+        }
+    }
+    return ERR_OK;
+}
+
+// A thread that never had a name of its own has that of its program, as in the kernel.
+static enum err name_threads(struct aggregator *aggregator)
+{
+    enum {
+        NAME_BYTES = 15 // of the kernel's names
+    };
+    for (size_t i = 0; i < aggregator->threads.threads.len; i++) {
+        struct rec_thread *thread = aggregator->threads.threads.items + i;
+        const struct rec_process *process = &aggregator->processes.items[thread->process]->record;
+        if (thread->name != 0) {
+            continue;
+        }
+        const char *path = string_table_get(&aggregator->strings, process->executable);
+        const char *slash = strrchr(path, '/');
+        const char *name = slash != NULL ? slash + 1 : path;
+        char short_name[NAME_BYTES + 1] = {0};
+        memcpy(short_name, name, strnlen(name, NAME_BYTES));
+        TRY(intern(aggregator, short_name, &thread->name));
+    }
+    return ERR_OK;
+}
+
+static void fold_peaks(struct aggregator *aggregator)
+{
+    struct row_table *table = &aggregator->totals.rows;
+    for (uint32_t i = 0; i < table->rows.len; i++) {
+        const struct rec_thread *thread =
+            aggregator->threads.threads.items + table->rows.items[i].thread;
+        const struct aggregator_process *process = aggregator->processes.items[thread->process];
+        row_table_fold(table, i, !process->is_ended, process->end_peak_number);
+    }
+}
+
+// Where blocks were left out: the rows' shares of the peak.
+static enum err fit_peak(struct aggregator_snapshot *s, const struct aggregator *aggregator)
+{
+    struct rec_totals *totals = &s->recording.totals;
+    uint64_t sum_bytes = aggregator->totals.peak_bytes;
+    if (aggregator->estimate.is_there) {
+        TRY(peak_rows_fit(&aggregator->totals.rows, aggregator->totals.peak_bytes, &s->rows,
+                          &sum_bytes));
+    }
+    const uint64_t change = sum_bytes > aggregator->totals.peak_bytes
+                                ? sum_bytes - aggregator->totals.peak_bytes
+                                : aggregator->totals.peak_bytes - sum_bytes;
+    totals->peak_bytes = sum_bytes;
+    totals->peak_error_bytes += change;
+    totals->peak_at_least_bytes =
+        totals->peak_at_least_bytes < sum_bytes ? totals->peak_at_least_bytes : sum_bytes;
+    return ERR_OK;
+}
+
+static enum err push_counter(struct aggregator_snapshot *s,
+                             struct aggregator *aggregator,
+                             const char *name,
+                             const char *text,
+                             enum rec_counter_kind kind,
+                             uint64_t value)
+{
+    struct rec_counter counter = {.kind = kind, .value = value};
+    TRY(intern(aggregator, name, &counter.name));
+    TRY(intern(aggregator, text, &counter.text));
+    return rec_counter_vec_push(&s->counters, counter);
+}
+
+static uint64_t count_merged_threads(const struct aggregator *aggregator)
+{
+    uint64_t merged = 0;
+    for (size_t i = 0; i < aggregator->threads.threads.len; i++) {
+        merged += aggregator->threads.threads.items[i].merged_count - 1;
+    }
+    return merged;
+}
+
+static uint64_t count_unplaced_mappings(const struct aggregator *aggregator)
+{
+    uint64_t unplaced = 0;
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        unplaced += aggregator->processes.items[i]->mapped.unplaced;
+    }
+    return unplaced;
+}
+
+// How many slices something stands for; 0 if just one.
+static uint64_t step_of(uint32_t shift)
+{
+    return shift == 0 ? 0 : (uint64_t)1 << shift;
+}
+
+static enum err fill_counters(struct aggregator_snapshot *s,
+                              struct aggregator *aggregator,
+                              const struct aggregator_snapshot_facts *facts)
+{
+#define X(name, text) \
+    TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_LOSS, facts->counters[LOST_##name]));
+    SESSION_LOSS_COUNTERS(X)
+#undef X
+#define X(name, text) \
+    TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_NOTE, facts->counters[NOTE_##name]));
+    SESSION_NOTE_COUNTERS(X)
+#undef X
+    const uint64_t unknown_frees = aggregator->unknown_frees;
+    const uint64_t unrecorded_frees = aggregator->unrecorded_frees;
+    const uint64_t merged_stacks = aggregator->budget.merged_stacks;
+    const uint64_t unkept_blocks = aggregator->budget.unkept_blocks;
+    const uint64_t merged_threads = count_merged_threads(aggregator);
+    const uint64_t refused_marks = aggregator->marks.refused;
+    const uint64_t coarse_cells = step_of(aggregator->totals.rows.cell_shift);
+    const uint64_t coarse_cohorts = step_of(aggregator->totals.rows.cohort_shift);
+    const uint64_t unplaced_mappings = count_unplaced_mappings(aggregator);
+#define X(name, text) TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_NOTE, name));
+    RECORDER_NOTE_COUNTERS(X)
+#undef X
+    return ERR_OK;
+}
+
+static enum err count_events(struct aggregator_snapshot *s,
+                             struct aggregator *aggregator,
+                             const struct aggregator_snapshot_facts *facts)
+{
+    return facts->log == NULL
+               ? ERR_OK
+               : push_counter(s, aggregator, "events_left_out",
+                              "events that are missing at the end of the log of --events",
+                              REC_COUNTER_NOTE, facts->log->left_out_count);
+}
+
+static enum err fill_blocks(struct aggregator_snapshot *s,
+                            struct aggregator *aggregator,
+                            const struct aggregator_snapshot_facts *facts)
+{
+    if (facts->blocks == NULL) {
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        const struct aggregator_process *process = aggregator->processes.items[i];
+        if (!process->is_ended) {
+            TRY(block_list_ended(facts->blocks, aggregator->totals.rows.peak_number,
+                                 &aggregator->totals.rows, &process->live));
+        }
+    }
+    TRY(block_list_collect(facts->blocks, aggregator->totals.rows.peak_number, &s->blocks));
+    s->recording.blocks = s->blocks.items;
+    s->recording.block_count = s->blocks.len;
+    return push_counter(s, aggregator, "blocks_left_out",
+                        "blocks that --blocks had no room to list", REC_COUNTER_NOTE,
+                        block_list_left_out(facts->blocks));
+}
+
+// Where blocks were left out, slices are sums of estimates, and the peak is known better than they
+// are: no part of the run is higher than the whole.
+static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_bytes)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct rec_slice *slice = &slices[i];
+        slice->live_max_bytes = min_u64(slice->live_max_bytes, peak_bytes);
+        slice->live_bytes = min_u64(slice->live_bytes, slice->live_max_bytes);
+    }
+}
+
+static enum err fill_slices(struct aggregator_snapshot *s, const struct aggregator *aggregator)
+{
+    TRY(rec_slice_vec_resize(&s->slices, SERIES_SLICES_MAX));
+    s->slices.len =
+        series_collect(&aggregator->totals.series, &aggregator->totals.sums, s->slices.items);
+    if (aggregator->estimate.is_there) {
+        clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
+    }
+    return ERR_OK;
+}
+
+enum err aggregator_snapshot_lend_strings(struct aggregator_snapshot *snapshot,
+                                          struct aggregator *aggregator)
+{
+    struct string_table *strings = &aggregator->strings;
+    size_t count = string_table_count(strings);
+    u64_vec_clear(&snapshot->string_offsets);
+    TRY(u64_vec_resize(&snapshot->string_offsets, count));
+    // The table stores no text for id 0, the empty string: any terminator will do.
+    snapshot->string_offsets.items[0] = strings->texts.len - 1;
+    for (size_t id = 1; id < count; id++) {
+        snapshot->string_offsets.items[id] = strings->entries.items[id - 1].offset;
+    }
+    snapshot->recording.strings = (struct rec_strings){
+        .data = strings->texts.items,
+        .offsets = snapshot->string_offsets.items,
+        .count = (uint32_t)count,
+        .data_bytes = strings->texts.len,
+    };
+    return ERR_OK;
+}
+
+static void lend_tables(struct aggregator_snapshot *s,
+                        const struct aggregator *aggregator,
+                        const struct proc_sampler *sampler)
+{
+    struct recording *r = &s->recording;
+    r->processes = s->processes.items;
+    r->process_count = s->processes.len;
+    r->threads = aggregator->threads.threads.items;
+    r->thread_count = aggregator->threads.threads.len;
+    r->modules = aggregator->stacks.modules.items;
+    r->module_count = aggregator->stacks.modules.len;
+    r->frames = aggregator->stacks.frames.items;
+    r->frame_count = aggregator->stacks.frames.len;
+    r->nodes = aggregator->stacks.nodes.items;
+    r->node_count = aggregator->stacks.nodes.len;
+    r->rows = s->rows.len > 0 ? s->rows.items : aggregator->totals.rows.rows.items;
+    r->row_count = aggregator->totals.rows.rows.len;
+    r->slices = s->slices.items;
+    r->slice_count = s->slices.len;
+    r->slice_ms = aggregator->totals.series.slice_ms;
+    r->cohorts = s->history.cohorts.items;
+    r->cohort_count = s->history.cohorts.len;
+    r->mappings = aggregator->mappings.items;
+    r->mapping_count = aggregator->mappings.len;
+    r->adhoc = aggregator->adhoc.items;
+    r->adhoc_count = aggregator->adhoc.len;
+    r->counters = s->counters.items;
+    r->counter_count = s->counters.len;
+    if (sampler != NULL) {
+        r->rss_samples = sampler->samples.items;
+        r->rss_sample_count = sampler->samples.len;
+    }
+    r->looks = s->looks.items;
+    r->look_count = s->looks.len;
+    r->parts = s->parts.items;
+    r->part_count = s->parts.len;
+}
+
+// Without those of which every exec was taken back.
+static enum err fill_unrecorded(struct aggregator_snapshot *s,
+                                const struct aggregator_snapshot_facts *facts)
+{
+    for (size_t i = 0; i < facts->unrecorded_count; i++) {
+        if (facts->unrecorded[i].execs > 0) {
+            TRY(rec_unrecorded_vec_push(&s->unrecorded, facts->unrecorded[i]));
+        }
+    }
+    s->recording.unrecorded = s->unrecorded.items;
+    s->recording.unrecorded_count = s->unrecorded.len;
+    return ERR_OK;
+}
+
+enum err aggregator_snapshot_take(struct aggregator *aggregator,
+                                  const struct proc_sampler *sampler,
+                                  const struct memory_snapshots *looks,
+                                  const struct aggregator_snapshot_facts *facts,
+                                  struct aggregator_snapshot *out)
+{
+    CLEANUP(aggregator_snapshot_release) struct aggregator_snapshot s = {0};
+    TRY(fill_meta(aggregator, facts, &s.recording.meta));
+    fill_totals(aggregator, facts->events, &s.recording.totals);
+    TRY(fill_processes(&s, aggregator, sampler, facts));
+    TRY(name_threads(aggregator));
+    TRY(aggregator_extend(aggregator, facts->runtime_ms));
+    TRY(row_table_count(&aggregator->totals.rows));
+    fold_peaks(aggregator);
+    TRY(fit_peak(&s, aggregator));
+    TRY(fill_slices(&s, aggregator));
+    TRY(row_history_begin(&s.history, &aggregator->totals.rows));
+    TRY(fill_counters(&s, aggregator, facts));
+    TRY(fill_blocks(&s, aggregator, facts));
+    TRY(count_events(&s, aggregator, facts));
+    if (looks != NULL) {
+        TRY(memory_snapshots_collect(looks, &s.looks, &s.parts));
+    }
+    TRY(aggregator_snapshot_lend_strings(&s, aggregator));
+    lend_tables(&s, aggregator, sampler);
+    s.recording.marks = facts->marks;
+    s.recording.mark_count = facts->mark_count;
+    TRY(fill_unrecorded(&s, facts));
+    *out = s;
+    s = (struct aggregator_snapshot){0};
+    return ERR_OK;
+}
+
+void aggregator_snapshot_set_counter(struct aggregator_snapshot *snapshot,
+                                     const struct aggregator *aggregator,
+                                     const char *name,
+                                     uint64_t value)
+{
+    for (size_t i = 0; i < snapshot->counters.len; i++) {
+        struct rec_counter *counter = &snapshot->counters.items[i];
+        if (strcmp(string_table_get(&aggregator->strings, counter->name), name) == 0) {
+            counter->value = value;
+        }
+    }
+}
+
+void aggregator_snapshot_release(struct aggregator_snapshot *snapshot)
+{
+    rec_process_vec_release(&snapshot->processes);
+    rec_row_vec_release(&snapshot->rows);
+    row_history_release(&snapshot->history);
+    rec_slice_vec_release(&snapshot->slices);
+    rec_counter_vec_release(&snapshot->counters);
+    rec_block_vec_release(&snapshot->blocks);
+    rec_memory_snapshot_vec_release(&snapshot->looks);
+    rec_part_vec_release(&snapshot->parts);
+    rec_unrecorded_vec_release(&snapshot->unrecorded);
+    u64_vec_release(&snapshot->string_offsets);
+    snapshot->recording = (struct recording){0};
+}

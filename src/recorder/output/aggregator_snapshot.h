@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// aggregator_snapshot: the aggregator as a recording, at one moment.
+//
+// The large tables (modules, frames, nodes, rows, threads, strings) are lent as they lie in the
+// aggregator; the small ones are made here and are the snapshot's own. The history of rows, which
+// is large, too, is not in `recording` but made by `history` while it is written. So a snapshot
+// costs little memory, and is valid only until the aggregator changes. Context: H, the recorder's
+// main thread.
+#pragma once
+
+#include <stdint.h>
+
+#include "aggregate/aggregator.h"
+#include "aggregate/block_list.h"
+#include "aggregate/totals/row_history.h"
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "recorder/memory/memory_snapshots.h"
+#include "recorder/memory/proc_sampler.h"
+#include "recorder/output/event_log.h"
+#include "recorder/processes/unrecorded_list.h"
+#include "recording/format/tables.h"
+#include "session/layout.h"
+
+DEFINE_VEC(rec_process_vec, struct rec_process);
+DEFINE_VEC(rec_slice_vec, struct rec_slice);
+DEFINE_VEC(rec_counter_vec, struct rec_counter);
+
+// What a recording says that the aggregator does not know.
+struct aggregator_snapshot_facts {
+    enum rec_state state;
+    uint32_t pid;        // of the program that was started
+    int32_t exit_status; // wait status, -1 while it runs
+    uint32_t max_frames;
+    uint64_t start_unix_ns;
+    uint64_t runtime_ms;
+    uint64_t checkpoint_count;
+    uint64_t checkpoint_interval_ms;
+    uint64_t events;
+    const char *tool_version;
+    const char *program; // path of the executable
+    char *const *argv;   // its command line, ended by NULL
+    uint64_t counters[SESSION_COUNTER_COUNT];
+    struct block_list *blocks;   // NULL: none are listed. What lives now is added to it
+    const struct event_log *log; // of events; NULL: there is none
+    struct rec_mark *marks;      // lent on
+    size_t mark_count;
+    const struct rec_unrecorded *unrecorded; // copied
+    size_t unrecorded_count;
+};
+
+// Zeroed is valid.
+struct aggregator_snapshot {
+    struct recording recording; // borrows from here and from the aggregator
+    struct rec_process_vec processes;
+    struct rec_row_vec
+        rows; // where their shares of the peak are scaled; else the aggregator lends its own
+    struct row_history history;
+    struct rec_slice_vec slices;
+    struct rec_counter_vec counters;
+    struct rec_block_vec blocks;
+    struct rec_memory_snapshot_vec looks;
+    struct rec_part_vec parts;
+    struct rec_unrecorded_vec unrecorded;
+    struct u64_vec string_offsets;
+};
+
+// Makes the recording. `sampler` and `looks` may be NULL. Interns a few strings, folds the peak
+// into the rows of the aggregator, and lets its slices go on until now; else leaves it as it is.
+// ERR_NO_MEMORY, ERR_LIMIT.
+enum err aggregator_snapshot_take(struct aggregator *aggregator,
+                                  const struct proc_sampler *sampler,
+                                  const struct memory_snapshots *looks,
+                                  const struct aggregator_snapshot_facts *facts,
+                                  struct aggregator_snapshot *out) MUST_USE;
+
+// Lends the strings again, after some were added (names of functions).
+enum err aggregator_snapshot_lend_strings(struct aggregator_snapshot *snapshot,
+                                          struct aggregator *aggregator) MUST_USE;
+
+// Changes the counter of that name, if there is one.
+void aggregator_snapshot_set_counter(struct aggregator_snapshot *snapshot,
+                                     const struct aggregator *aggregator,
+                                     const char *name,
+                                     uint64_t value);
+
+void aggregator_snapshot_release(struct aggregator_snapshot *snapshot);

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: MIT
+// aggregator against a naive model that replays the same events and looks at every block and every
+// row each time. All figures must be equal, whatever threads do to each other's blocks.
+#include "aggregate/aggregator.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/test_support/random_numbers.h"
+#include "recorder/output/test_snapshot.h"
+#include "recording/read/recording_verify.h"
+
+enum {
+    LANES_MAX = 4,
+    STACKS = 5,
+    ROWS_MAX = LANES_MAX * STACKS,
+    ADDRESSES = 64,
+    EVENTS = 6000,
+    TICK_EVENTS = 23, // events of all lanes in one tick, on average
+};
+
+enum event_kind {
+    EVENT_ALLOCATE,
+    EVENT_FREE,
+    EVENT_REALLOCATE,
+};
+
+struct event {
+    enum event_kind kind;
+    uint32_t lane;
+    uint64_t tick;
+    uint64_t address; // ALLOCATE, REALLOCATE: of the new block; FREE: of the freed one
+    uint64_t old_address;
+    uint64_t size_bytes;
+    uint32_t stack;
+    bool is_temporary; // what is freed lies where the thread's latest event allocated
+};
+
+struct model_row {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t temporary;
+    uint64_t temporary_bytes;
+    uint64_t own_peak_bytes;
+    uint64_t at_peak_bytes;
+    uint64_t at_peak_blocks;
+};
+
+struct model_block {
+    bool is_live;
+    uint64_t size_bytes;
+    uint32_t row;
+};
+
+struct model {
+    struct model_block blocks[ADDRESSES]; // by address
+    struct model_row rows[ROWS_MAX];
+    uint64_t peak_bytes;
+    uint64_t latest[LANES_MAX]; // where the thread's latest event allocated, else 0
+};
+
+static uint64_t address_of(uint32_t index)
+{
+    return 0x10000 + (uint64_t)index * 16;
+}
+
+static uint32_t index_of(uint64_t address)
+{
+    return (uint32_t)((address - 0x10000) / 16);
+}
+
+static uint64_t live_bytes_of(const struct model *model)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ADDRESSES; i++) {
+        sum += model->blocks[i].is_live ? model->blocks[i].size_bytes : 0;
+    }
+    return sum;
+}
+
+static void model_look_at_peak(struct model *model)
+{
+    uint64_t live = live_bytes_of(model);
+    if (live > model->peak_bytes) {
+        model->peak_bytes = live;
+        for (size_t i = 0; i < ROWS_MAX; i++) {
+            model->rows[i].at_peak_bytes = 0;
+            model->rows[i].at_peak_blocks = 0;
+        }
+        for (size_t i = 0; i < ADDRESSES; i++) {
+            if (model->blocks[i].is_live) {
+                model->rows[model->blocks[i].row].at_peak_bytes += model->blocks[i].size_bytes;
+                model->rows[model->blocks[i].row].at_peak_blocks++;
+            }
+        }
+    }
+}
+
+static void model_free(struct model *model, uint32_t lane, uint64_t address)
+{
+    struct model_block *block = model->blocks + index_of(address);
+    struct model_row *row = model->rows + block->row;
+    if (model->latest[lane] == address && block->row / STACKS == lane) {
+        row->temporary++;
+        row->temporary_bytes += block->size_bytes;
+    }
+    model->latest[lane] = 0;
+    row->frees++;
+    row->freed_bytes += block->size_bytes;
+    block->is_live = false;
+}
+
+static void model_allocate(struct model *model, const struct event *event)
+{
+    uint32_t index = event->lane * STACKS + event->stack;
+    struct model_row *row = model->rows + index;
+    model->blocks[index_of(event->address)] =
+        (struct model_block){.is_live = true, .size_bytes = event->size_bytes, .row = index};
+    row->allocations++;
+    row->allocated_bytes += event->size_bytes;
+    if (row->allocated_bytes - row->freed_bytes > row->own_peak_bytes) {
+        row->own_peak_bytes = row->allocated_bytes - row->freed_bytes;
+    }
+    model->latest[event->lane] = event->address;
+    model_look_at_peak(model);
+}
+
+static void model_apply(struct model *model, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_ALLOCATE:
+        model_allocate(model, event);
+        break;
+    case EVENT_FREE:
+        model_free(model, event->lane, event->address);
+        break;
+    case EVENT_REALLOCATE:
+        model_free(model, event->lane, event->old_address);
+        model_allocate(model, event);
+        break;
+    }
+}
+
+// What the threads say.
+static void mark_temporary(struct event *events, size_t count)
+{
+    uint64_t latest[LANES_MAX] = {0};
+    for (size_t i = 0; i < count; i++) {
+        struct event *e = events + i;
+        const uint64_t freed = e->kind == EVENT_REALLOCATE ? e->old_address : e->address;
+        e->is_temporary = e->kind != EVENT_ALLOCATE && latest[e->lane] == freed;
+        latest[e->lane] = e->kind != EVENT_FREE ? e->address : 0;
+    }
+}
+
+// A random history: what is free is allocated, what is live is freed, by any thread.
+static void make_history(struct event *events, size_t count, uint32_t lanes, uint64_t seed)
+{
+    bool is_live[ADDRESSES] = {false};
+    uint64_t random = seed * 0x9e3779b97f4a7c15ULL + 1;
+    uint64_t tick = 1;
+    for (size_t i = 0; i < count; i++) {
+        tick += next_random(&random) % TICK_EVENTS == 0;
+        uint32_t at = (uint32_t)(next_random(&random) % ADDRESSES);
+        struct event *e = events + i;
+        *e = (struct event){.lane = (uint32_t)(next_random(&random) % lanes),
+                            .tick = tick,
+                            .address = address_of(at),
+                            .size_bytes = next_random(&random) % 1000,
+                            .stack = (uint32_t)(next_random(&random) % STACKS)};
+        if (!is_live[at]) {
+            e->kind = EVENT_ALLOCATE;
+        } else {
+            e->kind = next_random(&random) % 4 == 0 ? EVENT_REALLOCATE : EVENT_FREE;
+            is_live[at] = false;
+        }
+        if (e->kind == EVENT_REALLOCATE) {
+            uint32_t to = (uint32_t)(next_random(&random) % ADDRESSES);
+            to = is_live[to] ? at : to;
+            e->old_address = e->address;
+            e->address = address_of(to);
+            at = to;
+        }
+        if (e->kind != EVENT_FREE) {
+            is_live[at] = true;
+        }
+    }
+    mark_temporary(events, count);
+}
+
+struct fixture {
+    struct aggregator aggregator;
+    struct aggregator_process *process;
+    struct aggregator_thread threads[LANES_MAX];
+    uint32_t rows[ROWS_MAX]; // of the model -> of the aggregator
+};
+
+static void open_fixture(struct fixture *f, uint32_t lanes)
+{
+    assert_int_equal(aggregator_init(&f->aggregator, 7), ERR_OK);
+    const struct rec_process record = {.pid = 1, .flags = REC_PROCESS_MAIN, .exit_status = -1};
+    assert_int_equal(aggregator_process_begin(&f->aggregator, &record, &f->process), ERR_OK);
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        aggregator_thread_begin(&f->threads[lane], f->process, lane, 100 + lane, 0);
+        for (uint32_t stack = 0; stack < STACKS; stack++) {
+            uint32_t frame = 0;
+            uint32_t node = 0;
+            assert_int_equal(
+                stack_table_frame(&f->aggregator.stacks, REC_NONE, stack + 1, 0, &frame), ERR_OK);
+            assert_int_equal(stack_table_node(&f->aggregator.stacks, 0, frame, &node), ERR_OK);
+            assert_int_equal(aggregator_row(&f->aggregator, &f->threads[lane], node,
+                                            &f->rows[lane * STACKS + stack]),
+                             ERR_OK);
+        }
+    }
+}
+
+static void feed(struct fixture *f, const struct event *e)
+{
+    struct aggregator_thread *thread = f->threads + e->lane;
+    uint32_t row = f->rows[e->lane * STACKS + e->stack];
+    thread->tick_ms = e->tick;
+    assert_int_equal(aggregator_tick(&f->aggregator, e->tick), ERR_OK);
+    enum err err = ERR_OK;
+    switch (e->kind) {
+    case EVENT_ALLOCATE:
+        err = aggregator_allocate(&f->aggregator, thread, e->address, row, e->size_bytes);
+        break;
+    case EVENT_FREE:
+        err = aggregator_free(&f->aggregator, thread, e->address, e->is_temporary);
+        break;
+    case EVENT_REALLOCATE:
+        err = aggregator_reallocate(&f->aggregator, thread,
+                                    &(struct aggregator_move){.from = e->old_address,
+                                                              .to = e->address,
+                                                              .row = row,
+                                                              .size_bytes = e->size_bytes,
+                                                              .is_temporary = e->is_temporary});
+        break;
+    }
+    assert_int_equal(err, ERR_OK);
+}
+
+static void check_recording(struct fixture *f)
+{
+    struct whole_snapshot whole;
+    struct recording_findings findings = {0};
+    whole_snapshot_take(&f->aggregator, &whole);
+    assert_int_equal(recording_verify(&whole.recording, &findings), ERR_OK);
+    for (size_t i = 0; i < findings.items.len; i++) {
+        print_message("%s\n", findings.items.items[i].text);
+    }
+    assert_int_equal(recording_findings_count(&findings), 0);
+    recording_findings_release(&findings);
+    whole_snapshot_release(&whole);
+}
+
+static void compare_rows(const struct fixture *f, const struct model *model, uint32_t lanes)
+{
+    for (uint32_t i = 0; i < lanes * STACKS; i++) {
+        const struct rec_row *got = f->aggregator.totals.rows.rows.items + f->rows[i];
+        const struct model_row *want = model->rows + i;
+        assert_int_equal(got->allocations, want->allocations);
+        assert_int_equal(got->allocated_bytes, want->allocated_bytes);
+        assert_int_equal(got->frees, want->frees);
+        assert_int_equal(got->freed_bytes, want->freed_bytes);
+        assert_int_equal(got->temporary, want->temporary);
+        assert_int_equal(got->temporary_bytes, want->temporary_bytes);
+        assert_int_equal(got->own_peak_bytes, want->own_peak_bytes);
+        assert_int_equal(got->peak_bytes, want->at_peak_bytes);
+        assert_int_equal(got->peak_blocks, want->at_peak_blocks);
+    }
+}
+
+// What holds for every history: nothing is lost or counted twice.
+static void compare_counts(const struct fixture *f, const struct model *model, uint32_t lanes)
+{
+    uint64_t frees = 0;
+    uint64_t live_blocks = 0;
+    for (uint32_t i = 0; i < lanes * STACKS; i++) {
+        const struct rec_row *got = f->aggregator.totals.rows.rows.items + f->rows[i];
+        assert_int_equal(got->allocations, model->rows[i].allocations);
+        assert_int_equal(got->allocated_bytes, model->rows[i].allocated_bytes);
+        frees += model->rows[i].frees;
+    }
+    for (size_t i = 0; i < ADDRESSES; i++) {
+        struct live_block block;
+        bool is_live = live_map_find(&f->process->live, address_of((uint32_t)i), &block);
+        assert_int_equal(is_live, model->blocks[i].is_live);
+        live_blocks += is_live;
+    }
+    assert_int_equal(f->aggregator.totals.sums.frees, frees);
+    assert_int_equal(f->aggregator.totals.live_blocks, live_blocks);
+    assert_int_equal(f->process->live.live_count, live_blocks);
+    assert_int_equal(f->aggregator.unknown_frees, 0);
+    assert_int_equal(f->aggregator.waiting_count, 0);
+}
+
+// Of the highest of the true sums nothing is unknown; but threads may be in the middle of a call.
+static void compare_peak(const struct fixture *f, const struct model *model, uint32_t lanes)
+{
+    enum {
+        SIZE_MAX_BYTES = 1000
+    };
+    const uint64_t above = peak_bound_above(&f->aggregator.bound, f->aggregator.totals.peak_bytes);
+    assert_int_equal(f->aggregator.totals.peak_bytes, model->peak_bytes);
+    assert_int_equal(peak_bound_below(&f->aggregator.bound, f->aggregator.totals.peak_bytes), 0);
+    assert_in_range(above, 0, lanes == 1 ? 0 : (uint64_t)lanes * SIZE_MAX_BYTES);
+}
+
+static void run_case(uint32_t lanes, uint64_t seed, struct event *events)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct model *model = calloc(1, sizeof(*model));
+    assert_non_null(f);
+    assert_non_null(model);
+    make_history(events, EVENTS, lanes, seed);
+    open_fixture(f, lanes);
+    for (size_t i = 0; i < EVENTS; i++) {
+        model_apply(model, events + i);
+        f->threads[events[i].lane].stamp = lanes == 1 ? 0 : i + 1;
+        feed(f, events + i);
+    }
+    const uint64_t late = events[EVENTS - 1].tick + WAITING_TICKS + 2;
+    assert_int_equal(aggregator_tick(&f->aggregator, late), ERR_OK);
+    assert_int_equal(row_table_count(&f->aggregator.totals.rows), ERR_OK);
+    compare_counts(f, model, lanes);
+    assert_int_equal(f->aggregator.totals.sums.live_bytes, live_bytes_of(model));
+    compare_peak(f, model, lanes);
+    check_recording(f);
+    compare_rows(f, model, lanes);
+    aggregator_release(&f->aggregator);
+    free(model);
+    free(f);
+}
+
+static void random_histories_agree_with_the_naive_replay(void **state)
+{
+    (void)state;
+    struct event *events = calloc(EVENTS, sizeof(*events));
+    assert_non_null(events);
+    for (uint32_t lanes = 1; lanes <= LANES_MAX; lanes++) {
+        for (uint64_t seed = 1; seed <= 60; seed++) {
+            run_case(lanes, seed, events);
+        }
+    }
+    free(events);
+}
+
+static void what_a_thread_calls_temporary_is_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *program; // a allocates, f frees, r reallocates to the next address
+        uint64_t temporary;
+    } cases[] = {
+        {"malloc, free", "a1f1", 1},
+        {"another malloc between", "a1a2f1f2", 0},
+        {"the last of several", "a1a2f2f1", 1},
+        {"realloc of the last one", "a1r1f2", 2},
+        {"realloc of another one", "a1a3r1f3", 0},
+        {"free, malloc at the same place, free", "a1f1a1f1", 2},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        print_message("%s\n", cases[i].name);
+        struct fixture f = {0};
+        open_fixture(&f, 1);
+        struct event events[8] = {0};
+        size_t count = 0;
+        for (const char *at = cases[i].program; *at != '\0'; at += 2) {
+            uint32_t block = (uint32_t)(at[1] - '0');
+            struct event *e = events + count++;
+            *e = (struct event){.kind = EVENT_FREE, .address = address_of(block), .size_bytes = 8};
+            if (*at == 'a') {
+                e->kind = EVENT_ALLOCATE;
+            } else if (*at == 'r') {
+                e->kind = EVENT_REALLOCATE;
+                e->old_address = e->address;
+                e->address = address_of(block + 1);
+            }
+        }
+        mark_temporary(events, count);
+        for (size_t k = 0; k < count; k++) {
+            feed(&f, events + k);
+        }
+        assert_int_equal(f.aggregator.totals.sums.temporary, cases[i].temporary);
+        aggregator_release(&f.aggregator);
+    }
+}
+
+static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    open_fixture(&f, 1);
+    struct aggregator_process *second = NULL;
+    struct aggregator_thread other = {0};
+    uint32_t row = 0;
+    const struct rec_process record = {.pid = 2, .parent_pid = 1, .exit_status = -1};
+    assert_int_equal(aggregator_process_begin(&f.aggregator, &record, &second), ERR_OK);
+    assert_int_equal(second->record.parent, 0);
+    aggregator_thread_begin(&other, second, 9, 200, 0);
+    assert_int_equal(aggregator_row(&f.aggregator, &other, 1, &row), ERR_OK);
+    assert_int_equal(aggregator_allocate(&f.aggregator, &other, 0x5000, row, 600), ERR_OK);
+    struct event e = {
+        .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 1};
+    feed(&f, &e);
+    assert_int_equal(f.aggregator.totals.peak_bytes, 1100);
+    aggregator_thread_end(&f.aggregator, &other);
+    assert_int_equal(aggregator_process_end(
+                         &f.aggregator, second,
+                         &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
+                     ERR_OK);
+    assert_int_equal(f.aggregator.totals.sums.live_bytes, 500);
+    assert_int_equal(second->record.left_ms, f.aggregator.totals.now_ms + 1);
+    assert_int_equal(f.aggregator.totals.sums.lingering_bytes, 0); // somebody is still there
+    check_recording(&f); // at the peak: 600 of the one, 500 of the other
+    assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 600);
+    e = (struct event){
+        .kind = EVENT_ALLOCATE, .address = address_of(2), .size_bytes = 700, .tick = 2};
+    feed(&f, &e);
+    assert_int_equal(f.aggregator.totals.peak_bytes, 1200);
+    check_recording(&f); // at the new peak the dead hold nothing
+    assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 0);
+    assert_int_equal(f.aggregator.totals.rows.rows.items[row].freed_bytes,
+                     0); // leaked all the same
+    aggregator_release(&f.aggregator);
+}
+
+static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    open_fixture(&f, 1);
+    f.process->record.flags |= REC_PROCESS_EXECED;
+    assert_int_equal(aggregator_process_end(
+                         &f.aggregator, f.process,
+                         &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
+                     ERR_OK);
+    struct aggregator_process *image = NULL;
+    const struct rec_process record = {.pid = 1, .exit_status = -1};
+    assert_int_equal(aggregator_process_begin(&f.aggregator, &record, &image), ERR_OK);
+    assert_int_equal(image->record.epoch, 1);
+    assert_int_equal(f.process->record.left_ms, 1); // its image is gone
+    assert_null(f.aggregator.lingering);
+    assert_int_equal(aggregator_process_end(&f.aggregator, image,
+                                            &(struct aggregator_process_ending){.end_ms = 1}),
+                     ERR_OK);
+    assert_int_equal(image->record.left_ms, 0); // the last one: the heap ends with what it held
+    assert_ptr_equal(f.aggregator.lingering, image);
+    assert_true((image->record.flags & REC_PROCESS_MAIN) != 0);
+    assert_true((f.aggregator.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
+    aggregator_release(&f.aggregator);
+}
+
+static void a_free_of_nothing_is_counted_once(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    open_fixture(&f, 2);
+    for (uint64_t tick = 1; tick < 100; tick++) {
+        struct event e = {.kind = EVENT_FREE, .address = address_of(tick % 3), .tick = tick};
+        feed(&f, &e);
+    }
+    assert_int_equal(aggregator_process_end(
+                         &f.aggregator, f.process,
+                         &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
+                     ERR_OK);
+    assert_int_equal(f.aggregator.unknown_frees, 99);
+    assert_int_equal(f.aggregator.waiting_count, 0);
+    assert_int_equal(f.aggregator.totals.sums.frees, 0);
+    aggregator_release(&f.aggregator);
+}
+
+static void command_lines_are_quoted_for_a_shell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments;
+        size_t len;
+        const char *want;
+    } cases[] = {
+        {"ls\0-l", 6, "ls -l"},
+        {"a b\0c", 6, "'a b' c"},
+        {"it's\0", 6, "'it'\\''s' ''"},
+        {"", 0, ""},
+        {"\0", 1, "''"},
+        {"x\ny\0", 4, "'x\ny'"},
+        {"unterminated", 4, "unte"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strbuf line = {0};
+        command_line_quote(&line, (struct bytes){.data = (const uint8_t *)cases[i].arguments,
+                                                 .len = cases[i].len});
+        assert_string_equal(strbuf_text(&line), cases[i].want);
+        strbuf_release(&line);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_histories_agree_with_the_naive_replay),
+        cmocka_unit_test(what_a_thread_calls_temporary_is_counted),
+        cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
+        cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
+        cmocka_unit_test(a_free_of_nothing_is_counted_once),
+        cmocka_unit_test(command_lines_are_quoted_for_a_shell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// recorder_snapshots: see the header.
+#include "recorder/recorder_snapshots.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+#include "base/clock.h"
+#include "host/os/file.h"
+
+enum {
+    PAGE = 4096,
+    DESCRIPTOR_BYTES = 2304, // glibc's struct pthread, which ends a thread's stack; about so long
+    NEWCOMERS_MS = 10,       // a process that has just joined is sampled soon
+    WAITING_DIVISOR = 25,    // waiting costs this part of what working does
+};
+
+// The beginning of something whose cost is to be bounded.
+struct expense {
+    uint64_t began_ns;
+    uint64_t processor_ns; // of this thread
+};
+
+static struct expense expense_begin(void)
+{
+    return (struct expense){.began_ns = clock_monotonic_ns(),
+                            .processor_ns = clock_thread_cpu_ns()};
+}
+
+// Processor time. That we have to wait for it on a busy machine, or for the kernel's lock of a
+// program's memory, costs little; but it should not be all that we do.
+static uint64_t expense_ns(const struct expense *expense)
+{
+    const uint64_t used_ns = clock_thread_cpu_ns() - expense->processor_ns;
+    const uint64_t waited_ns = (clock_monotonic_ns() - expense->began_ns) / WAITING_DIVISOR;
+    return used_ns > waited_ns ? used_ns : waited_ns;
+}
+
+// What the library has noted as its own. The program may have scribbled over it: ranges are only
+// compared with the kernel's.
+static enum err
+own_ranges(const struct recorder_state *s, uint32_t slot, struct address_range_vec *out)
+{
+    const struct process_notes *notes = session_notes(s->session.memory, slot);
+    for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
+        const uint64_t note = atomic_load_explicit(&notes->ranges[i], memory_order_relaxed);
+        const uint64_t start = (note >> PAGE_NOTE_PAGES_BITS) * PAGE;
+        const uint64_t pages = note & (((uint64_t)1 << PAGE_NOTE_PAGES_BITS) - 1);
+        if (note != 0) {
+            TRY(address_range_vec_push(
+                out, (struct address_range){.start = start, .end = start + pages * PAGE}));
+        }
+    }
+    return ERR_OK;
+}
+
+// Behind the stacks of the threads that have a lane: a thread's descriptor is the highest thing
+// there.
+static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct u64_vec *out)
+{
+    const struct drain *drain = &s->drain;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        const struct drain_lane *lane = drain->lanes[drain->active[i]];
+        if (lane->process == slot) {
+            const uint64_t self = lane->reader.consumer.lane->self_address;
+            TRY(u64_vec_push(out, (self + DESCRIPTOR_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
+        }
+    }
+    return ERR_OK;
+}
+
+// One process at one moment. One that cannot be read is left out.
+static enum err
+look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct look_moment *moment)
+{
+    const struct drain_process *process = s->drain.processes + slot;
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    if (memory_areas_read(process->pid, &map) != ERR_OK) {
+        return ERR_OK;
+    }
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)process->pid); // fits
+    CLEANUP(fd_closep) int pagemap = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(address_range_vec_release) struct address_range_vec own = {0};
+    CLEANUP(u64_vec_release) struct u64_vec tops = {0};
+    TRY(own_ranges(s, slot, &own));
+    TRY(stack_tops(s, slot, &tops));
+    const struct rss_process what = {
+        .aggregator = &s->aggregator,
+        .process = process->aggregator,
+        .own = &own,
+        .stack_tops = &tops,
+        .is_heap_known = run_control_is_whole(&s->control) &&
+                         (process->aggregator->record.flags &
+                          (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR)) == 0,
+        .pages = {.read = pagemap >= 0 ? pagemap_read : NULL, .context = &pagemap},
+    };
+    struct rec_memory_snapshot look = {
+        .time_ms = moment->time_ms, .process = process->aggregator->index, .flags = flags};
+    TRY(rss_split(&what, &map, (uint32_t)moment->looks.len, &s->aggregator.strings, &look,
+                  &moment->parts));
+    moment->rss_bytes += look.rss_bytes;
+    proc_sampler_correct(&s->sampler, look.process, look.time_ms, look.rss_bytes);
+    return rec_memory_snapshot_vec_push(&moment->looks, look);
+}
+
+static enum err
+look_at_all(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_asked)
+{
+    const struct expense expense = expense_begin();
+    CLEANUP(look_moment_release) struct look_moment moment = {.time_ms = now_ms};
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator != NULL && !process->is_dead) {
+            const bool is_exiting = slot == s->exit_slot && (flags & REC_LOOK_AT_EXIT) != 0;
+            TRY(look_at(s, slot, is_exiting ? REC_LOOK_AT_EXIT : 0, &moment));
+        }
+    }
+    return moment.looks.len == 0
+               ? ERR_OK
+               : memory_snapshots_add(&s->looks, &moment, was_asked, expense_ns(&expense));
+}
+
+enum err recorder_snapshots_now(struct recorder_state *s, uint64_t now_ms)
+{
+    return look_at_all(s, now_ms, 0, true);
+}
+
+// The main program's present image is asked to wait when it exits.
+static void ask_to_wait(struct recorder_state *s, uint32_t slot, bool is_confined)
+{
+    s->exit_slot = slot;
+    uint32_t expected = is_confined ? EXIT_WAIT_WANTED : EXIT_WAIT_NO;
+    // Relaxed: the request stands for nothing but itself. One that waits already is left waiting.
+    (void)atomic_compare_exchange_strong_explicit(
+        &session_process(s->session.memory, slot)->exit_wait, &expected,
+        is_confined ? EXIT_WAIT_NO : EXIT_WAIT_WANTED, memory_order_relaxed, memory_order_relaxed);
+}
+
+// Samples all processes; a look at them `follows` or not. Returns their sum.
+static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follows)
+{
+    uint64_t rss_bytes = 0;
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator == NULL || process->is_dead) {
+            continue;
+        }
+        struct proc_sample_facts facts = {0};
+        rss_bytes += proc_sampler_take(&s->sampler, process->pid, process->aggregator, now_ms,
+                                       follows, &facts);
+        if (process->pid == s->drain.main_pid) {
+            ask_to_wait(s, slot, facts.is_confined);
+        }
+    }
+    return rss_bytes;
+}
+
+// The main program waits for us, and all that it did before has been counted.
+static bool is_waiting(const struct recorder_state *s, uint64_t now_ms)
+{
+    if (s->exit_slot == SESSION_MAX_PROCESSES) {
+        return false;
+    }
+    struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
+    // Acquire: pairs with the release in exit_wait_await; exit_ms comes first.
+    return atomic_load_explicit(&slot->exit_wait, memory_order_acquire) == EXIT_WAIT_WAITING &&
+           now_ms > atomic_load_explicit(&slot->exit_ms, memory_order_relaxed) + 1;
+}
+
+static void let_go(struct recorder_state *s)
+{
+    struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
+    atomic_store_explicit(&slot->exit_wait, EXIT_WAIT_DONE, memory_order_relaxed); // as asked for
+    (void)syscall(SYS_futex, &slot->exit_wait, FUTEX_WAKE, INT_MAX, NULL, NULL,
+                  0); // its wait has a deadline
+}
+
+// Glances at all processes. Returns their sum.
+static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
+{
+    const struct expense expense = expense_begin();
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator != NULL && !process->is_dead) {
+            proc_sampler_glance(&s->sampler, process->pid, process->aggregator, now_ms);
+        }
+    }
+    return proc_sampler_end_glances(&s->sampler, now_ms, expense_ns(&expense));
+}
+
+void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
+{
+    const bool waits = is_waiting(s, now_ms);
+    const bool has_new =
+        s->aggregator.processes.len > s->sampled_processes && now_ms >= s->newcomers_ms;
+    const bool is_due = waits || has_new || proc_sampler_due(&s->sampler, now_ms);
+    if (!is_due && !proc_sampler_glance_due(&s->sampler, now_ms)) {
+        return;
+    }
+    uint64_t rss_bytes = glance_at_all(s, now_ms);
+    if (!is_due && !memory_snapshots_are_due(&s->looks, now_ms, rss_bytes)) {
+        return;
+    }
+    proc_sampler_begin_round(&s->sampler, now_ms);
+    const struct expense expense = expense_begin();
+    rss_bytes = sample_all(s, now_ms, waits);
+    const uint64_t spent_ns = expense_ns(&expense);
+    s->sampled_processes = s->aggregator.processes.len;
+    if (rss_bytes > 0) { // else nobody was there
+        s->newcomers_ms = now_ms + NEWCOMERS_MS + spent_ns / 10000;
+    }
+    proc_sampler_end_round(&s->sampler, now_ms, spent_ns);
+    if (waits || (rss_bytes > 0 && memory_snapshots_are_due(&s->looks, now_ms, rss_bytes))) {
+        // Without memory for it, the next one is tried; samples go on.
+        (void)look_at_all(s, now_ms, waits ? REC_LOOK_AT_EXIT : 0, false);
+    }
+    if (waits) {
+        let_go(s);
+    }
+}

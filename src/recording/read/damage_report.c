@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// damage_report: see damage_report.h.
+#include "recording/read/damage_report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "host/text/format.h"
+
+enum {
+    MAX_NAMED_TABLES = 4
+};
+
+// What a reader misses without a table.
+static const char *const meanings[REC_TABLE_COUNT] = {
+    [REC_TABLE_META] = "what ran",
+    [REC_TABLE_TOTALS] = "totals",
+    [REC_TABLE_STRINGS] = "names",
+    [REC_TABLE_COUNTERS] = "counts of what was lost",
+    [REC_TABLE_PROCESSES] = "processes",
+    [REC_TABLE_THREADS] = "threads",
+    [REC_TABLE_MODULES] = "modules",
+    [REC_TABLE_SLICES] = "the time line",
+    [REC_TABLE_RSS_SAMPLES] = "RSS over time",
+    [REC_TABLE_FRAMES] = "frames",
+    [REC_TABLE_NODES] = "call stacks",
+    [REC_TABLE_ROWS] = "what the call stacks did",
+    [REC_TABLE_SYMBOLS] = "function names",
+    [REC_TABLE_COHORTS] = "the ages of blocks",
+    [REC_TABLE_CELLS] = "the history of call stacks over time",
+    [REC_TABLE_SIZE_BUCKETS] = "sizes of blocks",
+    [REC_TABLE_LIFETIME_BUCKETS] = "lifetimes of blocks",
+    [REC_TABLE_MAPPINGS] = "mappings",
+    [REC_TABLE_ADHOC] = "events of the program",
+    [REC_TABLE_LOOKS] = "what RSS consisted of",
+    [REC_TABLE_PARTS] = "parts of RSS",
+    [REC_TABLE_MARKS] = "marks",
+    [REC_TABLE_UNRECORDED] = "programs that were not recorded",
+    [REC_TABLE_BLOCKS] = "single blocks",
+};
+
+struct sentence {
+    char *out;
+    size_t len;
+    size_t used;
+};
+
+static void say(struct sentence *s, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// Adds a clause.
+static void say(struct sentence *s, const char *format, ...)
+{
+    size_t left = s->len - s->used;
+    int wrote = s->used > 0 ? snprintf(s->out + s->used, left, "; ") : 0;
+    if (wrote < 0 || (size_t)wrote >= left) {
+        return;
+    }
+    s->used += (size_t)wrote;
+    left -= (size_t)wrote;
+    va_list arguments;
+    va_start(arguments, format);
+    wrote = vsnprintf(s->out + s->used, left, format, arguments);
+    va_end(arguments);
+    if (wrote > 0) {
+        s->used += (size_t)wrote < left ? (size_t)wrote : left - 1;
+    }
+}
+
+static bool is_newest(const struct damage_report *s)
+{
+    return s->generation == s->newest_generation;
+}
+
+static bool is_damaged(const struct damage_report *s)
+{
+    // Entries that refer to what is not there are the damage only where nothing else explains them.
+    bool is_inconsistent = s->is_whole && (s->dropped > 0 || s->repaired > 0);
+    bool lacks_parts = s->has_footer && !(s->is_whole && is_newest(s));
+    return s->is_header_damaged || s->is_contents_damaged || s->damaged_bytes > 0 ||
+           s->damaged_chunks > 0 || is_inconsistent || lacks_parts;
+}
+
+enum recording_condition damage_report_condition(const struct damage_report *s)
+{
+    if (is_damaged(s)) {
+        return RECORDING_DAMAGED;
+    }
+    if (s->is_pruned) {
+        return RECORDING_PRUNED;
+    }
+    if (s->has_footer) {
+        return RECORDING_COMPLETE;
+    }
+    return s->is_whole && s->is_running ? RECORDING_GROWING : RECORDING_TRUNCATED;
+}
+
+static uint64_t missing_of(const struct damage_report *s, size_t table)
+{
+    return s->announced[table] > s->counts[table] ? s->announced[table] - s->counts[table] : 0;
+}
+
+uint64_t damage_report_missing_entries(const struct damage_report *s)
+{
+    uint64_t missing = 0;
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
+        // Announcements are the file's word: their sum may be anything.
+        missing = missing_of(s, i) > UINT64_MAX - missing ? UINT64_MAX : missing + missing_of(s, i);
+    }
+    return missing;
+}
+
+static void say_tables(struct sentence *text, const struct damage_report *s)
+{
+    unsigned named = 0;
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
+        if (missing_of(s, i) == 0) {
+            continue;
+        }
+        if (named == MAX_NAMED_TABLES) {
+            say(text, "and more is missing or incomplete");
+            return;
+        }
+        const char *what = meanings[i] != NULL ? meanings[i] : rec_tables[i].name;
+        if (s->counts[i] == 0) {
+            say(text, "missing: %s", what);
+        } else {
+            say(text, "incomplete: %s (%" PRIu64 " of %" PRIu64 ")", what, s->counts[i],
+                s->announced[i]);
+        }
+        named++;
+    }
+}
+
+void damage_report_text(const struct damage_report *s, char *out, size_t len)
+{
+    struct sentence text = {.out = out, .len = len};
+    out[0] = '\0';
+    if (s->is_header_damaged) {
+        say(&text, "the header is damaged");
+    }
+    if (s->is_contents_damaged) {
+        say(&text, "the table of contents is damaged");
+    }
+    if (s->damaged_bytes > 0) {
+        say(&text, "%" PRIu64 " bytes from offset %" PRIu64 " on are unreadable", s->damaged_bytes,
+            s->damaged_offset);
+    }
+    if (!is_newest(s)) {
+        say(&text, "snapshot %" PRIu32 " is not whole, so this is snapshot %" PRIu32,
+            s->newest_generation, s->generation);
+    } else if (s->is_cut) {
+        say(&text, "the file ends too early, its last %" PRIu64 " bytes make no whole chunk",
+            s->cut_bytes);
+    } else if (!s->has_footer && !(s->is_whole && s->is_running)) {
+        say(&text, "the file ends too early");
+    }
+    if (s->damaged_chunks > 0) {
+        say(&text, "%" PRIu64 " damaged chunks had to be left out", s->damaged_chunks);
+    }
+    if (s->is_pruned) {
+        say(&text,
+            "the history of stacks over time would need more memory than reading may take here "
+            "(%s for all tables), and is left out",
+            format_bytes(s->most_bytes).text);
+    }
+    if (s->is_limited) {
+        say(&text, "some of it would need more memory than a file of this size should");
+    }
+    say_tables(&text, s);
+    if (s->dropped > 0) {
+        say(&text, "%" PRIu64 " entries that refer to missing ones had to be left out", s->dropped);
+    }
+    if (s->repaired > 0) {
+        say(&text, "%" PRIu64 " contradictions had to be mended", s->repaired);
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Tests of what a file lacks, in a word: each state that a file can be found in.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "recording/read/damage_report.h"
+
+static void a_file_is_called_what_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        struct damage_report damage_report;
+        enum recording_condition condition;
+    } cases[] = {
+        {{.has_footer = true, .is_whole = true}, RECORDING_COMPLETE},
+        {{.is_whole = true, .is_running = true}, RECORDING_GROWING},
+        {{.is_whole = false, .is_running = true}, RECORDING_TRUNCATED}, // its snapshot is cut
+        {{.is_whole = true, .is_running = false}, RECORDING_TRUNCATED}, // its footer is missing
+        {{.has_footer = true, .is_whole = false}, RECORDING_DAMAGED},
+        {{.has_footer = true, .is_whole = true, .newest_generation = 2}, RECORDING_DAMAGED},
+        {{.is_whole = true, .is_running = true, .dropped = 1}, RECORDING_DAMAGED},
+        {{.is_whole = false, .is_running = true, .dropped = 1}, RECORDING_TRUNCATED},
+        {{.is_whole = true, .is_running = true, .repaired = 1}, RECORDING_DAMAGED},
+        {{.is_whole = true, .is_running = true, .damaged_chunks = 1}, RECORDING_DAMAGED},
+        {{.is_whole = true, .is_running = true, .damaged_bytes = 1}, RECORDING_DAMAGED},
+        {{.has_footer = true, .is_whole = true, .is_header_damaged = true}, RECORDING_DAMAGED},
+        {{.has_footer = true, .is_whole = true, .is_contents_damaged = true}, RECORDING_DAMAGED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (damage_report_condition(&cases[i].damage_report) != cases[i].condition) {
+            fail_msg("case %zu: %d, not %d", i, damage_report_condition(&cases[i].damage_report),
+                     cases[i].condition);
+        }
+    }
+}
+
+static void what_is_announced_and_not_there_is_missing(void **state)
+{
+    (void)state;
+    const struct damage_report s = {.announced = {7, 3, 5}, .counts = {4, 9, 5}};
+    assert_int_equal(damage_report_missing_entries(&s),
+                     3); // more than announced makes up for nothing
+    const struct damage_report absurd = {.announced = {UINT64_MAX, 2}};
+    assert_int_equal(damage_report_missing_entries(&absurd), UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_called_what_it_is),
+        cmocka_unit_test(what_is_announced_and_not_there_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

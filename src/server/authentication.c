@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// authentication: see gate.h.
+#include "server/authentication.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "server/api/reply.h"
+#include "server/http/connection.h"
+#include "views_json/layout/view.h"
+
+static bool takes_launch_token(struct http *http, const char *token)
+{
+    return token != NULL && access_is_token(&http->launch, token, strlen(token)) &&
+           // Relaxed: only one exchange may win; nothing else is published by it.
+           !atomic_exchange_explicit(&http->is_launch_spent, true, memory_order_relaxed);
+}
+
+static enum MHD_Result
+count_hosts(void *count, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    (void)value;
+    *(unsigned *)count += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    return MHD_YES;
+}
+
+// The Host header; NULL if there is none or more than one, of which each could be the true one.
+static const char *only_host(struct MHD_Connection *connection)
+{
+    unsigned count = 0;
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_hosts, &count); // how many
+    return count == 1 ? http_header(connection, MHD_HTTP_HEADER_HOST) : NULL;
+}
+
+enum access_verdict
+gate_check(struct http *http, struct MHD_Connection *connection, const char *target)
+{
+    const char *token = http_argument(connection, "token");
+    struct access_headers headers = {
+        .host = only_host(connection),
+        .origin = http_header(connection, "Origin"),
+        .fetch_site = http_header(connection, "Sec-Fetch-Site"),
+        .authorization = http_header(connection, MHD_HTTP_HEADER_AUTHORIZATION),
+        .token = token,
+        .is_page = target_has_path(target, "/"),
+    };
+    enum access_verdict verdict = access_check(&http->token, &headers);
+    if (verdict == ACCESS_NO_TOKEN && target_has_path(target, GATE_TOKEN_PATH) &&
+        takes_launch_token(http, token)) {
+        return ACCESS_GRANTED;
+    }
+    return verdict;
+}
+
+enum MHD_Result gate_send_token(struct http *http, struct MHD_Connection *connection)
+{
+    CLEANUP(strbuf_release) struct strbuf body = {0};
+    const struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
+    strbuf_printf(&body, "{\"version\":%d,\"token\":\"%s\"}", VIEW_JSON_VERSION, http->token.text);
+    return reply_send(connection, &reply, &body);
+}
+
+enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict)
+{
+    enum {
+        MISDIRECTED = 421 // newer than the library's names
+    };
+    switch (verdict) {
+    case ACCESS_WRONG_HOST:
+        return reply_refuse(connection, MISDIRECTED, ERR_PERMISSION,
+                            "only 127.0.0.1 and localhost are served");
+    case ACCESS_WRONG_ORIGIN:
+        return reply_refuse(connection, MHD_HTTP_FORBIDDEN, ERR_PERMISSION,
+                            "requests of other sites are not answered");
+    case ACCESS_NO_TOKEN:
+        return reply_refuse(connection, MHD_HTTP_UNAUTHORIZED, ERR_PERMISSION,
+                            "open the address that cairn printed: it holds the access token");
+    case ACCESS_GRANTED:
+        break;
+    }
+    return MHD_NO;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// current_recording: see served.h.
+#include "server/state/current_recording.h"
+
+#include <sys/stat.h>
+
+#include "base/compiler.h"
+
+static void lock(pthread_mutex_t *mutex)
+{
+    (void)pthread_mutex_lock(mutex); // cannot fail: ours, and not held by this thread
+}
+
+static void unlock(pthread_mutex_t *mutex)
+{
+    (void)pthread_mutex_unlock(mutex); // as above
+}
+
+enum err served_init(struct served *served,
+                     const char *path,
+                     const char *baseline_path,
+                     const struct name_sources *sources,
+                     struct err_info *info)
+{
+    CLEANUP(opened_unrefp) struct opened *new = NULL;
+    CLEANUP(opened_unrefp) struct opened *old = NULL;
+    *served = (struct served){
+        .path = path, .changing = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    TRY(opened_new(path, path, sources, &new, info));
+    if (baseline_path != NULL) {
+        TRY(opened_new(baseline_path, baseline_path, sources, &old, info));
+    }
+    if (sources != NULL) {
+        served->sources = *sources;
+        served->sources.servers = NULL;
+        served->has_sources = true;
+    }
+    if (snapshot_new(1, new, old, &served->snapshot) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    return ERR_OK;
+}
+
+void served_release(struct served *served)
+{
+    snapshot_unref(served->snapshot);
+    served->snapshot = NULL;
+}
+
+struct snapshot *served_get(struct served *served)
+{
+    lock(&served->mutex);
+    struct snapshot *snapshot = snapshot_ref(served->snapshot);
+    unlock(&served->mutex);
+    return snapshot;
+}
+
+// `changing` is held.
+static MUST_USE enum err
+put(struct served *served, struct opened *new, struct opened *old, struct err_info *info)
+{
+    struct snapshot *snapshot;
+    uint64_t generation = served->snapshot->generation + 1;
+    if (snapshot_new(generation, new, old, &snapshot) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    lock(&served->mutex);
+    struct snapshot *before = served->snapshot;
+    served->snapshot = snapshot;
+    unlock(&served->mutex);
+    snapshot_unref(before);
+    return ERR_OK;
+}
+
+// Reads it again if it has changed. `changing` is held.
+static MUST_USE enum err reload(struct served *served, bool *changed, struct err_info *info)
+{
+    struct stat status;
+    *changed = false;
+    if (stat(served->path, &status) != 0) {
+        return ERR_OK; // between two names, or gone: what was read stays good
+    }
+    uint64_t identity = file_identity(&status);
+    struct opened *const *sides = served->snapshot->sides;
+    if (identity == sides[SIDE_NEW]->identity || identity == served->refused_identity) {
+        return ERR_OK;
+    }
+    served->refused_identity = identity; // unless it can be read
+    CLEANUP(opened_unrefp) struct opened *opened = NULL;
+    TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL,
+                   &opened, info));
+    TRY(put(served, opened, sides[SIDE_OLD], info));
+    served->refused_identity = 0;
+    *changed = true;
+    return ERR_OK;
+}
+
+enum err served_reload(struct served *served, bool *changed, struct err_info *info)
+{
+    lock(&served->changing);
+    enum err problem = reload(served, changed, info);
+    unlock(&served->changing);
+    return problem;
+}
+
+enum err served_set_baseline(struct served *served,
+                             const char *path,
+                             const char *name,
+                             struct err_info *info)
+{
+    CLEANUP(opened_unrefp) struct opened *opened = NULL;
+    if (path != NULL) {
+        TRY(opened_new(path, name, NULL, &opened, info));
+    }
+    lock(&served->changing);
+    enum err problem = put(served, served->snapshot->sides[SIDE_NEW], opened, info);
+    unlock(&served->changing);
+    return problem;
+}

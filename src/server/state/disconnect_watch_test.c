@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Tests of disconnect_watch: who leaves, what ends, and what takes too long.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "server/state/disconnect_watch.h"
+
+static void it_goes_on_until_the_client_leaves(void **state)
+{
+    (void)state;
+    atomic_bool is_closing = false;
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    struct disconnect_watch watch = {
+        .client_fd = ends[0], .is_closing = &is_closing, .deadline_ms = UINT64_MAX};
+    assert_int_equal(disconnect_watch_ask(&watch), ERR_OK);
+    assert_int_equal(send(ends[1], "GET", 3, 0), 3); // the next request is no good-bye
+    assert_int_equal(disconnect_watch_ask(&watch), ERR_OK);
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(disconnect_watch_ask(&watch), ERR_CANCELLED);
+    assert_false(watch.is_late);
+    assert_int_equal(close(ends[0]), 0);
+}
+
+static void it_goes_on_until_the_server_ends(void **state)
+{
+    (void)state;
+    atomic_bool is_closing = false;
+    struct disconnect_watch watch = {
+        .client_fd = -1, .is_closing = &is_closing, .deadline_ms = UINT64_MAX};
+    assert_int_equal(disconnect_watch_ask(&watch), ERR_OK);
+    atomic_store_explicit(&is_closing, true, memory_order_relaxed); // one thread
+    assert_int_equal(disconnect_watch_ask(&watch), ERR_CANCELLED);
+}
+
+static void it_has_its_time(void **state)
+{
+    (void)state;
+    atomic_bool is_closing = false;
+    struct disconnect_watch watch = {
+        .client_fd = -1, .is_closing = &is_closing, .deadline_ms = clock_monotonic_ms()};
+    assert_int_equal(disconnect_watch_ask(&watch), ERR_CANCELLED);
+    assert_true(watch.is_late);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_goes_on_until_the_client_leaves),
+        cmocka_unit_test(it_goes_on_until_the_server_ends),
+        cmocka_unit_test(it_has_its_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// requests_in_flight: see requests_in_flight.h.
+#include "server/state/requests_in_flight.h"
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "host/text/json_writer.h"
+#include "views_json/layout/view.h"
+
+struct answer_slot *requests_in_flight_enter(struct requests_in_flight *board, const char *target)
+{
+    struct answer_slot *found = NULL;
+    (void)pthread_mutex_lock(&board->mutex); // cannot fail: ours, and not held by this thread
+    for (size_t i = 0; i < ANSWER_BOARD_SLOTS && found == NULL; i++) {
+        found = board->slots[i].target == NULL ? &board->slots[i] : NULL;
+    }
+    if (found != NULL) {
+        *found = (struct answer_slot){.target = target, .entered_ms = clock_monotonic_ms()};
+    }
+    (void)pthread_mutex_unlock(&board->mutex);
+    return found;
+}
+
+void requests_in_flight_begin(struct requests_in_flight *board, struct answer_slot *slot)
+{
+    (void)pthread_mutex_lock(&board->mutex); // as above
+    if (slot != NULL) {
+        slot->phase = ANSWER_COUNTS;
+        board->begun++;
+    }
+    (void)pthread_mutex_unlock(&board->mutex);
+}
+
+void requests_in_flight_pack(struct requests_in_flight *board,
+                             struct answer_slot *slot,
+                             enum err outcome)
+{
+    (void)pthread_mutex_lock(&board->mutex); // as above
+    if (slot != NULL && slot->phase == ANSWER_COUNTS) {
+        slot->phase = ANSWER_PACKS;
+        board->finished += outcome != ERR_CANCELLED;
+        board->abandoned += outcome == ERR_CANCELLED;
+    }
+    (void)pthread_mutex_unlock(&board->mutex);
+}
+
+void requests_in_flight_leave(struct requests_in_flight *board, struct answer_slot *slot)
+{
+    (void)pthread_mutex_lock(&board->mutex); // as above
+    if (slot != NULL) {
+        slot->target = NULL;
+    }
+    (void)pthread_mutex_unlock(&board->mutex);
+}
+
+void answer_slot_tell(struct answer_slot *slot, const struct cancel *cancel)
+{
+    if (slot == NULL) {
+        return;
+    }
+    uint32_t done = cancel->steps - cancel->stage_steps;
+    atomic_store_explicit(&slot->stage, cancel->stage, memory_order_relaxed);
+    atomic_store_explicit(&slot->done, done, memory_order_relaxed);
+    atomic_store_explicit(&slot->total, cancel->stage_total, memory_order_relaxed);
+}
+
+static void write_slot(struct json_writer *w, struct answer_slot *slot, uint64_t now_ms)
+{
+    static const char *const phases[] = {
+        [ANSWER_WAITS] = "waiting", [ANSWER_COUNTS] = "counting", [ANSWER_PACKS] = "packing"};
+    json_begin_object(w);
+    json_key_string(w, "target", slot->target);
+    json_key_string(w, "phase", phases[slot->phase]);
+    json_key_u64(w, "elapsed_ms", now_ms - slot->entered_ms);
+    json_key_u64(w, "stage", atomic_load_explicit(&slot->stage, memory_order_relaxed));
+    json_key_u64(w, "done", atomic_load_explicit(&slot->done, memory_order_relaxed));
+    json_key_u64(w, "total", atomic_load_explicit(&slot->total, memory_order_relaxed));
+    json_end_object(w);
+}
+
+enum err requests_in_flight_write(struct requests_in_flight *board, struct strbuf *out)
+{
+    struct json_writer w;
+    json_to_strbuf(&w, out, JSON_COMPACT);
+    (void)pthread_mutex_lock(&board->mutex); // as above
+    uint64_t now_ms = clock_monotonic_ms();
+    json_begin_object(&w);
+    json_key_u64(&w, "version", VIEW_JSON_VERSION);
+    json_key_u64(&w, "begun", board->begun);
+    json_key_u64(&w, "finished", board->finished);
+    json_key_u64(&w, "abandoned", board->abandoned);
+    json_key(&w, "answers");
+    json_begin_array(&w);
+    for (size_t i = 0; i < ANSWER_BOARD_SLOTS; i++) {
+        if (board->slots[i].target != NULL) {
+            write_slot(&w, &board->slots[i], now_ms);
+        }
+    }
+    json_end_array(&w);
+    json_end_object(&w);
+    (void)pthread_mutex_unlock(&board->mutex);
+    return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
+}
+
+void requests_in_flight_release(struct requests_in_flight *board)
+{
+    (void)pthread_mutex_destroy(&board->mutex); // nobody is left to hold it
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Tests of requests_in_flight: what it says of answers that wait, count, are given up and are sent.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "server/state/disconnect_watch.h"
+#include "server/state/requests_in_flight.h"
+
+static bool says(struct requests_in_flight *board, const char *what)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    assert_int_equal(requests_in_flight_write(board, &text), ERR_OK);
+    bool does = strstr(strbuf_text(&text), what) != NULL;
+    if (!does) {
+        print_error("%s lacks %s\n", strbuf_text(&text), what);
+    }
+    return does;
+}
+
+// Invariant of requests_in_flight.h.
+static void check(const struct requests_in_flight *board)
+{
+    uint64_t counting = 0;
+    for (size_t i = 0; i < ANSWER_BOARD_SLOTS; i++) {
+        const struct answer_slot *slot = &board->slots[i];
+        counting += slot->target != NULL && slot->phase == ANSWER_COUNTS;
+    }
+    assert_int_equal(board->begun, board->finished + board->abandoned + counting);
+}
+
+static void an_answer_waits_counts_and_is_sent(void **state)
+{
+    (void)state;
+    struct requests_in_flight board = ANSWER_BOARD_INIT;
+    struct answer_slot *slot = requests_in_flight_enter(&board, "/a?b=\"c");
+    assert_true(says(&board, "\"begun\":0,\"finished\":0,\"abandoned\":0"));
+    assert_true(says(&board, "{\"target\":\"/a?b=\\\"c\",\"phase\":\"waiting\""));
+    requests_in_flight_begin(&board, slot);
+    check(&board);
+    assert_true(says(&board, "\"begun\":1,\"finished\":0"));
+    assert_true(says(&board, "\"phase\":\"counting\""));
+    requests_in_flight_pack(&board, slot, ERR_INVALID); // a refusal is an answer
+    check(&board);
+    assert_true(says(&board, "\"finished\":1,\"abandoned\":0"));
+    assert_true(says(&board, "\"phase\":\"packing\""));
+    requests_in_flight_leave(&board, slot);
+    assert_true(says(&board, "\"answers\":[]"));
+    check(&board);
+    requests_in_flight_release(&board);
+}
+
+static void only_what_was_begun_is_abandoned(void **state)
+{
+    (void)state;
+    struct requests_in_flight board = ANSWER_BOARD_INIT;
+    struct answer_slot *early = requests_in_flight_enter(&board, "/early");
+    struct answer_slot *late = requests_in_flight_enter(&board, "/late");
+    requests_in_flight_begin(&board, late);
+    requests_in_flight_pack(&board, early, ERR_CANCELLED);
+    requests_in_flight_leave(&board, early);
+    check(&board);
+    assert_true(says(&board, "\"begun\":1,\"finished\":0,\"abandoned\":0"));
+    requests_in_flight_pack(&board, late, ERR_CANCELLED);
+    requests_in_flight_leave(&board, late);
+    check(&board);
+    assert_true(says(&board, "\"begun\":1,\"finished\":0,\"abandoned\":1"));
+    requests_in_flight_release(&board);
+}
+
+// The watch tells how far the loop is that runs, each time it is asked.
+static void it_says_how_far_the_work_is(void **state)
+{
+    (void)state;
+    struct requests_in_flight board = ANSWER_BOARD_INIT;
+    struct answer_slot *slot = requests_in_flight_enter(&board, "/a");
+    atomic_bool is_closing = false;
+    struct disconnect_watch watch = {
+        .client_fd = -1, .is_closing = &is_closing, .deadline_ms = UINT64_MAX, .slot = slot};
+    struct cancel cancel = {.ask = disconnect_watch_ask, .context = &watch};
+    watch.cancel = &cancel;
+    cancel_stage(&cancel, 100);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(cancel_step(&cancel), ERR_OK);
+    }
+    cancel_stage(&cancel, 1000);
+    for (unsigned i = 0; i < 2U * CANCEL_ASKS_EVERY - 100; i++) {
+        assert_int_equal(cancel_step(&cancel), ERR_OK);
+    }
+    assert_true(says(&board, "\"stage\":2,\"done\":412,\"total\":1000"));
+    requests_in_flight_leave(&board, slot);
+    requests_in_flight_release(&board);
+}
+
+static void a_full_board_turns_nobody_away(void **state)
+{
+    (void)state;
+    struct requests_in_flight board = ANSWER_BOARD_INIT;
+    struct answer_slot *last = NULL;
+    for (size_t i = 0; i < ANSWER_BOARD_SLOTS; i++) {
+        last = requests_in_flight_enter(&board, "/a");
+        assert_non_null(last);
+    }
+    struct answer_slot *none = requests_in_flight_enter(&board, "/b");
+    assert_null(none);
+    requests_in_flight_begin(&board, none);
+    requests_in_flight_pack(&board, none, ERR_OK);
+    requests_in_flight_leave(&board, none);
+    check(&board);
+    requests_in_flight_leave(&board, last);
+    assert_ptr_equal(requests_in_flight_enter(&board, "/b"), last);
+    requests_in_flight_release(&board);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_waits_counts_and_is_sent),
+        cmocka_unit_test(only_what_was_begun_is_abandoned),
+        cmocka_unit_test(it_says_how_far_the_work_is),
+        cmocka_unit_test(a_full_board_turns_nobody_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// exec_check on files made byte by byte: each obstacle, scripts, and heads that lie. What compilers
+// make is for tests/e2e/test_unrecorded.py.
+#include "session/exec_check.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#if defined(__x86_64__)
+#    define OUR_MACHINE   EM_X86_64
+#    define GLIBC_LOADER  "/lib64/ld-linux-x86-64.so.2"
+#    define MUSL_LOADER   "/lib/ld-musl-x86_64.so.1"
+#    define OTHER_MACHINE EM_AARCH64
+#else
+#    define OUR_MACHINE   EM_AARCH64
+#    define GLIBC_LOADER  "/lib/ld-linux-aarch64.so.1"
+#    define MUSL_LOADER   "/lib/ld-musl-aarch64.so.1"
+#    define OTHER_MACHINE EM_X86_64
+#endif
+
+#define BASE 0x400000u
+
+// A file as the linker would lay it out, mapped whole at BASE.
+struct image {
+    Elf64_Ehdr head;
+    Elf64_Phdr segments[3]; // load, interpreter, dynamic
+    Elf64_Dyn dynamic[4];
+    char loader[64];
+    char names[128]; // "", then the library that it needs
+};
+
+struct world {
+    char folder[32];
+    char path[64];
+};
+
+static struct image make_image(const char *loader, const char *library)
+{
+    struct image image = {
+        .head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+                             EV_CURRENT},
+                 .e_type = ET_DYN,
+                 .e_machine = OUR_MACHINE,
+                 .e_phoff = offsetof(struct image, segments),
+                 .e_phentsize = sizeof(Elf64_Phdr),
+                 .e_phnum = 3},
+        .segments = {{.p_type = PT_LOAD, .p_vaddr = BASE, .p_filesz = sizeof(struct image)},
+                     {.p_type = loader != NULL ? PT_INTERP : PT_NULL,
+                      .p_offset = offsetof(struct image, loader),
+                      .p_filesz = sizeof(((struct image *)0)->loader)},
+                     {.p_type = PT_DYNAMIC,
+                      .p_offset = offsetof(struct image, dynamic),
+                      .p_filesz = sizeof(((struct image *)0)->dynamic)}},
+        .dynamic = {{.d_tag = DT_NEEDED, .d_un.d_val = 1},
+                    {.d_tag = DT_STRTAB, .d_un.d_ptr = BASE + offsetof(struct image, names)}},
+    };
+    (void)snprintf(image.loader, sizeof(image.loader), "%s", loader != NULL ? loader : "");
+    (void)snprintf(image.names + 1, sizeof(image.names) - 1, "%s", library);
+    return image;
+}
+
+static void write_file(const char *path, const void *content, size_t size)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, content, size), size);
+    assert_int_equal(close(fd), 0);
+}
+
+static void expect(const struct world *w, const void *content, size_t size, enum exec_obstacle want)
+{
+    write_file(w->path, content, size);
+    assert_int_equal(exec_check(w->path), want);
+}
+
+static void test_what_programs_say_of_themselves(void **state)
+{
+    static const struct {
+        const char *loader;
+        const char *library;
+        enum exec_obstacle want;
+    } cases[] = {
+        {GLIBC_LOADER, "libc.so.6", EXEC_NONE},
+        {"/nix/store/0123-glibc/lib" GLIBC_LOADER, "libc.so.6", EXEC_NONE},
+        {NULL, "", EXEC_STATIC},
+        {MUSL_LOADER, "libc.so", EXEC_LIBC},
+        {"/system/bin/linker64", "libc.so", EXEC_LIBC},
+        {"", "", EXEC_LIBC},
+        {GLIBC_LOADER, "libasan.so.8", EXEC_SANITIZER},
+        {GLIBC_LOADER, "libtsan.so.2", EXEC_SANITIZER},
+        {GLIBC_LOADER, "libclang_rt.asan-x86_64.so", EXEC_SANITIZER},
+        {GLIBC_LOADER, "libasan", EXEC_NONE},
+        {GLIBC_LOADER, "libubsan.so.1", EXEC_NONE},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct image image = make_image(cases[i].loader, cases[i].library);
+        expect(*state, &image, sizeof(image), cases[i].want);
+    }
+}
+
+static void test_other_machines(void **state)
+{
+    struct image image = make_image(GLIBC_LOADER, "libc.so.6");
+    image.head.e_machine = OTHER_MACHINE;
+    expect(*state, &image, sizeof(image), EXEC_MACHINE);
+    image.head.e_ident[EI_CLASS] = ELFCLASS32;
+    expect(*state, &image, sizeof(image), EXEC_BITS32);
+}
+
+static void test_the_loader_itself(void **state)
+{
+    const struct world *w = *state;
+    char path[96];
+    const struct image image = make_image(NULL, "");
+    (void)snprintf(path, sizeof(path), "%s%s", w->folder, strrchr(GLIBC_LOADER, '/'));
+    write_file(path, &image, sizeof(image));
+    assert_true(exec_check_is_loader(path));
+    assert_int_equal(exec_check(path), EXEC_NONE);
+    assert_int_equal(unlink(path), 0);
+}
+
+// Whatever a head claims: an answer, and none that hides a program that could be recorded.
+static void test_heads_that_lie(void **state)
+{
+    for (size_t size = 0; size < sizeof(struct image); size += 7) {
+        const struct image whole = make_image(GLIBC_LOADER, "libc.so.6");
+        write_file(((struct world *)*state)->path, &whole, size);
+        (void)exec_check(((struct world *)*state)->path); // does not hang, does not crash
+    }
+    struct image image = make_image(GLIBC_LOADER, "libc.so.6");
+    image.head.e_phoff = UINT64_MAX - 8;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+    image = make_image(GLIBC_LOADER, "libc.so.6");
+    image.head.e_phnum = UINT16_MAX;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+    image = make_image(GLIBC_LOADER, "libasan.so.8");
+    image.segments[2].p_filesz = UINT64_MAX;
+    expect(*state, &image, sizeof(image), EXEC_SANITIZER);
+    image.dynamic[1].d_un.d_ptr = 0;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+    image.dynamic[0].d_un.d_val = UINT64_MAX;
+    image.dynamic[1].d_un.d_ptr = BASE;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+}
+
+static void test_scripts(void **state)
+{
+    const struct world *w = *state;
+    char program[96];
+    char text[200];
+    const struct image image = make_image(MUSL_LOADER, "libc.so");
+    (void)snprintf(program, sizeof(program), "%s/program", w->folder);
+    write_file(program, &image, sizeof(image));
+    static const char *const forms[][2] = {{"#!", "\n"}, {"#! \t", " -x y\n"}, {"#!", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        const int length =
+            snprintf(text, sizeof(text), "%s%s%s", forms[i][0], program, forms[i][1]);
+        expect(w, text, (size_t)length, EXEC_LIBC);
+    }
+    // The kernel reads 256 bytes: an interpreter's path may have so many but for "#!" and the end.
+    char line[257] = "#!";
+    size_t at = 2;
+    for (; at + strlen(program) < 255; at++) {
+        line[at] = '/';
+    }
+    (void)snprintf(line + at, sizeof(line) - at, "%s\n", program);
+    assert_int_equal(strlen(line), 256);
+    expect(w, line, 256, EXEC_LIBC);
+    const int length = snprintf(text, sizeof(text), "#!%s\n", w->path);
+    expect(w, text, (size_t)length, EXEC_NONE); // itself, for ever
+    expect(w, "#!\n", 3, EXEC_NONE);
+    expect(w, "#!", 2, EXEC_NONE);
+    expect(w, "", 0, EXEC_NONE);
+    assert_int_equal(unlink(program), 0);
+}
+
+static void test_what_is_no_file(void **state)
+{
+    const struct world *w = *state;
+    assert_int_equal(exec_check(w->folder), EXEC_NONE);
+    assert_int_equal(exec_check("/nowhere/at/all"), EXEC_NONE);
+    (void)unlink(w->path);
+    assert_int_equal(mkfifo(w->path, 0755), 0);
+    assert_int_equal(exec_check(w->path), EXEC_NONE); // and does not wait for a writer
+}
+
+static void test_set_user_id(void **state)
+{
+    const struct world *w = *state;
+    const struct image image = make_image(GLIBC_LOADER, "libc.so.6");
+    expect(w, &image, sizeof(image), EXEC_NONE);
+    assert_int_equal(chmod(w->path, 04755), 0);
+    assert_int_equal(exec_check(w->path), EXEC_NONE); // it is our own
+    if (getuid() == 0) {
+        assert_int_equal(chown(w->path, 65534, 65534), 0);
+        assert_int_equal(chmod(w->path, 04755), 0);
+        assert_int_equal(exec_check(w->path), EXEC_IDENTITY);
+        assert_int_equal(chmod(w->path, 02755), 0);
+        assert_int_equal(exec_check(w->path), EXEC_IDENTITY);
+    }
+}
+
+static void test_finding(void **state)
+{
+    const struct world *w = *state;
+    char search[160];
+    char found[64];
+    write_file(w->path, "x", 1);
+    const char *name = strrchr(w->path, '/') + 1;
+    (void)snprintf(search, sizeof(search), "/nowhere:%s", w->folder);
+    assert_true(exec_find(name, search, found, sizeof(found)));
+    assert_string_equal(found, w->path);
+    assert_false(exec_find(name, "/nowhere", found, sizeof(found)));
+    assert_false(exec_find(name, search, found, strlen(w->path))); // no room for the zero
+    assert_int_equal(chmod(w->path, 0644), 0);
+    assert_false(exec_find(name, search, found, sizeof(found)));
+    assert_true(exec_find("a/b", search, found, sizeof(found)));
+    assert_string_equal(found, "a/b");
+    assert_true(exec_find("sh", NULL, found, sizeof(found)));
+}
+
+static int open_world(void **state)
+{
+    static struct world w;
+    (void)snprintf(w.folder, sizeof(w.folder), "/tmp/exec_look.XXXXXX");
+    if (mkdtemp(w.folder) == NULL) {
+        return -1;
+    }
+    (void)snprintf(w.path, sizeof(w.path), "%s/file", w.folder);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    const struct world *w = *state;
+    (void)unlink(w->path); // some leave it
+    return rmdir(w->folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+        TEST(test_what_programs_say_of_themselves),
+        TEST(test_other_machines),
+        TEST(test_the_loader_itself),
+        TEST(test_heads_that_lie),
+        TEST(test_scripts),
+        TEST(test_what_is_no_file),
+        TEST(test_set_user_id),
+        TEST(test_finding),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

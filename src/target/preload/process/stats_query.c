@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// stats_query: see stats_query.h.
+#include "target/preload/process/stats_query.h"
+
+#include <time.h>
+
+#include "base/sys.h"
+#include "target/producer/nursery/nursery.h"
+#include "target/producer/recorder_liveness.h"
+
+enum {
+    WHAT_SHIFT = 32, // behind the number
+    SCOPE_SHIFT = 40,
+};
+
+// Behind all of the thread's events. Number 0: not to be answered.
+static bool
+send_question(struct lane_producer *p, enum stats_query_what what, uint32_t scope, uint32_t number)
+{
+    uint64_t *word = nursery_begin(p) && nursery_flush(p) ? lane_producer_reserve(p, 1) : NULL;
+    if (word == NULL) {
+        return false;
+    }
+    *word = wire_word(WIRE_QUESTION,
+                      number | (uint64_t)what << WHAT_SHIFT | (uint64_t)scope << SCOPE_SHIFT);
+    lane_producer_advance(p, 1);
+    lane_producer_publish(p);
+    return true;
+}
+
+bool stats_query_ask(struct lane_producer *p,
+                     enum stats_query_what what,
+                     uint32_t scope,
+                     uint32_t *number)
+{
+    p->lane->answer.asked++;
+    p->lane->answer.asked += p->lane->answer.asked == 0; // 0 is no number
+    *number = p->lane->answer.asked;
+    return send_question(p, what, scope, *number);
+}
+
+bool stats_query_open_scope(struct lane_producer *p, uint32_t *scope)
+{
+    const uint32_t closed = ~p->open_scopes & ((1u << LANE_SCOPES_MAX) - 1);
+    if (closed == 0 || !nursery_begin(p) || !nursery_suspend(p)) {
+        return false;
+    }
+    *scope = (uint32_t)__builtin_ctz(closed);
+    p->open_scopes |= 1u << *scope;
+    return true;
+}
+
+void stats_query_close_scope(struct lane_producer *p, uint32_t scope)
+{
+    p->open_scopes &= ~(1u << scope);
+    (void)send_question(p, STATS_QUERY_PEAK_END, scope, 0); // over: nobody follows it either
+}
+
+static const uint32_t *futex_word(const void *atomic_u32)
+{
+    return atomic_u32;
+}
+
+// Whether the answer to `number`, or to a later question of this thread, was given.
+static bool is_answered(uint32_t answered, uint32_t number)
+{
+    return (int32_t)(answered - number) >= 0;
+}
+
+// Copies the answer, if it is still that of `number`.
+static enum stats_query_end
+take_answer(struct lane_answer *answer, uint32_t number, uint64_t values[static ANSWER_VALUES])
+{
+    for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
+        values[i] = atomic_load_explicit(&answer->values[i], memory_order_relaxed);
+    }
+    // Only a handler on this very thread makes the recorder write another one.
+    atomic_signal_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&answer->answered, memory_order_relaxed) == number
+               ? STATS_QUERY_ANSWERED
+               : STATS_QUERY_SUPERSEDED;
+}
+
+enum stats_query_end stats_query_await(struct session_header *session,
+                                       struct lane_header *lane,
+                                       uint32_t number,
+                                       uint64_t values[static ANSWER_VALUES])
+{
+    const struct timespec nap = {.tv_nsec = LANE_WAIT_MS * 1000000L};
+    struct lane_answer *answer = &lane->answer;
+    struct patience patience;
+    patience_init(&patience, session, lane);
+    // Release: what was asked comes first for the recorder, which acquires the count.
+    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
+    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // nobody asleep is fine
+    for (;;) {
+        // Acquire: pairs with the recorder's release; the values are those of this number.
+        const uint32_t answered = atomic_load_explicit(&answer->answered, memory_order_acquire);
+        if (is_answered(answered, number)) {
+            return take_answer(answer, number, values);
+        }
+        if (session_is_over(session)) {
+            return STATS_QUERY_OVER;
+        }
+        (void)sys_futex_wait(futex_word(&answer->answered), answered,
+                             &nap); // why it ended does not matter: we look
+        if (patience_is_over(&patience, session, lane)) {
+            return STATS_QUERY_OVER;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// exit_wait: see exit_wait.h.
+#include "target/producer/exit_wait.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "base/sys.h"
+
+enum {
+    STILL_NAPS_MAX = 10, // without the clock moving: nobody is there
+    NAPS_MAX = 100,      // a nap may be cut short by a signal
+};
+
+static uint64_t clock_of(const struct session_header *session)
+{
+    return atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
+}
+
+static const uint32_t *futex_word(const void *atomic_u32)
+{
+    return atomic_u32;
+}
+
+void exit_wait_await(struct session_header *session, struct process_slot *slot)
+{
+    uint32_t wanted = EXIT_WAIT_WANTED;
+    // Release: exit_ms and what this thread has published come first for R, which acquires it.
+    if (!atomic_compare_exchange_strong_explicit(&slot->exit_wait, &wanted, EXIT_WAIT_WAITING,
+                                                 memory_order_release, memory_order_relaxed)) {
+        return;
+    }
+    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
+    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // nobody asleep is fine
+    const struct timespec nap = {.tv_nsec = EXIT_WAIT_NAP_MS * 1000000L};
+    const uint64_t begun_ms = clock_of(session);
+    uint64_t seen_ms = begun_ms;
+    uint32_t still_naps = 0;
+    for (uint32_t naps = 0; naps < NAPS_MAX && still_naps < STILL_NAPS_MAX; naps++) {
+        // Relaxed: R's answer stands for nothing but itself.
+        if (atomic_load_explicit(&slot->exit_wait, memory_order_relaxed) != EXIT_WAIT_WAITING ||
+            session_is_over(session) || seen_ms - begun_ms > EXIT_WAIT_WAIT_MS) {
+            return;
+        }
+        (void)sys_futex_wait(futex_word(&slot->exit_wait), EXIT_WAIT_WAITING,
+                             &nap); // why it ended does not matter: we look
+        const uint64_t now_ms = clock_of(session);
+        still_naps = now_ms == seen_ms ? still_naps + 1 : 0;
+        seen_ms = now_ms;
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// exit_wait against a recorder that answers, one that never does, and one whose clock stands still.
+#include "target/producer/exit_wait.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define ATTEMPTS_MAX 100u
+
+struct recorder {
+    struct session_header session;
+    struct process_slot slot;
+    uint32_t answers;     // EXIT_WAIT_DONE: answers as soon as somebody waits
+    _Atomic bool is_over; // the process has gone on
+};
+
+// Bumps the clock each millisecond until the process has gone on.
+static void *run_recorder(void *context)
+{
+    struct recorder *r = context;
+    while (!atomic_load(&r->is_over)) {
+        atomic_fetch_add(&r->session.clock_ms, 1);
+        if (r->answers != 0 && atomic_load(&r->slot.exit_wait) == EXIT_WAIT_WAITING) {
+            atomic_store(&r->slot.exit_wait, r->answers);
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return NULL;
+}
+
+static void await_beside(struct recorder *r)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_recorder, r), 0);
+    exit_wait_await(&r->session, &r->slot);
+    atomic_store(&r->is_over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void nobody_asked(void **state)
+{
+    (void)state;
+    struct recorder r = {.answers = 0};
+    exit_wait_await(&r.session, &r.slot);
+    assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_NO);
+    assert_int_equal(atomic_load(&r.session.recorder_wake), 0);
+}
+
+static void the_answer_ends_the_wait(void **state)
+{
+    (void)state;
+    struct recorder r;
+    unsigned attempts = 0;
+    do { // on a busy machine the recorder's thread may not run before it counts as dead
+        assert_true(attempts++ < ATTEMPTS_MAX);
+        r = (struct recorder){.answers = EXIT_WAIT_DONE, .slot.exit_wait = EXIT_WAIT_WANTED};
+        await_beside(&r);
+    } while (atomic_load(&r.slot.exit_wait) == EXIT_WAIT_WAITING);
+    assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_DONE);
+    assert_int_equal(atomic_load(&r.session.recorder_wake), 1);
+}
+
+static void patience_ends(void **state)
+{
+    (void)state;
+    struct recorder r = {.answers = 0, .slot.exit_wait = EXIT_WAIT_WANTED};
+    await_beside(&r);
+    assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_WAITING);
+}
+
+static void a_dead_recorder_keeps_nobody(void **state)
+{
+    (void)state;
+    struct recorder r = {.answers = 0, .slot.exit_wait = EXIT_WAIT_WANTED};
+    exit_wait_await(&r.session, &r.slot); // the clock stands still: returns after some naps
+    assert_int_equal(atomic_load(&r.session.clock_ms), 0);
+}
+
+static void an_ended_session_keeps_nobody(void **state)
+{
+    (void)state;
+    struct recorder r = {.session.state = SESSION_ENDED, .slot.exit_wait = EXIT_WAIT_WANTED};
+    exit_wait_await(&r.session, &r.slot);
+    assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_WAITING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_asked),
+        cmocka_unit_test(the_answer_ends_the_wait),
+        cmocka_unit_test(patience_ends),
+        cmocka_unit_test(a_dead_recorder_keeps_nobody),
+        cmocka_unit_test(an_ended_session_keeps_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// recorder_liveness: see recorder_liveness.h.
+#include "target/producer/recorder_liveness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+
+#include "base/sys.h"
+#include "syscall_arch.h"
+#include "target/producer/lane_producer.h"
+
+enum {
+    TURN_PAUSES = 10000,
+    TURN_NS = 1000000,
+};
+
+#define STEP_MS_MAX \
+    ((uint64_t)2 * LANE_WAIT_MS) // a longer step means that we were stopped ourselves
+
+// Under a seccomp filter there is neither clock nor sleep: turns are counted, each as long as some
+// pauses of the processor take, which may be less than TURN_NS and not much more.
+static uint64_t now_ns_after(uint64_t before_ns)
+{
+    if (!sys_is_forbidden()) {
+        return sys_monotonic_ns();
+    }
+    for (int i = 0; i < TURN_PAUSES; i++) {
+        arch_pause();
+    }
+    return before_ns + TURN_NS;
+}
+
+// Writes "/proc/<pid>/stat".
+static void format_stat_path(uint32_t pid, char path[static 32])
+{
+    char digits[10];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + pid % 10);
+        pid /= 10;
+    } while (pid != 0);
+    __builtin_memcpy(path, "/proc/", 6);
+    char *at = path + 6;
+    while (count > 0) {
+        *at++ = digits[--count];
+    }
+    __builtin_memcpy(at, "/stat", 6);
+}
+
+// proc(5): "pid (comm) state ..."; comm may hold any byte, so the last parenthesis counts.
+static bool is_zombie(uint32_t pid)
+{
+    char path[32];
+    format_stat_path(pid, path);
+    const long fd = sys_open(path, O_RDONLY, 0);
+    if (sys_failed(fd)) {
+        return false;
+    }
+    char text[128];
+    const long got = sys_read((int)fd, text, sizeof(text));
+    (void)sys_close((int)fd); // read only
+    if (sys_failed(got)) {
+        return false;
+    }
+    for (long i = got - 3; i >= 0; i--) {
+        if (text[i] == ')') {
+            return text[i + 2] == 'Z' || text[i + 2] == 'X';
+        }
+    }
+    return false;
+}
+
+// Whether the recorder's pid is known to be one of ours.
+static bool is_of_our_namespace(struct session_header *session, const struct lane_header *lane)
+{
+    const uint32_t ours = session_process(session, lane->process_index)->pid_namespace;
+    const uint32_t theirs = session->recorder_namespace;
+    return ours == theirs; // neither, where there is no /proc at all
+}
+
+static bool is_gone(struct session_header *session, const struct lane_header *lane)
+{
+    const uint32_t pid = session->recorder_pid;
+    return is_of_our_namespace(session, lane) &&
+           (sys_kill((int)pid, 0) == -ESRCH || is_zombie(pid));
+}
+
+static uint64_t clock_of(const struct session_header *session)
+{
+    return atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
+}
+
+static uint64_t read_pos_of(const struct lane_header *lane)
+{
+    return atomic_load_explicit(&lane->read_pos, memory_order_relaxed); // only: does it move?
+}
+
+void session_abandon(struct session_header *session)
+{
+    // Relaxed: a flag that stands for nothing but itself. A recorder that has ended is not dead.
+    uint32_t state = atomic_load_explicit(&session->state, memory_order_relaxed);
+    if (state < SESSION_ENDED) {
+        (void)atomic_compare_exchange_strong_explicit(&session->state, &state, SESSION_ABANDONED,
+                                                      memory_order_relaxed, memory_order_relaxed);
+    }
+}
+
+void patience_init(struct patience *p,
+                   const struct session_header *session,
+                   const struct lane_header *lane)
+{
+    *p = (struct patience){
+        .now_ns = sys_monotonic_ns(), .clock_ms = clock_of(session), .read_pos = read_pos_of(lane)};
+}
+
+// Adds to *still_ms if `now` is still `*before`, else begins anew.
+static void watch(uint64_t *before, uint64_t now, uint64_t *still_ms, uint64_t step_ms)
+{
+    *still_ms = now == *before ? *still_ms + step_ms : 0;
+    *before = now;
+}
+
+bool patience_is_over(struct patience *p,
+                      struct session_header *session,
+                      const struct lane_header *lane)
+{
+    return patience_is_over_at(p, session, lane, now_ns_after(p->now_ns));
+}
+
+bool patience_is_over_at(struct patience *p,
+                         struct session_header *session,
+                         const struct lane_header *lane,
+                         uint64_t now_ns)
+{
+    const uint64_t passed_ms = (now_ns - p->now_ns) / 1000000u;
+    if (passed_ms == 0) {
+        return false; // let the fraction add up
+    }
+    const uint64_t step_ms = passed_ms < STEP_MS_MAX ? passed_ms : STEP_MS_MAX;
+    p->now_ns = now_ns;
+    watch(&p->clock_ms, clock_of(session), &p->still_ms, step_ms);
+    watch(&p->read_pos, read_pos_of(lane), &p->unread_ms, step_ms);
+    if (p->still_ms >= LANE_PATIENCE_MS || p->unread_ms >= LANE_FORGOTTEN_MS) {
+        return true;
+    }
+    return p->still_ms >= LANE_SUSPECT_MS && is_gone(session, lane);
+}

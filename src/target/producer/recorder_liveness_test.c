@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// recorder_liveness: when a thread that waits gives its recorder up, by a clock of the test's own.
+#include "target/producer/recorder_liveness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "target/producer/lane_producer.h"
+
+// The session's beginning, up to the slot of the lane's process.
+static _Alignas(4096) char memory[SESSION_PROCESS_OFFSET + sizeof(struct process_slot)];
+static struct session_header *const session = (struct session_header *)(void *)memory;
+static struct lane_header lane;
+
+static pid_t a_pid_that_is_gone(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return child;
+}
+
+// Looks every `step_ms` until patience is over or `limit_ms` have passed; returns the time of the
+// last look. The clock and the read position move at every look if they are said to.
+static uint64_t
+look_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read_moves)
+{
+    struct patience patience;
+    patience_init(&patience, session, &lane);
+    uint64_t passed_ms = 0;
+    while (passed_ms < limit_ms) {
+        passed_ms += step_ms;
+        session->clock_ms += clock_moves;
+        lane.read_pos += read_moves ? 8 : 0;
+        if (patience_is_over_at(&patience, session, &lane, patience.now_ns + step_ms * 1000000u)) {
+            return passed_ms;
+        }
+    }
+    return UINT64_MAX;
+}
+
+static void patience_depends_on_clock_pid_and_progress(void **state)
+{
+    (void)state;
+    const uint32_t gone = (uint32_t)a_pid_that_is_gone();
+    const uint32_t alive = (uint32_t)getpid();
+    const uint64_t never = UINT64_MAX;
+    const struct {
+        const char *name;
+        uint32_t pid;
+        uint32_t own_namespace; // 0: not known
+        uint32_t pid_namespace; // of the recorder
+        uint64_t step_ms;
+        bool clock_moves;
+        bool read_moves;
+        uint64_t over_ms; // at the first look at which it may be
+    } cases[] = {
+        {"gone and silent", gone, 1, 1, 50, false, false, 250},
+        {"gone and silent, and who knows where", gone, 1, 0, 50, false, false, 3000},
+        {"gone and silent, and who knows where we are", gone, 0, 1, 50, false, false, 3000},
+        {"gone and silent, and nobody has a /proc", gone, 0, 0, 50, false, false, 250},
+        {"silent, and its pid is another namespace's", gone, 1, 2, 50, false, false, 3000},
+        {"gone, but its clock moves", gone, 1, 1, 50, true, true, never},
+        {"there, but silent", alive, 1, 1, 50, false, false, 3000},
+        {"silent, but it reads", alive, 1, 1, 50, false, true, 3000},
+        {"there, and this lane is forgotten", alive, 1, 1, 50, true, false, 30000},
+        {"there and well", alive, 1, 1, 50, true, true, never},
+        {"we were stopped for ten seconds at a time", alive, 1, 1, 10000, false, false, 300000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        session->recorder_pid = cases[i].pid;
+        session->recorder_namespace = cases[i].pid_namespace;
+        session_process(session, lane.process_index)->pid_namespace = cases[i].own_namespace;
+        const uint64_t over_ms =
+            look_until_over(cases[i].step_ms, 400000, cases[i].clock_moves, cases[i].read_moves);
+        if (over_ms != cases[i].over_ms) {
+            fail_msg("%s: over after %lu ms", cases[i].name, (unsigned long)over_ms);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patience_depends_on_clock_pid_and_progress),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
