@@ -26,5 +26,5 @@ export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
 # ThreadSanitizer is for what has threads; the rest would only be slow.
 filter=.
-[ "$sanitizers" != thread ] || filter='^unit\.(session|recorder|host|profile)|^e2e\.(counts|lifecycle)'
+[ "$sanitizers" != thread ] || filter='^unit\.(session|producer|aggregate|recorder|host|profile|server)|^e2e\.(counts|lifecycle)'
 exec setarch -R "$source/tools/run_tests.sh" "$build" test "$(nproc)" -R "$filter"
