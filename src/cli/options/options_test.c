@@ -260,6 +260,90 @@ static void sizes_have_units_and_bounds(void **state)
     }
 }
 
+static void numbers_and_percentages_have_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        value_parse *parse;
+        const char *text;
+        bool is_good;
+        uint64_t value;
+    } cases[] = {
+        {number_parse, "0", true, 0},
+        {number_parse, "1,000,000", true, 1000000},
+        {number_parse, "1_000", true, 1000},
+        {number_parse, "999999999999999999", true, 999999999999999999},
+        {number_parse, "1000000000000000000", false, 0},
+        {number_parse, "", false, 0},
+        {number_parse, ",1", false, 0},
+        {number_parse, "1,", false, 0},
+        {number_parse, "1,,0", false, 0},
+        {number_parse, "1 0", false, 0},
+        {number_parse, "-1", false, 0},
+        {number_parse, "1.5", false, 0},
+        {percent_parse, "5%", true, 500},
+        {percent_parse, "5", true, 500},
+        {percent_parse, "0.5%", true, 50},
+        {percent_parse, "0.014", true, 1},
+        {percent_parse, "0.016", true, 2},
+        {percent_parse, "1000000%", true, 100000000},
+        {percent_parse, "1000000.01%", false, 0},
+        {percent_parse, "5 %", false, 0},
+        {percent_parse, "%", false, 0},
+        {duration_parse, "8784h", true, 366 * UINT64_C(86400000)}, // a year
+        {duration_parse, "8784.001h", false, 0},
+        {duration_parse, "0.4ms", true, 0},
+        {duration_parse, "0.6ms", true, 1},
+        {size_parse, "0.4", true, 0},
+        {size_parse, "0.6", true, 1},
+        {size_parse, "9000000000000000000", true, UINT64_C(9000000000000000000)},
+        {size_parse, "9000000000000002048", false, 0},
+        {size_parse, "1e3", true, 1000},
+        {size_parse, "0x10", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t value = 0;
+        const bool is_good = cases[i].parse(cases[i].text, &value);
+        if (is_good != cases[i].is_good || value != cases[i].value) {
+            fail_msg("\"%s\": %d, %lu", cases[i].text, is_good, (unsigned long)value);
+        }
+    }
+}
+
+static void ranges_have_two_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_good;
+        uint64_t low;
+        uint64_t high;
+    } ranges[] = {
+        {"64..4096", true, 64, 4096},
+        {"64..64", true, 64, 64},
+        {"64..63", false, 0, 0},
+        {"512", true, 512, 512},
+        {"1k..", true, 1024, UINT64_MAX},
+        {"..10", true, 0, 10},
+        {"..", false, 0, 0},
+        {"", false, 0, 0},
+        {"1..x", false, 0, 0},
+        {"x..1", false, 0, 0},
+        {"1..2..3", false, 0, 0},
+        {"0000000000000000000000000000001..2", true, 1, 2},   // 31 digits
+        {"00000000000000000000000000000001..2", false, 0, 0}, // 32
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        struct value_range range = {0};
+        const bool is_good = range_parse(ranges[i].text, size_parse, &range);
+        if (is_good != ranges[i].is_good || range.low != ranges[i].low ||
+            range.high != ranges[i].high || range.is_set != is_good) {
+            fail_msg("\"%s\": %d, %lu to %lu", ranges[i].text, is_good, (unsigned long)range.low,
+                     (unsigned long)range.high);
+        }
+    }
+}
+
 static void the_help_fits_a_terminal_and_hides_what_is_hidden(void **state)
 {
     (void)state;
@@ -289,6 +373,8 @@ int main(void)
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(durations_have_units_and_bounds),
         cmocka_unit_test(sizes_have_units_and_bounds),
+        cmocka_unit_test(numbers_and_percentages_have_bounds),
+        cmocka_unit_test(ranges_have_two_ends),
         cmocka_unit_test(the_help_fits_a_terminal_and_hides_what_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

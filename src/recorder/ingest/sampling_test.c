@@ -737,43 +737,10 @@ static void large_blocks_are_likelier(void **state)
 }
 
 // What is in the table is known; what it forgets is only forgotten.
-static void the_table_of_what_was_left_out(void **state)
-{
-    (void)state;
-    enum {
-        COUNT = 1000000 // twice what there is room for
-    };
-    struct left_out *set = aligned_alloc(64, LEFT_OUT_BYTES);
-    assert_non_null(set);
-    memset(set, 0, LEFT_OUT_BYTES);
-    uint32_t found = 0;
-    uint32_t kept = COUNT;
-    for (uint64_t i = 1; i <= COUNT; i++) {
-        uint64_t forgotten;
-        if (!left_out_add(set, left_out_entry(i * 32, i), i, &forgotten)) {
-            kept--;
-            assert_true(left_out_size(forgotten) <= i + (i >> LEFT_OUT_PRECISION_BITS));
-        }
-    }
-    for (uint64_t i = 1; i <= COUNT; i++) {
-        const uint64_t entry = left_out_take(set, i * 32);
-        found += entry != 0;
-        const uint64_t off = i >> LEFT_OUT_PRECISION_BITS;
-        assert_true(entry == 0 ||
-                    (left_out_size(entry) <= i + off && left_out_size(entry) >= i - off));
-        assert_true(left_out_take(set, i * 32) == 0);
-        assert_true(left_out_take(set, i * 32 + 16) == 0);
-    }
-    assert_int_equal(found, kept);
-    assert_in_range(found, LEFT_OUT_LINES * LEFT_OUT_WAYS * 9 / 10, LEFT_OUT_LINES * LEFT_OUT_WAYS);
-    free(set);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_blocks_are_likelier),
-        cmocka_unit_test(the_table_of_what_was_left_out),
         cmocka_unit_test(a_recorder_that_keeps_up_gets_everything),
         cmocka_unit_test(a_recorder_that_stands_still_is_not_waited_for),
         cmocka_unit_test(everything_is_recorded_again_when_there_is_room),

@@ -240,6 +240,39 @@ static void what_is_not_known_is_not_called_free(void **state)
     }
 }
 
+// Live bytes are exact as long as the pages are known. What is rounded up and what is free follows
+// from them, and so is an estimate.
+static void estimates_are_told(void **state)
+{
+    (void)state;
+    for (uint32_t has_pages = 0; has_pages < 2; has_pages++) {
+        struct fixture f;
+        open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 1024 kB\nSwap: 8 kB\n"
+                         "d000000-d001000 rw-p 00000000 00:00 0\nRss: 4 kB\n");
+        f.has_pages = has_pages != 0;
+        allocate(&f, 0x200010, 5000);
+        split(&f);
+        const struct {
+            uint32_t kind;
+            uint32_t is_estimate;
+            uint64_t swap_bytes;
+        } wanted[] = {
+            {REC_PART_LIVE, !has_pages, 0},
+            {REC_PART_ROUNDING, 1, 0},
+            {REC_PART_KEPT, 1, 8 << 10},
+            {REC_PART_REST, 0, 0},
+        };
+        assert_int_equal(f.parts.len, ARRAY_LEN(wanted));
+        for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+            assert_int_equal(f.parts.items[i].kind, wanted[i].kind);
+            assert_int_equal(f.parts.items[i].is_estimate, wanted[i].is_estimate);
+            assert_int_equal(f.parts.items[i].swap_bytes, wanted[i].swap_bytes);
+            assert_int_equal(f.parts.items[i].areas, 1);
+        }
+        close_fixture(&f);
+    }
+}
+
 static void blocks_that_a_program_makes_up_do_no_harm(void **state)
 {
     (void)state;
@@ -320,6 +353,7 @@ int main(void)
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),
         cmocka_unit_test(shares_never_exceed_what_the_kernel_counts),
         cmocka_unit_test(what_is_not_known_is_not_called_free),
+        cmocka_unit_test(estimates_are_told),
         cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
         cmocka_unit_test(a_map_that_is_none_is_refused),
         cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),

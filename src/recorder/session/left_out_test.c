@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// left_out: the table of blocks that were left out, and what the sampler says of them.
+#include "session/left_out.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "recorder/ingest/test_session.h"
+#include "target/producer/sampler.h"
+
+static struct left_out *new_table(void)
+{
+    struct left_out *table = aligned_alloc(64, LEFT_OUT_BYTES);
+    assert_non_null(table);
+    memset(table, 0, LEFT_OUT_BYTES);
+    return table;
+}
+
+// A block that no table follows is in the balance no more, and counted as forgotten.
+static void what_is_forgotten_leaves_the_balance(void **state)
+{
+    (void)state;
+    enum {
+        BLOCKS = 1000,
+        BLOCK_BYTES = 10, // exact in the table
+    };
+    static const struct {
+        bool has_table;
+        uint64_t address;
+        bool is_forgotten;
+    } cases[] = {
+        {false, 0x7f0000001010, true},
+        {true, 0x7f0000001010, false},
+        {true, (uint64_t)1 << LEFT_OUT_ADDRESS_BITS, true}, // does not fit into an entry
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct test_session on;
+        struct lane_producer producer;
+        struct sampler sampler;
+        struct left_out *table = cases[i].has_table ? new_table() : NULL;
+        uint64_t left_out = 0;
+        test_session_open(&on, SESSION_OVERFLOW_SAMPLE | SESSION_NO_NURSERY);
+        test_session_add_lane(&on, test_session_add_process(&on), &producer);
+        sampler_init(&sampler, &producer, 1);
+        for (uint64_t at = 0; at < BLOCKS; at++) {
+            uint32_t shift;
+            producer.level = LANE_LEVEL_MAX;
+            left_out +=
+                !sampler_takes(&sampler, table, cases[i].address + at * 48, BLOCK_BYTES, &shift);
+        }
+        assert_true(left_out > BLOCKS / 2);
+        const struct lane_header *lane = producer.lane;
+        assert_int_equal(atomic_load(&lane->left_out_allocations), left_out);
+        assert_int_equal(atomic_load(&lane->left_out_bytes), left_out * BLOCK_BYTES);
+        assert_int_equal(sampler.balance_bytes, cases[i].is_forgotten ? 0 : left_out * BLOCK_BYTES);
+        assert_int_equal(sampler.forgotten_blocks, cases[i].is_forgotten ? left_out : 0);
+        assert_int_equal(sampler.forgotten_bytes,
+                         cases[i].is_forgotten ? left_out * BLOCK_BYTES : 0);
+        assert_int_equal(atomic_load(&lane->left_out_forgotten),
+                         cases[i].is_forgotten ? left_out : 0);
+        test_session_close(&on);
+        free(table);
+    }
+}
+
+static void the_table_of_what_was_left_out(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = 1000000 // twice what there is room for
+    };
+    struct left_out *set = new_table();
+    uint32_t found = 0;
+    uint32_t kept = COUNT;
+    for (uint64_t i = 1; i <= COUNT; i++) {
+        uint64_t forgotten;
+        if (!left_out_add(set, left_out_entry(i * 32, i), i, &forgotten)) {
+            kept--;
+            assert_true(left_out_size(forgotten) <= i + (i >> LEFT_OUT_PRECISION_BITS));
+        }
+    }
+    for (uint64_t i = 1; i <= COUNT; i++) {
+        const uint64_t entry = left_out_take(set, i * 32);
+        found += entry != 0;
+        const uint64_t off = i >> LEFT_OUT_PRECISION_BITS;
+        assert_true(entry == 0 ||
+                    (left_out_size(entry) <= i + off && left_out_size(entry) >= i - off));
+        assert_true(left_out_take(set, i * 32) == 0);
+        assert_true(left_out_take(set, i * 32 + 16) == 0);
+    }
+    assert_int_equal(found, kept);
+    assert_in_range(found, LEFT_OUT_LINES * LEFT_OUT_WAYS * 9 / 10, LEFT_OUT_LINES * LEFT_OUT_WAYS);
+    free(set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_forgotten_leaves_the_balance),
+        cmocka_unit_test(the_table_of_what_was_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
