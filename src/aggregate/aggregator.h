@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
-// aggregator: the profile of a recording while it grows: who holds what, and who ever did.
+// aggregator: the growing profile of a recording.
 //
 //     events --> live blocks (per process) --> rows, totals, series, peak
 //
-// Events come in their true order, by the stamps that they have once there are several threads
-// (aggregator_thread.stamp). What a thread held back while it was alone may come after its free,
-// which then waits for it (pending_frees). What threads are doing at a moment is not known, so the
-// peak has a bound (peak_bound). Rules: a realloc is the free of the old and the allocation of the
-// new block, and one event; an allocation is temporary if its thread's next event frees it. Pairs
-// are allocated and freed within a tick, below the maximum (nursery.h). The peak is that of the sum
-// over all processes; a process that ends takes its blocks out of the sum, at a moment that the
-// recording tells (left_ms), and its rows never free them. What the last process held stays in the
-// series: a recording ends with it, not with 0. Context: H, one thread. Failure: ERR_NO_MEMORY and
-// ERR_LIMIT end the recording; what is in the aggregator stays consistent but for the one event.
+// Events arrive in their true order: they carry stamps while a process has several threads
+// (aggregator_thread.stamp). A thread that is alone may hold an allocation back, so the free of
+// that block by a later thread can arrive first; the free then waits (pending_frees). The
+// aggregator cannot see what threads are doing at a moment, so it computes a bound of the peak
+// (peak_bound).
+//
+// Rules. A realloc is a free of the old block and an allocation of the new one, and one event. An
+// allocation is temporary if the next event of its thread frees it. A coalesced pair is allocated
+// and freed within a tick, below the high-water mark (nursery.h). The peak is the highest sum over
+// all processes. A process that ends leaves the sum at a moment that the recording states
+// (left_ms); its rows never free its blocks. The series keeps the blocks of the last process, so
+// that a recording does not end with 0 live bytes.
+//
+// Context: H, one thread. Failure: ERR_NO_MEMORY and ERR_LIMIT end the recording. The aggregator
+// stays consistent except for the one event that failed.
 #pragma once
 
 #include <stdbool.h>
@@ -34,14 +39,14 @@
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
 
-// What many rows may keep of their history, beyond which it becomes coarser: 12 and 2 MiB.
+// Limits of the history of all rows: 12 and 2 MiB. Beyond them the history becomes coarser.
 #define AGGREGATOR_CELLS_MAX   (256u << 10)
 #define AGGREGATOR_COHORTS_MAX (64u << 10)
-#define AGGREGATOR_HELD_MAX    (8u << 20) // bytes that one thread can hold back
+#define AGGREGATOR_HELD_MAX    (8u << 20) // what one thread can hold back at most
 
 DEFINE_VEC(aggregator_process_vec, struct aggregator_process *);
 
-// Recording was stopped at some moment from `from_ms` to `to_ms`.
+// Recording stopped at some moment between `from_ms` and `to_ms`.
 struct aggregator_stop {
     uint64_t from_ms;
     uint64_t to_ms;
@@ -49,114 +54,119 @@ struct aggregator_stop {
 
 DEFINE_VEC(aggregator_stop_vec, struct aggregator_stop);
 
-// What --overflow=sample left out, and what stands for it. All are 0 where every event was
-// recorded.
+// What --overflow=sample did not record, and what the recorded blocks stand for. All fields are 0
+// if every event was recorded.
 struct aggregator_sampling {
-    uint64_t left_out_allocations; // exactly
+    uint64_t left_out_allocations; // exact
     uint64_t left_out_bytes;
-    uint64_t left_out_frees;       // that were not sent; those that were count in unsampled_frees
-    uint64_t forgotten;            // left out, and their frees come nevertheless
-    uint64_t unsampled_frees;      // of blocks that were left out
-    uint64_t sampled_allocations;  // events that stand for several
-    uint64_t stand_in_allocations; // for so many beside themselves
+    uint64_t left_out_frees;       // not sent; unsampled_frees counts the others
+    uint64_t forgotten;            // unsampled blocks whose frees are sent nevertheless
+    uint64_t unsampled_frees;      // frees of unsampled blocks that were sent
+    uint64_t sampled_allocations;  // events that stand for several allocations
+    uint64_t stand_in_allocations; // allocations that they stand for, themselves excluded
     uint64_t stand_in_bytes;
-    uint64_t coarsest_weight; // the most that one stood for
+    uint64_t coarsest_weight; // highest sampling weight
 };
 
 struct aggregator {
-    struct heap_totals totals; // of all processes; its time is the tick under way
+    struct heap_totals totals; // of all processes; now_ms is the present tick
     struct string_table strings;
     struct stack_table stacks;
     struct thread_table threads;
     struct rec_mapping_vec mappings;
     struct rec_adhoc_vec adhoc;
     struct mark_list marks;
-    struct aggregator_process_vec processes; // owned; index = index in the recording
+    struct aggregator_process_vec processes; // owned; indexed as in the recording
     struct map_u64 last_of_pid;              // pid -> index of its latest image
     size_t running_count;                    // processes that have not ended
-    struct aggregator_process
-        *lingering; // it ended last, and no other one has begun since; or NULL
+    // the process that ended last, until another one begins; or NULL
+    struct aggregator_process *lingering;
     struct peak_bound bound;
     uint64_t unknown_frees;
-    uint64_t unrecorded_frees;   // of blocks that were allocated while recording was stopped
-    uint64_t missed_allocations; // while threads took us for dead
+    uint64_t unrecorded_frees;   // frees of blocks that were allocated while recording was stopped
+    uint64_t missed_allocations; // while threads took the recorder for dead
     uint64_t missed_frees;
     struct aggregator_stop_vec stops;
     struct aggregator_sampling sampling;
-    struct peak_estimate estimate;  // of what is alive where blocks were left out
-    struct observer_list observers; // who else is told of each event
-    struct peak_scopes scopes;      // observes while a thread is followed in it
+    struct peak_estimate estimate;  // of the live bytes, if blocks were left out
+    struct observer_list observers; // receive each event
+    struct peak_scopes scopes;      // observes while the peak of a thread is followed
     struct memory_budget budget;
-    uint64_t stand_ins;     // of live_blocks, those that are in no live map: others stand for them
-    uint64_t waiting_count; // over all processes
+    // live blocks that are in no live map because a sampled block stands for them
+    uint64_t stand_ins;
+    uint64_t waiting_count; // pending frees of all processes
     uint64_t seed;          // of the live maps
-    uint64_t held_since_ms; // allocations of this tick and later ones may be missing
-    uint64_t held_bytes;    // so much of them
+    uint64_t held_since_ms; // allocations since this tick may be missing
+    uint64_t held_bytes;    // bytes of the missing allocations
     uint64_t stamped_count; // events with stamps
     rec_string libc;
 };
 
-// One thread as the aggregator sees it. Zeroed but for what aggregator_thread_begin sets.
+// One thread as the aggregator sees it. aggregator_thread_begin sets some fields; the others begin
+// as zero.
 struct aggregator_thread {
     struct aggregator_process *process; // borrowed
-    uint32_t lane;                      // tells threads apart that run at one time
+    uint32_t lane;                      // distinguishes threads that run at the same time
     uint32_t thread_id;
-    uint32_t entry; // in the thread table, REC_NONE until its first stack
+    uint32_t entry; // in the thread table; REC_NONE until its first stack
     rec_string name;
     uint64_t start_ms;
     uint64_t tick_ms;        // of its latest event
-    uint64_t stamp;          // of its next or latest event; 0: none had one
-    uint64_t stamped_before; // aggregator.stamped_count when its present tick began
+    uint64_t stamp;          // of its next or latest event; 0: no event had one
+    uint64_t stamped_before; // aggregator.stamped_count at the start of its present tick
     struct peak_flight flight;
-    int64_t left_out_bytes; // its balance of what was left out (session/sampler.h)
+    int64_t left_out_bytes; // its balance of unsampled bytes (session/sampler.h)
     uint64_t grain_bytes;
 };
 
-// `seed` should be unknown to the recorded programs.
+// Initialize an empty aggregator. The recorded programs should not know `seed`.
 enum err aggregator_init(struct aggregator *aggregator, uint64_t seed) MUST_USE;
 void aggregator_release(struct aggregator *aggregator);
 
-// Nothing will be counted any more: gives back the memory that only counting needs.
+// Release the memory that only counting needs. No event may follow.
 void aggregator_seal(struct aggregator *aggregator);
 
-// Recording stops, or has not begun: from here on, there are blocks that were never seen.
+// Note that recording stopped, or has not begun. Later events may concern blocks whose allocations
+// were not recorded.
 enum err aggregator_note_stop(struct aggregator *aggregator, struct aggregator_stop stop) MUST_USE;
 
-// A process joins, or goes on as a new image: then the earlier one is REC_PROCESS_EXECED already.
+// Begin a process that joins, or the new image of a process after exec. The earlier image must be
+// REC_PROCESS_EXECED by then.
 enum err aggregator_process_begin(struct aggregator *aggregator,
                                   const struct rec_process *what,
                                   struct aggregator_process **out) MUST_USE;
 
-// The process whose image a forked one has: its nearest ancestor that is named, or was not forked;
-// else itself.
+// Return the process whose image a forked process has: the nearest ancestor that has a name or was
+// not forked; else the process itself.
 const struct aggregator_process *
 aggregator_process_origin(const struct aggregator *aggregator,
                           const struct aggregator_process *process);
 
-// What a forked process is, as far as it has not said it itself: what its parent is.
+// Fill what a forked process has not reported about itself from its parent.
 void aggregator_process_inherit(const struct aggregator *aggregator,
                                 struct aggregator_process *process);
 
-// The module of the process's code that belongs to no file. Each process has its own: what lies at
-// an address in one is something else in another.
+// Get the module of the process's code that belongs to no file. Each process has a module of its
+// own, because one address means different code in different processes.
 enum err aggregator_jit_module(struct aggregator *aggregator,
                                struct aggregator_process *process,
                                uint32_t *out) MUST_USE;
 
-// What is known of a process's end.
+// What is known about the end of a process.
 struct aggregator_process_ending {
     uint64_t end_ms; // its last sign of life
-    uint64_t
-        gone_stamp; // it was found gone then, so its heap may have lived until then; 0: not later
+    // when it was found dead: its heap may have lived until then; 0: until end_ms
+    uint64_t gone_stamp;
 };
 
-// All its events have been counted, and those of others up to its last sign of life.
+// End a process. All its events must have been counted, and the events of other processes up to its
+// last sign of life.
 enum err aggregator_process_end(struct aggregator *aggregator,
                                 struct aggregator_process *process,
                                 const struct aggregator_process_ending *ending) MUST_USE;
 
-// Gives up the frees of `process` that have waited too long at now_tick; UINT64_MAX: all of them.
-// Done by aggregator_tick and aggregator_process_end.
+// Give up frees of `process` that have waited too long at now_tick; all of them for UINT64_MAX.
+// aggregator_tick and aggregator_process_end call it.
 void aggregator_settle(struct aggregator *aggregator,
                        struct aggregator_process *process,
                        uint64_t now_tick);
@@ -171,13 +181,14 @@ enum err aggregator_thread_name(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
                                 struct bytes name) MUST_USE;
 
-// The row of this thread and stack; where no row is added any more, that of all that is merged.
+// Get the row of this thread and stack. If no row may be added any more, get the row of the merged
+// stack.
 enum err aggregator_row(struct aggregator *aggregator,
                         struct aggregator_thread *thread,
                         uint32_t node,
                         uint32_t *out_row) MUST_USE;
 
-// A scope in which the thread's peak is followed begins, and ends (peak_scopes.h).
+// Begin or end a scope in which the thread's peak is followed (peak_scopes.h).
 enum err aggregator_begin_scope(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
                                 uint32_t scope) MUST_USE;
@@ -188,36 +199,37 @@ void aggregator_end_scope(struct aggregator *aggregator,
                           const struct aggregator_thread *thread,
                           uint32_t scope);
 
-// The recording ends at end_ms, or a snapshot of it is taken then: its slices go on until then,
-// whether anything happened or not.
+// Extend the slices to end_ms: the end of the recording, or the time of a snapshot.
 enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms) MUST_USE;
 
-// Time has come to tick_ms: all events of earlier ticks have been counted. Going back does nothing.
+// Advance to tick_ms. All events of earlier ticks have been counted. An earlier time has no effect.
 enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms) MUST_USE;
 
-// No thread holds anything.
+// Begin to collect the holds of all threads; aggregator_add_hold and aggregator_end_holds follow.
 void aggregator_clear_holds(struct aggregator *aggregator);
 
-// A thread holds blocks of its tick that will be counted later: since since_ms (UINT64_MAX: it
-// holds nothing), and so many bytes of what it held before there were several threads.
+// Add the hold of a thread whose blocks since the tick since_ms will be counted later. UINT64_MAX:
+// the thread holds no blocks. held_bytes: blocks that it held before the process had several
+// threads.
 void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint64_t held_bytes);
 
-// All holds have been added. `budget_bytes`: what threads may hold besides, for which they show no
-// maximum. `is_alone`: their thread is the only one, which shows each.
+// End the collection of holds. `budget_bytes`: what threads may hold in addition without showing a
+// high-water mark. `is_alone`: the thread that holds is the only one, and shows each high-water
+// mark.
 void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone);
 
-// Nothing was heard of the thread for a while.
+// Note that the thread sent nothing for a while.
 void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_thread *thread);
 
-// The events. Addresses are not 0; rows are of aggregator_row.
+// The events. An address is never 0; rows come from aggregator_row.
 enum err aggregator_allocate(struct aggregator *aggregator,
                              struct aggregator_thread *thread,
                              uint64_t address,
                              uint32_t row,
                              uint64_t size_bytes) MUST_USE;
 
-// One that was held back: allocated after `since`, a stamp, and before any later free of its
-// address, of which one may have been counted already.
+// Count an allocation that was held back. It happened after the stamp `since`, and before any later
+// free of its address, which may have been counted already.
 enum err aggregator_allocate_late(struct aggregator *aggregator,
                                   struct aggregator_thread *thread,
                                   uint64_t address,
@@ -229,7 +241,7 @@ enum err aggregator_free(struct aggregator *aggregator,
                          uint64_t address,
                          bool is_temporary) MUST_USE;
 
-// A block that was recorded with a probability of one in 1 << shift, and so stands for that many.
+// Count a block that was recorded with a probability of one in 1 << shift: its sampling weight.
 enum err aggregator_allocate_sampled(struct aggregator *aggregator,
                                      struct aggregator_thread *thread,
                                      uint64_t address,
@@ -237,7 +249,7 @@ enum err aggregator_allocate_sampled(struct aggregator *aggregator,
                                      uint64_t size_bytes,
                                      uint32_t shift) MUST_USE;
 
-// What a thread says of the blocks that were left out (WIRE_LEFT_OUT).
+// What a thread reports about unsampled blocks (WIRE_LEFT_OUT).
 struct aggregator_balance {
     int64_t bytes;
     uint64_t grain_bytes;
@@ -248,50 +260,50 @@ void aggregator_left_out(struct aggregator *aggregator,
                          struct aggregator_thread *thread,
                          const struct aggregator_balance *balance);
 
-// What is alive of all processes: estimated where blocks were left out.
+// Return the live bytes of all processes: an estimate if blocks were left out.
 uint64_t aggregator_live_bytes(const struct aggregator *aggregator);
 
-// How many blocks the live maps hold.
+// Return the number of blocks in the live maps.
 static inline uint64_t aggregator_kept_blocks(const struct aggregator *aggregator)
 {
     return aggregator->totals.live_blocks - aggregator->stand_ins;
 }
 
-// The node that stands for stacks of which nothing is kept.
+// Get the node of the merged stack, which has no frames.
 enum err aggregator_merged_node(struct aggregator *aggregator, uint32_t *out_node) MUST_USE;
 
-// A block that moved, or changed its size.
+// A block that moved or changed its size.
 struct aggregator_move {
     uint64_t from;
     uint64_t to;
     uint64_t size_bytes;
     uint32_t row;
-    bool is_temporary; // what lay at `from` was
+    bool is_temporary; // the block at `from` was
 };
 enum err aggregator_reallocate(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                const struct aggregator_move *move) MUST_USE;
 
-// `count` > 0 blocks of `bytes` in all, whose sizes are of one bucket, each allocated and freed by
-// the thread in its present tick.
+// Count coalesced pairs: `count` > 0 blocks of `bytes` in all, whose sizes have one bucket. The
+// thread allocated and freed each within its present tick.
 enum err aggregator_pairs(struct aggregator *aggregator,
                           uint32_t row,
                           uint32_t count,
                           uint64_t bytes,
                           bool is_temporary) MUST_USE;
 
-// `count` blocks of `bytes` in all were alive in this tick, together with those that are. Whether
-// that was a new peak: then row_table_was_at_peak says whose they were.
+// Note that `count` blocks of `bytes` in all were live in this tick in addition to the live blocks.
+// Return true if that was a new peak; row_table_was_at_peak then assigns these blocks to rows.
 bool aggregator_high_water(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
                            uint32_t count,
                            uint64_t bytes);
 
-// A tick of the thread itself begins, after aggregator_tick: it holds nothing.
+// Begin a tick of the thread, after aggregator_tick. The thread holds nothing.
 void aggregator_thread_tick(const struct aggregator *aggregator,
                             struct aggregator_thread *thread,
                             uint64_t tick_ms);
 
-// By how much the live bytes of `process` may rise without setting any new maximum.
+// Return by how much the live bytes of `process` may rise without a new high-water mark.
 uint64_t aggregator_margin(const struct aggregator *aggregator,
                            const struct aggregator_process *process);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// aggregator_adhoc: events that the program reports and that are no allocations (cairn_event), by
-// stack.
+// aggregator_adhoc: counts events that the program reports itself (cairn_event), by stack.
 //
-// Each (process, stack) has a row that counts its events and sums their weights; the leaf of the
-// stack is the event's name. Never added to the heap. Context: H, one thread; part of the
-// aggregator. Failure: as there.
+// Each (process, stack) has a row that counts its events and sums their weights. The leaf of the
+// stack is the event's name. Events never count as heap. Context: H, one thread; part of the
+// aggregator. Failure: as in aggregator.h.
 #pragma once
 
 #include <stdint.h>
@@ -18,7 +17,7 @@ struct aggregator_process;
 
 DEFINE_VEC(rec_adhoc_vec, struct rec_adhoc);
 
-// An event of that weight; `node` is its stack. A sum that is too large stays at its largest.
+// Count an event of that weight; `node` is its stack. A sum saturates.
 enum err aggregator_adhoc(struct aggregator *aggregator,
                           struct aggregator_process *process,
                           uint32_t node,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// aggregator_mapping: what the recorded processes map themselves, by stack: not heap, and never
-// added to it.
+// aggregator_mapping: counts the mappings of the recorded processes by stack. They never count as
+// heap.
 //
-// Each process has a map of its address space (mapping_map); each (process, stack, kind) has a row
-// that counts what was mapped and what of it is gone. A forked child begins with its parent's map,
-// under rows of its own that inherited their bytes. A process that ends leaves its rows as they
-// are. Context: H, one thread; part of the aggregator. Failure: as there.
+// Each process has a map of its address space (mapping_map). Each (process, stack, kind) has a row
+// of mapped and unmapped bytes. A forked child begins with its parent's map; rows of its own
+// inherit the bytes. A process that ends leaves its rows unchanged. Context: H, one thread; part of
+// the aggregator. Failure: as in aggregator.h.
 #pragma once
 
 #include <stdint.h>
@@ -21,14 +21,14 @@ struct aggregator_process;
 
 DEFINE_VEC(rec_mapping_vec, struct rec_mapping);
 
-// One change; `node` is the stack that mapped, if anything was. Ranges that wrap around, and kinds
-// that there are not, are ERR_CORRUPT.
+// Count one change. `node` is the stack that mapped, if the change maps anything. ERR_CORRUPT: the
+// range wraps around, or the kind is unknown.
 enum err aggregator_mapping(struct aggregator *aggregator,
                             struct aggregator_process *process,
                             const struct wire_mapping *change,
                             uint32_t node) MUST_USE;
 
-// `child` began as a copy of `parent`.
+// Copy the map of `parent` to its forked `child`.
 enum err aggregator_mapping_inherit(struct aggregator *aggregator,
                                     struct aggregator_process *child,
                                     const struct aggregator_process *parent) MUST_USE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// observer: who is told of each event of a block, beside the sums: nobody in most recordings.
+// observer: receives each event of a block. Most recordings have no observers.
 //
-// The aggregator tells its observers in the order in which they were added, after its sums have
-// changed. An observer that fails ends the recording, as the aggregator's own failure does.
+// The aggregator calls its observers in the order in which they were added, after it has changed
+// its sums. An observer that fails ends the recording, as a failure of the aggregator does.
 //
 //   aggregator --observed_event--> block_list (--blocks)
 //                        --> event_log (--events)
@@ -17,15 +17,15 @@
 #include "base/err.h"
 #include "recording/format/tables.h"
 
-// An event as the event log has it, and what else observers need of it.
+// An event as the event log stores it, and further facts for observers.
 struct observed_event {
-    struct rec_event event;         // a free's thread is the one that frees
+    struct rec_event event;         // its thread is the allocating or the freeing one
     const struct live_block *block; // of an allocation or a free; else NULL
     const struct live_map *live;    // of a process that ends; else NULL
-    uint64_t bytes;                 // of the block and those that it stands for
+    uint64_t bytes;                 // of the block, times its sampling weight
     uint32_t owner;                 // of a free: the thread that allocated the block
-    uint64_t peak_number;           // how many peaks there have been (row_table.h)
-    uint64_t peak_before;           // of an allocation: how many before it
+    uint64_t peak_number;           // peaks so far (row_table.h)
+    uint64_t peak_before;           // of an allocation: peaks before it
 };
 
 struct observer {
@@ -40,10 +40,10 @@ struct observer_list {
     uint32_t count;
 };
 
-// At most OBSERVERS_MAX; nothing if `context` observes already.
+// Add an observer; there may be OBSERVERS_MAX. No effect if `context` observes already.
 void observer_add(struct observer_list *list, struct observer observer);
 
-// Nothing if it does not observe.
+// Remove an observer. No effect if `context` does not observe.
 void observer_remove(struct observer_list *list, const void *context);
 
 enum err observers_tell(const struct observer_list *list, const struct observed_event *what)

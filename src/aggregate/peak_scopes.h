@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// peak_scopes: how much a thread held at most between two moments that it named (cairn_peak_begin).
+// peak_scopes: the peak of one thread between two moments that it marks (cairn_peak_begin).
 //
-// "Held" is what the thread allocated less what of that was freed, by whomever: what
-// cairn_stats(CAIRN_THREAD) calls live. The thread's own events come in their true order, since it
-// holds nothing in its nursery meanwhile. Frees by other threads do not: within a tick they may be
-// counted before or after what the thread itself did. They count from the thread's next tick on, so
-// that what is told is never below the truth; without such frees it is exact.
+// A thread holds the bytes that it allocated, minus those of them that any thread freed:
+// cairn_stats(CAIRN_THREAD) calls them live. The thread's own events arrive in their true order,
+// because its nursery holds nothing during a scope. Frees by other threads do not: within a tick
+// they may be counted before or after the thread's own events. They count from the thread's next
+// tick on. So the result is never below the true peak, and is exact without such frees.
 //
-// Nothing is followed in most recordings, and then nothing of this is called. Context: H, one
-// thread; part of the aggregator. ERR_NO_MEMORY leaves all as it was.
+// Most recordings have no scopes, and call nothing of this module. Context: H, one thread; part of
+// the aggregator. ERR_NO_MEMORY changes nothing.
 #pragma once
 
 #include <stdint.h>
@@ -19,23 +19,24 @@
 #include "host/containers/vec.h"
 #include "session/layout.h"
 
-// What others freed in the tick of `ms`, or in those before it since the last entry.
+// Bytes that other threads freed in the tick `ms`, or between the previous entry and that tick.
 struct peak_later {
     uint64_t ms;
     uint64_t bytes;
 };
-#define PEAK_LATER_MAX 8u // two are usual; more where the lanes have drifted apart
+#define PEAK_LATER_MAX 8u // two are usual; drifted lanes need more
 
-// A thread that is followed in the scopes of `open`.
+// A thread with scopes in `open`.
 struct peak_thread {
     uint32_t thread; // entry in the thread table
     uint32_t lane;
-    uint32_t open;                           // bit n: scope n
-    int64_t live_bytes;                      // since it is followed
-    struct peak_later later[PEAK_LATER_MAX]; // freed by others, and not counted yet; by time
+    uint32_t open;      // bit n: scope n
+    int64_t live_bytes; // since the thread is followed
+    // frees by other threads that do not count yet; by time
+    struct peak_later later[PEAK_LATER_MAX];
     uint32_t later_count;
-    int64_t begin_bytes[LANE_SCOPES_MAX]; // live_bytes when the scope began
-    int64_t most_bytes[LANE_SCOPES_MAX];  // the most that it was since
+    int64_t begin_bytes[LANE_SCOPES_MAX]; // live_bytes at the start of the scope
+    int64_t most_bytes[LANE_SCOPES_MAX];  // the maximum since then
 };
 
 DEFINE_VEC(peak_thread_vec, struct peak_thread);
@@ -49,23 +50,24 @@ struct peak_scopes {
 
 void peak_scopes_release(struct peak_scopes *scopes);
 
-// A scope begins, or begins anew. Refused without a word if the thread's entry in the table is
-// shared with another one that is followed.
+// Begin a scope, or begin it anew. No effect if the thread shares its entry in the thread table
+// with another followed thread.
 enum err
 peak_scopes_begin(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope)
     MUST_USE;
 
-// The most that the thread held since, beyond what it held when the scope began. PEAK_UNKNOWN:
-// there is no such scope.
+// Return the most that the thread held during the scope, minus what it held at its start.
+// PEAK_UNKNOWN: the scope does not exist.
 uint64_t
 peak_scopes_most(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope);
 
 void peak_scopes_end(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope);
 
-// The thread itself has ended.
+// End all scopes of a thread that has ended.
 void peak_scopes_end_thread(struct peak_scopes *scopes, uint32_t thread, uint32_t lane);
 
-// `thread` allocated; `owner` allocated what `by` (REC_NONE: who knows) frees.
+// Count an allocation of `thread`, or a free by the thread `by` (REC_NONE: unknown) of a block that
+// `owner` allocated.
 void peak_scopes_allocated(struct peak_scopes *scopes,
                            uint32_t thread,
                            uint64_t tick_ms,
@@ -73,5 +75,5 @@ void peak_scopes_allocated(struct peak_scopes *scopes,
 void peak_scopes_freed(
     struct peak_scopes *scopes, uint32_t owner, uint32_t by, uint64_t tick_ms, uint64_t bytes);
 
-// Tells `scopes` of each allocation and free.
+// Return an observer that counts each allocation and free in `scopes`.
 struct observer peak_scopes_observer(struct peak_scopes *scopes);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// pending_frees: frees of one process whose block has not been heard of yet.
+// pending_frees: frees of one process whose allocations have not been read yet.
 //
-// A thread that was alone may hold a block back (nursery.h) that another one, which came later, has
-// freed by then. Such a free waits here for an allocation of its address that happened before it.
-// What nobody asks for within WAITING_TICKS was no block of ours (inherited over fork, or from
-// before the recording).
-// Memory: bounded by WAITING_MAX; beyond it the oldest is given up early.
-// A zeroed object is empty and valid. Context: H, one thread.
+// A thread that was alone may hold a block back (nursery.h) that a later thread has freed
+// meanwhile. The free waits here for an earlier allocation of its address. A free that waits longer
+// than WAITING_TICKS concerns a block that was never recorded: inherited over fork, or older than
+// the recording. Memory: bounded by WAITING_MAX; beyond it the oldest free is given up early. A
+// zeroed object is empty and valid. Context: H, one thread. Failure: ERR_NO_MEMORY.
 #pragma once
 
 #include <stdbool.h>
@@ -22,8 +21,8 @@
 struct waiting_free {
     uint64_t address;
     uint64_t tick;
-    uint64_t stamp; // when it happened (stamp.h); 0: unknown, then no allocation is older
-    uint32_t next;  // number of the next one for this address, or WAITING_NONE
+    uint64_t stamp; // time of the free (stamp.h); 0: unknown, any allocation matches
+    uint32_t next;  // number of the next free of this address, or WAITING_NONE
     bool is_taken;
 };
 
@@ -31,25 +30,25 @@ DEFINE_VEC(waiting_free_vec, struct waiting_free);
 
 struct pending_frees {
     struct waiting_free_vec queue; // in order of arrival
-    size_t first;                  // those before it are gone
+    size_t first;                  // items before it are dead
     uint32_t first_number;         // number of queue.items[first]; numbers wrap
-    struct map_u64 by_address;     // address -> number of the oldest that waits
+    struct map_u64 by_address;     // address -> number of its oldest pending free
     uint64_t waiting_count;
 };
 
 void pending_frees_release(struct pending_frees *w);
 
-// Adds one. `*expired` is increased by those that were given up to make room.
+// Add a free. `*expired` grows by the number of frees that were given up to make room.
 enum err pending_frees_add(struct pending_frees *w,
                            uint64_t address,
                            uint64_t tick,
                            uint64_t stamp,
                            uint64_t *expired) MUST_USE;
 
-// An allocation at `address` was read that happened at `stamp`, or before all stamps (0). True if
-// its free waited for it, which is then gone: the first one after that.
+// Match an allocation at `address` that happened at `stamp`, or before all stamps (0). Return true
+// and remove the free if one waits: the first one after the allocation.
 bool pending_frees_take(struct pending_frees *w, uint64_t address, uint64_t stamp);
 
-// Gives up those that have waited since before now_tick - WAITING_TICKS; UINT64_MAX: all. Returns
-// how many.
+// Give up the frees that have waited since before now_tick - WAITING_TICKS; all for UINT64_MAX.
+// Return their number.
 uint64_t pending_frees_expire(struct pending_frees *w, uint64_t now_tick);
