@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// check_plan: what `cairn check` is to hold a program to, from the command line and a file.
+// check_plan: the budgets that `cairn check` holds a program to, from the command line and a file.
 //
 //   [check]                       --max-peak 64MiB --max-leaked 0
 //   max-peak = "64MiB"
@@ -11,8 +11,9 @@
 //   match = "^parse"
 //   max-allocations = 1000
 //
-// What is set in both is as the command line says. The file is a small subset of TOML
-// (host/text/toml.h). Context: H. Failure: a sentence with the file's line or the option's name.
+// A value on the command line replaces the value in the file. The file is a small subset of TOML
+// (host/text/toml.h). Context: H. Failure: a sentence with the line of the file or the name of the
+// option.
 #pragma once
 
 #include <stdbool.h>
@@ -32,20 +33,19 @@ struct check_budget {
 DEFINE_VEC(check_budget_vec, struct check_budget);
 
 struct check_plan {
-    struct toml file;                // owned; texts of the budgets may lie in it
+    struct toml file;                // owned; budgets may borrow its texts
     struct check_budget_vec budgets; // owned
     const char *baseline;            // borrowed; NULL: none
-    const char *per;                 // borrowed; as --per of cairn diff
+    const char *per;                 // borrowed; the value of --per
     uint64_t growth;                 // in hundredths of a percent
     bool has_growth;
-    bool allows_missing; // a function that nobody knows, and a filter that finds nothing, are no
-                         // error
+    bool allows_missing; // accept unknown functions and filters without a match
 };
 
-// Reads the file at `path`; NULL: cairn.toml if there is one.
+// Read the file at `path`. With NULL, read cairn.toml if it exists.
 enum err check_plan_read(struct check_plan *plan, const char *path, struct err_info *info) MUST_USE;
 
-// Takes the options --function and --max-..., in the order in which they stand.
+// Add the options --function and --max-... in the order of the command line.
 enum err check_plan_add_words(struct check_plan *plan,
                               const struct option_word_vec *words,
                               struct err_info *info) MUST_USE;

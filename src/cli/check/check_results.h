@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// check_results: what came of a plan: one result for each budget, for the growth of each cost, and
-// for the program itself; and the forms in which they are told.
+// check_results: the results of a check, and the forms in which they are printed. Each budget, the
+// growth of each cost and the program itself have one result.
 //
-//   text       for people, with the stacks responsible
-//   JUnit      XML, for build servers: a test case each; a broken budget is a <failure>, a program
-//              that failed an <error>
+//   text       for people, with the responsible stacks
+//   JUnit      XML, for build servers: one test case for each result; a broken budget is a
+//              <failure>, a failed program an <error>
 //   GitHub     workflow commands, which become annotations beside the code
 //   JSON       docs/format/check-json.md
 //
@@ -31,11 +31,11 @@ enum check_kind {
 struct check_result {
     enum check_kind kind;
     bool is_broken;
-    bool is_unknown;       // growth of what not both recordings know: neither kept nor broken
+    bool is_unknown;       // growth of a cost that one recording lacks: neither kept nor broken
     struct strbuf name;    // "max-peak", "max-allocations of ^parse", "growth of peak", "program"
     struct strbuf message; // "57.2 MiB of 64.0 MiB"
-    struct strbuf details; // lines on those responsible, of a broken one
-    struct strbuf file;    // of the first of them, "" if unknown
+    struct strbuf details; // lines on the responsible stacks, for a broken budget
+    struct strbuf file;    // of the first responsible stack, "" if unknown
     uint32_t line;
     const char *function; // of the budget; borrowed
     const char *measure;  // "max-peak", or the cost that grew; NULL for the program
@@ -47,19 +47,20 @@ DEFINE_VEC(check_result_vec, struct check_result);
 
 struct check_results {
     struct check_result_vec items; // owned
-    struct strbuf title;           // what was run
+    struct strbuf title;           // the program or the file that was checked
     uint64_t runtime_ms;
-    bool has_run; // the program was run by the check
+    bool has_run; // the check ran the program
     int wait_status;
 };
 
 void check_results_release(struct check_results *results);
 
-// How the program ended, if the check ran it. A failure is a broken result, unless it is allowed.
+// Add how the program ended, if the check ran it. A failure is a broken result unless it is
+// allowed.
 enum err check_add_program(struct check_results *results, int wait_status, bool is_allowed)
     MUST_USE;
 
-// All of the plan, on a recording. `profile` outlives the results.
+// Hold a recording to the whole plan. `profile` must outlive the results.
 enum err check_evaluate(struct check_results *results,
                         const struct check_plan *plan,
                         struct profile *profile,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// browser: opening an address on the user's desktop, if there is one. Context: H.
+// browser: opens an address on the user's desktop, if there is one. Context: H.
 #pragma once
 
 #include <stdbool.h>
 
-// Whether there is a desktop to open anything on: a display, and xdg-open.
+// Return whether a browser can be opened: there is a display, and xdg-open exists.
 bool browser_is_there(void);
 
-// Starts the browser at `url` and does not wait for it. False if that failed.
+// Start the browser at `url` without waiting for it. Return false on failure.
 bool browser_open(const char *url);

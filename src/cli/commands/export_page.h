@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// export_page: the format `html` of cairn export: the viewer and its answers in one file.
+// export_page: the format `html` of `cairn export`: the viewer and its answers in one file.
 //
-// Not among the formats of src/formats, since it is the server's answers that it holds.
-// Context: H.
+// The format is here and not in src/formats because the page holds answers of the server. Context:
+// H.
 #pragma once
 
 #include "formats/export/exporter.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// record_run: runs a program under the recorder, from settings to exit status.
+// record_run: runs a program under the recorder. The input is settings, the output an exit status.
 //
-// Context: H. Prints on stderr: mistakes always, a summary of the recording unless it is quiet.
+// Context: H. Prints errors on stderr, and a summary of the recording unless `is_quiet`.
 #pragma once
 
 #include <stdbool.h>
@@ -10,19 +10,19 @@
 #include "recorder/control/run_control.h"
 
 struct record_settings {
-    const char *output; // pattern of the file's name, see output_name.h; NULL: the default one
+    const char *output; // pattern of the file name, see output_name.h; NULL: the default
     uint64_t checkpoint_interval_ms;
     uint32_t max_frames;
     struct run_control_options run;
-    uint64_t max_memory_bytes; // of the recorder; 0: a share of what there is
-    uint32_t file_mode;        // permissions of the recording; 0: the owner's alone
-    bool is_strict;            // a recording that cannot be written is a failure of the run
+    uint64_t max_memory_bytes; // limit of the recorder; 0: a share of the available memory
+    uint32_t file_mode;        // permissions of the recording; 0: only the owner
+    bool is_strict;            // the run fails if the recording cannot be written
     bool lists_blocks;
     bool logs_events;
     bool may_sample; // --overflow=sample
     bool is_quiet;
     bool no_children;
-    bool without_symbols; // names are looked up when the recording is read
+    bool without_symbols; // --no-symbols: names are looked up when the recording is opened
     bool is_forced;       // record a program that has its own allocator
 };
 
@@ -30,17 +30,17 @@ extern const struct record_settings record_default_settings;
 
 struct record_outcome {
     bool has_run;     // then wait_status is valid
-    bool is_recorded; // then there is a file
+    bool is_recorded; // a file was written
     int wait_status;
-    int exit_status; // if it has not run: what a shell would give
-    char *path;      // owned; of the file, NULL if there is none
+    int exit_status; // if the program did not run: the status that a shell would return
+    char *path;      // owned; of the file, NULL without a file
 };
 
-// Runs argv[0] and says what became of it. The caller frees the path.
+// Run argv[0] and fill in the result. The caller frees the path.
 void record_program(const struct record_settings *settings,
                     char **argv,
                     struct record_outcome *out);
 
-// Runs argv[0] (looked up in PATH) with argv. Returns the exit status for our process; does not
-// return if the program was killed by a signal.
+// Run argv[0] (looked up in PATH) with argv. Return the exit status for this process. If a signal
+// killed the program, raise the same signal and do not return.
 int record_run(const struct record_settings *settings, char **argv);

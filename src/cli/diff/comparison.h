@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// comparison: two recordings, opened, filtered alike and compared, for every command that does so.
+// comparison: opens two recordings, applies the same filter to both and compares them.
 //
 //   OLD, NEW --profile_open--> profiles --filter words--> selections --diff_build--> struct diff
 //
-// A time range means the same time in both, each rounded to its own slices. Context: H. Failure: a
-// sentence.
+// A time range means the same time in both recordings, rounded to the slices of each. Context: H.
+// Failure: a sentence.
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "cli/options/filter_options.h"
 #include "profile/compare/diff.h"
 
-// What figures are per, as typed after --per. Zeroed: nothing.
+// The divisors of the figures, as typed after --per. Zeroed: no division.
 struct per {
     struct diff_units units;
     bool is_set;
@@ -21,14 +21,14 @@ struct per {
     bool has_both;  // OLD:NEW
 };
 
-// "second", "N" or "OLD:NEW", numbers above 0. False if it is none of these.
+// Parse "second", "N" or "OLD:NEW" with numbers above 0. Return false for any other text.
 bool per_parse(const char *text, struct per *out);
 
-// "a second of the run", "each of 1,000, old: of 900".
+// Append "a second of the run" or "each of 1,000, old: of 900".
 void per_append(const struct per *per, struct strbuf *out);
 
 struct comparison {
-    struct profile *profiles[SIDE_COUNT];      // owned, but see comparison_init
+    struct profile *profiles[SIDE_COUNT];      // owned, except for what comparison_init borrows
     struct code_union code;                    // owned
     struct applied_filter filters[SIDE_COUNT]; // owned
     struct selection selections[SIDE_COUNT];   // owned
@@ -36,8 +36,8 @@ struct comparison {
     bool borrows_new;
 };
 
-// `new` is opened already and outlives the comparison, the old recording is read from `old_path`,
-// its names also from `sources`. Says on stderr what must be known before any number is believed.
+// Compare `new`, which is open and must outlive the comparison, with the recording at `old_path`.
+// `sources` add names to the old recording. Print warnings about both recordings on stderr first.
 enum err comparison_init(struct comparison *comparison,
                          struct profile *new,
                          const char *old_path,
@@ -46,7 +46,7 @@ enum err comparison_init(struct comparison *comparison,
                          const struct per *per,
                          struct err_info *info) MUST_USE;
 
-// Both are opened.
+// Compare two recordings that are both open.
 enum err comparison_open(struct comparison *comparison,
                          const char *new_path,
                          const char *old_path,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// diff_report: what `cairn diff` and `cairn report --diff` say, as text or JSON.
+// diff_report: prints `cairn diff` and `cairn report --diff`, as text or JSON.
 //
-// src/profile has compared and judged; this only writes. Context: H.
+// src/profile compares and judges; this module only writes. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -15,21 +15,21 @@
 #include "profile/compare/diff_verdict.h"
 
 struct diff_options {
-    enum cost sort;       // COST_COUNT: the usual ones
-    uint32_t site_limit;  // functions of each cost, 0: all
-    uint32_t stack_limit; // stacks of each function, 0: all
-    uint32_t depth_limit; // frames shown of a stack in text, 0: all
+    enum cost sort;       // COST_COUNT: the default costs
+    uint32_t site_limit;  // functions per cost, 0: all
+    uint32_t stack_limit; // stacks per function, 0: all
+    uint32_t depth_limit; // printed frames per stack, text only; 0: all
     uint64_t threshold;   // in hundredths of a percent
     struct per per;
     bool use_full_names;
     bool use_color;
-    unsigned width_columns; // of the text
+    unsigned width_columns; // text only
 };
 
 struct diff_report {
     const struct comparison *comparison; // borrowed
     const struct diff_options *options;  // borrowed
-    const enum cost *costs;              // that are judged, in order
+    const enum cost *costs;              // the judged costs, in order
     size_t cost_count;
     struct diff_finding_vec findings; // owned
 };
@@ -40,17 +40,18 @@ enum err diff_report_build(const struct comparison *comparison,
                            struct err_info *info) MUST_USE;
 void diff_report_release(struct diff_report *report);
 
-// ERR_NO_MEMORY; an error of the stream is left in it, and JSON also says ERR_IO.
+// Return ERR_NO_MEMORY on failure. The caller checks the stream for output errors; JSON also
+// returns ERR_IO.
 enum err diff_report_write_text(const struct diff_report *report, FILE *out) MUST_USE;
 enum err diff_report_write_json(const struct diff_report *report, enum json_style style, FILE *out)
     MUST_USE;
 
-// The functions of which `cost` changed most, under a title.
+// Print the functions whose `cost` changed most, under a title.
 enum err diff_print_section(const struct diff_report *report, FILE *out, enum cost cost) MUST_USE;
 
-// A cost that may have been divided: "1.25 MiB", "0.35", "+12.5 B" with a sign.
+// Format a cost that may have been divided: "1.25 MiB", "0.35", "+12.5 B" with a sign.
 struct human diff_format(enum cost cost, double value);
 struct human diff_format_change(enum cost cost, double change);
 
-// "+11.9%"; "from nothing" if it was 0.
+// Format "+11.9%", or "from nothing" if the old value was 0.
 struct human diff_format_ratio(struct diff_change change);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// background_symbolizer: looks up the names of a program's code while the program runs, so that
-// little is left to do when it has ended.
+// background_symbolizer: symbolizes a program's code while the program runs, so that little work is
+// left at its end.
 //
 //   recorder's thread:   background_symbolizer_see (copies new frames) --> inbox --+
-//   a thread of its own:                              deferred_lookup_step <-------+
-//   at the end:          background_symbolizer_end joins the thread; the caller goes on with its
-//                        deferred_lookup
+//   own thread:          deferred_lookup_step <------------------------------------+
+//   at the end:          background_symbolizer_end joins the thread; the caller continues with
+//                        its deferred_lookup
 //
-// The thread is one that others go before (nice 5, SCHED_BATCH), and it rests four times as long
-// as it works, after the first second of work fifty times: a program that needs all processors
-// loses little to it, and what it did not get to is looked up at the end, as without it. The files
-// that it keeps open are bounded (KEEP_BYTES). Context: H; the two threads share the inbox alone,
-// under its lock. Failure costs only the head start.
+// The thread has a low priority (nice 5, SCHED_BATCH). It rests four times as long as it works, and
+// fifty times as long after its first second of work. A program that needs all processors loses
+// little time to it. Symbols that are missing at the end are looked up then. KEEP_BYTES bounds the
+// open files. Context: H. The two threads share only the inbox, under its lock. Failure costs only
+// the head start.
 #pragma once
 
 #include <pthread.h>
@@ -34,33 +34,34 @@ struct code_list {
 struct background_symbolizer {
     pthread_t thread;
     bool is_running;
-    bool has_failed;                // no thread could be had: everything is left to the end
-    size_t seen_modules;            // so many were handed over; the recorder's thread alone
-    size_t seen_frames;             // the same
-    struct owned_text_vec texts;    // the same; owned, paths and build-ids
-    struct code_list code;          // all that the thread has taken; its own while it runs
-    struct deferred_lookup *lookup; // the same; owned
-    struct name_sources sources;    // for the lookup; what they point to is borrowed
-    uint64_t spent_ns;              // on all steps so far; the same
+    bool has_failed;     // the thread could not be started: everything is looked up at the end
+    size_t seen_modules; // modules handed over so far; recorder's thread only
+    size_t seen_frames;  // frames handed over so far; recorder's thread only
+    struct owned_text_vec texts;    // owned, paths and build-ids; recorder's thread only
+    struct code_list code;          // everything that the thread has taken; its own while it runs
+    struct deferred_lookup *lookup; // owned; the thread's own while it runs
+    struct name_sources sources;    // for the lookup; it borrows its texts
+    uint64_t spent_ns;              // time of all steps so far; the thread's own while it runs
 
     pthread_mutex_t lock; // guards the inbox
-    pthread_cond_t news;  // there is something in it, or the end
+    pthread_cond_t news;  // signals new code in the inbox, or the end
     pthread_cond_t end;
     struct code_list inbox;
     _Atomic bool is_ending;
 };
 
-// A zeroed one need not be initialised if it is never used. `ahead` must stay where it is, and what
-// the sources point to must outlive it.
+// Initialize `ahead`. A zeroed one that is never used needs no initialization. `ahead` must not
+// move, and what `sources` points to must outlive it.
 void background_symbolizer_init(struct background_symbolizer *ahead,
                                 const struct name_sources *sources);
 
-// Frames and modules may have been added to `stacks`. Starts the thread with the first.
+// Take the frames and modules that were added to `stacks`. The first call with new code starts the
+// thread.
 void background_symbolizer_see(struct background_symbolizer *ahead,
                                const struct stack_table *stacks);
 
-// Ends the thread, perhaps not for the first time. Returns the lookup so far, which remains ours;
-// NULL if there is none.
+// End the thread and return its lookup, which `ahead` still owns; NULL without a lookup. More calls
+// are allowed.
 struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *ahead);
 
 void background_symbolizer_release(struct background_symbolizer *ahead);

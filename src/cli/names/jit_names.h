@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // jit_names: names for code that programs made while they ran (JIT compilers).
 //
-// The recorder puts the code of no file into a module of its own for each process, "[jit PID]".
-// When such a module appears, its process is looked at while it lives: its root directory, its
-// number in its own pid namespace, its user, and the jit-PID.dump that it has mapped, if any. When
-// all have ended, perf-PID.map in that /tmp and the dump are read, for JIT compilers write
-// until then. Code that has a name belongs to the one module "[jit]" from then on, so that code of
-// one name is one function in all processes; the rest becomes code of no module.
+// The recorder puts code without a file into one module for each process, "[jit PID]". When such a
+// module appears, this module inspects the process while it lives: its root directory, its number
+// in its own pid namespace, its user, and the jit-PID.dump that it has mapped, if any. JIT
+// compilers write until their process ends. So perf-PID.map in that /tmp and the dump are read when
+// all processes have ended. Named code then moves to one module, "[jit]", so that code of one name
+// is one function in all processes. Unnamed code becomes code without a module.
 //
-// Hostile: the files are of those who were recorded, and /tmp is everybody's: perf_map.h has the
-// rules. At most JIT_PROCESSES_MAX processes are looked at. Context: H; one thread.
+// Hostile input: the recorded user owns the files, and everyone can write to /tmp. perf_map.h has
+// the rules. At most JIT_PROCESSES_MAX processes are inspected. Context: H; one thread.
 #pragma once
 
 #include <stddef.h>
@@ -24,10 +24,10 @@
 
 struct jit_process {
     uint32_t module;
-    uint32_t pid;     // as we see it
-    uint32_t own_pid; // as it sees itself
+    uint32_t pid;     // in the recorder's pid namespace
+    uint32_t own_pid; // in its own pid namespace
     uint32_t user;
-    int tmp;  // owned descriptor of its /tmp, which outlives its namespace; -1: ours
+    int tmp;  // owned descriptor of its /tmp, valid after its namespace ends; -1: ours
     int dump; // owned descriptor; -1: none
 };
 
@@ -36,22 +36,22 @@ DEFINE_VEC(jit_process_vec, struct jit_process);
 struct jit_names {
     struct jit_process_vec processes;
     size_t seen_modules;
-    int64_t since_s; // files from before are not ours
+    int64_t since_s; // older files are ignored
 };
 
 void jit_names_init(struct jit_names *names);
 void jit_names_release(struct jit_names *names);
 
-// Modules may have been added to `stacks`.
+// Inspect the processes of modules that were added to `stacks`.
 void jit_names_see(struct jit_names *names, const struct stack_table *stacks);
 
-// Gives frames of JIT modules their symbols, as recorder_callbacks.name_frames is to do.
-// ERR_NO_MEMORY, ERR_LIMIT.
+// Give frames of JIT modules their symbols, as recorder_callbacks.name_frames requires. Return
+// ERR_NO_MEMORY or ERR_LIMIT.
 enum err jit_names_add(const struct jit_names *names,
                        struct recording *recording,
                        struct string_table *strings,
                        struct rec_symbol_vec *symbols) MUST_USE;
 
-// After the last name: makes of all JIT modules one, or none if nothing in them is named. Modules
-// behind them get other numbers.
+// Merge all JIT modules into one, or into none if no frame in them has a name. Call it after the
+// last name was added. Modules behind them get other numbers.
 enum err jit_names_merge(struct recording *recording, struct string_table *strings) MUST_USE;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// record_names: gives the frames of a fresh recording their functions, files and lines.
+// record_names: gives the frames of a new recording their functions, files and lines.
 //
-// The recorder asks for this once, when the program has ended (recorder_callbacks.name_frames); it
-// joins the symbolizer, of which the recorder knows nothing, to the recording's tables. Much of it
-// has been looked up before (background_symbolizer).
-// Context: H.
+// The recorder calls this once, when the program has ended (recorder_callbacks.name_frames). The
+// recorder does not know the symbolizer; this module joins the symbolizer's answers to the tables
+// of the recording. background_symbolizer has looked up many of them before. Context: H.
 #pragma once
 
 #include "base/err.h"
@@ -12,10 +11,10 @@
 #include "host/os/progress.h"
 #include "recorder/recorder.h"
 
-// `recording` borrows its strings from `strings`, which moves: nothing of it is read after the
-// first new string. If the sources are off, the recording says that nobody has looked for names.
-// `ahead` is ended; if it has not begun, `sources` are asked. `progress` may be
-// NULL. ERR_NO_MEMORY, ERR_LIMIT.
+// Add the names of all frames. `recording` borrows its strings from `strings`, which moves, so no
+// string of `recording` is read after the first new string. If the sources are off, mark the names
+// of the recording as not looked up. `ahead` is ended; if it never began, `sources` are asked.
+// `progress` may be NULL. Return ERR_NO_MEMORY or ERR_LIMIT.
 enum err record_names_add(struct recording *recording,
                           const struct name_sources *sources,
                           struct background_symbolizer *ahead,

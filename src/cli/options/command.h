@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// command: one subcommand, and the table of them all.
+// command: a subcommand, and the table of all subcommands.
 //
-// Each lies in its own file, cmd_<name>.c, as one const struct; the table in main.c lists them in
-// the order of the help. What all commands share when they speak is here, too. Context: H.
+// Each command is one const struct in its own file, cmd_<name>.c. The table in main.c lists them in
+// the order of the help. This file also has the messages that all commands share. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 enum exit_status {
     STATUS_OK = 0,
     STATUS_FOUND = 1, // a check found something
-    STATUS_USAGE = 2, // wrong words, or a file that cannot be read
+    STATUS_USAGE = 2, // invalid command line, or a file that cannot be read
 };
 
 struct command {
@@ -40,17 +40,17 @@ extern const struct command command_ctl;
 extern const struct command command_help;
 extern const struct command command_version;
 
-// The commands, ended by NULL.
+// All commands; NULL ends the table.
 extern const struct command *const commands[];
 
-// The command of that name, NULL if there is none.
+// Return the command of that name, or NULL.
 const struct command *command_find(const char *name);
 
-// The command that was most likely meant by `name`, NULL if none is near.
+// Return the command whose name is most similar to `name`, or NULL if none is similar.
 const struct command *command_suggest(const char *name);
 
-// Parses argv[1..argc) by the command's table into `fields`. False if that was all there was to do
-// (help, or a mistake, either of which has been printed): then *status is the exit status.
+// Parse argv[1..argc) by the command's table into `fields`. Return false if the command is done
+// after help or an error. Both have been printed then, and *status is the exit status.
 bool command_parse(const struct command *command,
                    int argc,
                    char **argv,
@@ -58,10 +58,10 @@ bool command_parse(const struct command *command,
                    int *first_operand,
                    int *status);
 
-// Prints `info` as "cairn: ..." with a hint at the command's help; returns STATUS_USAGE.
+// Print `info` as "cairn: ..." with a hint at the command's help. Return STATUS_USAGE.
 int command_usage_error(const struct command *command, const struct err_info *info);
 
-// Prints `info` as "cairn: ..."; returns STATUS_USAGE.
+// Print `info` as "cairn: ...". Return STATUS_USAGE.
 int command_error(const struct err_info *info);
 
 // Prints the help of a command; returns STATUS_OK.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// name_options: the options that say where names are looked for, for every command that opens a
-// recording; and what follows from them and from the environment.
+// name_options: the options for the sources of names, for every command that opens a recording.
 //
-// The user's cache is used where there is one, and debuginfod's servers are asked where
-// DEBUGINFOD_URLS names some. While they are asked there is a line of progress, and Ctrl-C ends the
-// asking, not the command; a second Ctrl-C ends that. Context: H; the main thread.
+// The sources follow from the options and from the environment. The user's cache is used if it
+// exists. The debuginfod servers in DEBUGINFOD_URLS are asked. Meanwhile a line shows the progress.
+// Ctrl-C ends the requests but not the command; a second Ctrl-C ends the command. Context: H; the
+// main thread.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "symbols/name_cache.h"
 #include "symbols/names/name_sources.h"
 
-// A command has one of these in its fields, zeroed, and name_option_specs as shared options.
+// A command has one of these in its fields, zeroed, and lists name_option_specs as shared options.
 struct name_words {
     struct option_word_vec words; // owned
 };
@@ -26,7 +26,7 @@ enum {
 };
 extern const struct option_spec name_option_specs[NAME_OPTION_COUNT];
 
-// `field` of `struct fields` as the shared options of a table.
+// The shared options of a table, for `field` of `struct fields`.
 #define NAME_OPTIONS(fields, field)                                          \
     (struct option_group)                                                    \
     {                                                                        \
@@ -37,18 +37,19 @@ void name_words_release(struct name_words *words);
 
 DEFINE_VEC(folder_vec, const char *);
 
-// The words turned into sources. It must stay where it is.
+// The sources that the words name. It must not move.
 struct name_places {
     struct name_sources sources;
     struct folder_vec executable_dirs; // owned; the texts are borrowed
-    struct folder_vec debug_dirs;      // the same
+    struct folder_vec debug_dirs;      // owned; the texts are borrowed
     struct name_cache cache;           // owned
     struct debuginfod servers;         // owned
     struct progress progress;
-    bool is_catching; // Ctrl-C
+    bool is_catching; // the handler of Ctrl-C is installed
 };
 
-// `words` may be NULL and must outlive it. ERR_NOT_FOUND with a sentence for a folder that is none.
+// Fill in `places`. `words` may be NULL and must outlive it. Return ERR_NOT_FOUND with a sentence
+// if a folder does not exist.
 enum err name_places_init(struct name_places *places,
                           const struct name_words *words,
                           struct err_info *info) MUST_USE;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
-// option_values: the numbers that people type, with their units.
+// option_values: parses the numbers that people type, with their units.
 //
 //   duration    10  2.5s  500ms  1m  1h            seconds without a unit
 //   size        4096  64KiB  1.5MiB  2GB           bytes without a unit; K, M, G are binary, too
 //   percent     5%  0.5%  5
 //   range       64..4096  1KiB..  ..10ms  512      both ends included
-// Each function says false for a text that is none; nothing else can fail. Pure. Context: H.
+// Each function returns false for an invalid text; nothing else can fail. Pure. Context: H.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// At most a year.
+// Parse a duration of at most a year.
 bool duration_parse(const char *text, uint64_t *out_ms);
 
 bool size_parse(const char *text, uint64_t *out_bytes);
 
-// "1000000", "1,000,000" and "1_000_000" are the same.
+// Parse a count. "1000000", "1,000,000" and "1_000_000" are equal.
 bool number_parse(const char *text, uint64_t *out);
 
-// In hundredths of a percent; at most 1,000,000 %.
+// Parse a percentage of at most 1,000,000 % into hundredths of a percent.
 bool percent_parse(const char *text, uint64_t *out_hundredths);
 
 struct value_range {
@@ -30,5 +30,5 @@ struct value_range {
 
 typedef bool value_parse(const char *text, uint64_t *out);
 
-// Two values of the kind that `parse` reads. False also if the range is empty.
+// Parse a range of values that `parse` reads. Return false for an empty range too.
 bool range_parse(const char *text, value_parse *parse, struct value_range *out);

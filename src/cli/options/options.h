@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// options: command lines described by tables, parsed with getopt_long, explained from the same
-// tables.
+// options: tables describe the options of a command. The tables are parsed with getopt_long and
+// printed as help.
 //
-// A command lists its options as `struct option_spec`; each says where its value goes in the
-// command's own struct. Options end at the first operand, so that a program's own options stay its
-// own; after parsing, the operands are argv[*first_operand ..]. Every command also knows -h and
-// --help. Failure: a sentence that names the option and says what was expected. Context: H;
-// getopt's state is global, so one thread at a time.
+// A command lists its options as `struct option_spec`. Each one names the field of the command's
+// struct that takes its value. Options end at the first operand, so that the options of the program
+// stay its own. After parsing, the operands are argv[*first_operand ..]. Every command also has -h
+// and --help. Failure: a sentence that names the option and the expected value. Context: H.
+// getopt's state is global, so only one thread may parse.
 #pragma once
 
 #include <stdbool.h>
@@ -29,29 +29,29 @@ enum option_kind {
     OPTION_SIZE,        // uint64_t: bytes: "4096", "64KiB"
     OPTION_PERCENT,     // uint64_t: in hundredths of a percent: "5%", "0.5"
     OPTION_SIZE_RANGE,  // struct value_range: "64..4096", "1KiB..", of bytes
-    OPTION_TIME_RANGE,  // struct value_range: the same of durations
-    OPTION_EACH,        // struct option_word_vec: every one is kept, in the order of the line
-    OPTION_REFUSED,     // `help` is the sentence that says why
+    OPTION_TIME_RANGE,  // struct value_range: "500ms..2s", of durations
+    OPTION_EACH,        // struct option_word_vec: every use is kept, in the order of the line
+    OPTION_REFUSED,     // rejected; `help` is the sentence with the reason
 };
 
 struct option_spec {
     char letter;      // 0: none
     const char *name; // without the two dashes
     enum option_kind kind;
-    const char *value;          // what the value is called in the help, NULL for flags
-    const char *help;           // one or more lines' worth of words; wrapped by the help
+    const char *value;          // name of the value in the help, NULL for flags
+    const char *help;           // one or more lines of words; the help wraps them
     size_t offset;              // of the field in the command's struct
     uint32_t minimum;           // for OPTION_COUNT
     const char *const *choices; // for OPTION_CHOICE, ended by NULL
-    bool is_hidden;             // accepted, but not in the help
+    bool is_hidden;             // accepted, but not listed in the help
 };
 
 enum {
     OPTION_GROUPS_MAX = 2
 };
 
-// Options that several commands have: their offsets count from a struct of their own, which lies at
-// `offset` in each command's.
+// Options that several commands share. Their offsets are in a struct of their own, which is at
+// `offset` in the struct of each command.
 struct option_group {
     const struct option_spec *specs;
     size_t count;
@@ -61,8 +61,8 @@ struct option_group {
 struct option_table {
     const struct option_spec *specs;
     size_t count;
-    struct option_group shared[OPTION_GROUPS_MAX]; // listed behind the command's own
-    bool follows_operands;                         // options may also stand after operands
+    struct option_group shared[OPTION_GROUPS_MAX]; // listed after the command's own options
+    bool follows_operands;                         // options may also follow operands
 };
 
 // One use of an OPTION_EACH.
@@ -75,11 +75,11 @@ DEFINE_VEC(option_word_vec, struct option_word); // the command releases it
 
 enum options_outcome {
     OPTIONS_OK,
-    OPTIONS_HELP,  // -h or --help was among them
-    OPTIONS_WRONG, // `info` says what
+    OPTIONS_HELP,  // -h or --help was given
+    OPTIONS_WRONG, // `info` has the reason
 };
 
-// Parses argv[1..argc) into `fields`, which holds the defaults.
+// Parse argv[1..argc) into `fields`, which holds the defaults.
 enum options_outcome options_parse(struct option_table table,
                                    int argc,
                                    char **argv,
@@ -87,5 +87,5 @@ enum options_outcome options_parse(struct option_table table,
                                    int *first_operand,
                                    struct err_info *info) MUST_USE;
 
-// Prints the table for people, wrapped at 80 columns.
+// Print the table as help, wrapped at 80 columns.
 void options_print(struct option_table table, FILE *out);

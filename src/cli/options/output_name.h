@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// output_name: what a recording's file is called.
+// output_name: the file name of a recording.
 //
-// In the word after -o, %p stands for the program's pid, %h for the host's name, %% for %; any
-// other use of % is a mistake. Without -o it is "cairn.<program>.%p.cairn" in the current
-// directory, the program being the last part of its path, and not longer than file names may be. Of
-// ASCII only letters, digits and ._+- stay as they are; other characters do if they can be seen.
-// Everything else becomes _. Context: H;
-// pure.
+// In the word after -o, %p is the program's pid, %h the host name and %% a %. Any other use of % is
+// an error. Without -o the name is "cairn.<program>.%p.cairn" in the current directory. <program>
+// is the last part of the program's path, cut to the length that file names may have. Of ASCII,
+// only letters, digits and ._+- are kept. Other characters are kept if they are printable.
+// Everything else becomes _. Context: H; pure.
 #pragma once
 
 #include <stdint.h>
@@ -14,10 +13,10 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
-// The pattern for a program when the user gave none.
+// Append the default pattern of a program.
 void output_name_append_default(struct strbuf *out, const char *program);
 
-// ERR_INVALID with a sentence for a pattern that makes no sense.
+// Expand a pattern. Return ERR_INVALID with a sentence for an invalid one.
 enum err output_name_expand(const char *pattern,
                             uint32_t pid,
                             const char *host,

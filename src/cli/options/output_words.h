@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// output_words: the options that say how much is shown and in what form, for the commands that
-// print call sites with their stacks: report and diff.
+// output_words: the options for the amount and the form of the output, for the commands that print
+// call sites with their stacks: report and diff.
 //
-// A command has a struct output_words called `output` in its fields, and in its table the options
-// made here, among its own. Context: H.
+// A command has a struct output_words called `output` in its fields, and lists the options of this
+// file among its own. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 #define OUTPUT_UNSET UINT32_MAX
 
 struct output_words {
-    uint32_t site_limit;  // OUTPUT_UNSET: as the command has it
-    uint32_t stack_limit; // the same
+    uint32_t site_limit;  // OUTPUT_UNSET: the command's default
+    uint32_t stack_limit; // OUTPUT_UNSET: the command's default
     uint32_t depth_limit;
     bool use_json;
     bool use_full_names;
@@ -24,7 +24,7 @@ struct output_words {
 };
 
 enum {
-    OUTPUT_STACKS_IN_JSON = 100, // a site may have a million, and each is long
+    OUTPUT_STACKS_IN_JSON = 100, // a call site may have a million stacks, and each is long
 };
 
 #define OUTPUT_DEFAULTS                                                            \
@@ -32,7 +32,7 @@ enum {
         .site_limit = OUTPUT_UNSET, .stack_limit = OUTPUT_UNSET, .depth_limit = 24 \
     }
 
-// Stacks of each call site, where text has `in_text` if nobody said.
+// Return the number of stacks per call site; `in_text` is the default in text.
 static inline uint32_t output_stack_limit(const struct output_words *words, uint32_t in_text)
 {
     return words->stack_limit != OUTPUT_UNSET ? words->stack_limit

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// report: what `cairn report` and the summary after a run say, before it becomes text or JSON.
+// report: the content of `cairn report` and of the summary after a run, before text or JSON.
 //
-// Opens a recording, applies the filters, asks src/profile for totals and call sites once, and
-// hands the answers to report_text.c or report_json.c, which only write. Context: H.
+// Opens a recording, applies the filters, queries src/profile once for totals and call sites, and
+// passes the answers to report_text.c or report_json.c, which only write. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "profile/tables/summary.h"
 #include "profile/time/growth.h"
 
-// What is shown on request: bits of report_options.views.
+// The optional views: bits of report_options.views.
 enum report_view {
     REPORT_GROUPS = 1 << 0,
     REPORT_FUNCTIONS = 1 << 1,
@@ -33,20 +33,20 @@ struct comparison;
 
 struct report_options {
     struct filter filter;
-    enum cost sort;       // COST_COUNT: the usual sections
-    uint32_t site_limit;  // entries a section, 0: all
-    uint32_t stack_limit; // stacks an entry, 0: all
-    uint32_t depth_limit; // frames shown of a stack in text, 0: all
-    bool use_full_names;  // neither functions nor paths are shortened or lines kept to a width
-    bool lists_blocks;    // single blocks: instead of the report in text, within it in JSON
+    enum cost sort;       // COST_COUNT: the default sections
+    uint32_t site_limit;  // entries per section, 0: all
+    uint32_t stack_limit; // stacks per entry, 0: all
+    uint32_t depth_limit; // printed frames per stack, text only; 0: all
+    bool use_full_names;  // print whole functions and paths, without a limit of columns
+    bool lists_blocks;    // print blocks: instead of the report in text, inside it in JSON
     bool use_color;
-    bool without_stacks; // sites alone, for the short form: takes hardly any memory
+    bool without_stacks; // only call sites, for the short form: needs little memory
     uint32_t views;      // enum report_view; 0: the sections
     enum call_tree_direction tree;
     enum cost_group_by group_by;
-    const char *callers;                 // regular expression of the functions, borrowed
-    const struct comparison *comparison; // borrowed; with an older recording, for views; NULL: none
-    bool has_limit;                      // site_limit was asked for, and is that of views, too
+    const char *callers;                 // regular expression for functions, borrowed
+    const struct comparison *comparison; // borrowed; the older recording, for views; may be NULL
+    bool has_limit;                      // site_limit was given, and limits views too
     unsigned width_columns;              // of the text
     struct progress *progress;           // borrowed; NULL: silent
 };
@@ -57,10 +57,10 @@ struct report {
     struct selection selection;           // owned
     struct summary summary;               // owned
     struct call_sites sites;              // owned
-    struct code_union alone;              // owned; of this recording, if a view needs it
-    const struct code_union *code;        // `alone`, or the comparison's
-    struct rss_breakdown rss_breakdown;   // owned; of the process, if one was asked for
-    struct growth growth;                 // owned; by call site, if leaks alone were asked for
+    struct code_union alone;       // owned; the functions of this recording, if a view needs them
+    const struct code_union *code; // `alone`, or the comparison's
+    struct rss_breakdown rss_breakdown; // owned; of the selected process, if requested
+    struct growth growth;               // owned; by call site, if only leaks were requested
 };
 
 enum err report_build(const struct profile *profile,
@@ -69,21 +69,21 @@ enum err report_build(const struct profile *profile,
                       struct err_info *info) MUST_USE;
 void report_release(struct report *report);
 
-// The costs by which to list call sites, in order; returns how many.
+// Set `out` to the costs that order the sections. Return how many there are.
 size_t report_sections(const struct report *report, const enum cost **out);
 
-// How what is alive of a call site grew; NULL if that was not asked for or cannot be told.
+// Return how the live bytes of a call site grew; NULL if not requested or not known.
 const struct growth_entry *report_growth(const struct report *report, uint32_t site);
 
-// Writes the report. ERR_NO_MEMORY; an error of the stream is left in it, and JSON also says
-// ERR_IO.
+// Write the report. Return ERR_NO_MEMORY on failure. The caller checks the stream for output
+// errors; JSON also returns ERR_IO.
 enum err report_write_text(const struct report *report, FILE *out) MUST_USE;
 enum err report_write_json(const struct report *report, enum json_style style, FILE *out) MUST_USE;
 
-// The lists of single blocks in place of the report's text. ERR_INVALID, ERR_UNSUPPORTED: there are
-// none, or not of such a selection; then nothing was written.
+// Write the lists of blocks instead of the report's text. Return ERR_INVALID or ERR_UNSUPPORTED if
+// there are no such lists, or none for this selection; nothing was written then.
 enum err report_write_blocks(const struct report *report, FILE *out, struct err_info *info)
     MUST_USE;
 
-// The short form after a run: figures, and the top three of each section.
+// Write the short form after a run: totals, and the top three of each section.
 enum err report_write_summary(const struct report *report, FILE *out) MUST_USE;

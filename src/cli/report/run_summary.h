@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// run_summary: the few lines after a run that say where its memory went.
+// run_summary: prints a few lines after a run: where the memory went.
 //
-// Context: H. Writes to stderr only; problems are told there, too, and change nothing else: the run
-// is over.
+// Context: H. Writes only to stderr. Errors are printed there too and change nothing else, because
+// the run has ended.
 #pragma once
 
 #include "recording/format/tables.h"
 
-// Prints the figures of a recording, the top three of each section, what was lost, and the command
-// that looks further into the file at `path`, where it was written.
+// Print the totals of a recording, the top three of each section, the losses, and the command that
+// opens the file at `path`.
 void run_summary_print(const struct recording *recording, const char *path);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// package_owner: which packages of the system the files belong to, as dpkg or rpm say.
+// package_owner: finds the packages of the system that files belong to, with dpkg or rpm.
 //
-// They are run without a shell, with an empty stdin, for at most two seconds; what they say is cut
-// after 64 KiB and taken as words alone. Paths are patterns for dpkg, so one that could be more
-// than itself is not asked for. Context: H; the main thread. Nobody's file, no such tool, or one
-// that hangs: there is no name, which is no failure.
+// The tools run without a shell, with an empty stdin, for at most two seconds. Their output is
+// truncated at 64 KiB, and only its words are used. dpkg reads a path as a pattern, so a path with
+// pattern characters is skipped. Context: H; the main thread. A file without a package, a missing
+// tool and a tool that hangs give no name, which is not an error.
 #pragma once
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum {
 };
 
 enum package_system {
-    PACKAGE_NONE, // nobody knows the file
+    PACKAGE_NONE, // the file has no known package
     PACKAGE_DPKG,
     PACKAGE_RPM,
 };
@@ -26,6 +26,6 @@ struct package_owner {
     char name[PACKAGE_NAME_BYTES];
 };
 
-// Fills owners[0..count), of the files paths[0..count). ERR_NO_MEMORY.
+// Fill owners[0..count) for the files paths[0..count). Return ERR_NO_MEMORY on failure.
 enum err package_owners_find(const char *const *paths, size_t count, struct package_owner *owners)
     MUST_USE;

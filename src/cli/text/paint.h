@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// paint: the colours of what is printed for people, as escape sequences; "" without colour.
-// Context: H; pure.
+// paint: the colours of text output, as escape sequences; "" without colour. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
