@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// coverage: how much of each module's code got names, and what to do to get the rest.
+// coverage: how much of each module's code has names, and how to get the missing ones.
 //
-// Counted over distinct frames that some stack passes through, whatever the filter: it tells how
-// far the report can be trusted, not what the program did. Context: H.
+// It counts distinct frames on any stack, whatever the filter. It measures how far the report can
+// be trusted, not what the program did. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -14,10 +14,10 @@
 struct module_coverage {
     uint64_t frames;
     uint64_t with_function; // the function's name is known
-    uint64_t with_line;     // file and line too
+    uint64_t with_line;     // file and line are known too
 };
 
 DEFINE_VEC(module_coverage_vec, struct module_coverage);
 
-// One entry for each module of the recording, and a last one for code that belongs to no file.
+// Build one entry for each module of the recording, and a last one for code outside any file.
 enum err coverage_build(const struct profile *profile, struct module_coverage_vec *out) MUST_USE;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// sampling: whether a recording is exact, or an estimate because the program outran the recorder
-// (`cairn record --overflow=sample`), and then what is known exactly all the same.
+// sampling: whether a recording is exact or sampled, and which figures of a sampled one are exact.
 //
-// Where it is sampled, all figures that are summed over blocks are estimates: of totals, stacks,
-// times, everything. Exact are the numbers here. Context: H; pure.
+// A recording is sampled if the program outran the recorder under `cairn record --overflow=sample`.
+// All figures summed over blocks are then estimates: totals, stacks, times. The fields below are
+// exact. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
@@ -14,24 +14,24 @@
 
 struct sampling {
     bool is_sampled;
-    bool is_for_memory; // because its live blocks were too many for the recorder, and nothing else
-    uint64_t allocations; // that were made
+    bool is_for_memory;   // the only cause: too many live blocks for the recorder
+    uint64_t allocations; // all that were made
     uint64_t allocated_bytes;
-    uint64_t recorded_allocations; // of them; one in allocations / recorded_allocations
-    uint64_t coarsest_weight;      // the most that a recorded one stands for
+    uint64_t recorded_allocations; // one in allocations / recorded_allocations
+    uint64_t coarsest_weight;      // the highest sampling weight
     uint64_t peak_standard_error_bytes;
 };
 
 struct sampling sampling_of(const struct recording *recording);
 
-// "1 of 12.3": how many of all allocations were recorded. 32 bytes hold it.
+// "1 of 12.3": how many of all allocations were recorded. It fits into 32 bytes.
 struct sampling_rate {
     char text[32];
 };
 struct sampling_rate sampling_format_rate(const struct sampling *sampling);
 
-// Appends " [estimates: 1 of 12.3 recorded]", to mark what is one; nothing if all is exact.
+// Append " [estimates: 1 of 12.3 recorded]"; append nothing if the recording is exact.
 void sampling_append_mark(const struct recording *recording, struct strbuf *out);
 
-// Appends a sentence without its end: what was sampled, and what is exact.
+// Append a sentence without its full stop: what was sampled and what is exact.
 void sampling_append(const struct sampling *sampling, struct strbuf *out);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// bottom_up_tree: the selected stacks as a tree from the allocating functions outwards, of bounded
-// size.
+// bottom_up_tree: the selected stacks as a tree of bounded size, from the allocating functions
+// outwards.
 //
-// Where stacks part early on their way out, nearly every stack has a branch of its own, and the
-// whole tree has as many nodes as all stacks have frames: too many for a large recording. So stacks
-// are followed outwards level by level, and a node goes on only if it has a share in any cost that
-// somebody may ask about. The others are *pruned*: their totals are right and their stacks are
-// known (row_nodes), but they have no children. A tree that is small enough is never pruned.
-// Invariants: those of call_tree.h, but for pruned nodes total >= self, and a pruned node has no
-// children. `total` is filled in. Context: H.
+// Stacks that diverge near the allocation give nearly every stack a branch of its own. The whole
+// tree then has as many nodes as all stacks have frames: too many for a large recording. So the
+// builder follows stacks outwards level by level, and extends a node only if it has a share of some
+// cost. The other nodes are *pruned*: their totals are right and their stacks are known
+// (row_nodes), but they have no children. A tree below the bound is never pruned.
+// Invariants: as in call_tree.h, except that pruned nodes have total >= self and no children.
+// `total` is filled in. Context: H.
 #pragma once
 
 #include "base/err.h"
@@ -22,14 +22,15 @@ struct bottom_up_tree {
 };
 
 struct bottom_up_bounds {
-    uint64_t whole_frames; // of all stacks, up to which nothing is pruned
-    uint64_t share;        // beyond: a node goes on if it has 1/share of any cost
+    uint64_t whole_frames; // of all stacks; up to this sum nothing is pruned
+    uint64_t share;        // above it a node is extended if it has 1/share of any cost
 };
 
-// A million frames; a 20000th.
+// whole_frames is a million, share 20000.
 extern const struct bottom_up_bounds bottom_up_default_bounds;
 
-// `collapses`: a function that calls itself directly is one node. ERR_NO_MEMORY, ERR_LIMIT.
+// Build the tree. `collapses`: a function that calls itself directly is one node. Errors:
+// ERR_NO_MEMORY, ERR_LIMIT.
 enum err bottom_up_tree_build(const struct selection *selection,
                               enum call_tree_key key,
                               bool collapses,

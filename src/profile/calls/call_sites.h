@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// call_sites: the selected allocations, merged by the line that asked for them.
+// call_sites: the selected allocations, merged by the source line that made them.
 //
 // A call site (wrapper_frames.h) owns all rows whose stacks lead to it, over all threads and
-// processes. Its stacks are distinct as people read them: same locations, though the addresses may
-// differ.
+// processes. Its stacks are distinct by location; their addresses may differ.
 //
 //   load() app.c:12      24.0 MiB      <- struct call_site
 //     1 stack of 20.0 MiB              <- struct call_site_stack, the end of a path in `tree`
@@ -22,8 +21,8 @@
 #include "profile/model/cost.h"
 
 struct call_site {
-    uint32_t location;    // REC_NONE for allocations without any stack
-    bool is_inlined;      // in the first stack seen
+    uint32_t location;    // REC_NONE for allocations without a stack
+    bool is_inlined;      // in the stack that was seen first
     uint32_t stack_first; // in stacks
     uint32_t stack_count;
     struct costs costs;
@@ -35,12 +34,12 @@ struct call_sites {
     struct call_tree tree;      // owned; top-down, by location, without costs
     struct call_site_vec sites; // owned
     struct u32_vec stacks;      // owned; nodes of `tree` with costs of their own, grouped by site
-    // Most nodes have none, and costs are large.
-    struct costs_vec costs;  // owned; of those that have
-    struct u32_vec costs_of; // owned; by node: where in `costs`, REC_NONE where no stack ends
+    // Sparse: most nodes have no costs of their own, and struct costs is large.
+    struct costs_vec costs;  // owned; one entry for each node with costs
+    struct u32_vec costs_of; // owned; by node: index in `costs`, REC_NONE where no stack ends
 };
 
-// What was allocated by a stack, which is a node where one ends.
+// The costs of one stack. A stack is a node where at least one stack ends.
 static inline const struct costs *call_sites_costs(const struct call_sites *sites, uint32_t stack)
 {
     return sites->costs.items + sites->costs_of.items[stack];
@@ -48,16 +47,16 @@ static inline const struct costs *call_sites_costs(const struct call_sites *site
 
 enum err call_sites_build(const struct selection *selection, struct call_sites *out) MUST_USE;
 
-// The sites alone, same ids and costs, without tree and stacks (stack_count is 0). Takes memory for
-// the sites only, where the tree takes it for every stack.
+// Build only the sites, with the same ids and costs, and without tree and stacks (stack_count is
+// 0). It takes memory for each site, not for each stack.
 enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out) MUST_USE;
 void call_sites_release(struct call_sites *sites);
 
-// The ids of the sites that have any of `cost`, highest first, ties in a fixed order.
+// List the ids of the sites with any of `cost`, highest first, ties in a fixed order.
 enum err call_sites_ranked(const struct call_sites *sites, enum cost cost, struct u32_vec *out)
     MUST_USE;
 
-// The same for the stacks of one site: nodes of sites->tree.
+// List the stacks of one site in the same way, as nodes of sites->tree.
 enum err call_sites_ranked_stacks(const struct call_sites *sites,
                                   const struct call_site *site,
                                   enum cost cost,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// call_tree: the selected stacks as one tree, from the thread entries inwards or the reverse.
+// call_tree: the selected stacks as one tree, top-down or bottom-up.
 //
-//   top-down   root -> main -> load -> grow        what a function's calls cost
-//   bottom-up  root -> grow -> load -> main        who is behind an allocating function
+//   top-down   root -> main -> load -> grow        what the calls of a function cost
+//   bottom-up  root -> grow -> load -> main        which callers lead to an allocating function
 //
 // Inlined functions are nodes like any other. Nodes are merged by location (function, file, line)
-// or by function; siblings never show the same thing. A stack's costs are its last node's `self`;
-// total = self + sum of the children's totals, and the root's total is the selection's. Invariants:
-// node 0 is the root; a parent's id is below its children's. Context: H.
+// or by function; siblings are always distinct. A stack adds its costs to the `self` of its last
+// node. total = self + the sum of the children's totals; the root's total is the selection's.
+// Invariants: node 0 is the root; a parent's id is below its children's. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -30,11 +30,11 @@ enum call_tree_key {
 
 struct call_tree_node {
     uint32_t parent;       // REC_NONE for the root
-    uint32_t first_child;  // REC_NONE without children; children are in no particular order
+    uint32_t first_child;  // REC_NONE without children; children are unordered
     uint32_t next_sibling; // REC_NONE for the last
     uint32_t id;           // location, or function when merged by function
-    uint32_t location;     // the first one seen here
-    uint32_t frame;        // of the recording; the first one seen here
+    uint32_t location;     // of the first frame seen here
+    uint32_t frame;        // of the recording; the first frame seen here
     uint32_t depth;        // 0 for the root
     bool is_inlined;
 };
@@ -48,8 +48,8 @@ struct call_tree {
     struct u32_vec row_nodes;        // owned; by index in the selection: where its stack ends
 };
 
-// Takes time and memory in proportion to the recording's nodes top-down, to the sum of all stacks'
-// lengths bottom-up. ERR_NO_MEMORY, ERR_LIMIT.
+// Build a tree. Time and memory are proportional to the recording's nodes for top-down, and to the
+// sum of all stack lengths for bottom-up. Errors: ERR_NO_MEMORY, ERR_LIMIT.
 enum err call_tree_build_shape(const struct selection *selection,
                                enum call_tree_direction direction,
                                enum call_tree_key key,
@@ -59,7 +59,7 @@ enum err call_tree_build(const struct selection *selection,
                          enum call_tree_key key,
                          struct call_tree *out) MUST_USE;
 
-// Fills in `total`; kept apart because lists of call sites do without it. ERR_NO_MEMORY.
+// Fill in `total`. It is separate because lists of call sites do not need totals. ERR_NO_MEMORY.
 enum err call_tree_add_up(struct call_tree *tree) MUST_USE;
 
 void call_tree_release(struct call_tree *tree);

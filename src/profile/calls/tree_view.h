@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// tree_view: a call tree as the viewer shows it: of one recording or of two, whole or in parts.
+// tree_view: a call tree for display: of one recording or of two, whole or in parts.
 //
 //   selection --call_tree--> (collapse) --+
 //                                         +--> tree_view --> pick the nodes to show
 //   selection of the old --> (collapse) --+               \-> search
 //
-// Nodes of two trees are one if the functions on their way from the root are the same in the code
-// union. Invariants: as those of call_tree.h for each side (total = self + children's totals; a
-// parent's id is below its children's), but for pruned nodes, which have no children
-// (bottom_up_tree.h); a node's location is below the number of locations of its side's recording,
-// which need not be the side whose name its function has (code_union.origins); ids depend on the
-// selections and the spec alone. Context: H; read-only once built.
+// Nodes of two trees are merged if their paths from the root have the same functions in the code
+// union.
+// Invariants: on each side, as in call_tree.h (total = self + children's totals; a parent's id is
+// below its children's), except that pruned nodes have no children (bottom_up_tree.h). A node's
+// location is valid in the recording of its side. That side may differ from the side that names the
+// function (code_union.origins). Ids depend on the selections and the spec alone. Context: H;
+// read-only once built.
 #pragma once
 
 #include <stdbool.h>
@@ -32,16 +33,16 @@ struct tree_view_spec {
 
 struct tree_view {
     const struct code_union *code;     // borrowed
-    struct call_tree_node_vec nodes;   // owned; a location is of the side that `sides` says
-    struct flag_vec sides;             // owned; by node: the enum side whose location it has
+    struct call_tree_node_vec nodes;   // owned; `sides` names the side of a node's location
+    struct flag_vec sides;             // owned; by node: enum side of its location
     struct u32_vec functions;          // owned; by node: id in the union, REC_NONE for the root
-    struct costs_vec self[SIDE_COUNT]; // owned; by node; of SIDE_OLD empty with one recording
+    struct costs_vec self[SIDE_COUNT]; // owned; by node; SIDE_OLD is empty with one recording
     struct costs_vec total[SIDE_COUNT];
     struct u32_vec row_nodes; // owned; by index in the new selection: where its stack ends
-    struct flag_vec pruned;   // owned; by node: its stacks are followed no further
+    struct flag_vec pruned;   // owned; by node: 1 if its stacks are followed no further
 };
 
-// `old` is NULL for one recording. `code` must be of the selections' profiles.
+// Build the tree. `old` is NULL for one recording. `code` must be of the selections' profiles.
 enum err tree_view_build(const struct code_union *code,
                          const struct selection *new,
                          const struct selection *old,
@@ -49,38 +50,38 @@ enum err tree_view_build(const struct code_union *code,
                          struct tree_view *out) MUST_USE;
 void tree_view_release(struct tree_view *tree);
 
-// The location of a node, in the recording that it is of. `node` must be below nodes.len and not 0,
-// the root, which has none. A node that both recordings know has that of the new one.
+// The location of a node, in the recording of its side; the new recording wins if both know the
+// node. `node` must be below nodes.len and not 0: the root has no location.
 const struct code_location *tree_view_location(const struct tree_view *tree, uint32_t node);
 
-// Takes the children from pruned nodes: of two recordings, one may have pruned a node that the
-// other followed, and then its children cannot be compared. For tree_view_build.
+// Remove the children of pruned nodes. One recording may have pruned a node that the other
+// followed, and such children cannot be compared. For tree_view_build.
 enum err tree_view_cut(struct tree_view *tree) MUST_USE;
 
-// What nodes of two recordings are sorted and cut by.
+// By what nodes of two recordings are sorted and pruned.
 enum side_score {
     SCORE_LARGER,
-    SCORE_CHANGE, // its size, whatever the direction
+    SCORE_CHANGE, // the absolute difference
     SCORE_NEW,
     SCORE_OLD,
 };
 
-// `new` and `old` put together; `old` is 0 with one recording.
+// Combine both values into one score; `old` is 0 with one recording.
 uint64_t side_score_of(enum side_score score, uint64_t new, uint64_t old);
 
 struct tree_view_wish {
     uint32_t root;    // must be below nodes.len
     uint32_t levels;  // below the root; 0: all
-    uint64_t minimum; // the larger side's total must reach it; the root need not
-    size_t limit;     // nodes at most, at least 1
+    uint64_t minimum; // of the larger side's total; the root is exempt
+    size_t limit;     // nodes at most; at least 1
     enum cost sort;
     enum side_score score;
-    bool by_any_cost; // taken by the largest share of any cost; `sort` orders siblings
+    bool by_any_cost; // pick by the largest share of any cost; `sort` orders siblings
 };
 
-// The nodes to show, in depth-first order from the root; siblings highest first, ties by id. If
-// they are more than the limit, those with the highest totals; with each node its parent.
-// *is_complete says whether nothing below the root was left out.
+// Pick the nodes to show, in depth-first order from the root, siblings highest first, ties by id.
+// Beyond the limit, keep the nodes with the highest totals and their parents. *is_complete is true
+// if no node below the root was left out.
 enum err tree_view_pick(const struct tree_view *tree,
                         const struct tree_view_wish *wish,
                         struct u32_vec *out,
@@ -89,10 +90,10 @@ enum err tree_view_pick(const struct tree_view *tree,
 struct tree_matches {
     struct flag_vec flags; // owned; by node
     size_t count;
-    struct costs totals; // of the new side's stacks that have a match
+    struct costs totals; // of the new side's stacks with a match
 };
 
-// Marks the nodes whose function or module's path matches.
+// Mark the nodes whose function or module path matches.
 enum err tree_view_search(const struct tree_view *tree,
                           struct pattern *pattern,
                           struct tree_matches *out,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// budget: what a program may use at most, and whether a selection kept to it.
+// budget: the limits of a program's memory use, and whether a selection kept to them.
 //
-// A measure is one figure of a summary, so that a budget and the report never differ. Context: H;
-// pure.
+// A measure is one figure of a summary, so a budget and the report always agree. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
@@ -29,23 +28,23 @@ enum budget_unit {
 struct budget_info {
     const char *name; // as typed: "max-peak"
     enum budget_unit unit;
-    enum cost cost;  // by which those responsible are ranked
-    bool has_stacks; // the figure can be asked for a part of the program, and be blamed on it
+    enum cost cost;  // ranks the functions responsible
+    bool has_stacks; // the figure applies to a filtered part and has call sites
 };
 
 // Never NULL, static.
 const struct budget_info *budget_get_info(enum budget_measure measure);
 
-// The measure of that name, BUDGET_MEASURE_COUNT if there is none.
+// Find a measure by its name. Return BUDGET_MEASURE_COUNT for an unknown name.
 enum budget_measure budget_find(const char *name);
 
-// Whether the selection knows what the measure is made of.
+// Whether the selection knows the costs behind the measure.
 bool budget_is_known(const struct selection *selection,
                      const struct summary *summary,
                      enum budget_measure measure);
 
-// The figure, in the measure's unit; a share is rounded down.
+// The figure in the measure's unit; a share is rounded down.
 uint64_t budget_value(const struct summary *summary, enum budget_measure measure);
 
-// Whether the figure is above the limit, exactly.
+// Whether the figure exceeds the limit. The comparison is exact, without rounding.
 bool budget_is_broken(const struct summary *summary, enum budget_measure measure, uint64_t limit);

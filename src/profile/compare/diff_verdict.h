@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// diff_verdict: whether a comparison found that something grew, and what.
+// diff_verdict: the findings of a comparison: what grew beyond a threshold.
 //
-// For each cost that is judged, the whole may have grown beyond the threshold, or one function by
-// that much of the whole while others shrank. The threshold is a ratio of what the whole was
-// before; from nothing, any growth is beyond it. Context: H; pure.
+// Each judged cost is tested twice. The whole may have grown beyond the threshold. One function may
+// have grown by that much of the whole while others shrank. The threshold is a ratio of the whole's
+// old value; if that is 0, any growth exceeds it. Context: H; pure.
 #pragma once
 
 #include "base/err.h"
@@ -17,7 +17,8 @@ struct diff_finding {
 
 DEFINE_VEC(diff_finding_vec, struct diff_finding);
 
-// The findings of each cost, the whole first, then entries by growth. Nothing found is success.
+// List the findings of each cost: the whole first, then entries by growth. An empty list is
+// success.
 enum err diff_judge(const struct diff *diff,
                     const enum cost *costs,
                     size_t cost_count,

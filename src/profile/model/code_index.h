@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// code_index: the distinct functions and locations of a recording, and each frame as a chain of
-// them.
+// code_index: the distinct functions and locations of a recording, and the chain of locations of
+// each frame.
 //
-// A recording's frames are addresses with symbols. Questions are about functions ("how much by
+// A recording's frames are addresses with symbols. Queries are about functions ("how much by
 // load()?") and locations ("by load() at app.c:12?"), which many addresses share:
 //
 //   frame 7 = libapp.so+0x4f2 --chain--> [ grow() vec.h:31, push() vec.h:77, load() app.c:12 ]
 //                                          innermost, inlined  ...            the real function
 //
-//   function = (name, module). Code without a name is called by its module and where its function
-//   begins, or, if that is not known, by its own address: libx.so+0x4f2.
+//   function = (name, module). Unnamed code is called by its module and the start of its function,
+//   or by its own address if that start is unknown: libx.so+0x4f2.
 //   location = (function, file, line)
 //
-// Every frame has a chain of at least one location. Invariants: all ids are below the counts of
+// Invariants: every frame has a chain of at least one location; all ids are below the counts of
 // their tables; chain_first has frame_count + 1 entries, in ascending order.
 // Context: H; one thread while it is built, any number of readers afterwards.
 #pragma once
@@ -28,8 +28,8 @@
 
 enum code_flags {
     CODE_PLUMBING = 1 << 0, // only passes allocations on, see wrapper_frames.h
-    CODE_UNKNOWN = 1 << 1,  // has no name of its own, but that of a place in its module
-    CODE_CUT = 1 << 2,      // stands for frames that were left out of a deep stack
+    CODE_UNKNOWN = 1 << 1,  // has no name; it is called by a place in its module
+    CODE_CUT = 1 << 2,      // stands for the omitted frames of a truncated stack
 };
 
 struct code_function {
@@ -42,11 +42,11 @@ struct code_location {
     uint32_t function;
     uint32_t file;   // id in names; 0 if unknown
     uint32_t line;   // 0 if unknown
-    uint32_t flags;  // enum code_flags; file decides with the function whether it is wrapper_frames
+    uint32_t flags;  // enum code_flags; function and file decide about CODE_PLUMBING
     uint64_t offset; // of the first frame seen here, in its module
 };
 
-// One function at one place, as a symbolizer says it. Borrowed texts, never NULL.
+// One function at one place, as the symbolizer returns it. Texts are borrowed, never NULL.
 struct code_position {
     const char *function;
     const char *file;
@@ -67,15 +67,15 @@ struct code_index {
     struct map_u64 location_ids;        // owned, while building; (function, place)
 };
 
-// A chain, innermost location first. All but the last are inlined into the one after them.
+// The locations of a frame, innermost first. Each but the last is inlined into the next.
 struct code_chain {
     const uint32_t *locations;
     size_t count; // at least 1
 };
 
-// Adds the next frame. `positions` has `count` entries, innermost first; none if nothing is known.
-// What has no name among them is called `unnamed`. `flags` are enum rec_frame_flags. ERR_NO_MEMORY
-// or ERR_LIMIT.
+// Add the next frame. `positions` has `count` entries, innermost first; 0 if nothing is known.
+// Positions without a name are called `unnamed`. `flags` are enum rec_frame_flags. Errors:
+// ERR_NO_MEMORY, ERR_LIMIT.
 enum err code_index_add_frame(struct code_index *index,
                               uint32_t module,
                               uint64_t offset,
@@ -84,7 +84,7 @@ enum err code_index_add_frame(struct code_index *index,
                               size_t count,
                               const char *unnamed) MUST_USE;
 
-// Frees what only building needs.
+// Free the tables that only building needs.
 void code_index_finish(struct code_index *index);
 void code_index_release(struct code_index *index);
 

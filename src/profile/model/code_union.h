@@ -2,17 +2,17 @@
 // code_union: the functions of one recording, or of two, under common ids.
 //
 // Two recordings of one program, or of two builds of it, give the same function different ids,
-// addresses and lines. In a union a function is known by its name and its module's file name
-// (libc.so for libc.so.6), which is how people know it; executables that are called differently are
-// matched by their part in the run (program_pairs.h):
+// addresses and lines. A union identifies a function by its name and its module's file name
+// (libc.so for libc.so.6). Executables with different file names are matched by their role in the
+// run (program_pairs.h):
 //
 //   new: 0 main@app   1 load@app          ids[0] = 0 1
 //   old: 0 load@app   1 gone@app          ids[1] = 1 2     origins = new 0, new 1, old 1
 //
-// Functions of the new recording keep their ids; two that are called the same share the lower one
-// if there is an old recording, and so do the copies that a compiler made of one. All code without
-// a name in a module is one function. Files of other tools may not say which module a function is
-// of: one without is that of the same name on the other side, if there it is of one module only.
+// Functions of the new recording keep their ids. With an old recording, functions of the same name
+// share the lowest id, and so do a compiler's clones of one function. All unnamed code of a module
+// is one function. Files of other tools may lack a function's module; such a function is matched by
+// name if the other side has that name in one module only.
 // Context: H; read-only once built.
 #pragma once
 
@@ -30,27 +30,26 @@ enum side {
 
 struct code_origin {
     enum side side;
-    uint32_t function; // of that side's code index
+    uint32_t function; // in that side's code index
 };
 
 DEFINE_VEC(code_origin_vec, struct code_origin);
 
 struct code_union {
-    const struct profile *profiles[SIDE_COUNT]; // borrowed; that of SIDE_OLD may be NULL
-    struct u32_vec ids[SIDE_COUNT];             // owned; by function of the side
+    const struct profile *profiles[SIDE_COUNT]; // borrowed; SIDE_OLD may be NULL
+    struct u32_vec ids[SIDE_COUNT];             // owned; by function id of the side
     struct code_origin_vec origins;             // owned; by id
 };
 
-// `old` may be NULL.
+// Build the union. `old` may be NULL.
 enum err code_union_build(const struct profile *new,
                           const struct profile *old,
                           struct code_union *out) MUST_USE;
 void code_union_release(struct code_union *code);
 
-// The function's whole name, and the path of its module; "" if it has none. `id` must be below
-// origins.len.
+// The function's whole name, and the path of its module or "". `id` must be below origins.len.
 const char *code_union_name(const struct code_union *code, uint32_t id);
 const char *code_union_module(const struct code_union *code, uint32_t id);
 
-// The part of a path behind the last slash.
+// The part of a path after the last slash.
 const char *path_file_name(const char *path);

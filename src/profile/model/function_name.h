@@ -5,9 +5,9 @@
 //   \______________/ \_______/\____/\_______________________________/
 //    return type      qualified  template arguments   parameters and qualifiers
 //
-// C, C++, Rust and D names are told apart by brackets alone: nothing here fails. A name whose
-// brackets are not those of a signature (a perf map's "LazyCompile:*f /a.js:1", Go's
-// "main.(*T).run", "<script>alert(1)</script>") is its own qualified name, of which nothing is cut.
+// C, C++, Rust and D names are split by brackets alone, so nothing here fails. A name without the
+// brackets of a signature is its own qualified name, and nothing is removed from it. Examples: a
+// perf map's "LazyCompile:*f /a.js:1", Go's "main.(*T).run", "<script>alert(1)</script>".
 // Names are hostile: unbalanced brackets, megabytes.
 // Context: H; pure.
 #pragma once
@@ -18,8 +18,8 @@
 #include "host/text/strbuf.h"
 
 struct name_parts {
-    size_t qualified_at;  // where the qualified name begins: after the return type
-    size_t parameters_at; // where the parameter list's "(" lies, or the length if there is none
+    size_t qualified_at;  // start of the qualified name, after the return type
+    size_t parameters_at; // the parameter list's "(", or the length without one
     size_t len;           // of the whole name
 };
 
@@ -29,14 +29,13 @@ enum name_form {
     NAME_WHOLE,
     NAME_NO_RETURN_TYPE, // app::load<char>(std::string const&, int) const
     NAME_NO_PARAMETERS,  // app::load<char>
-    NAME_NO_TEMPLATES,   // app::load, what stood in <> is gone wherever it stood
+    NAME_NO_TEMPLATES,   // app::load; every <...> is removed
     NAME_FORM_COUNT,
 };
 
-// Appends `name` in that form; each form is at most as long as the one before it.
+// Append `name` in that form. Each form is at most as long as the one before it.
 void name_append(struct strbuf *out, const char *name, enum name_form form);
 
-// The length of `name` without what compilers append to the copies that they make of a function:
-// "work() [clone .part.0]", "work.constprop.0", "work.cold". The same source gives other copies in
-// every build.
+// The length of `name` without the suffixes of a compiler's clones: "work() [clone .part.0]",
+// "work.constprop.0", "work.cold". The same source has other clones in every build.
 size_t name_len_without_clones(const char *name);

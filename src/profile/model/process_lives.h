@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// process_lives: in which time slice the blocks of each process left the heap.
+// process_lives: the time slice in which the blocks of each process left the heap.
 //
-// A process that ends, or executes another program, takes what it still holds out of the heap; that
-// it never freed it stays in the costs of its rows. So of a row there is alive at the end of a
-// slice what it has not freed, if its process has not left in that slice or before. The last
-// process of a recording never leaves: the heap ends with what it held.
+// A process that ends or executes another program takes its live blocks out of the heap. They stay
+// leaked in the costs of its rows. So a row is live at the end of a slice only if its process left
+// in a later slice, or never. The last process of a recording never leaves: the heap keeps its
+// blocks.
 //
-// The history of rows may be coarser than the slices (the notes coarse_cells and coarse_cohorts):
-// then all that happened in a step of several slices counts in the step's first. So that dead and
-// living are never added up, a process leaves in the first slice of its step, too.
-// Old files do not say who left when: there it is when a process ended, but for the last one.
+// The history of rows may be coarser than the slices (the notes coarse_cells and coarse_cohorts).
+// Everything in a step of several slices then counts in the step's first slice. To match, a process
+// also leaves in the first slice of its step; live and dead blocks are never added up.
+// Old files do not record when a process left. It then leaves when it ended, except for the last
+// process.
 // Context: H; pure.
 #pragma once
 
@@ -19,10 +20,10 @@
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
 
-// Zeroed is valid, for releasing.
+// A zeroed struct is valid for process_lives_release.
 struct process_lives {
-    struct u32_vec left_slices; // by process; REC_NONE: it never leaves
-    uint32_t cell_step;         // slices; at least 1
+    struct u32_vec left_slices; // by process; REC_NONE if it never leaves
+    uint32_t cell_step;         // in slices; at least 1
     uint32_t cohort_step;
 };
 
@@ -30,8 +31,8 @@ enum err process_lives_init(struct process_lives *lives, const struct recording 
     MUST_USE;
 void process_lives_release(struct process_lives *lives);
 
-// From the end of which slice on nothing that `process` held counts, or REC_NONE, in a history of
-// steps of one slice, of cells, and of cohorts.
+// The slice from whose end on the blocks of `process` no longer count, or REC_NONE. The history has
+// steps of one slice, of cells, or of cohorts.
 uint32_t process_lives_left(const struct process_lives *lives, uint32_t process);
 uint32_t process_lives_left_of_cells(const struct process_lives *lives, uint32_t process);
 uint32_t process_lives_left_of_cohorts(const struct process_lives *lives, uint32_t process);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// program_pairs: which executables of two recordings are one program under different names.
+// program_pairs: which executables of two recordings are one program under different file names.
 //
 //   new: app-1.1 (main), helper         pair 1: app-1.1 and app-1.0
-//   old: app-1.0 (main), helper         helper is known by its file name on both sides
+//   old: app-1.0 (main), helper         helper has the same file name on both sides
 //
 // Modules are matched by their file names (code_union.h). An executable whose file name the other
-// recording does not have is matched by its part in the run: the main program of one recording is
-// that of the other, and what one executable alone remains on each side is one program too. The
-// main program is what the first process ran last, so that a launcher which execs it does not
+// recording lacks is matched by its role in the run. The main programs form a pair. If one other
+// executable remains on each side, these two form a pair too. The main program is the program that
+// the first process executed last, so a launcher that execs it does not count.
+// Context: H; read-only once built. Failure: ERR_NO_MEMORY.
 // count. Context: H; read-only once built. Failure: ERR_NO_MEMORY.
 #pragma once
 

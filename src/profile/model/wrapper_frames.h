@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // wrapper_frames: which functions only pass an allocation on.
 //
-// A *call site* is the innermost frame of a stack that somebody wrote in order to allocate: not
-// operator new, not std::allocator, not the inside of std::vector, not strdup or xmalloc. People
-// look for the line that they can change. The whole stack is still shown; this only chooses its
-// heading. Context: H; pure.
+// A *call site* is the innermost frame of a stack that was written in order to allocate. operator
+// new, std::allocator, the inside of std::vector, strdup and xmalloc are wrapper frames: users look
+// for the line that they can change. The call site is only the heading of a stack; the whole stack
+// is shown. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // known_functions: whether the recorded program has a function that matches, on a stack or not.
 //
-// A budget for a function that no stack has is kept for ever if the name was mistyped. So the names
-// on the stacks are asked first, then the symbol tables and the debug information of the
-// executables and libraries that were recorded, as far as they are still there (by build-id).
+// A budget for a mistyped function name would always pass. So a name is searched on the stacks
+// first, then in the symbol tables and the debug information of the recorded executables and
+// libraries that still exist (by build-id).
 // Context: H.
 #pragma once
 
@@ -20,13 +20,12 @@ enum {
 
 struct known_functions {
     bool is_known;
-    size_t blind_count;  // modules that may have functions whose names are not to be found
-    struct strbuf blind; // owned; the file names of the first ..._NAMED of these, with commas
+    size_t blind_count;  // modules that may have functions without a findable name
+    struct strbuf blind; // owned; file names of the first ..._NAMED of them, with commas
 };
 
-// Whether a function matches `pattern`. `sources`, which may be NULL, are asked beside the standard
-// places. Once one does, no further module is read. ERR_NO_MEMORY, or
-// what pattern_result says.
+// Find out whether a function matches `pattern`. `sources`, in addition to the standard places, may
+// be NULL. The search stops at the first match. Errors: ERR_NO_MEMORY, those of pattern_result.
 enum err known_functions_find(const struct profile *profile,
                               const struct name_sources *sources,
                               struct pattern *pattern,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// named_recording: a profile's recording with the names in it that were looked up when it was
-// opened, so that it can be written with them.
+// named_recording: a profile's recording together with the names that were looked up when it was
+// opened, ready to be written to a file.
 //
-// A view: what is not about names is the recording's own, which must outlive it. Context: H.
+// It is a view: everything but the names is borrowed from the recording, which must outlive it.
+// Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -17,16 +18,17 @@ DEFINE_VEC(named_module_vec, struct rec_module);
 DEFINE_VEC(named_text_vec, char);
 
 struct named_recording {
-    struct recording recording; // borrows from the profile and from what follows
+    struct recording recording; // borrows from the profile and from the fields below
     struct named_frame_vec frames;
     struct named_symbol_vec symbols;
     struct named_module_vec modules;
     struct named_text_vec texts;
     struct u64_vec text_offsets;
-    uint64_t named_frames;  // whose names are not the recording's
-    uint64_t named_modules; // with such frames
+    uint64_t named_frames;  // frames whose names are not the recording's
+    uint64_t named_modules; // modules with such frames
 };
 
-// ERR_NO_MEMORY, ERR_LIMIT (too many names for one file). named_recording_release() in either case.
+// Errors: ERR_NO_MEMORY; ERR_LIMIT for too many names for one file. Call named_recording_release()
+// in either case.
 enum err named_recording_make(const struct profile *profile, struct named_recording *out) MUST_USE;
 void named_recording_release(struct named_recording *named); // accepts a zeroed one

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// bucket_range: which blocks of each row have a wanted size, or lived for a wanted time.
+// bucket_range: which blocks of each row have a wanted size or lifetime, and their costs.
 //
 // A recording keeps the sizes and lifetimes of each row's blocks in logarithmic buckets
-// (rec_bucket_of), so a range is one of whole buckets, rounded outwards. What a row then costs:
+// (rec_bucket_of). A range therefore covers whole buckets, rounded outwards. The costs of a row:
 //
-//   sizes       allocations and their bytes are exact. The rest is exact for rows of which all or
-//               none of the blocks are wanted, and a cost that all blocks of a row share is exact,
-//               too. Else it is an *estimate*: the row's cost times the wanted share of its blocks.
-//   lifetimes   only freed blocks have one, so what is alive at the end never passes. Allocations
-//               and frees are exact; what was temporary or live at the peak is *unknown* and 0.
+//   sizes       allocations and their bytes are exact. A row of which all or no blocks are wanted
+//               is exact. A cost that all blocks of a row share is exact. All else is an
+//               *estimate*: the row's cost times the wanted share of its blocks.
+//   lifetimes   only freed blocks have a lifetime, so blocks live at the end never pass.
+//               Allocations and frees are exact; temporary and peak costs are *unknown* and 0.
 //
-// Under a time range, or under both, the shares are taken of what the other restriction left, and
-// all that was cut is an estimate. Context: H; pure.
+// With a time range, or with both bucket ranges, the shares apply to what the other restriction
+// left, and every reduced cost is an estimate. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
@@ -35,18 +35,18 @@ static inline bool bucket_range_has(struct bucket_range range, uint32_t bucket)
 // The smallest range that covers the values `low` to `high`, both included. low <= high.
 struct bucket_range bucket_range_covering(uint64_t low, uint64_t high);
 
-// The lowest and the highest value that the range holds.
+// The lowest and the highest value in the range.
 uint64_t bucket_range_low(struct bucket_range range);
 uint64_t bucket_range_high(struct bucket_range range);
 
-// What of a row's costs is wanted.
+// The wanted part of a row's costs.
 struct bucket_cut {
     struct costs costs;
     uint32_t estimated; // bit n: enum cost n is an estimate
 };
 
-// Cuts `cut`, which holds the row's costs, down to the blocks of wanted sizes or lifetimes. `row`
-// is an index in the recording.
+// Reduce `cut`, which holds the row's costs, to the blocks of wanted sizes or lifetimes. `row` is
+// an index in the recording.
 void bucket_cut_sizes(const struct recording *recording,
                       uint32_t row,
                       struct bucket_range range,
@@ -56,7 +56,7 @@ void bucket_cut_lifetimes(const struct recording *recording,
                           struct bucket_range range,
                           struct bucket_cut *cut);
 
-// How many blocks a row has, in all and of wanted sizes.
+// The number of blocks of a row, in total and of wanted sizes.
 struct bucket_share {
     uint64_t wanted_count;
     uint64_t wanted_bytes;
@@ -67,12 +67,12 @@ struct bucket_share {
 struct bucket_share
 bucket_share_of_sizes(const struct recording *recording, uint32_t row, struct bucket_range range);
 
-// Whether nothing of the row is unwanted; so it is where no sizes are known.
+// Whether all blocks of the row are wanted. True for a row without known sizes.
 bool bucket_share_is_all(const struct bucket_share *share);
 
-// What of `blocks` or of `bytes` of the row falls to the wanted, to the nearest.
+// The wanted part of `blocks` or `bytes` of the row, rounded to the nearest.
 uint64_t bucket_share_blocks(const struct bucket_share *share, uint64_t blocks);
 uint64_t bucket_share_bytes(const struct bucket_share *share, uint64_t bytes);
 
-// Costs that are not known, and 0, under a range of lifetimes: bits as above.
+// Costs that are unknown, and 0, under a range of lifetimes: bit n for enum cost n.
 extern const uint32_t bucket_lifetime_unknown;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// suppressions: rules for leaks that nobody wants to hear of, as LeakSanitizer writes them.
+// suppressions: rules for leaks to ignore, in the syntax of LeakSanitizer.
 //
 //   # comment
 //   leak:load_plugins            a function, source file or module on the stack contains this
-//   leak:^lib*crypto$            ^ and $ hold the ends, * is anything
+//   leak:^lib*crypto$            ^ and $ anchor the ends, * matches anything
 //
 // A function is matched with and without its return type, parameters and template arguments.
-// A stack is suppressed by the rule that matches its innermost matching frame, inlined ones
-// included; of several rules the first. Two of the built-in rules are of another kind: they say in
-// which module's code the innermost frame is, and come last. Its memory is then not leaked:
-// profile_select takes it out of the leaked costs, and counts it for the rule. Rules come from
-// three places: a list of our own for what the C library and its friends keep for ever, the program
-// itself (__lsan_default_suppressions, rec_meta.suppressions), and a file. Input is hostile: work
-// is proportional to rules times distinct names. Context: H.
+// The innermost frame that any rule matches decides, inlined frames included; of several rules the
+// first wins. Two built-in rules instead name the module whose code the innermost frame is in; they
+// come last.
+// Suppressed memory is not leaked: profile_select removes it from the leaked costs and counts it
+// for the rule.
+// Rules have three sources: a built-in list for what the C library and related libraries keep on
+// purpose, the program itself (__lsan_default_suppressions, rec_meta.suppressions), and a file.
+// Trust: input is hostile; work is proportional to rules times distinct names. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -42,44 +43,42 @@ struct code_rule;
 struct suppression {
     size_t pattern; // in texts
     enum suppression_source source;
-    // Static: the rule of code that the pattern is only the words for; NULL: the pattern is the
-    // rule.
+    // Static. NULL: `pattern` is the rule. Else this is the rule, and `pattern` only describes it.
     const struct code_rule *code;
 };
 
 DEFINE_VEC(suppression_vec, struct suppression);
 
 struct suppressions {
-    struct suppression_vec rules; // owned
+    struct suppression_vec rules; // owned; zero-terminated patterns
     struct strbuf texts;          // owned; each ended by a zero byte
 };
 
-// What came of a rule in a selection.
+// The matches of one rule in a selection.
 struct suppression_match {
-    uint64_t stack_count; // rows with something leaked
+    uint64_t stack_count; // rows with leaks
     uint64_t leaked_bytes;
     uint64_t leaked_allocations;
 };
 
 DEFINE_VEC(suppression_match_vec, struct suppression_match);
 
-// Appends the rules of a text. `name` is the file's, for errors: "file:3: ..." with ERR_INVALID for
-// a line that is no rule of leaks; NULL: such lines are passed over. ERR_LIMIT for too many.
+// Append the rules of a text. With `name`, a file name, a line that is not a leak rule is
+// ERR_INVALID, "file:3: ...". With a NULL name such lines are skipped. ERR_LIMIT: too many rules.
 enum err suppressions_add(struct suppressions *list,
                           struct bytes text,
                           enum suppression_source source,
                           const char *name,
                           struct err_info *info) MUST_USE;
 
-// The rules that the recorded program held.
+// Append the rules that the recorded program contained.
 enum err suppressions_add_embedded(struct suppressions *list,
                                    const struct recording *recording,
                                    struct err_info *info) MUST_USE;
 
 enum err suppressions_add_built_in(struct suppressions *list) MUST_USE;
 
-// What applies to a recording unless somebody says otherwise: the rules that it holds, then the
-// built-in ones.
+// Append the default rules of a recording: its embedded ones, then the built-in ones.
 enum err suppressions_add_usual(struct suppressions *list,
                                 const struct recording *recording,
                                 struct err_info *info) MUST_USE;
@@ -94,8 +93,8 @@ static inline const char *suppression_pattern(const struct suppressions *list, s
 // Whether a pattern, without its "leak:", matches a name.
 bool suppression_matches(const char *pattern, const char *name);
 
-// By node of the recording: the rule that suppresses its stack, + 1; 0: none does. Left empty if no
-// rule matches anything. ERR_NO_MEMORY.
+// By node of the recording: the number of the rule that suppresses its stack, + 1; 0 if none does.
+// `out` stays empty if no rule matches anything. ERR_NO_MEMORY.
 enum err suppressions_of_nodes(const struct suppressions *list,
                                const struct profile *profile,
                                struct u32_vec *out) MUST_USE;

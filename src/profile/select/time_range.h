@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// time_range: which blocks of each row belong to a part of the run, and what they cost.
+// time_range: which blocks of each row belong to a part of the run, and their costs.
 //
-// A range is a run of whole time slices. Every block is of one class, by whether it was allocated
+// A range is a sequence of whole time slices. Each block belongs to one class, by whether it was
+// allocated and freed inside the range:
 // and freed inside the range:
 //
 //                      from           to
@@ -10,15 +11,16 @@
 //   out_in       .. alloc[ free       ]........
 //   out_out      .. alloc[            ]... free or never
 //
-// Blocks allocated after the range are of none, nor are those of processes that had left the heap
-// before it (process_lives.h). What a process takes with it when it leaves inside is not freed.
+// Blocks allocated after the range have no class. Blocks of processes that left the heap before the
+// range have none either (process_lives.h). A process that leaves inside the range does not free
+// its blocks.
 // Cells count all births and deaths of a row by slice. Cohorts count the blocks that outlived their
-// slice by the slices of their birth and their death. So, exact in steps of a slice:
+// slice, by the slices of their birth and their death. So the classes are exact, to a slice:
 //
 //   in_out = cohorts born inside and freed later
 //   in_in  = births inside - in_out
 //
-// and so forth. docs/format/json.md says what the costs mean under a range.
+// and so on. docs/format/json.md defines the costs under a range.
 // Context: H; pure.
 #pragma once
 
@@ -44,33 +46,33 @@ struct time_range {
     uint32_t classes; // enum block_class
 };
 
-// Whether the recording knows when its rows allocated, so that a range can be asked for.
+// Whether the recording knows when its rows allocated. Only then a range is allowed.
 bool time_range_is_known(const struct recording *recording);
 
-// The smallest range that covers from_ms to to_ms (UINT64_MAX: the end of the run); at least one
+// The smallest range that covers from_ms to to_ms (UINT64_MAX: the end of the run), at least one
 // slice. The recording must have slices.
 struct time_range time_range_covering(const struct recording *recording,
                                       uint64_t from_ms,
                                       uint64_t to_ms,
                                       uint32_t classes);
 
-// When the range has its peak: at the end of its slice in which the whole heap was largest then.
+// The end of that slice of the range at whose end the whole heap was largest.
 uint64_t time_range_peak_ms(const struct recording *recording, struct time_range range);
 
-// When the range ends; the last slice may be longer than the run.
+// The end of the range; the last slice may end after the run.
 uint64_t time_range_end_ms(const struct recording *recording, struct time_range range);
 
-// The class of blocks that are allocated before the end of the range.
+// The class of blocks, which must be allocated before the end of the range.
 enum block_class time_range_class(const struct time_range *range, const struct rec_cohort *cohort);
 
-// Whether they were gone before it: freed, or taken along by their process, which left in slice
-// `left`, or REC_NONE.
+// Whether the blocks ended before the range: freed, or left with their process in slice `left`
+// (REC_NONE: it never left).
 bool time_range_is_over(const struct time_range *range,
                         const struct rec_cohort *cohort,
                         uint32_t left);
 
-// The costs of every row of the recording within the range. Those of COST_TEMPORARY_BYTES and
-// COST_OWN_PEAK_BYTES are not known and 0. ERR_NO_MEMORY.
+// Compute the costs of every row of the recording within the range. COST_TEMPORARY_BYTES and
+// COST_OWN_PEAK_BYTES are unknown and 0. ERR_NO_MEMORY.
 enum err time_range_costs(const struct profile *profile,
                           struct time_range range,
                           struct costs_vec *out) MUST_USE;

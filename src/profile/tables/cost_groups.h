@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// cost_groups: the selection's costs, put together by what people group them by.
+// cost_groups: the selection's costs, grouped by function, file, module, thread, process or size.
 //
 //   function, file   of the call site (wrapper_frames.h)
 //   module           of the call site
 //   thread, process  that allocated; an exec makes another process here
 //   size             of the blocks, by powers of two; only calls and bytes allocated are known
 //
-// Invariant: the sum over all groups is the selection, but for costs that `unknown` names.
+// Invariant: the groups add up to the selection, except for the costs in `unknown`.
 // Context: H.
 #pragma once
 
@@ -26,7 +26,7 @@ enum cost_group_by {
     COST_GROUPS_BY_COUNT,
 };
 
-// As typed. Static.
+// The name after --by. Static.
 const char *cost_group_by_name(enum cost_group_by by);
 
 struct cost_group {
@@ -40,18 +40,19 @@ DEFINE_VEC(cost_group_vec, struct cost_group);
 struct cost_groups {
     const struct profile *profile; // borrowed
     enum cost_group_by by;
-    uint32_t unknown;            // bit n: enum cost n is not known of groups, and 0
+    uint32_t unknown;            // bit n: enum cost n is unknown for groups, and 0
     struct cost_group_vec items; // owned; highest first
 };
 
-// Ranked by `cost`, those without any of it last; by size the smallest first.
+// Build the groups, ranked by `cost`, groups without any of it last. By size, the smallest comes
+// first.
 enum err cost_groups_build(const struct selection *selection,
                            enum cost_group_by by,
                            enum cost cost,
                            struct cost_groups *out) MUST_USE;
 void cost_groups_release(struct cost_groups *groups);
 
-// What a group is called, and what tells it from others of that name (a module's path, a process
-// id); either may be "". Texts of the recording, not made safe.
+// Append the name of a group, or the detail that distinguishes groups of one name (a module's path,
+// a process id). Either may be "". Texts are the recording's, not made safe.
 void cost_group_append_name(const struct cost_groups *groups, size_t index, struct strbuf *out);
 void cost_group_append_detail(const struct cost_groups *groups, size_t index, struct strbuf *out);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// function_costs: who calls whom at what cost, of one recording or of two.
+// function_costs: which function calls which at what cost, of one recording or of two.
 //
-// All of it is keyed costs (keyed_costs.h) of the top-down tree by location, under these keys:
+// All tables are keyed costs (keyed_costs.h) of the top-down tree by location, under these keys:
 //
 //   BY_FUNCTION   every function                      self and inclusive costs
-//   BY_CALLER     the calls into one function         by who made them
-//   BY_CALLEE     the calls out of it                 by whom they went to
+//   BY_CALLER     the calls into one function         by the calling function
+//   BY_CALLEE     the calls out of it                 by the called function
 //   BY_LOCATION   the lines of it                     of the new recording alone
 //
-// Functions are those of a code union, so that both recordings have columns of the same length. The
-// last key of BY_CALLER is the thread's entry, that of BY_CALLEE what the function allocated
-// itself. Context: H.
+// Functions are those of a code union, so both recordings have columns of the same length. The last
+// key of BY_CALLER is the thread's entry. The last key of BY_CALLEE is the function's own
+// allocations. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,8 @@ struct function_trees {
     size_t count; // of sides
 };
 
-// `old` is NULL for one recording. `code` must be of the selections' profiles. ERR_NO_MEMORY.
+// Build the trees. `old` is NULL for one recording. `code` must be of the selections' profiles.
+// ERR_NO_MEMORY.
 enum err function_trees_build(const struct code_union *code,
                               const struct selection *new,
                               const struct selection *old,
@@ -48,12 +49,13 @@ enum function_key {
     BY_LOCATION,
 };
 
-// Costs of both sides under the same keys; those of SIDE_OLD are empty with one recording.
+// Costs of both sides under the same keys. SIDE_OLD is empty with one recording.
 struct function_costs {
     struct keyed_costs sides[SIDE_COUNT];
 };
 
-// `function` is the one whose neighbours or lines are asked for; any with BY_FUNCTION.
+// Build the costs. `function` is the one whose callers, callees or lines are wanted; BY_FUNCTION
+// ignores it.
 enum err function_costs_build(const struct function_trees *trees,
                               enum function_key by,
                               uint32_t function,
@@ -67,7 +69,7 @@ struct ranked_key {
 
 DEFINE_VEC(ranked_key_vec, struct ranked_key);
 
-// The keys that have any costs, highest first, ties by key.
+// List the keys that have any costs, highest first, ties by key.
 enum err function_costs_rank(const struct function_costs *costs,
                              bool by_self, // else inclusive
                              enum cost cost,

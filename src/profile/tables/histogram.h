@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// histogram: how large the selection's blocks were, or how long they lived, and by whom.
+// histogram: the sizes or lifetimes of the selection's blocks, by call site.
 //
 // Buckets are those of the recording (rec_bucket_low). Invariant: in every bucket, the top call
-// sites and `rest` add up to the total. A time range does not apply: buckets have no times. A range
-// of sizes cuts the sizes, one of lifetimes the lifetimes; neither cuts the other.
+// sites and `rest` add up to the total. A time range has no effect: buckets have no times. A range
+// of sizes restricts only sizes, a range of lifetimes only lifetimes.
 //
-// The recording keeps sizes and lifetimes of each row, not their pairs. The heat map tells the
-// certain part (rows with one size, or with one lifetime and nothing alive) from an estimate, which
-// spreads the rest as if sizes and lifetimes were independent within a row. Context: H.
+// The recording keeps the sizes and the lifetimes of each row, not their pairs. The heat map
+// separates the certain part (rows with one size, or with one lifetime and no live block) from an
+// estimate. The estimate assumes that sizes and lifetimes are independent within a row. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -38,13 +38,13 @@ DEFINE_VEC(histogram_entry_vec, struct histogram_entry);
 
 struct histogram {
     struct row_groups groups;       // owned; by call site
-    uint32_t first_bucket;          // of those in use; total.len buckets follow
+    uint32_t first_bucket;          // the first used bucket; total.len buckets follow
     struct bucket_amount_vec total; // owned; empty if nothing was selected
     struct histogram_entry_vec top; // owned; highest first
     struct bucket_amount_vec rest;  // owned
 };
 
-// Ranks by bytes if `by_bytes`, else by count.
+// Build the histogram; call sites are ranked by bytes if `by_bytes`, else by count.
 enum err histogram_build(const struct selection *selection,
                          enum histogram_of of,
                          bool by_bytes,
@@ -61,5 +61,5 @@ struct heat_cell {
 
 DEFINE_VEC(heat_cell_vec, struct heat_cell);
 
-// Freed blocks by size and lifetime: the cells that hold any, by size, then lifetime.
+// List the non-empty cells of freed blocks, by size, then lifetime.
 enum err heat_map_build(const struct selection *selection, struct heat_cell_vec *out) MUST_USE;

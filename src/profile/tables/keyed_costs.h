@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// keyed_costs: costs of a call tree by anything that its nodes can be called: function, line, edge.
+// keyed_costs: the costs of a call tree by any key of its nodes: function, line, edge.
 //
-// Every node of a top-down tree has a key, or none. Self is what ended at nodes with that key.
-// Inclusive is what passed through them, counting each stack once however often the key is in it:
+// Every node of a top-down tree has a key, or none. The self costs of a key belong to stacks that
+// end at a node with that key. The inclusive costs belong to stacks that pass through one; each
+// stack counts once, however often it has the key:
 //
 //   main 100 -> walk 90 -> walk 80 -> alloc 80     inclusive: main 100, walk 90 (not 170), alloc 80
 //
-// So a node's total counts unless a node above it has the same key. Context: H.
+// So a node's total counts unless an ancestor has the same key. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -20,14 +21,15 @@ struct keyed_costs {
     struct costs_vec inclusive; // owned; by key
 };
 
-// `keys` has an entry for each node, below `key_count` or REC_NONE. The tree must be added up.
+// Sum up the costs. `keys` has an entry for each node, below `key_count` or REC_NONE. The tree must
+// have totals.
 enum err keyed_costs_build(const struct call_tree *tree,
                            const struct u32_vec *keys,
                            size_t key_count,
                            struct keyed_costs *out) MUST_USE;
 void keyed_costs_release(struct keyed_costs *costs);
 
-// The function of each node of a tree, REC_NONE for the root.
+// List the function of each node of a tree, REC_NONE for the root.
 enum err node_functions(const struct profile *profile,
                         const struct call_tree *tree,
                         struct u32_vec *out) MUST_USE;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// rss_breakdown: what the resident memory consists of, over time.
+// rss_breakdown: the parts of resident memory, over time.
 //
-// Each process is sampled on its own, at its own moments. The rss_breakdown is their sum: at every
-// sample each process counts with its latest one, from its first until it ends. Beside it stands
-// what the heap held in that time slice, and what of the anonymous memory is beyond that.
+// Each process is sampled on its own, at its own times. The breakdown is their sum: at every
+// sample, each process counts with its latest sample, from its first sample until it ends. Each
+// sample also has the heap's live bytes in that time slice, and how much anonymous memory exceeds
+// them.
 //
-// A split says whose every resident page is: at the highest moment that was looked at, at the last
-// one, and when somebody asked. Its kinds add up to its RSS exactly; what is not known of anything
-// is a kind of its own. Looks between them are known by their sums only. Context: H.
+// A split divides all resident pages by kind. Splits exist for the highest memory snapshot, for the
+// last one, and for those made on request. The kinds of a split add up to its RSS exactly; pages of
+// unknown origin are a kind of their own. Of other snapshots only the sums by kind exist. Context:
+// H.
 #pragma once
 
 #include <stdbool.h>
@@ -24,24 +26,24 @@ struct rss_breakdown_sample {
     uint64_t file_bytes;
     uint64_t shmem_bytes;
     uint64_t swap_bytes;
-    uint64_t minor_faults; // of the processes that run, since they began
+    uint64_t minor_faults; // of the running processes, since their start
     uint64_t major_faults;
-    uint64_t break_bytes;  // virtual: the area of brk
-    uint64_t data_bytes;   // virtual: private and writable
-    uint64_t mapped_bytes; // virtual: by the programs' own calls
-    uint64_t live_bytes;   // if has_live
+    uint64_t break_bytes;  // virtual size of the brk area
+    uint64_t data_bytes;   // virtual size of private writable mappings
+    uint64_t mapped_bytes; // virtual size of the programs' own mappings
+    uint64_t live_bytes;   // valid if has_live
     uint64_t other_anonymous_bytes;
     bool has_live;
 };
 
 DEFINE_VEC(rss_breakdown_sample_vec, struct rss_breakdown_sample);
 
-// A mapping of one process, or those of one name and stack together.
+// A mapping of one process, or all mappings of one name and stack.
 struct rss_breakdown_part {
     uint32_t kind;    // enum rec_part_kind
     uint32_t process; // index
-    uint32_t node;    // who mapped it, or REC_NONE
-    rec_string path;  // of a file, or the kernel's name
+    uint32_t node;    // the stack that mapped it, or REC_NONE
+    rec_string path;  // of a file, or the kernel's name for it
     uint32_t areas;
     bool is_estimate;
     uint64_t virtual_bytes;
@@ -51,34 +53,34 @@ struct rss_breakdown_part {
 
 DEFINE_VEC(rss_breakdown_part_vec, struct rss_breakdown_part);
 
-// All processes at one moment.
+// All processes at one time.
 struct rss_breakdown_split {
     uint64_t time_ms;
-    uint32_t flags;     // enum rec_memory_snapshot_flags of any of them
-    uint32_t processes; // looked at
+    uint32_t flags;     // enum rec_memory_snapshot_flags that any of them has
+    uint32_t processes; // in the snapshot
     uint64_t rss_bytes;
     uint64_t swap_bytes;
     uint64_t requested_bytes;            // in live heap blocks, resident or not
-    uint64_t bytes[REC_PART_KINDS + 1];  // by kind; 0 is not used
-    struct rss_breakdown_part_vec parts; // owned; by kind, the largest first. Empty: sums only
+    uint64_t bytes[REC_PART_KINDS + 1];  // by kind; index 0 is unused
+    struct rss_breakdown_part_vec parts; // owned; by kind, largest first; empty if only sums exist
 };
 
 DEFINE_VEC(rss_breakdown_split_vec, struct rss_breakdown_split);
 
 struct rss_breakdown {
-    struct rss_breakdown_sample_vec samples; // owned; in order of time
-    struct rss_breakdown_split_vec splits;   // owned; in order of time
-    uint64_t peak_rss_bytes; // of the samples, or what a process says of itself if higher
+    struct rss_breakdown_sample_vec samples; // owned; by time
+    struct rss_breakdown_split_vec splits;   // owned; by time
+    uint64_t peak_rss_bytes; // of the samples, or a process's own figure if that is higher
     uint64_t peak_rss_ms;
 };
 
-// Of all processes together, or of those with process id `pid` if it is not 0; those have no live
-// bytes unless they are the only one.
+// Build the breakdown of all processes, or of those with process id `pid` if it is not 0. The
+// latter have live bytes only if they are the only process.
 enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct rss_breakdown *out)
     MUST_USE;
 void rss_breakdown_release(struct rss_breakdown *rss_breakdown);
 
-// What of the samples is known: of a recording of another tool perhaps nothing but their RSS.
+// Which figures the samples have; a recording of another tool may have only RSS.
 struct rss_breakdown_knows {
     bool kinds; // anonymous, file, shmem
     bool faults;
@@ -86,30 +88,30 @@ struct rss_breakdown_knows {
 };
 struct rss_breakdown_knows rss_breakdown_knows(const struct rss_breakdown *rss_breakdown);
 
-// Whether a split shows what the highest RSS consisted of: it was taken at 95 % of that or more.
-// Else it is only the highest moment that was looked at.
+// Whether a split shows the highest RSS: it was taken at 95 % of the highest RSS or more. Else it
+// is only the highest memory snapshot.
 bool rss_breakdown_is_of_peak(const struct rss_breakdown *rss_breakdown,
                               const struct rss_breakdown_split *split);
 
-// The split at the highest moment, and the last one; NULL if nobody looked.
+// The split at the highest snapshot, and the last split; NULL without snapshots.
 const struct rss_breakdown_split *rss_breakdown_peak(const struct rss_breakdown *rss_breakdown);
 const struct rss_breakdown_split *rss_breakdown_last(const struct rss_breakdown *rss_breakdown);
 
-// How long before the end of the recording that was.
+// The time from the split to the end of the recording.
 uint64_t rss_breakdown_split_age_ms(const struct profile *profile,
                                     const struct rss_breakdown_split *split);
 
 // Whether the bytes of `kind` are an estimate in this split.
 bool rss_breakdown_is_estimate(const struct rss_breakdown_split *split, uint32_t kind);
 
-// The stack of a part, innermost first: locations of the code index, and whether each is inlined
-// into the next. Appends nothing if it is not known.
+// Append the stack of a part, innermost first: locations of the code index, and whether each is
+// inlined into the next. Append nothing if the stack is unknown.
 enum err rss_breakdown_stack(const struct profile *profile,
                              uint32_t node,
                              struct u32_vec *locations,
                              struct u32_vec *inlined) MUST_USE;
 
-// What a kind is called: for programs, and for people.
+// The name of a kind: in JSON, and in the report.
 struct rss_breakdown_kind {
     const char *key;
     const char *phrase;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// unseen: what a recording does not show, and would not let one guess.
+// unseen: processes whose memory the recording mostly does not show.
 //
-// Programs that were executed and not recorded are a table of the recording. Processes whose heap
-// is not, or hardly, what they use are found here:
+// Programs that were executed but not recorded are a table of the recording. The processes found
+// here were recorded, but use hardly any of the heap that cairn records:
 //
-//   UNSEEN_MALLOC   a malloc of its own is built in, past which no library comes
+//   UNSEEN_MALLOC   a built-in malloc, which a preloaded library cannot replace
 //   UNSEEN_GO       a Go program that uses C: Go's heap is its run-time's
 //   UNSEEN_MAPPED   the program mapped nearly all anonymous memory itself, many times the size of
 //                   its heap: it has an allocator that cairn cannot see
 //
-// The last is a guess by sizes, made only where they leave little doubt: MAPPED_BYTES_MIN and
-// MAPPED_TIMES_HEAP in unseen.c. Of the whole run, whatever the filters. Context: H.
+// UNSEEN_MAPPED is a guess by sizes. It is made only for clear cases: MAPPED_BYTES_MIN and
+// MAPPED_TIMES_HEAP in unseen.c. The table covers the whole run, whatever the filters. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -28,19 +28,19 @@ enum unseen_kind {
 struct unseen {
     enum unseen_kind kind;
     uint32_t process;         // index
-    uint64_t anonymous_bytes; // resident, when the process was largest; 0 if nobody looked
-    uint64_t mapped_bytes;    // of these, by the program's own calls
-    uint64_t heap_bytes;      // and of the allocator that was recorded
+    uint64_t anonymous_bytes; // resident at the process's highest snapshot; 0 without one
+    uint64_t mapped_bytes;    // part of it that the program mapped itself
+    uint64_t heap_bytes;      // part of it in the recorded allocator's heap
     uint32_t node;            // the stack that mapped most, or REC_NONE
 };
 
 DEFINE_VEC(unseen_vec, struct unseen);
 
-// One for a process at most, in the order of processes.
+// At most one for each process, in the order of processes.
 enum err unseen_collect(const struct profile *profile, struct unseen_vec *out) MUST_USE;
 
 // "malloc", "go" or "mapped".
 const char *unseen_key(enum unseen_kind kind);
 
-// Programs that were executed and are not recorded: all, the named and the others.
+// The number of programs that were executed but not recorded, listed by name or not.
 uint64_t unseen_execs(const struct recording *recording);

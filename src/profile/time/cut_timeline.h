@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// cut_timeline: a timeline of the blocks that pass a filter, where timeline.h has whole stacks.
+// cut_timeline: a time line of only those blocks that pass a filter; timeline.h has whole stacks.
 //
-// Under a range of time (time_range.h) it holds the blocks of the wanted classes:
+// Under a time range (time_range.h) it has the blocks of the wanted classes:
 //
-//   live        . . 3 3 4 2 2 . .        before_bytes is what they held when the range began;
-//                  [ range ]             outside of it nothing counts
+//   live        . . 3 3 4 2 2 . .        before_bytes: live when the range began;
+//                  [ range ]             nothing outside of the range counts
 //
-// Cells count a row's births and deaths by slice, and cohorts say of those that outlived their
-// slice which of them belong to which class: so all of it is exact, in steps of a slice. Under a
-// range of sizes a row of which only some blocks are wanted counts with their share of all
-// (bucket_range.h), an estimate as its costs are. When blocks of one lifetime were born is not in a
-// recording: lifetimes are not looked at, and whoever asks sees to cut_timeline_is_known().
+// Cells count a row's births and deaths by slice. Cohorts give the class of the blocks that
+// outlived their slice. So the time line is exact, to a slice. Under a range of sizes, a row with
+// some wanted blocks counts with their share (bucket_range.h), which is an estimate as its costs
+// are.
+// A recording does not know when the blocks of one lifetime were born. Ranges of lifetimes are
+// ignored; the caller must check cut_timeline_is_known().
 // Invariant: live_bytes of a slice of the range = before_bytes + allocated - freed - left until its
+// end, except for rounding under a range of sizes. Context: H; pure.
 // end, but for rounding where there are sizes. Context: H; pure.
 #pragma once
 
@@ -31,13 +33,13 @@ struct cut_timeline {
     uint64_t before_bytes;
 };
 
-// Whether what the selection counts is known over time.
+// Whether the selection's blocks are known over time.
 bool cut_timeline_is_known(const struct selection *selection);
 
 // ERR_NO_MEMORY.
 enum err cut_timeline_build(const struct selection *selection, struct cut_timeline *out) MUST_USE;
 
-// The same of some rows of the selection: indices of recording.rows.
+// Build the time line of some rows of the selection: indices of recording.rows.
 enum err cut_timeline_of_rows(const struct selection *selection,
                               const uint32_t *rows,
                               size_t count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// marks: the moments of a recording that have a line of their own on the time line.
+// marks: the times of a recording that have a vertical line in the time line.
 //
 // Context: H.
 #pragma once
@@ -11,5 +11,5 @@
 // "mark", "start", "stop" or "phase".
 const char *mark_kind_name(uint32_t kind);
 
-// For how long nothing was recorded, until the end of the run.
+// How long recording was paused, until the end of the run.
 uint64_t marks_stopped_ms(const struct recording *recording);

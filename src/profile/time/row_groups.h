@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// row_groups: the selected rows put together by call site or by stack, for questions that go
-// through the cells, buckets or cohorts of each group.
+// row_groups: the selected rows by call site or stack, for views that add up the cells, buckets or
+// cohorts of each group.
 //
 //   rows        [ 4 9 | 0 2 7 | 1 ]        indices of recording.rows, ascending within a group
 //   row_first   [ 0     2       5  6 ]     where each group begins
 //
-// A group's rows come from all threads and processes. Invariants: every selected row is in one
+// A group's rows are from all threads and processes. Invariants: every selected row is in one
 // group; groups are in the order of call_sites.sites or .stacks. Context: H.
 #pragma once
 
@@ -25,7 +25,7 @@ enum row_group_by {
 
 struct row_group {
     uint32_t site;  // in call_sites.sites
-    uint32_t stack; // node of call_sites.tree; REC_NONE by call site
+    uint32_t stack; // node of call_sites.tree; REC_NONE if grouped by call site
     uint32_t stack_count;
     struct costs costs;
 };
@@ -37,7 +37,7 @@ struct row_groups {
     struct call_sites sites;       // owned
     struct row_group_vec groups;   // owned
     struct u32_vec rows;           // owned; by group
-    struct u32_vec row_first;      // owned; one more than groups
+    struct u32_vec row_first;      // owned; groups + 1 entries
 };
 
 enum err row_groups_build(const struct selection *selection,
@@ -45,11 +45,11 @@ enum err row_groups_build(const struct selection *selection,
                           struct row_groups *out) MUST_USE;
 void row_groups_release(struct row_groups *groups);
 
-// The location of a group's call site; REC_NONE for allocations without any stack.
+// The location of a group's call site; REC_NONE for allocations without a stack.
 uint32_t row_groups_location(const struct row_groups *groups, uint32_t group);
 
-// What the group did in each time slice and held at its end. `points` must have slice_count items;
-// they are overwritten.
+// Compute what the group did in each time slice, and its live bytes at the end of each. `points`
+// has slice_count items; they are overwritten.
 void row_groups_timeline(const struct row_groups *groups,
                          uint32_t group,
                          struct timeline_point *points);

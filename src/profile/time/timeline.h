@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// timeline: what a selection did in each time slice, and what it held at the end of each.
+// timeline: what a selection did in each time slice, and its live bytes at the end of each.
 //
-// Of everything it is what the recording itself counted, to the slice; of a part it is the sum of
-// its rows' cells, which may be coarser (process_lives.h).
+// For a whole recording, these are the recording's own figures, exact to the slice. For a part,
+// they are sums of the rows' cells, which may be coarser (process_lives.h).
 // Invariant: live_bytes of slice n = allocated - freed - left, summed over slices 0 to n.
 // Context: H.
 #pragma once
@@ -20,7 +20,7 @@ struct timeline_point {
     uint64_t frees;
     uint64_t freed_bytes;
     uint64_t temporary;
-    uint64_t left_bytes; // that processes took with them (process_lives.h)
+    uint64_t left_bytes; // live in a process when it left the heap (process_lives.h)
     uint64_t live_bytes; // at the end of the slice
 };
 
@@ -34,8 +34,8 @@ struct timeline {
 enum err timeline_build(const struct selection *selection, struct timeline *out) MUST_USE;
 void timeline_release(struct timeline *timeline);
 
-// For those that add up parts of a selection: adds what a cell says, what a row's process took with
-// it, and, once all cells of slices 0 to count - 1 are there, fills in what was live.
+// For code that adds up parts of a selection: add a cell; add the live bytes that a row's process
+// took along; fill in live_bytes after all cells of slices 0 to count - 1 were added.
 void timeline_point_add(struct timeline_point *point, const struct rec_cell *cell);
 void timeline_points_leave(struct timeline_point *points,
                            const struct profile *profile,

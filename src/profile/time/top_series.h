@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// top_series: a chart over time: the selection, and the call paths that have most of it.
+// top_series: a chart over time: the selection, and the call paths with the highest values.
 //
-// Groups (call sites or stacks) are ranked by the highest that they ever held, or by their sum if
-// what is drawn is not a level but a count. Invariant: at every slice, the values of the top groups
-// and `rest` add up to the selection's. Where the history of groups is coarser than the
-// selection's, what a group did in a step is spread over the step as all was, and where all
-// together had less than a group had at the end of the step, the group had no more. Context: H.
+// Groups (call sites or stacks) are ranked by their highest value if the chart shows a level, by
+// their sum if it shows a count. Invariant: at every slice, the top groups and `rest` add up to the
+// selection.
+// The history of groups may be coarser than the selection's. A group's amount in a step is then
+// spread over the step as the total is. If the total is below the group's level at the end of the
+// step, the group's level is the total.
+// Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -44,5 +46,5 @@ enum err top_series_build(const struct selection *selection,
                           struct top_series *out) MUST_USE;
 void top_series_release(struct top_series *series);
 
-// The value of a point that `value` names.
+// The value of a point that `value` selects.
 uint64_t series_value_of(const struct timeline_point *point, enum series_value value);
