@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// answer_reply: an answer of the API as a response: unchanged, or made when its turn comes, as long
-// as somebody waits for it, and compressed.
+// answer_reply: sends the API's answers: "not modified", or an answer computed in its turn while
+// the client waits, compressed.
 // Context: H; the connection's thread.
 #pragma once
 
@@ -12,8 +12,8 @@ enum MHD_Result answer_reply_send(struct http *http,
                                   const struct route *route,
                                   const char *target);
 
-// What a page shows of a new state: the answer of /meta, at once.
+// Send the answer of /meta at once, for pages that show a new state.
 enum MHD_Result answer_reply_send_meta(struct http *http, struct MHD_Connection *connection);
 
-// What is in the making and how far it is; never waits for a turn.
+// Send the progress of all requests in flight, without waiting for a turn.
 enum MHD_Result answer_reply_send_work(struct http *http, struct MHD_Connection *connection);

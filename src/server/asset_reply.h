@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// asset_reply: a file of the viewer as a response.
+// asset_reply: sends a file of the viewer.
 // Context: H; the connection's thread.
 #pragma once
 

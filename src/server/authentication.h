@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// authentication: who may ask: what a request shows for itself is read here, and judged by access.
+// authentication: reads the credentials of a request; access.h judges them.
 //
 // Context: H; the connection's thread. Trust: the request is hostile.
 #pragma once
@@ -7,15 +7,15 @@
 #include "server/access/access.h"
 #include "server/http.h"
 
-// What the page asks for with the token of its address, that of a browser's command line included,
-// which is spent by it.
+// The page exchanges the token of its address for the server's token here. This spends the launch
+// token that a browser's command line carries.
 #define GATE_TOKEN_PATH "/api/v1/token"
 
 enum access_verdict
 gate_check(struct http *http, struct MHD_Connection *connection, const char *target);
 
-// The token that is good for as long as the server runs, to who was let in.
+// Send the token that is valid until the server ends, to a client that was granted access.
 enum MHD_Result gate_send_token(struct http *http, struct MHD_Connection *connection);
 
-// Says why not. `verdict` is not ACCESS_GRANTED.
+// Send the reason for the refusal. `verdict` is not ACCESS_GRANTED.
 enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// baseline_upload: the body of a PUT: a second recording, on its way to be served.
+// baseline_upload: receives a second recording as the body of a PUT request.
 //
-// It goes into a temporary file without a name, for it may be large. How large is announced, and
-// refused before anything is sent if it is too much; what comes is counted all the same.
+// The body may be large, so it is written to an unnamed temporary file. A too large Content-Length
+// is refused before the client sends the body. The received bytes are counted as well.
 // Context: H; the connection's thread.
 #pragma once
 
@@ -18,17 +18,17 @@
 #define BASELINE_UPLOAD_MAX_BYTES ((uint64_t)1 << 30)
 
 struct baseline_upload {
-    FILE *file;       // owned; NULL until the first bytes
-    enum err outcome; // of writing; ERR_LIMIT: more came than may
-    uint64_t bytes;   // that came
+    FILE *file;       // owned; NULL before the first bytes
+    enum err outcome; // of writing; ERR_LIMIT: too many bytes arrived
+    uint64_t bytes;   // received bytes
 };
 
-// Whether a body of a length as in a Content-Length header may come. NULL: none was announced.
+// Whether a body with this Content-Length header may be sent. NULL: there is no such header.
 bool baseline_upload_may_come(const char *length);
 
 void baseline_upload_add(struct baseline_upload *upload, struct bytes data);
 
-// Opens what has arrived, and serves it as the baseline called `name`.
+// Open the received recording, and serve it as the baseline called `name`.
 enum err baseline_upload_serve(struct baseline_upload *upload,
                                struct served *served,
                                const char *name,

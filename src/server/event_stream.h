@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// event_stream: the response that never ends: what event_hub tells, sent to one page as it happens.
+// event_stream: the endless response that sends the events of event_hub to one page.
 // Context: H; the connection's thread, which sleeps between two events.
 #pragma once
 
@@ -7,5 +7,5 @@
 
 enum MHD_Result event_stream_send(struct http *http, struct MHD_Connection *connection);
 
-// The JSON of the events "hello" and "recording".
+// Append the JSON of the events "hello" and "recording".
 enum err event_format_state(const struct snapshot *snapshot, struct strbuf *out) MUST_USE;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// http: from a connection to an answer: who asks, for what, and the bytes that go back.
+// http: handles a connection: authentication, dispatch, and the response.
 //
 //   access -> method -> [ /api/v1/events | /api/v1/baseline | a route | an asset | 404 ]
 //
-// Context: H; libmicrohttpd's threads, one a connection. Trust: everything that arrives is hostile.
+// Context: H; libmicrohttpd's threads, one for each connection. Trust: all input is hostile.
 #pragma once
 
 #include <microhttpd.h>
@@ -18,23 +18,23 @@
 #include "server/state/requests_in_flight.h"
 #include "server/state/tree_cache.h"
 
-// What all connections share.
+// The state that all connections share.
 struct http {
     struct server_settings settings;
     struct access_token token;
-    struct access_token launch; // good once, for the token
+    struct access_token launch; // a one-time substitute for the token
     atomic_bool is_launch_spent;
     struct served served;
     struct tree_cache trees;
     struct requests_in_flight board;
     struct event_hub events;
     struct visitors visitors;
-    sem_t answering; // one for each answer that may be in the making
+    sem_t answering; // counts the answers that may still start
     atomic_bool is_closing;
 };
 
-// For MHD_start_daemon; each takes the struct http. A connection's own memory is made by
-// http_begin, with the raw target, and freed by http_end.
+// Callbacks for MHD_start_daemon; each takes the struct http. http_begin allocates a request's own
+// state, from the raw target; http_end frees it.
 void *http_begin(void *http, const char *target, struct MHD_Connection *connection);
 enum MHD_Result http_handle(void *http,
                             struct MHD_Connection *connection,
@@ -49,7 +49,7 @@ void http_end(void *http,
               void **exchange,
               enum MHD_RequestTerminationCode code);
 
-// A connection begins, or is about to be closed.
+// A connection was opened, or is about to be closed.
 void http_visit(void *http,
                 struct MHD_Connection *connection,
                 void **visit,

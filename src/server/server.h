@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// server: `cairn analyze`: a recording on 127.0.0.1, for a browser.
+// server: the server of `cairn analyze`: serves a recording on 127.0.0.1 to a browser.
 //
-//   server_open -> server_run (until told to stop) -> server_close
+//   server_open -> server_run (until it is stopped) -> server_close
 //
-// Every connection has its own thread (libmicrohttpd); the thread in server_run watches the file
-// and reads it again when it is rewritten. What is let in: access.h. What is answered: routes.c,
-// assets.c, and the few targets in http.c that are not plain questions.
-// Bounds: 64 connections, as many answers at once as there are processors, 30 s without progress.
+// Every connection has its own thread (libmicrohttpd). The thread in server_run watches the file
+// and reads it again when it is rewritten. access.h decides about access. Requests are answered by
+// routes.c, assets.c, and http.c for a few targets.
+// Bounds: 64 connections; as many concurrent answers as processors; 30 s without progress.
 // Context: H. The library never prints.
 #pragma once
 
@@ -19,31 +19,31 @@
 // Texts are borrowed and must outlive the server.
 struct server_options {
     const char *path;          // of the recording
-    const char *baseline_path; // of the one to compare it with, NULL: none
+    const char *baseline_path; // of the recording to compare with; NULL: none
     const char *tool_version;
-    const char *editor; // pattern of a link that opens an editor, NULL: none
-    uint16_t port;      // 0: any that is free
+    const char *editor; // pattern of a link that opens an editor; NULL: none
+    uint16_t port;      // 0: any free port
     bool hides_sources;
     const struct name_sources *sources; // of names; may be NULL
 };
 
 struct server;
 
-// Reads the recordings and listens. Errors: those of input_open_profile; ERR_INVALID for an editor
-// pattern that is no link; ERR_IO with a sentence if the port cannot be had.
+// Read the recordings and listen. Errors: those of input_open_profile; ERR_INVALID if the editor
+// pattern is not a link; ERR_IO with a sentence if the port is unavailable.
 enum err server_open(const struct server_options *options,
                      struct server **out,
                      struct err_info *info) MUST_USE;
 
 uint16_t server_port(const struct server *server);
 
-// The token that is good for as long as the server runs.
+// The token that is valid until the server ends.
 const char *server_token(const struct server *server);
 
-// A token that opens the page once: for the command line of a browser, which others can see.
+// A token that opens the page once. Other users can see it on a browser's command line.
 const char *server_launch_token(const struct server *server);
 
-// Watches the file until `stop_fd` can be read.
+// Watch the file until `stop_fd` is readable.
 void server_run(struct server *server, int stop_fd);
 
 void server_close(struct server *server); // accepts NULL

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// access: who may ask. Tokens, and the headers by which browsers say where a request comes from.
+// access: decides who may send requests, by tokens and by the headers that name a request's origin.
 //
-// The server listens on the loopback only, but every program and every web page on the machine can
-// reach that. Whoever asks must show the token; the page keeps it by its origin, host and port. A
-// cookie would not do: browsers send those of 127.0.0.1 to each of its ports, to the servers of
-// other users, too. A page of another site is kept out twice: it cannot know the token, and its
-// Origin is not ours; and a name that was rebound to 127.0.0.1 (DNS rebinding) shows in Host.
-// Context: H; pure but for access_new_token. Trust: all headers are hostile.
+// The server listens on the loopback only, but every program and web page on the machine can reach
+// it. Every client must present the token. The page stores it by its origin, host and port. A
+// cookie would leak: browsers send cookies of 127.0.0.1 to every port, including the servers of
+// other users.
+// Two checks keep pages of other sites out: they cannot know the token, and their Origin differs. A
+// name that was rebound to 127.0.0.1 (DNS rebinding) shows in Host.
+// Context: H; pure except for access_new_token. Trust: all headers are hostile.
 #pragma once
 
 #include <stdbool.h>
@@ -22,20 +23,20 @@ struct access_token {
     char text[ACCESS_TOKEN_LEN + 1]; // lower-case hexadecimal
 };
 
-// 128 bits from the kernel. ERR_IO if it has none.
+// Draw 128 bits from the kernel. ERR_IO if it cannot provide them.
 enum err access_new_token(struct access_token *out, struct err_info *info) MUST_USE;
 
-// Whether text[0..len) is the token; takes the same time wherever they differ.
+// Whether text[0..len) is the token. The time does not depend on where they differ.
 bool access_is_token(const struct access_token *token, const char *text, size_t len);
 
-// What of a request matters here. NULL for headers that were not sent.
+// The headers and parameters that decide access. NULL if not sent.
 struct access_headers {
     const char *host;
     const char *origin;
     const char *fetch_site;    // Sec-Fetch-Site
     const char *authorization; // Authorization
-    const char *token;         // the parameter of that name
-    bool is_page;              // asks for "/", to which any site may link
+    const char *token;         // the query parameter `token`
+    bool is_page;              // requests "/", which any site may link to
 };
 
 enum access_verdict {
@@ -48,6 +49,6 @@ enum access_verdict {
 enum access_verdict access_check(const struct access_token *token,
                                  const struct access_headers *headers);
 
-// Whether `host`, a Host header, names this machine's loopback: 127.0.0.1, localhost or [::1], with
-// any port or none.
+// Whether `host`, a Host header, names the loopback: 127.0.0.1, localhost or [::1], with or without
+// a port.
 bool access_host_is_local(const char *host);

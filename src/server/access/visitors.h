@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// visitors: who is connected, so that those without a token never keep others out.
+// visitors: the table of connections; keeps clients without a token from taking all of them.
 //
-//   connected --visitors_enter--> unknown --visitors_trust--> known (has shown the token)
+//   connected --visitors_enter--> unknown --visitors_trust--> known (has presented the token)
 //
-// The server takes a bounded number of connections. Whoever on this machine opens all of them and
-// sends a byte now and then would hold them for ever; so only VISITORS_UNKNOWN_MAX may be unknown,
-// and one more hangs up on the oldest of them. One that shows the token is known from then on.
+// The server accepts a bounded number of connections. Any local program could open all of them and
+// keep them busy with a byte now and then. So at most VISITORS_UNKNOWN_MAX may be unknown; one more
+// disconnects the oldest of them. A connection that presented the token stays known.
 //
-// Context: H; any thread. Trust: none in the unknown. Owns: the table; the sockets are the
-// daemon's, which tells of each that it closes before it does (visitors_leave).
+// Context: H; any thread. Trust: unknown clients are hostile. Ownership: it owns the table;
+// libmicrohttpd owns the sockets and calls visitors_leave before it closes one.
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 enum {
-    VISITORS_MAX = 64, // connections that the server takes
+    VISITORS_MAX = 64, // connections that the server accepts
     VISITORS_UNKNOWN_MAX = 32,
 };
 
@@ -26,9 +26,9 @@ struct visitor {
 };
 
 struct visitors {
-    pthread_mutex_t lock; // protects what follows
+    pthread_mutex_t lock; // protects the fields below
     struct visitor items[VISITORS_MAX];
-    size_t count; // oldest first
+    size_t count; // the oldest is first
 };
 
 #define VISITORS_INIT                     \
@@ -36,10 +36,12 @@ struct visitors {
         .lock = PTHREAD_MUTEX_INITIALIZER \
     }
 
-// May hang up on somebody else, whose connection then ends by itself.
+// Add a connection. If there are too many unknown ones, shut the oldest down; it then ends by
+// itself.
 void visitors_enter(struct visitors *visitors, int fd);
 
 void visitors_trust(struct visitors *visitors, int fd);
 
-// Before the socket is closed; after it the number may be another's.
+// Remove a connection. Call it before the socket is closed, since its number may be reused
+// afterwards.
 void visitors_leave(struct visitors *visitors, int fd);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// answer: from the arguments of a route to the JSON that answers it.
+// answer: computes the JSON answer of a route from its arguments.
 //
 //   arguments --request_parse--> request --question_init--> question --route->answer--> JSON
 //
-// The same for a client of the server and for a report file. Context: H; an answer is made in one
-// thread.
+// The HTTP server and the report page share it. Context: H; an answer is computed in one thread.
 #pragma once
 
 #include "base/err.h"
@@ -15,16 +14,16 @@
 #include "server/state/snapshot.h"
 #include "server/state/tree_cache.h"
 
-// What an answer is made from. All borrowed.
+// The inputs of an answer. All borrowed.
 struct answer_source {
     const struct server_settings *settings;
     struct snapshot *snapshot;
     struct tree_cache *trees;
-    struct cancel *cancel; // NULL: nobody stops it
+    struct cancel *cancel; // NULL: never cancelled
 };
 
-// Appends the answer of `route` to these arguments. The error is told in `problem`; without
-// words it is memory, or what the cancel said.
+// Append the answer of `route` to these arguments. `problem` describes the error. If it has no
+// text, memory ran out or the cancel stopped it.
 enum err answer_write(const struct answer_source *source,
                       const struct route *route,
                       const struct request_args *args,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// api: the answers of the API, one function a route. docs/format/http-api.md says what each is.
+// api: the answers of the API, one function for each route. docs/format/http-api.md describes them.
 //
-// An answer writes its fields to question->view, into an object that is open already and holds the
-// envelope. An error is described in question->problem, or is a code alone if memory ran out.
+// An answer writes its fields to question->view, into an open object that has the envelope already.
+// question->problem describes an error, except when memory ran out.
 // Context: H.
 #pragma once
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// question: one request to the API on its way to an answer.
+// question: the context of one API request while it is answered.
 //
 //   request + snapshot --question_init--> filter, selection(s), costs, sort --route->answer--> JSON
 //
-// What all routes have in common is read and done here: which recording, the filter and its
-// selection, the envelope. Answers are written by api_*.c, one function a route, listed in
-// routes.c; their contents are views (views_json/views/views.h).
-// Context: H; a question lives in one thread.
+// It does what all routes share: it finds the recording, the filter and its selection, and writes
+// the envelope. api_*.c have one answer function for each route in routes.c; the contents of an
+// answer are views (views_json/views/views.h).
+// Context: H; a question belongs to one thread.
 #pragma once
 
 #include <stdbool.h>
@@ -19,18 +19,18 @@
 #include "server/state/tree_cache.h"
 #include "views_json/layout/view.h"
 
-// What the server was told when it was started. Texts are borrowed for its life.
+// The settings of the server, fixed at its start. Texts are borrowed until the server ends.
 struct server_settings {
     const char *tool_version;
-    const char *editor; // pattern of a link, NULL: none
+    const char *editor; // pattern of a link; NULL: none
     bool hides_sources;
-    const struct filter *filter; // holds for every question too; NULL: none
+    const struct filter *filter; // also applies to every question; NULL: none
 };
 
-// How a question failed, for the client.
+// The error that a client receives.
 struct problem {
-    int status;            // of HTTP; 0: by info.code
-    const char *parameter; // static, NULL: none is to blame
+    int status;            // of HTTP; 0: derived from info.code
+    const char *parameter; // static; NULL: no parameter is wrong
     struct err_info info;
 };
 
@@ -39,25 +39,25 @@ struct question {
     const struct request *request;          // borrowed
     struct snapshot *snapshot;              // borrowed
     struct tree_cache *trees;               // borrowed
-    struct cancel *cancel;                  // borrowed; NULL: nobody stops it
+    struct cancel *cancel;                  // borrowed; NULL: never cancelled
     struct problem *problem;                // borrowed
-    const struct opened *opened;            // the recording that is asked
-    const struct profile *profile;          // of it
-    const struct code_union *code;          // of it, or of both with `is_diff`
+    const struct opened *opened;            // the recording to answer from
+    const struct profile *profile;          // its profile
+    const struct code_union *code;          // of that profile, or of both with `is_diff`
     bool is_diff;
     bool has_selection;
     struct filter filter;
     struct selection selection;     // owned
     struct selection old_selection; // owned; with is_diff
-    struct view view;               // owned; of all that is above, in columns
+    struct view view;               // owned; in columns; refers to the fields above
 };
 
-// Fills in everything but the answer. `with_selection`: the route takes a filter. The error is told
-// in question->problem.
+// Set up everything but the answer. `with_selection`: the route takes a filter. question->problem
+// describes an error.
 enum err question_init(struct question *question, bool with_selection) MUST_USE;
 void question_release(struct question *question);
 
-// Refuses with a status of its own, and a sentence. Returns `code`.
+// Refuse with an explicit HTTP status and a sentence. Return `code`.
 enum err question_refuse(struct question *question,
                          int status,
                          enum param parameter, // PARAM_COUNT: none is to blame
@@ -65,22 +65,22 @@ enum err question_refuse(struct question *question,
                          const char *format,
                          ...) PRINTF_LIKE(5, 6);
 
-// What the answer goes by: `least` or the one after it, or `otherwise` if nothing is given.
+// Read the parameter `by`: `least` or the choice after it, or `otherwise` if it was not given.
 enum err question_choose_by(struct question *question,
                             enum request_by least,
                             enum request_by otherwise,
                             enum request_by *out) MUST_USE;
 
-// Writes version, generation and, if there is one, selection into the open object.
+// Write version, generation and, if there is one, the selection into the open object.
 enum err question_write_envelope(struct question *question) MUST_USE;
 
-// The tree that `spec` describes, for this question's selections: cached, or built. The caller has
-// a reference.
+// Get the tree for `spec` and this question's selections, from the cache or newly built. The caller
+// receives a reference.
 enum err question_tree(struct question *question,
                        struct tree_view_spec spec,
                        struct cached_tree **out) MUST_USE;
 
-// What was recorded, so that it can be asked for.
+// The features of a recording that some routes need.
 enum capability {
     CAPABILITY_TIME_RANGE,
     CAPABILITY_SLICES,
@@ -97,7 +97,7 @@ enum capability {
 const char *capability_name(enum capability capability);
 bool question_can(const struct question *question, enum capability capability);
 
-// Refuses with 409 unless the recording has it. `what` is the missing thing, as in "it has no
-// <what>".
+// Refuse with 409 unless the recording has the capability. `what` names the missing feature, as in
+// "it has no <what>".
 enum err question_need(struct question *question, enum capability capability, const char *what)
     MUST_USE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// reply: a response on its way out, with the headers that every one of ours has.
+// reply: sends a response with the headers that all our responses have.
 // Context: H; the connection's thread.
 #pragma once
 
@@ -10,37 +10,37 @@
 #include "host/text/strbuf.h"
 #include "server/api/question.h"
 
-// What is sent. Texts are borrowed.
+// A response without its body. Texts are borrowed.
 struct reply {
     unsigned status;
-    const char *type;  // Content-Type, NULL: none
+    const char *type;  // Content-Type; NULL: none
     const char *etag;  // NULL: none
     const char *cache; // Cache-Control
-    const char *allow; // Allow, of 405
+    const char *allow; // Allow, for status 405
     bool is_gzip;      // the body is compressed
 };
 
-// Sends `body`, which is emptied.
+// Send `body` and empty it.
 enum MHD_Result
 reply_send(struct MHD_Connection *connection, const struct reply *reply, struct strbuf *body);
 
-// Sends bytes that live for ever.
+// Send bytes that are static.
 enum MHD_Result
 reply_send_static(struct MHD_Connection *connection, const struct reply *reply, struct bytes body);
 
-// Adds what every response has, and queues it; takes it over.
+// Add the common headers and queue the response, whose ownership it takes.
 enum MHD_Result reply_queue(struct MHD_Connection *connection,
                             const struct reply *reply,
                             struct MHD_Response *response);
 
-// Sends an error: JSON as docs/format/http-api.md says.
+// Send an error as the JSON that docs/format/http-api.md describes.
 enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct problem *problem);
 
-// Refuses with a sentence.
+// Refuse with a sentence.
 enum MHD_Result
 reply_refuse(struct MHD_Connection *connection, int status, enum err code, const char *message);
 
-// 304: what the client has under `tag` still holds.
+// Send 304: the client's copy with `tag` is still valid.
 enum MHD_Result
 reply_unchanged(struct MHD_Connection *connection, const char *tag, const char *cache);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// routes: every path of the API that is answered with JSON, as one table.
+// routes: the table of all API paths that answer with JSON.
 // Context: H; static.
 #pragma once
 
@@ -14,9 +14,9 @@ struct route {
     const char *path;
     uint64_t params; // PARAM_BITs
     bool has_selection;
-    bool is_volatile; // depends on more than the recording: no ETag
+    bool is_volatile; // depends on more than the recording, so it has no ETag
     enum err (*answer)(struct question *question);
 };
 
-// The route of a request's target, NULL if there is none.
+// Find the route of a request's target. Return NULL if there is none.
 const struct route *route_find(const char *target);

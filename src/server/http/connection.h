@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// connection: what libmicrohttpd knows of a request and of its client.
+// connection: access to a request's headers and arguments and to its client's socket.
 //
-// Context: H; the connection's thread. Trust: headers and arguments are hostile. What is returned
-// is borrowed from the connection until the request ends.
+// Context: H; the connection's thread. Trust: headers and arguments are hostile. Ownership: results
+// are borrowed from the connection until the request ends.
 #pragma once
 
 #include <microhttpd.h>
@@ -12,11 +12,12 @@
 // The value of a request's header, or NULL.
 const char *http_header(struct MHD_Connection *connection, const char *name);
 
-// The first argument of that name in the query, decoded, or NULL.
+// The first query argument of that name, decoded, or NULL.
 const char *http_argument(struct MHD_Connection *connection, const char *name);
 
-// All arguments of the query, decoded.
+// Read all query arguments, decoded.
 void http_arguments(struct MHD_Connection *connection, struct request_args *out);
 
-// The connection's socket; -1, on which nothing ever happens, if the library does not tell.
+// The connection's socket; -1, on which poll() never reports an event, if libmicrohttpd does not
+// know it.
 int http_client_socket(struct MHD_Connection *connection);

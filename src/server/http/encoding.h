@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// encoding: compressed answers, and answers that the client has already.
+// encoding: compression and entity tags of answers.
 //
 // Context: H; pure. Trust: header values are hostile.
 #pragma once
@@ -12,20 +12,20 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
-// XXH3: the same everywhere; not for secrets.
+// XXH3: equal on all machines; not for secrets.
 uint64_t content_hash(const void *data, size_t len);
 
 struct etag {
     char text[24]; // W/"0123456789abcdef"
 };
 
-// A weak tag: the same for the compressed and the plain form.
+// A weak tag: equal for the compressed and the plain form.
 struct etag etag_of(uint64_t hash);
 
-// Whether an If-None-Match header names `tag`. NULL for no header.
+// Whether an If-None-Match header contains `tag`. NULL: there is no such header.
 bool etag_is_in(const struct etag *tag, const char *if_none_match);
 
-// Whether an Accept-Encoding header (NULL: none) lets the answer be gzip.
+// Whether an Accept-Encoding header (NULL: none) permits gzip.
 bool accepts_gzip(const char *accept_encoding);
 
 enum gzip_effort {
@@ -33,8 +33,8 @@ enum gzip_effort {
     GZIP_SMALL = 9, // for files
 };
 
-// Appends the gzip form of `plain`.
+// Append the gzip form of `plain`.
 enum err gzip_compress(struct bytes plain, enum gzip_effort effort, struct strbuf *out) MUST_USE;
 
-// Appends what `packed`, a gzip file of our own making, holds. ERR_CORRUPT.
+// Append the contents of `packed`, a gzip file that cairn wrote. ERR_CORRUPT.
 enum err gzip_expand(struct bytes packed, struct strbuf *out) MUST_USE;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// request: from the parameters of a request, already decoded, to values within their bounds.
+// request: parses decoded request parameters into values and checks their bounds.
 //
-// Every parameter of the API is a line in one table, with its kind and its bounds; a route says
-// which it takes. What is unknown, doubled, malformed or out of bounds is an error that names the
-// parameter. Invariant: texts are valid UTF-8 without zeros, at most REQUEST_VALUE_MAX bytes.
+// One table has all parameters of the API, with kinds and bounds; each route lists the parameters
+// that it takes. An unknown, repeated, malformed or out-of-bounds parameter is an error that names
+// it. Invariant: texts are valid UTF-8 without zeros, of at most REQUEST_VALUE_MAX bytes.
 // Context: H; pure. Trust: targets and parameters are hostile.
 #pragma once
 
@@ -18,7 +18,7 @@ enum {
     REQUEST_VALUE_MAX = 2048,
     REQUEST_REGEX_MAX = 256,
     REQUEST_PARAMS_MAX = 32,
-    REQUEST_ROWS_MAX = 1000000, // of any table in an answer
+    REQUEST_ROWS_MAX = 1000000, // in any table of an answer
 };
 
 enum param {
@@ -72,7 +72,7 @@ enum param {
 
 #define PARAM_BIT(param) ((uint64_t)1 << (param))
 
-// What PARAM_BY can name: frames that become one node, and blocks that become one group.
+// The choices of PARAM_BY: which frames become one node, or which blocks become one group.
 enum request_by {
     REQUEST_BY_LOCATION,
     REQUEST_BY_FUNCTION,
@@ -80,22 +80,22 @@ enum request_by {
     REQUEST_BY_STACK,
 };
 
-// A parameter as it was sent, without the percent-encoding. Borrowed.
+// A parameter as sent, percent-decoded. Borrowed.
 struct request_arg {
-    const char *name; // not terminated
+    const char *name; // not zero-terminated
     size_t name_len;
-    const char *value; // terminated; may hold zero bytes; NULL: there is no '='
+    const char *value; // zero-terminated; may contain zero bytes; NULL without '='
     size_t value_len;
 };
 
 struct request_args {
-    size_t count; // those beyond the array are counted only
+    size_t count; // includes arguments beyond the array
     struct request_arg items[REQUEST_PARAMS_MAX];
 };
 
 struct request_value {
     const char *text; // borrowed from the arguments; NULL: not given, or empty
-    uint64_t number; // of numbers and flags; of choices their index; of lists a bit for each choice
+    uint64_t number;  // numbers, flags; index of a choice; bit for each choice of a list
     double fraction;
 };
 
@@ -103,20 +103,20 @@ struct request {
     struct request_value values[PARAM_COUNT];
 };
 
-// Whether each '%' of the target begins an escape.
+// Whether each '%' of the target starts an escape.
 bool target_is_encoded(const char *target);
 
-// Whether the target's path is exactly `path`. Paths are not decoded: none of ours needs it.
+// Whether the target's path is exactly `path`. Paths are not decoded, since ours need no escapes.
 bool target_has_path(const char *target, const char *path);
 
 void request_args_add(struct request_args *args, const struct request_arg *arg);
 
-// Adds the parameters of a query that needs no decoding, as ours do not. Cuts the query in place.
+// Add the parameters of a query without escapes, such as our own. It modifies the query.
 void request_args_split(struct request_args *args, char *query);
 
-// Checks the arguments, which must outlive the request. `allowed` has a PARAM_BIT for each
-// parameter that the route takes. ERR_INVALID or ERR_LIMIT with a sentence, and *parameter is then
-// the name of the one to blame, or NULL; it is static.
+// Parse and check the arguments, which must outlive the request. `allowed` has a PARAM_BIT for each
+// parameter of the route. On ERR_INVALID or ERR_LIMIT, `info` has a sentence, and *parameter is the
+// static name of the wrong parameter or NULL.
 enum err request_parse(const struct request_args *args,
                        uint64_t allowed,
                        struct request *out,
@@ -140,6 +140,6 @@ request_number(const struct request *request, enum param param, uint64_t otherwi
     return request_has(request, param) ? request->values[param].number : otherwise;
 }
 
-// The name of a parameter, and of the choice that was made.
+// The name of a parameter, and of a choice.
 const char *request_param_name(enum param param);
 const char *request_choice_name(enum param param, uint64_t choice);

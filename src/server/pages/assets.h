@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// assets: the viewer's files, compiled into the executable in compressed form.
+// assets: the viewer's files, compressed and compiled into the executable.
 //
-// The table is made by CMake from web/dist (cmake/embed_assets.cmake). Context: H; static.
+// CMake makes the table from web/dist (cmake/embed_assets.cmake). Context: H; static.
 #pragma once
 
 #include <stdbool.h>
@@ -11,17 +11,17 @@
 #include "base/bytes.h"
 
 struct asset {
-    const char *path;     // as requested: "/index.html"
-    const char *type;     // of its contents, for Content-Type
-    const char *hash;     // of its contents, hexadecimal: the beginning of sha256
-    const char *sha256;   // the same, whole
+    const char *path;     // as in the request: "/index.html"
+    const char *type;     // Content-Type
+    const char *hash;     // of the contents, hexadecimal: the beginning of sha256
+    const char *sha256;   // of the contents, whole
     const uint8_t *begin; // gzip
     const uint8_t *end;
 };
 
-// Ended by an entry without a path.
+// The last entry has no path.
 extern const struct asset asset_table[];
 
-// The asset that answers a request's target, which may have a query; "/" is "/index.html". NULL if
-// there is none.
+// Find the asset for a request's target, which may have a query; "/" is "/index.html". Return NULL
+// if there is none.
 const struct asset *asset_find(const char *target);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// report_page: a recording and its viewer in one HTML file that needs no server.
+// report_page: writes a recording and its viewer as one HTML file that needs no server.
 //
 //   for each question of a table --answer--> JSON --gzip, base64--> <script data-answer="...">
 //   viewer's script and style -----------------------------------> <script>, <style>
 //
-// The page holds the answers that the server would give, unfiltered and for single processes and
-// threads, and looks them up instead of asking. So its numbers are those of src/profile; what is
-// not among the answers, the page says, it cannot show. The answers are compressed and spelled in
-// an alphabet without any character of HTML, so nothing that a recording holds is ever read as
-// markup; the policy in the page's head lets run the viewer's script by its hash, and nothing else,
-// and forbids every connection. Size is bounded: tables and trees are cut harder until it fits.
-// Equal recordings give equal files.
+// The page contains the server's answers, unfiltered and for single processes and threads, and the
+// viewer looks them up instead of sending requests. So its numbers come from src/profile. For all
+// other queries the page says that it has no answer.
+// The answers are compressed and in base64, which has no special characters of HTML, so recorded
+// texts are never read as markup. The policy in the page's head allows only the viewer's script, by
+// its hash, and forbids every connection.
+// The size is bounded: tables and trees are reduced until the page fits. Equal recordings give
+// equal files.
 // Context: H.
 #pragma once
 
@@ -24,15 +25,15 @@
 struct report_page {
     const char *path; // of the recording, as shown
     const struct profile *profile;
-    const struct filter *filter; // holds for every answer; NULL: none
-    const char *filter_text;     // the same in words, "" for none
+    const struct filter *filter; // applies to every answer; NULL: none
+    const char *filter_text;     // the filter in words, "" without one
     const char *tool_version;
 };
 
 enum {
-    REPORT_PAGE_MAX_MIB = 32 // of the whole file, but for the viewer's own quarter of a MiB
+    REPORT_PAGE_MAX_MIB = 32 // of the file, not counting the viewer's own quarter of a MiB
 };
 
-// ERR_LIMIT: the recording's names alone are too large;
-// ERR_NO_MEMORY. A stream that cannot be written to keeps its error.
+// Write the page. ERR_LIMIT: the recording's names alone are too large. ERR_NO_MEMORY. Write errors
+// stay in the stream.
 enum err report_page_write(const struct report_page *page, FILE *out) MUST_USE;

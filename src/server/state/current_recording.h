@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// current_recording: the snapshot that is served now, and the ways in which it changes.
+// current_recording: the snapshot that is served now, and its replacement.
 //
-//   the file was rewritten --served_reload--> a new generation of the same baseline
+//   the file was rewritten --served_reload--> a new generation with the same baseline
 //   a page put a baseline  --served_set_baseline--> a new generation of the same recording
 //
-// Reading and building happen outside the lock, so that questions about the old snapshot go on.
-// Only one change is made at a time (`changing`). Lock order: changing, then mutex. Context: H; any
-// thread.
+// Reading and building happen outside the mutex, so questions about the old snapshot continue.
+// `changing` serializes changes. Lock order: changing, then mutex. Context: H; any thread.
 #pragma once
 
 #include <pthread.h>
@@ -21,14 +20,14 @@ struct served {
     pthread_mutex_t changing;
     pthread_mutex_t mutex;       // protects `snapshot`
     struct snapshot *snapshot;   // owned reference
-    struct name_sources sources; // for what is opened later
+    struct name_sources sources; // for recordings that are opened later
     bool has_sources;
-    uint64_t refused_identity; // of a state of the file that could not be read
+    uint64_t refused_identity; // of a file that could not be read
 };
 
-// Opens `path`, and `baseline_path` unless it is NULL; both must outlive it, and so must what
-// `sources` point to, which may be NULL. Their servers are asked only here: nobody waits at a
-// terminal later.
+// Open `path`, and `baseline_path` unless it is NULL. Both must outlive `served`, and so must the
+// contents of `sources`, which may be NULL. Debuginfod servers are asked only here, since later
+// nobody waits at a terminal.
 enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,
@@ -39,11 +38,11 @@ void served_release(struct served *served);
 // The snapshot to answer from, with a reference for the caller.
 struct snapshot *served_get(struct served *served);
 
-// Reads the file again if it is not the one that is served. *changed says whether there is a new
-// generation. A file that cannot be read is an error once, and what was served stays.
+// Read the file again if it changed. *changed is true if there is a new generation. An unreadable
+// file is reported once, and the old snapshot stays.
 enum err served_reload(struct served *served, bool *changed, struct err_info *info) MUST_USE;
 
-// Serves the recording at `path`, called `name`, as baseline; none if path is NULL.
+// Serve the recording at `path`, called `name`, as the baseline. A NULL path removes the baseline.
 enum err served_set_baseline(struct served *served,
                              const char *path,
                              const char *name,

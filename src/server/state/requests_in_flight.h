@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// requests_in_flight: which answers are in the making, how far each is, and what became of the
-// others.
+// requests_in_flight: the table of answers in progress, their progress, and counts of finished
+// ones.
 //
 //   enter (waits for its turn) -> begin (counts) -> pack (compresses) -> leave
 //
-// Whoever makes an answer writes it up here; `GET /api/v1/work` reads it, so that a page can say
-// how far a long answer is. Invariant: begun = finished + abandoned + those on the board that
-// count. Context: H; any thread. The mutex protects the slots and the sums; how far an answer is is
-// atomic, for it is told by its thread now and then and read by others.
+// Each thread that computes an answer has a slot here. `GET /api/v1/work` reads the slots, so that
+// a page can show the progress of a long answer. Invariant: begun = finished + abandoned + slots in
+// ANSWER_COUNTS.
+// Context: H; any thread. The mutex protects the slots and the sums. Progress fields are atomic:
+// the slot's thread writes them, others read them.
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #include "host/text/strbuf.h"
 
 enum {
-    ANSWER_BOARD_SLOTS = 64, // as many as there may be connections
+    ANSWER_BOARD_SLOTS = 64, // the maximum of connections
 };
 
 enum answer_phase {
@@ -28,10 +29,10 @@ enum answer_phase {
 };
 
 struct answer_slot {
-    const char *target; // borrowed until it leaves; NULL: the slot is free
+    const char *target; // borrowed until the slot is left; NULL: free
     uint64_t entered_ms;
     enum answer_phase phase;
-    // As in struct cancel. Relaxed: each is right by itself, and a reader only shows them.
+    // As in struct cancel. Relaxed: each is valid by itself, and readers only show them.
     atomic_uint_fast32_t stage;
     atomic_uint_fast64_t done;
     atomic_uint_fast64_t total;
@@ -41,8 +42,8 @@ struct requests_in_flight {
     pthread_mutex_t mutex;
     struct answer_slot slots[ANSWER_BOARD_SLOTS];
     uint64_t begun;
-    uint64_t finished;  // with an answer or a sentence why not
-    uint64_t abandoned; // begun, and given up since nobody waited any more
+    uint64_t finished;  // with an answer or an error
+    uint64_t abandoned; // begun, then given up because no client waited
 };
 
 #define ANSWER_BOARD_INIT                  \
@@ -50,24 +51,24 @@ struct requests_in_flight {
         .mutex = PTHREAD_MUTEX_INITIALIZER \
     }
 
-// Somebody asks for `target`. NULL if the board is full: the answer is then made unseen.
+// Enter a request for `target`. Return NULL if the table is full; the request is then not shown.
 struct answer_slot *requests_in_flight_enter(struct requests_in_flight *board, const char *target);
 
-// The next three accept a NULL slot. Its turn has come, and somebody waits for it.
+// Its turn has come, and the client still waits. A NULL slot is accepted here and in the next two.
 void requests_in_flight_begin(struct requests_in_flight *board, struct answer_slot *slot);
 
-// Its turn is over. `outcome`: ERR_CANCELLED if nobody waited for it, before or after it began.
+// Its turn is over. `outcome`: ERR_CANCELLED if no client waited, before or after it began.
 void requests_in_flight_pack(struct requests_in_flight *board,
                              struct answer_slot *slot,
                              enum err outcome);
 
-// The slot is free from now on.
+// Free the slot.
 void requests_in_flight_leave(struct requests_in_flight *board, struct answer_slot *slot);
 
-// How far the work of `slot`, which may be NULL, is.
+// Copy the progress of the computation to `slot`, which may be NULL.
 void answer_slot_tell(struct answer_slot *slot, const struct cancel *cancel);
 
-// The answer of /api/v1/work.
+// Append the answer of /api/v1/work.
 enum err requests_in_flight_write(struct requests_in_flight *board, struct strbuf *out) MUST_USE;
 
 void requests_in_flight_release(struct requests_in_flight *board);

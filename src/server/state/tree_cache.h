@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// tree_cache: the trees that were asked for last, so that expanding a node takes no second build.
+// tree_cache: the most recently used trees, so that expanding a node needs no second build.
 //
-// Keyed by all that a tree's node ids depend on: generation, filter and shape. Holds a few trees,
-// as long as they have no more nodes together than a bound; the least recently used goes first. A
-// tree stays alive while a request uses it, cached or not, and so does its snapshot. Two requests
-// that need the same new tree at once both build it, and the first one's is kept.
+// The key covers everything that a tree's node ids depend on: generation, filter and shape. The
+// cache holds a few trees up to a total number of nodes, and evicts the least recently used one
+// first. A tree and its snapshot live while a request uses them, cached or not. Two requests that
+// need the same new tree at once both build it, and the first one's is kept.
 // Context: H; any thread. The mutex protects all of struct tree_cache.
 #pragma once
 
@@ -19,7 +19,7 @@
 struct cached_tree {
     atomic_uint references;
     uint64_t key;
-    uint64_t used;             // when last, in requests
+    uint64_t used;             // time of the last use, in requests
     struct snapshot *snapshot; // owned reference: the tree borrows from it
     struct tree_view tree;     // owned
 };
@@ -40,11 +40,12 @@ struct tree_cache {
         .mutex = PTHREAD_MUTEX_INITIALIZER \
     }
 
-// The tree under `key`, with a reference for the caller; NULL if there is none.
+// Find the tree under `key`, with a reference for the caller. Return NULL if there is none.
 struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key);
 
-// Takes over *tree (leaves it empty) and returns it with a reference for the caller, kept in the
-// cache if it is not too large. NULL if there is no memory; then *tree is as it was.
+// Move *tree into a new entry, leave it empty, and return the entry with a reference for the
+// caller. The cache keeps it unless it is too large. If memory runs out, return NULL and leave
+// *tree as it was.
 struct cached_tree *tree_cache_add(struct tree_cache *cache,
                                    uint64_t key,
                                    struct snapshot *snapshot,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // code_tables: the functions, locations, files and modules that one answer refers to.
 //
-// While an answer is written in columns, everything that it names is collected here and gets a
-// position; view_end() writes the tables. So an answer is complete by itself and holds no more than
-// it needs. Running out of memory is walk_cache in `failed`, as a strbuf does.
+// While an answer is written in columns, each of these gets a position here; view_end() writes the
+// tables. So an answer is complete by itself and holds nothing that it does not refer to. A failed
+// allocation sets `failed`, as in strbuf.
 // Context: H; one thread at a time.
 #pragma once
 
@@ -19,7 +19,7 @@
 struct named_location {
     enum side side;
     uint32_t location; // of the side's code index
-    uint32_t function; // positions
+    uint32_t function; // position
     uint32_t file;     // REC_NONE if unknown
 };
 
@@ -27,7 +27,7 @@ DEFINE_VEC(named_location_vec, struct named_location);
 
 struct named_function {
     uint32_t id;     // in the union
-    uint32_t module; // position, REC_NONE if it has none
+    uint32_t module; // position; REC_NONE without a module
 };
 
 DEFINE_VEC(named_function_vec, struct named_function);
@@ -37,7 +37,7 @@ struct code_tables {
     struct named_function_vec functions;
     struct named_location_vec locations;
     struct string_table files;   // string ids are positions + 1
-    struct string_table modules; // the same
+    struct string_table modules; // string ids are positions + 1
     struct map_u64 function_at;  // union id -> position
     struct map_u64 location_at;  // side and location -> position
     bool failed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view: one answer as JSON, whoever asks: `report --json`, the HTTP API, the HTML report.
+// view: one answer as JSON, for `report --json`, the HTTP API and the HTML report.
 //
 // A view has one writer (views.h) and two layouts (view_table.h):
 //
@@ -29,7 +29,7 @@
 #include "views_json/layout/code_tables.h"
 
 enum {
-    // Of the fields that docs/format/json.md describes. One number for every answer.
+    // Version of the fields in docs/format/json.md; the same for all answers.
     VIEW_JSON_VERSION = 2
 };
 
@@ -38,7 +38,7 @@ enum view_layout {
     VIEW_COLUMNS,
 };
 
-// A frame of the stacks of an answer in columns.
+// A frame of a stack, for answers in columns.
 struct view_frame {
     uint32_t location; // position in code.locations
     bool inlined;
@@ -47,40 +47,39 @@ struct view_frame {
 DEFINE_VEC(view_frame_vec, struct view_frame);
 
 struct view {
-    // What is asked, and of what. Borrowed; the selections may be NULL for views of the whole run.
+    // The query and its subject. Borrowed; views of the whole run may have NULL selections.
     const struct profile *profile;
     const struct code_union *code; // of the profile, or of both of a comparison
     const struct selection *selection;
     const struct selection *old_selection; // NULL: no comparison
     const struct filter *filter;           // of the selection
-    uint64_t costs;                        // bits of enum cost: what cost objects hold
+    uint64_t costs;                        // bits of enum cost that cost objects contain
     enum cost sort;
-    enum side_score score; // by which side entries of a comparison are sorted
+    enum side_score score; // sorts the entries of a comparison
 
-    // How it is written. Borrowed.
+    // The output. Borrowed.
     struct json_writer *w;
     enum view_layout layout;
-    bool has_offsets;          // frames in rows also say where they lie in their module
+    bool has_offsets;          // frames in rows also have their offset in the module
     struct progress *progress; // NULL: silent
 
-    // What the answer has collected. Owned; view_end() empties it.
+    // The collected tables. Owned; view_end() empties them.
     struct code_tables tables;
     struct view_frame_vec frames;
-    bool has_code;   // the answer has the tables `code`, even if they are empty
-    bool has_frames; // and `frames`
-    bool failed;     // no memory: view_end() reports it
+    bool has_code;   // the answer has the table `code`, even if it is empty
+    bool has_frames; // the answer has the table `frames`
+    bool failed;     // out of memory: view_end() reports it
 };
 
 #define ALL_COSTS (((uint64_t)1 << COST_COUNT) - 1)
 
-// Releases what a writer that failed has left behind.
+// Release what a failed writer left behind.
 void view_release(struct view *view);
 
-// Ends an answer: in columns, writes `frames` and `code`. ERR_NO_MEMORY, also for what happened
-// before.
+// End an answer: in columns, write `frames` and `code`. ERR_NO_MEMORY, also for earlier failures.
 enum err view_end(struct view *view) MUST_USE;
 
-// Writes a view as an object of its own under `key`.
+// Write a view as a separate object under `key`.
 #define VIEW_OBJECT(view, key, write) \
     do {                              \
         json_key((view)->w, (key));   \

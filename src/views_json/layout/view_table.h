@@ -17,7 +17,7 @@
 #include "profile/model/cost.h"
 #include "views_json/layout/view.h"
 
-// What a field of the row struct holds, and how it is written.
+// The type of a field of the row struct, and how it is written.
 enum cell_kind {
     CELL_U64,
     CELL_U32,
@@ -43,9 +43,10 @@ struct place {
     uint32_t location;
 };
 
-// A stack, innermost frame first: the way from a node of a tree by location to the root, or a list.
+// A stack, innermost frame first: the path from a node of a tree by location to the root, or a
+// list.
 struct frame_list {
-    const struct call_tree *tree; // borrowed; NULL: the list
+    const struct call_tree *tree; // borrowed; NULL: use the list
     uint32_t node;                // of the tree; 0: no frames
     const uint32_t *locations;    // borrowed
     const uint32_t *inlined;      // borrowed
@@ -55,8 +56,8 @@ struct frame_list {
 // Columns that only some answers have: bits of column.when and table.has.
 enum column_when {
     ALWAYS = 0,
-    WHEN_COMPARED = 1 << 0, // set where the view has two selections
-    WHEN_COLUMNS = 1 << 1,  // set in columns
+    WHEN_COMPARED = 1 << 0, // set if the view has two selections
+    WHEN_COLUMNS = 1 << 1,  // set in VIEW_COLUMNS
     WHEN_BY_FUNCTION = 1 << 2,
     WHEN_BY_LOCATION = 1 << 3,
     WHEN_SEARCHED = 1 << 4,
@@ -68,7 +69,7 @@ struct column {
     enum cell_kind kind;
     size_t offset;                                     // in the row struct
     uint32_t when;                                     // bits of enum column_when: all must hold
-    void (*write)(struct view *view, const void *row); // of CELL_WRITE: one JSON value
+    void (*write)(struct view *view, const void *row); // for CELL_WRITE: writes one JSON value
 };
 
 struct table {
@@ -81,8 +82,8 @@ struct table {
     uint32_t has; // bits of enum column_when
 };
 
-// A column of the field of that name; of another name; that only some answers have; and one that
-// is written by a function.
+// Columns: a field under its own name, under another name, in some answers only, or written by a
+// function.
 #define COLUMN(kind, row, field) COLUMN_AS(#field, kind, row, field)
 #define COLUMN_AS(key, kind, row, field) \
     COLUMN_OF(key, kind, offsetof(struct row, field), ALWAYS, NULL)
@@ -99,16 +100,16 @@ struct table {
 
 void view_table(struct view *view, const struct table *table);
 
-// In rows: the members of one row, in an object that the caller has opened.
+// In rows: write the members of one row into an object that the caller opened.
 void view_row(struct view *view, const struct table *table, size_t row);
 
-// Single values in either layout: fields of an open object.
+// Write single values, in either layout, as fields of an open object.
 void view_function(struct view *view, const char *key, uint32_t function);
 void view_location(struct view *view, struct place place);
 void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs);
 
-// The field `frames`: in rows as in a table, in columns the positions of the frames' locations.
+// Write the field `frames`: in rows as in a table, in columns as positions of locations.
 void view_frames(struct view *view, const struct frame_list *frames);
 
-// An array of numbers under a key.
+// Write an array of numbers under a key.
 void view_numbers(struct view *view, const char *key, const uint64_t *items, size_t count);

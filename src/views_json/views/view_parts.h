@@ -5,15 +5,15 @@
 #include "views_json/layout/view.h"
 #include "views_json/layout/view_table.h"
 
-// Fields of the same names, of the whole run.
+// Fields of the whole run, named after the functions.
 void view_damage(struct view *view);
 void view_sampling(struct view *view);
 void view_counters(struct view *view);
 void view_unrecorded(struct view *view);
 enum err view_unseen(struct view *view) MUST_USE;
 
-// A wait status as a value; null if it is not known.
+// Write a wait status as a value; null if it is unknown.
 void view_wait_status(struct view *view, int32_t status);
 
-// The keys of the costs whose bits are set, as an array.
+// Write an array of the keys of the costs whose bits are set.
 void view_cost_keys(struct view *view, const char *key, uint64_t bits);

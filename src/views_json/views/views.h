@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// views: the writers of all views. Each adds its fields to an object that the caller has opened.
+// views: the writers of all views. Each adds its fields to an object that the caller opened.
 //
-// docs/format/json.md describes the fields. What a view needs is in struct view; what only one
-// needs is its `options`. Limits of 0 mean no limit. Context: H.
+// docs/format/json.md describes the fields. struct view has the parameters of every view; `options`
+// has those of one view. Limits of 0 mean no limit. Context: H.
 #pragma once
 
 #include <stddef.h>
@@ -20,15 +20,15 @@
 #include "views_json/layout/view.h"
 #include "views_json/layout/view_table.h"
 
-// The run: what was recorded. `view_run` writes the field `run` alone.
+// The run: what was recorded. `view_run` writes only the field `run`.
 void view_run(struct view *view);
 void view_marks(struct view *view);
 
-// The field `selection`: what is counted, and its totals. `whole`: those without a filter, under
-// the same suppressions; NULL: they are summed up.
+// The field `selection`: the filter and the totals. `whole`: the totals without a filter, under the
+// same suppressions; NULL: they are computed.
 enum err view_selection(struct view *view, const struct costs *whole) MUST_USE;
 
-// The field `key` with the totals of a selection, and figures of the run.
+// The field `key`: the totals of a selection and figures of the run.
 void view_totals(struct view *view, const char *key, const struct summary *summary);
 
 struct call_sites_options {
@@ -40,9 +40,9 @@ struct call_sites_options {
 
 struct summary_options {
     struct call_sites_options sites;
-    const enum cost *costs; // of the lists of call sites
+    const enum cost *costs; // for each cost, one list of call sites
     size_t cost_count;
-    bool all_costs; // a list has all costs of the view, else the one that it is ranked by
+    bool all_costs; // list entries have all costs of the view, else the ranking cost
 };
 
 // How the run went and what it cost: `damage`, `run`, `totals`, `top`, `health`, `counters`,
@@ -52,10 +52,10 @@ enum err view_summary(struct view *view, const struct summary_options *options) 
 // `damage`, `sampling`, `counters` and `modules`: all modules of the recording, without costs.
 enum err view_health(struct view *view) MUST_USE;
 
-// `nodes`, the tree of all call stacks, and `rows`, what each stack cost on each thread.
+// `nodes`, the tree of all call stacks, and `rows`, the costs of each stack on each thread.
 enum err view_rows(struct view *view, const struct call_tree *tree) MUST_USE;
 
-// Call sites with most of view->sort.
+// The call sites with the most of view->sort.
 enum err view_call_sites(struct view *view, const struct call_sites_options *options) MUST_USE;
 
 // One table each: `processes`, `threads`, `modules`.
@@ -63,7 +63,7 @@ enum err view_processes(struct view *view) MUST_USE;
 enum err view_threads(struct view *view) MUST_USE;
 enum err view_modules(struct view *view) MUST_USE;
 
-// The selection by what `by` says.
+// The selection grouped by `by`.
 enum err view_groups(struct view *view, enum cost_group_by by) MUST_USE;
 
 struct functions_options {
@@ -79,33 +79,33 @@ enum err view_function_detail(struct view *view,
                               const struct function_trees *trees,
                               uint32_t function) MUST_USE;
 
-// All calls between functions, and what each location and source line costs.
+// All calls between functions, and the costs of each location and source line.
 enum err view_call_graph(struct view *view, size_t limit) MUST_USE;
 
 struct tree_options {
     const struct tree_view *tree;
     struct tree_view_spec spec;         // of the tree
-    struct tree_view_wish wish;         // which nodes
-    const struct tree_matches *matches; // of a search; NULL: none was asked for
+    struct tree_view_wish wish;         // which nodes to write
+    const struct tree_matches *matches; // of a search; NULL: no search
 };
 
 enum err view_tree(struct view *view, const struct tree_options *options) MUST_USE;
 
 // Whole call stacks.
 struct stacks_options {
-    const struct flag_vec *rows; // of the selection: those that count; NULL: all
+    const struct flag_vec *rows; // rows of the selection to include; NULL: all
     size_t first;
     size_t limit;
 };
 
 enum err view_stacks(struct view *view, const struct stacks_options *options) MUST_USE;
 
-// The same of two recordings, whose stacks are matched by function: `tree` is of both.
+// The call stacks of two recordings, matched by function. `tree` is of both.
 enum err view_stack_pairs(struct view *view,
                           const struct tree_view *tree,
                           const struct stacks_options *options) MUST_USE;
 
-// Whether any frame lies in a source file; and then the table `lines`: what each line costs.
+// Whether any frame is in this source file.
 bool view_source_is_named(const struct view *view, const char *path);
 enum err view_source_lines(struct view *view, const char *path) MUST_USE;
 
@@ -119,7 +119,7 @@ struct series_options {
 struct points_options {
     const struct timeline_point_vec *points;
     uint64_t slice_ms;
-    uint64_t known; // bits of enum cost: figures of others are null
+    uint64_t known; // bits of enum cost; unknown figures are null
 };
 
 // The table `points`: the time slices of the run.
@@ -129,31 +129,31 @@ enum err view_series(struct view *view, const struct series_options *options) MU
 
 struct histogram_options {
     enum histogram_of of;
-    bool by_bytes; // ranks the call sites
+    bool by_bytes; // ranks call sites by bytes, else by count
     size_t top_count;
 };
 
 enum err view_histogram(struct view *view, const struct histogram_options *options) MUST_USE;
 
-// Sizes and lifetimes of freed blocks together.
+// Freed blocks by size and lifetime.
 enum err view_size_lifetime(struct view *view) MUST_USE;
 
 struct leaks_options {
     const struct growth *growth; // of the selection, by `by`; NULL: it is built
     enum row_group_by by;
-    bool has_class; // only of `class`
+    bool has_class; // only entries of `class`
     enum growth_class class;
     size_t limit;
 };
 
-// What is live at the end, and how it grew.
+// The memory that is live at the end, and its growth.
 enum err view_leaks(struct view *view, const struct leaks_options *options) MUST_USE;
 
-// The table `suppressions`: every rule, and what it suppressed.
+// The table `suppressions`: every rule and what it suppressed.
 enum err view_suppressions(struct view *view) MUST_USE;
 
-// What resident memory consisted of: samples, and breakdowns by kind. `details` (by breakdown, of
-// the rss_breakdown) says which breakdowns list their mappings.
+// The parts of resident memory: samples, and breakdowns by kind. `details`, by breakdown of the
+// rss_breakdown, selects the breakdowns that list their mappings.
 enum err view_rss(struct view *view,
                   const struct rss_breakdown *rss_breakdown,
                   const struct flag_vec *details) MUST_USE;
@@ -166,19 +166,19 @@ struct blocks_options {
     size_t limit;
 };
 
-// Single blocks that were live at the end (`end`) and at the peak (`peak`). The recording must list
-// blocks, and the filter must be one that block_table_build takes.
+// The blocks live at the end (`end`) and at the peak (`peak`). The recording must list blocks, and
+// block_table_build must accept the filter.
 enum err view_blocks(struct view *view, const struct blocks_options *options) MUST_USE;
 
 struct diff_view_options {
     const struct diff *diff;
     const struct diff_finding_vec *findings;
-    const enum cost *costs; // that are judged
+    const enum cost *costs; // the judged costs
     size_t cost_count;
-    double threshold; // as a ratio
-    size_t limit;     // functions of each cost
+    double threshold; // a ratio
+    size_t limit;     // functions for each cost
     size_t stack_limit;
 };
 
-// What changed from the old recording to the new one, and what of it is a finding.
+// The changes from the old recording to the new one, and the findings among them.
 enum err view_diff(struct view *view, const struct diff_view_options *options) MUST_USE;
