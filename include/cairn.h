@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT
-/* cairn.h: what a program can tell the heap profiler that records it, and ask it.
+/* cairn.h: lets a program inform the heap profiler that records it, and query it.
  *
  *   cairn_report_alloc(block, size)             a custom allocator handed out a block
- *   cairn_report_realloc(old, block, size)      it moved or resized one
- *   cairn_report_free(block)                    it takes one back
+ *   cairn_report_realloc(old, block, size)      it moved or resized a block
+ *   cairn_report_free(block)                    it takes a block back
  *   cairn_pool_alloc("nodes", block, size)      the first two for a pool with a name,
  *   cairn_pool_realloc("nodes", old, block, size)  which each stack then begins with
- *   cairn_event("bytes sent", 512)              something happened that weighs 512
+ *   cairn_event("bytes sent", 512)              an event of weight 512 happened
  *   cairn_mark("loaded 3 files")                a moment, shown on the time line
- *   cairn_phase("indexing")                     from here to the next phase the program does this
- *   cairn_is_recording()                        whether anybody listens
+ *   cairn_phase("indexing")                     the phase of the program from here to the next one
+ *   cairn_is_recording()                        whether cairn records this program
  *   cairn_stats(CAIRN_PROCESS, &stats)          what was allocated and freed so far
  *   cairn_scope_begin, cairn_scope_end          ... and between two points
  *   cairn_peak_begin, cairn_peak_end            how much a thread held at most between them
  *   CAIRN_ASSERT_AT_MOST(allocations, 2, parse(line));    for tests
  *   CAIRN_ASSERT_PEAK_AT_MOST(1 << 20, parse(file));
  *
- * Header only, for C99 and C++11 with gcc or clang: nothing to link, nothing to install where the
- * program runs. Without a recorder each call is one load and a branch that is not taken. It works
- * in executables and shared libraries, from static libraries too, in libraries that are loaded
- * later, and in a program that cairn's library enters while it runs; in a fully static executable,
- * which cairn cannot record, the calls do nothing.
+ * This header needs C99 or C++11, with gcc or clang. It needs no library, neither for linking nor
+ * where the program runs. Without a recorder each call is one load and a branch that is not taken.
+ * The calls work in executables, in shared libraries, in static libraries, in libraries that are
+ * loaded later, and in a program that cairn attaches to. cairn cannot record a fully static
+ * executable: the calls do nothing there.
  *
- * Blocks of a pool are blocks of their own: they may lie inside of a block from malloc, even at its
- * very address. If the pool's memory comes from malloc too, both count; from mmap, only the blocks
- * do.
+ * A block of a pool counts as a block of its own. It may overlap a block from malloc, and even have
+ * the same address. If the pool's memory comes from malloc, both blocks count. If it comes from
+ * mmap, only the pool's blocks count.
  *
- * Any thread may call these, in any order, signal handlers included (a mark or an event made by a
- * handler that interrupts an allocation is lost, a pool's block loses the pool's name, and
- * questions are not answered). They keep errno, take no lock and allocate nothing; none reports an
- * error. Only questions wait, and for the recorder alone: see cairn_stats. */
+ * Any thread may make these calls, in any order. Signal handlers may make them too, but if a
+ * handler interrupts an allocation, its marks and events are lost, its pool blocks lose the pool's
+ * name, and its queries fail. The calls keep errno, take no lock, allocate nothing and report no
+ * error. Only queries wait, and only for the recorder: see cairn_stats. */
 #ifndef CAIRN_H
 #define CAIRN_H
 
-/* Whatever warnings a program asks for are about the program. */
+/* A program's warning options concern the program, not this header. */
 #ifndef CAIRN_SHOW_WARNINGS
 #    pragma GCC system_header
 #endif
@@ -50,34 +50,34 @@ enum cairn_mark_kind {
     CAIRN_MARK_PHASE = 3
 };
 
-/* Whose allocations are counted. */
+/* Selects the allocations to count. */
 enum cairn_whose {
     CAIRN_PROCESS = 0,
-    CAIRN_THREAD = 1 /* the calling one's */
+    CAIRN_THREAD = 1 /* the calling thread */
 };
 
-/* Sums since the process or the thread began, or over a scope. Blocks of pools count as others do.
- * What is live is what was allocated and not freed; over a scope it is the change, and negative if
- * more was freed. A free counts for whoever allocated the block, whichever thread frees it. */
+/* Sums since the process or the thread began, or over a scope. Blocks of pools are included. The
+ * live sums are allocations less frees; over a scope they are the change, and negative if the scope
+ * freed more. A free counts for the thread that allocated the block, whichever thread frees it. */
 struct cairn_stats {
-    uint64_t allocations;     /* that succeeded; a realloc is one, and a free */
-    uint64_t allocated_bytes; /* as asked for */
-    uint64_t frees;           /* of blocks that were recorded */
+    uint64_t allocations;     /* successful ones; a realloc is one allocation and one free */
+    uint64_t allocated_bytes; /* as requested */
+    uint64_t frees;           /* of recorded blocks */
     uint64_t freed_bytes;
-    uint64_t temporary; /* allocations that were freed by the thread's very next event */
+    uint64_t temporary; /* allocations that the thread freed with its very next event */
     int64_t live_blocks;
     int64_t live_bytes;
 };
 
-/* A piece of the calling thread's work whose peak is wanted. All of it is cairn's. */
+/* A piece of the calling thread's work whose peak cairn measures. The members are private. */
 struct cairn_peak {
     uint32_t scope; /* 0: none */
     uint32_t reserved;
 };
 
-/* The recorder's side. Found by name: the object cairn_api_v1, which the library that cairn loads
- * into the program exports. Later versions only add members; `bytes` is the size of what there is.
- */
+/* The recorder's functions: the object cairn_api_v1, which cairn's library exports in the program.
+ * The program finds it by name. Later versions only add members; `bytes` is the size of the members
+ * that exist. */
 struct cairn_api {
     uint32_t version; /* 1 */
     uint32_t bytes;
@@ -91,18 +91,18 @@ struct cairn_api {
                          const void *block,
                          size_t size_bytes);
     void (*event)(const char *name, uint64_t weight);
-    /* Fills `stats` and returns 1; or returns 0. */
+    /* Fills `stats` and returns 1, or returns 0. */
     int (*stats)(uint32_t whose, struct cairn_stats *stats);
     int (*peak_begin)(struct cairn_peak *peak); /* 1 or 0 */
     int (*peak_end)(struct cairn_peak *peak, uint64_t *bytes);
 };
 
-/* cairn itself defines CAIRN_RECORDER_SIDE: it needs only what is above. */
+/* cairn itself defines CAIRN_RECORDER_SIDE: it needs only the part above. */
 #ifndef CAIRN_RECORDER_SIDE
 
-/* One for each executable or library, whatever the number of files that include this: NULL if
- * nobody records. Set before main or before dlopen returns, or by cairn's library when it comes
- * later: the note below tells it where. */
+/* One variable for each executable or library, however many of its files include this header. NULL
+ * without a recorder. Set before main or before dlopen returns. If cairn attaches later, its
+ * library sets the variable, which it finds by the note below. */
 __attribute__((weak, used, visibility("hidden"))) const struct cairn_api *cairn_api_here;
 
 /* An ELF note: owner "cairn", type 1, the distance from here to cairn_api_here. */
@@ -114,7 +114,7 @@ __asm__(".pushsection .note.cairn, \"a\", %note\n"
         ".quad cairn_api_here - .\n"
         ".popsection\n");
 
-/* Weak, since an old libc has it in a library of its own, and a static one must not link it. */
+/* Weak: an old libc has dlsym in a separate library, and a static libc must not link it. */
 extern void *cairn_dlsym(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
 
 __attribute__((constructor(102), used)) static void cairn_api_look_up(void)
@@ -125,10 +125,10 @@ __attribute__((constructor(102), used)) static void cairn_api_look_up(void)
     }
 }
 
-/* Inlined in debug builds too: a recorded stack begins with the allocator's own frame. */
+/* Inlined in debug builds too, so that a recorded stack begins with the allocator's own frame. */
 #    define CAIRN_INLINE static inline __attribute__((always_inline))
 
-/* The table if it is there and has `member`: an older cairn may record a newer program. */
+/* The table if it exists and has `member`: an older cairn may record a newer program. */
 #    define CAIRN_API(member) \
         cairn_api_with(offsetof(struct cairn_api, member) + sizeof(void (*)(void)))
 
@@ -143,7 +143,7 @@ CAIRN_INLINE int cairn_is_recording(void)
     return __atomic_load_n(&cairn_api_here, __ATOMIC_RELAXED) != 0;
 }
 
-/* `block` of `size_bytes` is in use from now on. NULL is ignored. */
+/* Report that `block` of `size_bytes` is in use from now on. NULL is ignored. */
 CAIRN_INLINE void cairn_report_alloc(const void *block, size_t size_bytes)
 {
     const struct cairn_api *api = CAIRN_API(report_alloc);
@@ -152,7 +152,7 @@ CAIRN_INLINE void cairn_report_alloc(const void *block, size_t size_bytes)
     }
 }
 
-/* `old_block` became `block`, which may be the same; counts as an allocation and a free. */
+/* Report that `old_block` became `block` (may be equal). Counts as an allocation and a free. */
 CAIRN_INLINE void cairn_report_realloc(const void *old_block, const void *block, size_t size_bytes)
 {
     const struct cairn_api *api = CAIRN_API(report_realloc);
@@ -161,8 +161,8 @@ CAIRN_INLINE void cairn_report_realloc(const void *old_block, const void *block,
     }
 }
 
-/* `block` is about to be taken back: call it before somebody else can be given the block. Blocks of
- * named pools too. */
+/* Report that `block` is about to be taken back. Call this before the allocator can hand the block
+ * out again. Also for blocks of named pools. */
 CAIRN_INLINE void cairn_report_free(const void *block)
 {
     const struct cairn_api *api = CAIRN_API(report_free);
@@ -171,9 +171,9 @@ CAIRN_INLINE void cairn_report_free(const void *block)
     }
 }
 
-/* As cairn_report_alloc, for a block of the pool of that name: the block's stack begins with a
- * frame "[pool NAME]". Names are compared as texts; of more than 47 bytes the rest is cut, and a
- * process has 255 of them, those of events included: beyond, all share "[pool ...]". */
+/* Report a block as cairn_report_alloc does, for the pool called `pool`: the block's stack begins
+ * with a frame "[pool NAME]". Names are compared as texts and truncated to 47 bytes. A process has
+ * at most 255 names, the names of events included; all further names share "[pool ...]". */
 CAIRN_INLINE void cairn_pool_alloc(const char *pool, const void *block, size_t size_bytes)
 {
     const struct cairn_api *api = CAIRN_API(pool_alloc);
@@ -182,7 +182,7 @@ CAIRN_INLINE void cairn_pool_alloc(const char *pool, const void *block, size_t s
     }
 }
 
-/* As cairn_report_realloc. */
+/* Report a reallocation as cairn_report_realloc does, for the pool called `pool`. */
 CAIRN_INLINE void
 cairn_pool_realloc(const char *pool, const void *old_block, const void *block, size_t size_bytes)
 {
@@ -192,8 +192,8 @@ cairn_pool_realloc(const char *pool, const void *old_block, const void *block, s
     }
 }
 
-/* Something happened that is no allocation, and weighs `weight` in a unit of the program's choice.
- * Events are counted and weights are summed for each name and stack, apart from the heap. */
+/* Record an event that is not an allocation. `weight` has a unit of the program's choice. Events
+ * are counted and weights are summed for each name and stack, apart from the heap. */
 CAIRN_INLINE void cairn_event(const char *name, uint64_t weight)
 {
     const struct cairn_api *api = CAIRN_API(event);
@@ -202,7 +202,7 @@ CAIRN_INLINE void cairn_event(const char *name, uint64_t weight)
     }
 }
 
-/* Text in UTF-8, copied; of more than 1024 bytes the rest is cut. */
+/* Mark a moment. The text is UTF-8; it is copied and truncated to 1024 bytes. */
 CAIRN_INLINE void cairn_mark(const char *text)
 {
     const struct cairn_api *api = CAIRN_API(mark);
@@ -219,14 +219,15 @@ CAIRN_INLINE void cairn_phase(const char *name)
     }
 }
 
-/* What was recorded so far, of the process or the calling thread. Exact: everything that happened
- * before the call is in it, whichever thread did it; of other threads' events that happen while it
- * waits, some may be. 1: `*stats` is filled. 0: nothing records (or the recorder is dead, or a
- * signal handler asks that interrupted an allocation or a call of these), `*stats` is all zero.
+/* Return in `*stats` the sums so far of the process or the calling thread. The sums are exact: they
+ * contain every event of any thread that happened before the call, and possibly some events of
+ * other threads that happen during the call. Returns 1 if `*stats` is filled. Returns 0, with
+ * `*stats` all zero, if nothing records, if the recorder is dead, or in a signal handler that
+ * interrupted an allocation or one of these calls.
  *
- * Waits for the recorder, some milliseconds as a rule, for it must have read what all threads did;
- * not for a dead one. For tests and now and then, not for loops. Threads beyond the 1024th may
- * share their counts with others of their name. */
+ * The call waits until the recorder has read the events of all threads, usually some milliseconds.
+ * It does not wait for a dead recorder. Use it in tests and now and then, not in loops. Threads
+ * beyond the 1024th may share their counts with other threads of the same name. */
 CAIRN_INLINE int cairn_stats(enum cairn_whose whose, struct cairn_stats *stats)
 {
     const struct cairn_api *api = CAIRN_API(stats);
@@ -234,15 +235,15 @@ CAIRN_INLINE int cairn_stats(enum cairn_whose whose, struct cairn_stats *stats)
     return api != 0 ? api->stats((uint32_t)whose, stats) : 0;
 }
 
-/* What happens between cairn_scope_begin and cairn_scope_end. Scopes may nest and overlap; one that
- * is never ended costs nothing. Those of CAIRN_THREAD begin and end on one thread. */
+/* Counts the events between cairn_scope_begin and cairn_scope_end. Scopes may nest and overlap. A
+ * scope that never ends costs nothing. A scope of CAIRN_THREAD begins and ends on one thread. */
 struct cairn_scope {
     enum cairn_whose whose;
     int is_recorded;
     struct cairn_stats at_begin;
 };
 
-/* 1: counted from here. 0: as cairn_stats. */
+/* Begin a scope. Returns 1, or 0 as cairn_stats does. */
 CAIRN_INLINE int cairn_scope_begin(struct cairn_scope *scope, enum cairn_whose whose)
 {
     scope->whose = whose;
@@ -250,8 +251,8 @@ CAIRN_INLINE int cairn_scope_begin(struct cairn_scope *scope, enum cairn_whose w
     return scope->is_recorded;
 }
 
-/* The counts since cairn_scope_begin, which stays as it is: it may be asked again. 0: as
- * cairn_stats, now or at the beginning. */
+/* Return in `*spent` the counts since cairn_scope_begin. `*scope` does not change, so the call may
+ * be repeated. Returns 0 if cairn_stats fails, now or at the beginning. */
 CAIRN_INLINE int cairn_scope_end(const struct cairn_scope *scope, struct cairn_stats *spent)
 {
     const struct cairn_stats *from = &scope->at_begin;
@@ -269,11 +270,10 @@ CAIRN_INLINE int cairn_scope_end(const struct cairn_scope *scope, struct cairn_s
     return 1;
 }
 
-/* From here on it is followed how much the calling thread holds: what it allocated less what of
- * that was freed, the blocks of pools included. 1: it is. 0: as cairn_stats, or 8 such pieces of
- * work are open on this thread. They may nest and overlap. Each that was begun should be ended, on
- * the thread that began it: until then every event of the thread is sent by itself, which costs
- * more. */
+/* Begin to follow the live bytes of the calling thread: its allocations, less the frees of these
+ * blocks, the blocks of pools included. Returns 1; or 0 as cairn_stats does, or if 8 peaks are open
+ * on this thread. Peaks may nest and overlap. End each one, on the thread that began it: until then
+ * the thread sends every event separately, which costs more. Waits as cairn_stats does. */
 CAIRN_INLINE int cairn_peak_begin(struct cairn_peak *peak)
 {
     const struct cairn_api *api = CAIRN_API(peak_begin);
@@ -281,12 +281,12 @@ CAIRN_INLINE int cairn_peak_begin(struct cairn_peak *peak)
     return api != 0 ? api->peak_begin(peak) : 0;
 }
 
-/* `*bytes`: by how much more the thread held than at the beginning, when that was most; 0 if it
- * never held more. A realloc holds one of its two blocks at a time. Exact as long as no other
- * thread frees, or is given the address of, what this one allocated; with such threads at work
- * never too low, and too high by no more than they freed of it within some milliseconds. 0: as
- * cairn_stats, now or at the beginning; `*bytes` is 0. Waits as cairn_stats does, and so does
- * cairn_peak_begin. */
+/* Return in `*bytes` the peak of the thread's live bytes above their value at the beginning; 0 if
+ * they never exceeded it. A realloc holds one of its two blocks at a time. The figure is exact if
+ * no other thread frees blocks of this thread or reuses their addresses. Otherwise it is never too
+ * low, and too high by at most the bytes that other threads freed of it within some milliseconds.
+ * Returns 0, with `*bytes` 0, if cairn_stats fails, now or at the beginning. Waits as cairn_stats
+ * does. */
 CAIRN_INLINE int cairn_peak_end(struct cairn_peak *peak, uint64_t *bytes)
 {
     const struct cairn_api *api = CAIRN_API(peak_end);
@@ -294,14 +294,14 @@ CAIRN_INLINE int cairn_peak_end(struct cairn_peak *peak, uint64_t *bytes)
     return api != 0 ? api->peak_end(peak, bytes) : 0;
 }
 
-/* CAIRN_ASSERT_AT_MOST(field, most, statement): runs the statement, and aborts with a message on
- * stderr if `field` of struct cairn_stats, over what the calling thread did in it, is more than
- * `most`. Where nothing records, the statement just runs. Define CAIRN_ASSERTS before the include.
+/* CAIRN_ASSERT_AT_MOST(field, most, statement): runs the statement. Aborts with a message on stderr
+ * if `field` of struct cairn_stats, counted for the calling thread over the statement, exceeds
+ * `most`. Without a recorder the statement just runs. Define CAIRN_ASSERTS before the include.
  *
  *   CAIRN_ASSERT_AT_MOST(allocations, 0, step(&world));
  *   CAIRN_ASSERT_AT_MOST(live_bytes, 0, reply = answer(request); release(reply));
  *
- * CAIRN_ASSERT_PEAK_AT_MOST(most, statement): the same for what cairn_peak_end tells.
+ * CAIRN_ASSERT_PEAK_AT_MOST(most, statement): likewise for the bytes of cairn_peak_end.
  *
  *   CAIRN_ASSERT_PEAK_AT_MOST(1 << 20, parse(file));
  */
@@ -315,7 +315,7 @@ CAIRN_INLINE int cairn_peak_end(struct cairn_peak *peak, uint64_t *bytes)
 extern "C" {
 #        endif
 
-/* `value` points to 8 bytes, so that no cast stands in the macros below. */
+/* `value` points to 8 bytes, which spares the macros below a cast. */
 static inline void cairn_assert_at_most(
     const char *where, int line, const char *field, const void *value, long long most)
 {

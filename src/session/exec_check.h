@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// exec_check: whether what the kernel is about to execute can be recorded, and if not, why.
+// exec_check: finds out whether a program can be recorded, and if not, why, before it is executed.
 //
-// Follows the interpreters of scripts as the kernel does and reads the head of the ELF file behind
-// them: its class and machine, its interpreter (PT_INTERP), the libraries that it asks for
-// (DT_NEEDED) and whether it changes the identity. A library that is preloaded cannot be in a
-// static program; it breaks one of another libc (musl) and one with a sanitizer, whose library has
-// to be the first; and the loader complains about it in a 32-bit program.
+// It follows the interpreters of scripts as the kernel does and reads the head of the ELF file
+// behind them: class and machine, interpreter (PT_INTERP), needed libraries (DT_NEEDED) and whether
+// the file changes the identity. A static program cannot load a preloaded library. The library
+// would break a program of another libc (musl) and one with a sanitizer, whose library has to be
+// the first. In a 32-bit program the loader would complain about it.
 //
-// Asked by the hooks of exec inside the target, the children of vfork among them, and by the
-// recorder for the program that it starts. Trust: the file may be anything; each offset is a
-// position for pread, so nothing out of bounds can be reached, and all loops are capped.
-// Context: T and H; raw system calls only, async-signal-safe, errno kept, no memory but the stack.
-// Failure: what cannot be read has no obstacle, so that it is tried; execve will say what is wrong.
+// The target's exec hooks call it, also in children of vfork, and the recorder calls it for the
+// program that it starts. Trust: the file may contain anything; each offset is a position for
+// pread, so nothing out of bounds can be reached, and all loops are capped. Context: T and H; raw
+// system calls only, async-signal-safe, errno kept, no memory but the stack. Failure: an unreadable
+// file has no obstacle, so that it is executed, and execve reports the error.
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@
 
 #include "base/compiler.h"
 
-// X(name, key as in JSON, phrase for people). Why an exec goes unrecorded: by the file itself, by
-// its environment, or by where it is executed.
+// X(name, key as in JSON, phrase for people). The reason why an exec goes unrecorded: the file
+// itself, its environment, or the place where it is executed.
 #define EXEC_OBSTACLES(X)                                                                  \
     X(NONE, "", "")                                                                        \
     X(STATIC, "static", "static executable")                                               \
@@ -41,14 +41,14 @@ enum exec_obstacle {
     EXEC_OBSTACLE_COUNT
 };
 
-// What the kernel executes in the end: `path` itself, or the interpreter of the script that it is.
-// EXEC_NONE: nothing stands in the way, as far as the file tells.
+// Check the file that the kernel executes in the end: `path` itself, or the interpreter of that
+// script. EXEC_NONE: the file shows no obstacle.
 enum exec_obstacle exec_check(const char *path);
 
 // Whether `path` is the loader of shared libraries itself, which runs the program that its
 // arguments name.
 bool exec_check_is_loader(const char *path);
 
-// Finds `name` as execvp(3) does, along `search` (the value of PATH; NULL: the default) if it has
-// no slash. False: there is no such file, or its path is longer than `size`.
+// Find `name` as execvp(3) does: without a slash along `search` (the value of PATH; NULL: the
+// default). False: there is no such file, or its path is longer than `size`.
 MUST_USE bool exec_find(const char *name, const char *search, char *path, size_t size);

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
-// freed_table: when a process freed something last, by a hash of its address.
+// freed_table: the latest free in a process, by a hash of the freed address.
 //
 // A thread may hold a block back and count it as a pair when it frees it itself (nursery.h), unless
-// another thread freed the block meanwhile: then what the first one frees is another block at the
-// same address. So whoever frees a block that it does not hold notes the stamp of that here, before
-// the allocator is called; and who holds a block remembers what was noted for its address when it
-// was allocated. If that has changed, somebody may have freed it. (Often it was another address.)
+// another thread freed the block meanwhile: then the first thread frees another block at the same
+// address. So a thread that frees a block that it does not hold notes the stamp of the free here,
+// before it calls the allocator. A thread that holds a block remembers the stamp that was noted for
+// its address when it was allocated. If the stamp has changed, another thread may have freed the
+// block. (Often it freed another address.)
 //
 //   free of a block that is not held    freed_table_note()     the latest stamp stays
-//   allocation that is held             freed_table_latest()   -> walk_cache
-//   free of a block that is held        freed_table_latest()   the same as walk_cache: it is ours
+//   allocation that is held             freed_table_latest()   -> remembered stamp
+//   free of a block that is held        freed_table_latest()   equals the remembered one: a pair
 //
-// A block that is held was allocated after the walk_cache stamp, and before any later one of its
-// address; so that stamp also says which of the frees of its address is its own, if another thread
-// did it. Who gets an address has seen all that was noted before it was freed: threads that hand a
-// block to each other synchronize by doing so, and so do allocators.
+// A held block was allocated after the remembered stamp, and before any later stamp of its address.
+// So the stamp also determines which free of the address ends the block, if another thread freed
+// it. A thread that gets an address has seen all stamps that were noted before the address was
+// freed: threads that hand a block to each other synchronize by doing so, and so do allocators.
 //
-// One for each process, zeroed, of static storage. Context: T, any thread; async-signal-safe.
+// One table for each process, zeroed, in static storage. Context: T, any thread; async-signal-safe.
 #pragma once
 
 #include <stdatomic.h>
@@ -30,7 +31,7 @@ struct freed_table {
     _Alignas(64) _Atomic uint64_t stamps[1u << FREED_TABLE_BITS];
 };
 
-// A moment before a block was freed, and what was noted before that. Zero: no stamp was taken.
+// A stamp before a block was freed, and the stamp noted before that. Zero: no stamp was taken.
 struct freed_note {
     uint64_t stamp;
     uint64_t latest;
@@ -46,7 +47,7 @@ ALWAYS_INLINE uint64_t freed_table_latest(struct freed_table *table, uint64_t ad
     return atomic_load_explicit(freed_table_cell(table, address), memory_order_relaxed);
 }
 
-// Returns what was noted before.
+// Note `stamp` for `address`, and return the stamp noted before.
 ALWAYS_INLINE uint64_t freed_table_note(struct freed_table *table, uint64_t address, uint64_t stamp)
 {
     _Atomic uint64_t *cell = freed_table_cell(table, address);

@@ -2,25 +2,26 @@
 // layout: the memory that the recorder and the recorded processes share, byte by byte.
 //
 // The recorder creates one memfd for a session; every recorded process maps all of it at an address
-// of its own choice. Nothing else passes between them once a process has joined: no pipe, no lock.
+// of its own choice. Once a process has joined, it exchanges nothing else with the recorder: no
+// pipe, no lock.
 //
 //   0            session_header            one page
-//   4 KiB        process_slot[1024]        who takes part; one slot for each process image
-//   68 KiB       process_notes[1024]       which pages of each process are cairn's own
-//   196 KiB      exec_note[128]            what was executed and is not recorded
+//   4 KiB        process_slot[1024]        one slot for each recorded process image
+//   68 KiB       process_notes[1024]       the pages that cairn took in each process
+//   196 KiB      exec_note[128]            programs that were executed unrecorded
 //   ...          lane[4096]                LANE_STRIDE each, sparse: untouched pages cost nothing
 //
 //   one lane:    lane_header               positions and owner, both sides; the nursery's head
-//                producer's state          dictionaries, walk_cache stack; its thread's alone,
+//                producer's state          dictionaries, remembered walk; its thread's alone,
 //                                          but for the first word, LANE_GUARD_OFFSET
 //                nursery                   blocks and counts that have not been sent (nursery.h)
 //                ring                      records of wire.h, single producer, single consumer
 //
-// Who writes what: each field names its one writer, R (recorder), P (a recorded process, any
-// thread) or T (the one thread that owns the lane). Slots and lanes are claimed by P with one
-// compare and swap and given back by R alone. Trust: R treats everything as hostile, for the
-// program may scribble over it. T trusts R. Life: the memory outlives every writer, so nothing
-// written is lost when a process dies.
+// Writers: each field names its only writer, R (recorder), P (a recorded process, any thread) or T
+// (the one thread that owns the lane). P claims slots and lanes with one compare and swap; only R
+// gives them back. Trust: R treats everything as hostile, because the program may overwrite it. T
+// trusts R. Lifetime: the memory outlives every writer, so a process that dies loses nothing that
+// it wrote.
 #pragma once
 
 #include <stdatomic.h>
@@ -36,7 +37,7 @@
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
 #define SESSION_PROCESS_OFFSET SESSION_PAGE_BYTES
-// The first MiB and the nursery; 64 KiB are the walks' shortcuts, a part of the state.
+// The first MiB and the nursery. 64 KiB of it are the path caches, a part of the state.
 #define LANE_STRIDE            ((1u << 20) + (64u << 10) + LANE_NURSERY_BYTES)
 #define LANE_HEADER_BYTES      4096u
 #define LANE_RING_BYTES_MIN    (16u << 10)
@@ -48,10 +49,10 @@
 #define LANE_GUARD_OFFSET      LANE_HEADER_BYTES
 #define SESSION_LANES_OFFSET   (256u << 10)
 #define SESSION_BYTES          (SESSION_LANES_OFFSET + (uint64_t)SESSION_MAX_LANES * LANE_STRIDE)
-#define SESSION_FRAMES_MAX     1536u // of session_header.max_frames: what fits a lane
+#define SESSION_FRAMES_MAX     1536u // upper limit of session_header.max_frames: so many fit a lane
 #define SESSION_FRAMES_DEFAULT 512u
 
-// Events that are missing from the profile. All are zero in a healthy run.
+// Counters of events that are missing from the profile. All are zero in a healthy run.
 #define SESSION_LOSS_COUNTERS(X)                                                          \
     X(no_process_slot, "events of processes beyond the 1024th at one time")               \
     X(no_lane, "events of threads beyond the 4096th at one time")                         \
@@ -62,7 +63,7 @@
     X(corrupt_lane, "lanes closed because the program overwrote them")                    \
     X(corrupt_counter, "counters that the program overwrote")
 
-// Things that are less good than they could be, without any event being lost.
+// Counters of shortcomings that lose no event.
 #define SESSION_NOTE_COUNTERS(X)                                                 \
     X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")  \
     X(unfinished_stacks, "stacks that end before the thread's entry")            \
@@ -87,13 +88,13 @@ enum session_counter {
 enum session_state {
     SESSION_STARTING = 0,
     SESSION_RUNNING = 1,
-    SESSION_ENDED = 2,     // R: recording is over. Hooks pass through from now on.
-    SESSION_ABANDONED = 3, // P: found R dead. Likewise, but what passes is counted, should R live.
+    SESSION_ENDED = 2,     // R: recording has ended; hooks pass through
+    SESSION_ABANDONED = 3, // P: found R dead; hooks also count events, in case R lives
 };
 
 enum session_flags {
     SESSION_FOLLOW_CHILDREN = 1 << 0, // forked and executed children join the session
-    SESSION_OVERFLOW_SAMPLE = 1 << 1, // a full ring thins what is recorded (sampler.h)
+    SESSION_OVERFLOW_SAMPLE = 1 << 1, // a full ring thins the recorded events (sampler.h)
     SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
     SESSION_NO_NURSERY = 1 << 3,      // send every event
 };
@@ -106,23 +107,23 @@ enum session_door {
 };
 #define DOOR_PATH_BYTES 100u // with a zero byte
 
-// What hooks are to record. Who has seen a block that was recorded has seen, or sees, a value that
-// records its free: the words are of one atomic, and never go back to NOTHING.
+// Selects the events that hooks record. A thread that has seen a recorded block sees a value that
+// records its free: the values are of one atomic, and never return to NOTHING.
 enum session_recording {
     SESSION_RECORD_ALL = 0,
-    SESSION_RECORD_FREES = 1,   // stopped: what was recorded before is followed to its end
-    SESSION_RECORD_NOTHING = 2, // not started yet: there is nothing to follow
+    SESSION_RECORD_FREES = 1,   // stopped: frees of recorded blocks are still recorded
+    SESSION_RECORD_NOTHING = 2, // not started yet: no recorded block exists
     SESSION_RECORD_SAMPLE = 3,  // as ALL, in a session with SESSION_OVERFLOW_SAMPLE
 };
 
-// Where stamps come from (stamp.h).
+// Sources of stamps (stamp.h).
 enum session_stamps {
     STAMPS_OF_PROCESSOR = 0,
     STAMPS_OF_COUNTER = 1,
 };
 
-// What session_header.order is beside the only lane that has recorded: its number + 1, and, shifted
-// by SESSION_ORDER_SLOT_SHIFT, its process's slot.
+// While only one lane has recorded, session_header.order is its number + 1, and its process's slot
+// shifted by SESSION_ORDER_SLOT_SHIFT.
 #define SESSION_ORDER_SLOT_SHIFT 16
 #define SESSION_ORDER_NOBODY     0u
 #define SESSION_ORDER_SEVERAL    UINT32_MAX
@@ -135,42 +136,42 @@ struct session_header {
     uint32_t max_frames;    // R: frames kept of one stack
     uint32_t recorder_pid;  // R
     _Atomic uint32_t state; // R and P: enum session_state
-    // R: inode number of the pid namespace of which recorder_pid is, 0 if it could not be seen.
+    // R: inode number of the pid namespace of recorder_pid, 0 if unknown.
     uint32_t recorder_namespace;
     uint32_t stamp_source; // R: enum session_stamps
-    uint64_t stamp_base;   // R: what the processor's clock says is less by that
+    uint64_t stamp_base;   // R: subtracted from the processor's clock
 
-    // Time since the session began; the only clock of a hook. Bumped by R about every millisecond,
-    // also when nothing happens, so that it doubles as R's heartbeat.
+    // Time since the session began; the only clock of a hook. R advances it about every
+    // millisecond, also when nothing happens, so it is R's heartbeat too.
     _Alignas(64) _Atomic uint64_t clock_ms;
-    // R: enum session_recording. Beside the clock, which every hook reads anyway.
+    // R: enum session_recording. Next to the clock, which every hook reads anyway.
     _Atomic uint32_t recording;
-    // R: several threads keep it busy all the time, so that what spares it work is worth more of
-    // theirs (nursery.h). Not 0: so it is.
+    // R: not 0 if several threads keep the recorder busy all the time. Then threads spend more of
+    // their own time to save the recorder's (nursery.h).
     _Atomic uint32_t is_pressed;
-    // T: who records. Once there are several, all their events have stamps (nursery.h). A thread
-    // writes it before it sends its first event, so whoever has anything from another thread has
-    // seen, or sees, that there are several.
+    // T: which threads record. Once several do, all their events have stamps (nursery.h). A thread
+    // writes this before it sends its first event, so a thread that received anything from another
+    // thread sees that there are several.
     _Atomic uint32_t order;
-    // R: so many bytes each thread may hold back while there are several.
+    // R: how many bytes each thread may hold back while several record.
     _Atomic uint64_t hold_bytes;
 
-    // T adds 1 for each stamp, if they are of the counter.
+    // T adds 1 for each stamp, if stamps come from the counter.
     _Alignas(64) _Atomic uint64_t stamp_count;
 
-    // P adds 1 and wakes it (FUTEX_WAKE, shared) when a lane is half full; R sleeps on it.
+    // P adds 1 and wakes R (FUTEX_WAKE, shared) when a lane is half full; R sleeps on it.
     _Alignas(64) _Atomic uint32_t recorder_wake;
 
     _Alignas(64) _Atomic uint64_t counters[SESSION_COUNTER_COUNT]; // P and R add
 
-    // Bit set: the lane is in use. P sets with compare and swap, R clears.
+    // A set bit marks a lane in use. P sets with compare and swap, R clears.
     _Alignas(64) _Atomic uint64_t lane_bitmap[SESSION_MAX_LANES / 64];
 
-    // Processes that have joined so far. P adds 1, and takes the old value as its slot's
+    // Number of processes that have joined. P adds 1, and takes the old value as its slot's
     // join_number.
     _Alignas(64) _Atomic uint64_t join_count;
 
-    // Notes that were put into exec_note so far. P adds 1.
+    // Number of notes put into exec_note. P adds 1.
     _Atomic uint64_t exec_count;
 
     // A socket in the file system, for processes of another network namespace (session_door.h).
@@ -183,24 +184,25 @@ enum process_state {
     PROCESS_FREE = 0,
     PROCESS_CLAIMED = 1, // P, by compare and swap: being filled in
     PROCESS_ACTIVE = 2,  // P, release: the fields below are final
-    PROCESS_REFUSED = 3, // P: joined only to say why it cannot be recorded
+    PROCESS_REFUSED = 3, // P: joined only to report why it cannot be recorded
 };
 
 enum process_flags {
-    PROCESS_FORKED = 1 << 0,        // began by fork, inherits its parent's image and heap
-    PROCESS_OWN_ALLOCATOR = 1 << 1, // the executable exports malloc, our hooks are not called
-    PROCESS_GO = 1 << 2,            // the executable is of Go, and uses C
+    PROCESS_FORKED = 1 << 0,        // began by fork: inherits its parent's image and heap
+    PROCESS_OWN_ALLOCATOR = 1 << 1, // the executable exports malloc, so it does not call our hooks
+    PROCESS_GO = 1 << 2,            // the executable is a Go program that uses C
 };
 
-// The last look at a process's memory map is best taken when it begins to exit: see exit_wait.h.
+// The best moment for the last memory snapshot of a process is when it begins to exit: see
+// exit_wait.h.
 enum exit_wait {
     EXIT_WAIT_NO = 0,
-    EXIT_WAIT_WANTED = 1,  // R: wait for me
-    EXIT_WAIT_WAITING = 2, // P: here I am
-    EXIT_WAIT_DONE = 3,    // R: go on
+    EXIT_WAIT_WANTED = 1,  // R: asks the process to wait
+    EXIT_WAIT_WAITING = 2, // P: waits
+    EXIT_WAIT_DONE = 3,    // R: the process may continue
 };
 
-// One image of one process: an exec claims a new slot with the same pid.
+// One image of one process. An exec claims a new slot with the same pid.
 struct process_slot {
     _Atomic uint32_t state; // enum process_state
     uint32_t pid;           // P, as seen in its own pid namespace
@@ -209,20 +211,21 @@ struct process_slot {
     uint64_t start_ms;      // P: clock_ms when it joined
     uint64_t
         start_stamp; // P: when it began to join (stamp.h): after its first event, before any other
-    // P: clock_ms when its image began to exit, 0 if that was not seen. It lived at least so long.
+    // P: clock_ms when its image began to exit, 0 if unseen: a lower limit of its lifetime.
     _Atomic uint64_t exit_ms;
     uint64_t join_number; // P: orders the images of one process
-    // enum exit_wait. R asks for it, P waits with it, R answers.
+    // enum exit_wait. R asks for it, P waits, R ends the wait.
     _Atomic uint32_t exit_wait;
-    uint32_t pid_namespace; // P: inode number of its pid namespace, 0 if it could not be seen
-    // P: the stamp of exit_ms (stamp.h), before it. Its heap counts until then.
+    uint32_t pid_namespace; // P: inode number of its pid namespace, 0 if unknown
+    // P: the stamp of exit_ms (stamp.h), written before it. The process's heap counts until then.
     _Atomic uint64_t exit_stamp;
 };
 _Static_assert(sizeof(struct process_slot) == 64, "a cache line");
 
-// The memory that the library took for itself in one process. P; what does not fit is not noted.
+// The memory that the library took for itself in one process. Written by P; ranges beyond the table
+// are not noted.
 struct process_notes {
-    _Atomic uint64_t ranges[PAGE_NOTES_MAX]; // as page_alloc.h says
+    _Atomic uint64_t ranges[PAGE_NOTES_MAX]; // in the format of page_alloc.h
 };
 #define SESSION_NOTES_OFFSET \
     (SESSION_PROCESS_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_slot))
@@ -233,18 +236,18 @@ enum exec_note_state {
     EXEC_NOTE_READY = 2,   // P, release: the fields below are final
 };
 
-// What is about to be executed and will not be recorded (exec_note.h).
+// A program that is about to be executed unrecorded (exec_note.h).
 #define SESSION_EXEC_NOTES   128u
 #define EXEC_NOTE_PATH_BYTES 216u
 struct exec_note {
-    _Atomic uint32_t state;          // enum exec_note_state
-    uint32_t obstacle;               // P: enum exec_obstacle; EXEC_NONE takes `number` back
-    uint32_t pid;                    // P: whose image it becomes, in its own namespace; 0: unknown
-    uint32_t pid_namespace;          // P: inode number, 0 if it could not be seen
-    uint64_t number;                 // P
-    uint64_t time_ms;                // P: clock_ms
-    uint64_t joins;                  // P: join_count
-    char path[EXEC_NOTE_PATH_BYTES]; // P: the end of it, ended by a zero byte
+    _Atomic uint32_t state; // enum exec_note_state
+    uint32_t obstacle;      // P: enum exec_obstacle; EXEC_NONE takes `number` back
+    uint32_t pid;           // P: of the process that executes it, in its own namespace; 0: unknown
+    uint32_t pid_namespace; // P: inode number, 0 if unknown
+    uint64_t number;        // P
+    uint64_t time_ms;       // P: clock_ms
+    uint64_t joins;         // P: join_count
+    char path[EXEC_NOTE_PATH_BYTES]; // P: the end of the path, ended by a zero byte
 };
 _Static_assert(sizeof(struct exec_note) == 256, "whole cache lines");
 #define SESSION_EXEC_NOTES_OFFSET \
@@ -259,12 +262,12 @@ enum lane_state {
     LANE_CLOSED = 2, // T, release: its thread has ended; R drains the rest and recycles the lane
 };
 
-// What the recorder says to a thread that asked (stats_query.h).
+// The recorder's response to a query of a thread (stats_query.h).
 #define LANE_ANSWER_VALUES 8u
-#define LANE_SCOPES_MAX    8u // in which a thread's peak is followed at one time
+#define LANE_SCOPES_MAX    8u // number of scopes that can follow a thread's peak at one time
 struct lane_answer {
-    uint32_t asked;            // T: questions so far
-    _Atomic uint32_t answered; // R, release after the values: the number of the question
+    uint32_t asked;            // T: number of queries so far
+    _Atomic uint32_t answered; // R, release after the values: the number of the query
     _Atomic uint64_t values[LANE_ANSWER_VALUES]; // R
 };
 
@@ -280,37 +283,37 @@ struct lane_header {
     uint32_t thread_id;     // T: gettid
     uint32_t reserved;
     uint64_t start_ms;     // T
-    uint64_t self_address; // T: pthread_self(), which is the top of a thread's stack
-    // T: the stamp of an event that others may have seen the effect of and that is not sent yet, 0:
-    // none. One is of a realloc that is under way, one of events that signal handlers left behind.
+    uint64_t self_address; // T: pthread_self(), the top of a thread's stack
+    // T: stamps of events whose effect other threads may have seen and that are not sent yet; 0:
+    // none. One entry is for a realloc under way, one for events that signal handlers left behind.
     _Atomic uint64_t pending_stamps[LANE_PENDING_STAMPS];
 
-    // Positions count bytes since the lane was opened, are multiples of 8 and never wrap.
-    // read_pos <= write_pos <= read_pos + ring_bytes; the byte at p lies at ring[p % ring_bytes].
+    // Positions count bytes since the lane was opened, are multiples of 8 and never wrap. read_pos
+    // <= write_pos <= read_pos + ring_bytes; the byte at p is ring[p % ring_bytes].
     _Alignas(64) _Atomic uint64_t write_pos; // T, release after the records; R acquires
     // Power of two. T changes it only while read_pos == write_pos, before its next release of
     // write_pos, so R reads it after that acquire.
     _Atomic uint32_t ring_bytes;
-    // T: what was left out for want of room so far (sampler.h), before its next release of
-    // write_pos. Frees: those of such blocks that were not sent.
+    // T: what was left out so far because the ring was full (sampler.h), before its next release of
+    // write_pos. Frees: the frees of such blocks that were not sent.
     _Atomic uint64_t left_out_allocations;
     _Atomic uint64_t left_out_bytes;
     _Atomic uint64_t left_out_frees;
-    _Atomic uint64_t left_out_forgotten; // whose frees will be sent all the same
-    // T: what passed through its hooks while the session was SESSION_ABANDONED.
+    _Atomic uint64_t left_out_forgotten; // blocks whose frees will be sent nevertheless
+    // T: events that passed through its hooks while the session was SESSION_ABANDONED.
     _Atomic uint64_t missed_allocations;
     _Atomic uint64_t missed_frees;
     _Alignas(64) _Atomic uint64_t read_pos; // R, release after it has copied; T acquires
-    // T sets 1 and sleeps on it when the ring is full; R sets 0 and wakes it after reading.
+    // T sets 1 and sleeps on it when the ring is full; R sets 0 and wakes T after reading.
     _Alignas(64) _Atomic uint32_t producer_waiting;
 
-    // R, with margin_serial odd while it writes: when all before the TICK at margin_pos was
-    // counted, the live bytes could have risen by margin_bytes without setting a new maximum.
+    // R, with margin_serial odd while it writes: counted up to the TICK at margin_pos, the live
+    // bytes could have risen by margin_bytes without setting a new maximum.
     _Alignas(64) _Atomic uint64_t margin_serial;
     _Atomic uint64_t margin_pos;
     _Atomic uint64_t margin_bytes;
 
-    _Alignas(64) struct nursery nursery; // see nursery_layout.h for who writes what
+    _Alignas(64) struct nursery nursery; // see nursery_layout.h for the writers
     _Alignas(64) struct lane_answer answer;
 };
 _Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
@@ -318,7 +321,7 @@ _Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES, "the nursery fits");
 
 static inline bool session_is_over(const struct session_header *session)
 {
-    // Relaxed: a flag that stands for nothing but itself.
+    // Relaxed: the flag guards no other data.
     return atomic_load_explicit(&session->state, memory_order_relaxed) >= SESSION_ENDED;
 }
 
@@ -343,7 +346,8 @@ static inline struct lane_header *session_lane(void *session, uint32_t index)
                                   (uint64_t)index * LANE_STRIDE);
 }
 
-// The guard of the lane's thread: 1 while one of its hooks records (T, release when it leaves).
+// Return the guard of the lane's thread: 1 while one of its hooks records (T, release when it
+// leaves).
 static inline _Atomic uint32_t *lane_guard(struct lane_header *lane)
 {
     return (_Atomic uint32_t *)(void *)((char *)lane + LANE_GUARD_OFFSET);
@@ -359,7 +363,7 @@ static inline uint8_t *lane_ring(struct lane_header *lane)
     return (uint8_t *)lane + LANE_RING_OFFSET;
 }
 
-// LANE_STATE_BYTES of memory for the owning thread's own use; zero when the lane is claimed.
+// Return LANE_STATE_BYTES of memory for the owning thread's own use; zero when the lane is claimed.
 static inline uint8_t *lane_producer_state(struct lane_header *lane)
 {
     return (uint8_t *)lane + LANE_HEADER_BYTES;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// left_out: blocks of one process that live and were not recorded, as far as there is room.
+// left_out: a bounded table of one process's live blocks that were not recorded.
 //
-//   left_out_add()     a block is not recorded; false: a block was forgotten, this one or another
-//   left_out_take()    a block is freed: what is known of it, 0 if it is not known to be left out
+//   left_out_add()     add an unrecorded block; false: this or another block was forgotten
+//   left_out_take()    remove a block that is freed: return its entry, 0 if there was none
 //
-// So the frees of most such blocks need not be sent, and how much memory they take is known
-// (sampler.h). What is forgotten for want of room is sent, and the recorder finds no block there:
-// the table saves work, nothing hangs on its being complete. But it must never hold a block that
-// is recorded. An address enters after its block was allocated and leaves before it is freed, and
-// whoever records a block takes its address out first; so threads that hand a block to each other
-// see each other's changes, and the order of memory is relaxed. Entries enter and leave by one
-// exchange, so none is lost or counted twice where two threads meet in one line.
+// The table makes it unnecessary to send the frees of most such blocks, and it shows how much
+// memory they take (sampler.h). The free of a forgotten block is sent, and the recorder finds no
+// block for it: the table saves work, but need not be complete. It must never hold a recorded
+// block. An address enters after its block was allocated and leaves before it is freed, and a
+// thread that records a block takes its address out first. So threads that hand a block to each
+// other see each other's changes, and the order of memory is relaxed. Entries enter and leave by
+// one exchange, so none is lost or counted twice where two threads meet in one line.
 //
 //   address -> line (64 bytes) of LEFT_OUT_WAYS entries, in no order; a full line forgets one
 //   entry:  size (16 bits, a float of 11 bits) | custom block (1) | address (47)
 //
-// Memory: LEFT_OUT_BYTES, as far as it is touched. Context: T, any thread; async-signal-safe.
+// Memory: at most LEFT_OUT_BYTES, only touched pages. Context: T, any thread; async-signal-safe.
 #pragma once
 
 #include <stdatomic.h>
@@ -44,16 +44,17 @@ struct left_out_line {
 
 struct left_out {
     struct left_out_line lines[LEFT_OUT_LINES];
-    _Alignas(64) uint64_t owner; // whose blocks these are; a forked child begins another table
+    _Alignas(64) uint64_t owner; // names the process; a forked child begins another table
 };
 #define LEFT_OUT_BYTES sizeof(struct left_out)
 
-// An entry for a block. If its address does not fit, no block; it cannot be added.
+// Return an entry for a block. If its address does not fit, the entry has no block and cannot be
+// added.
 static inline uint64_t left_out_entry(uint64_t address, uint64_t size_bytes)
 {
     const uint32_t bits = 64 - (uint32_t)__builtin_clzll(size_bytes | 1);
     const uint32_t shift = bits > LEFT_OUT_MANTISSA_BITS ? bits - LEFT_OUT_MANTISSA_BITS : 0;
-    const uint64_t half = ((uint64_t)1 << shift) >> 1; // to the nearest that there is
+    const uint64_t half = ((uint64_t)1 << shift) >> 1; // rounds to the nearest possible size
     const uint64_t kept = (size_bytes + half) >> shift;
     const uint64_t mantissa = kept < LEFT_OUT_MANTISSA_MASK ? kept : LEFT_OUT_MANTISSA_MASK;
     const uint64_t size =
@@ -63,7 +64,8 @@ static inline uint64_t left_out_entry(uint64_t address, uint64_t size_bytes)
     return size << LEFT_OUT_SIZE_SHIFT | (plain >> LEFT_OUT_ADDRESS_BITS == 0 ? plain | custom : 0);
 }
 
-// The size of its block, to one in 1 << LEFT_OUT_PRECISION_BITS; the same at any time.
+// Return the size of the entry's block, with a precision of one in 1 << LEFT_OUT_PRECISION_BITS.
+// The result never changes.
 static inline uint64_t left_out_size(uint64_t entry)
 {
     const uint32_t size = (uint32_t)(entry >> LEFT_OUT_SIZE_SHIFT);
@@ -75,7 +77,7 @@ ALWAYS_INLINE struct left_out_line *left_out_line_of(struct left_out *set, uint6
     return set->lines + hash_mix(entry & LEFT_OUT_BLOCK_MASK) % LEFT_OUT_LINES;
 }
 
-// `random` chooses what a full line forgets: *forgotten, an entry.
+// Add an entry. `random` chooses which entry a full line forgets: *forgotten.
 static inline bool
 left_out_add(struct left_out *set, uint64_t entry, uint64_t random, uint64_t *forgotten)
 {
@@ -97,7 +99,7 @@ left_out_add(struct left_out *set, uint64_t entry, uint64_t random, uint64_t *fo
     return *forgotten == 0;
 }
 
-// The entry of the block at `address`, which is there no more; 0: none was.
+// Take out the entry of the block at `address` and return it; 0: there was none.
 static inline uint64_t left_out_take(struct left_out *set, uint64_t address)
 {
     const uint64_t wanted = left_out_entry(address, 0);

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
-// nursery_layout: the part of a lane that holds what its thread has not sent yet (nursery.h).
+// nursery_layout: the part of a lane that holds events that its thread has not sent yet
+// (nursery.h).
 //
 //   struct nursery          head, in the lane's header
 //   struct nursery_tables   folds: counts of pairs; blocks, each at the place of its address
 //
-// The thread T writes all of it. The recorder R reads it when the thread is gone, and takes it
-// (then it writes too) from a thread that stands still, under `owner`. So that nothing is lost or
-// counted twice when the thread is killed between any two of its stores, what takes two stores is
-// written in three steps; `mark` tells whether the second was done:
+// The thread T writes all of it. The recorder R reads it when the thread has ended. From an idle
+// thread R takes it under `owner`, and then writes too. T may be killed between any two of its
+// stores, and nothing may be lost or counted twice then. So each change that needs two stores is
+// written in three steps; `mark` shows whether the second one was done:
 //
 //   a fold      mark = sums before; block FOLDING;           sums = new;         block VACANT
 //   a sending   mark = ring position behind the record;
 //               block SENDING or NURSERY_FOLD_SENDING set;   record published;   block SENT, key 0
 //   a leaving   leaving = address and gone_count; gone_count + 1;            a fold, or a sending
 //
-// A climb needs none: a high-water mark told twice, or one told that was just passed, is no new
-// maximum.
+// A new high-water mark needs no such steps: a mark that is shown twice, or one that was just
+// passed, is not a new maximum.
 //
-// Trust: R believes nothing that it reads here.
+// Trust: R treats all of it as hostile.
 #pragma once
 
 #include <stdatomic.h>
@@ -32,7 +33,7 @@
 #define NURSERY_FOLDS_MIN  256u
 #define NURSERY_FOLDS_MAX  4096u
 #define NURSERY_HISTORY    32u   // ticks
-#define NURSERY_USES       2048u // stacks' slots are told apart modulo this
+#define NURSERY_USES       2048u // stack slots are distinguished modulo this
 #define NURSERY_GONE_MAX   64u   // pairs of a high-water mark
 
 enum nursery_owner {
@@ -42,8 +43,8 @@ enum nursery_owner {
 };
 
 enum nursery_block_state {
-    NURSERY_HELD = 0, // so that such a place is the address itself
-    NURSERY_SENT = 1, // kept so that its size is known when it is freed
+    NURSERY_HELD = 0, // so the place of a held block is the address itself
+    NURSERY_SENT = 1, // kept so that the size is known when the block is freed
     NURSERY_FOLDING = 2,
     NURSERY_SENDING = 3,
 };
@@ -52,10 +53,9 @@ enum nursery_block_state {
 #define NURSERY_ADDRESS_MASK (((uint64_t)1 << NURSERY_STATE_SHIFT) - 1)
 #define NURSERY_SLOT_MASK    ((1u << 24) - 1)
 
-// What a place says of its block: temporary 1 (set when it is freed) | bucket of its size 7 (at
-// most 1 MiB, so it is below 128) | slot 24 | stamp 11 | size 21; of one that was SENT, nothing but
-// the size, in 32 bits. Stamps say on which side of a high-water mark a block was allocated
-// (nursery.h).
+// The kind of a block: temporary 1 (set when it is freed) | bucket of its size 7 (at most 1 MiB, so
+// it is below 128) | slot 24 | stamp 11 | size 21. The kind of a SENT block: only the size, in 32
+// bits. Stamps show whether a block was allocated before or after a high-water mark (nursery.h).
 struct nursery_block {
     uint64_t place; // 0: vacant; or its address | enum nursery_block_state << NURSERY_STATE_SHIFT
     uint64_t kind;
@@ -65,14 +65,13 @@ struct nursery_block {
 #define NURSERY_KIND_BUCKET_SHIFT    56u
 #define NURSERY_KIND_SLOT_SHIFT      32u
 #define NURSERY_FOLD_SENDING         ((uint64_t)1 << 62)
-#define NURSERY_STAMP                (1u << 21) // one, as a kind has it
+#define NURSERY_STAMP                (1u << 21) // one step of the stamp in a kind
 #define NURSERY_STAMP_MAX            (0u - NURSERY_STAMP)
 #define NURSERY_NO_HIGH_WATER        (NURSERY_STAMP - 1) // below any stamp
 
 #define NURSERY_LEAVING_SHIFT 56u // of gone_count
 
-// Pairs whose kinds are the same but for the size. So both sums are one word, which one store
-// changes.
+// Counts pairs whose kinds differ only in size. Both sums are in one word, which one store changes.
 struct nursery_fold {
     uint64_t key;  // 0: unused; or kind >> NURSERY_KIND_SLOT_SHIFT, and NURSERY_FOLD_SENDING
     uint64_t sums; // bytes 40 | pairs WIRE_PAIRS_BITS
@@ -83,19 +82,19 @@ static inline uint32_t nursery_slot(uint64_t kind)
     return (uint32_t)(kind >> NURSERY_KIND_SLOT_SHIFT) & NURSERY_SLOT_MASK;
 }
 
-// Of a block that is not SENT.
+// Return the size of a block that is not SENT.
 static inline uint32_t nursery_size(uint64_t kind)
 {
     return (uint32_t)kind & (NURSERY_STAMP - 1);
 }
 
-// A limit up to which all blocks of that stamp are.
+// Return the limit that includes all blocks of the stamp of `kind`.
 static inline uint32_t nursery_stamp_limit(uint64_t kind)
 {
     return (uint32_t)kind | (NURSERY_STAMP - 1);
 }
 
-// Whether a block of that kind is one of those up to a limit.
+// Whether a block of that kind was allocated up to `limit`.
 static inline bool nursery_is_within(uint64_t kind, uint32_t limit)
 {
     return (uint32_t)kind <= limit;
@@ -106,13 +105,14 @@ static inline bool nursery_is_temporary(uint64_t kind)
     return kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0;
 }
 
-// What the fold of a block of that kind is found by. Not 0, for no block is empty.
+// Return the key of the fold that counts blocks of that kind. Never 0, because no block is empty.
 static inline uint64_t nursery_fold_key(uint64_t kind)
 {
     return kind >> NURSERY_KIND_SLOT_SHIFT;
 }
 
-// The kind of all that a fold counts, but for the size. NURSERY_FOLD_SENDING is shifted out.
+// Return the kind of all pairs that a fold counts, without the size. NURSERY_FOLD_SENDING is
+// shifted out.
 static inline uint64_t nursery_fold_kind(const struct nursery_fold *fold)
 {
     return fold->key << NURSERY_KIND_SLOT_SHIFT;
@@ -120,67 +120,67 @@ static inline uint64_t nursery_fold_kind(const struct nursery_fold *fold)
 
 struct nursery_tables {
     struct nursery_fold folds[NURSERY_FOLDS_MAX]; // fold_mask + 1 of them in use
-    // What keeps folds that are in use from being displaced each time: pairs that found another's
-    // key in their place and were sent by themselves.
+    // Keeps folds in use from being displaced each time: counts pairs that found the key of another
+    // fold at their index and were sent by themselves.
     uint8_t passed_by[NURSERY_FOLDS_MAX];
-    uint64_t gone[NURSERY_GONE_MAX];                 // gone_count of them, as HIGH_WATER has them
+    uint64_t gone[NURSERY_GONE_MAX]; // gone_count of them, in the format of HIGH_WATER
     struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
-    uint64_t since[NURSERY_BLOCKS_MAX]; // what freed_table said of a HELD block, if is_ordered
+    uint64_t since[NURSERY_BLOCKS_MAX]; // freed_table's stamp for a HELD block, if is_ordered
 };
 #define NURSERY_BYTES (sizeof(struct nursery_tables))
 
-// What the thread's sum was when it sent a TICK.
+// The thread's sum when it sent a TICK.
 struct nursery_moment {
     uint64_t pos; // of the TICK
     int64_t sum_bytes;
 };
 
-// "Sum" is what the thread has allocated less what it has freed, as far as it knows sizes:
-// ceiling_bytes - room_bytes. If is_ordered, room_bytes is what is left of budget_bytes; and
+// "Sum" means the bytes that the thread has allocated less those it has freed, with the sizes that
+// it knows: ceiling_bytes - room_bytes. If is_ordered, room_bytes is the rest of budget_bytes, and
 // NURSERY_NOTHING_SENT until a block was sent.
 #define NURSERY_NOTHING_SENT (-1)
 struct nursery {
-    _Atomic uint64_t budget_bytes; // at most so much is held in this tick, if is_ordered
-    _Atomic uint32_t budget_count; // how often it was taken, counted after that
+    _Atomic uint64_t budget_bytes; // upper limit of held bytes in this tick, if is_ordered
+    _Atomic uint32_t budget_count; // how often the budget was taken, counted after that
     _Atomic uint64_t held_bytes;   // of HELD blocks, which are never empty; R sets it to 0
-    int64_t room_bytes;            // a block may be held that is not larger
+    int64_t room_bytes;            // a block that is not larger may be held
     uint32_t mask;                 // places in use - 1
     uint32_t fold_mask;            // folds in use - 1
     uint16_t is_holding;           // new blocks may be held
-    uint16_t epoch;                // of `uses`, 1 to 255; another one when all has been sent
+    uint16_t epoch;                // of `uses`, 1 to 255; changes when all has been sent
     uint32_t size_max;             // of a block that may be held
     uint64_t last_allocated;       // address, if the thread's latest event allocated; else 0
-    uint64_t mark;                 // see above
+    uint64_t mark;                 // see the module comment
     uint64_t hold_count;           // blocks held since the last TICK
     uint32_t stamp;                // of new blocks
-    // Blocks that were there at the high-water mark; or NURSERY_NO_HIGH_WATER.
+    // Limit of the blocks that existed at the high-water mark; or NURSERY_NO_HIGH_WATER.
     uint32_t high_water_limit;
-    uint32_t gone_count; // those of them that are counted as pairs
-    uint32_t is_ordered; // lane_producer.is_ordered: `since` counts, and nothing is SENT
+    uint32_t gone_count; // how many of those blocks are counted as pairs
+    uint32_t is_ordered; // lane_producer.is_ordered: `since` is valid, and no block is SENT
 
-    _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all that is held is younger
+    _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all held blocks are younger
     _Atomic uint32_t owner;                 // enum nursery_owner
     uint32_t tick_count;                    // of `history`, and for adapting
-    uint32_t evicted_count;                 // blocks that others displaced since the last TICK
-    uint32_t passed_count;                  // pairs that found another's fold since then
-    uint32_t off_ticks;                     // ticks left until blocks are held again
-    uint32_t pause_ticks;                   // how long the latest pause in holding was
-    uint32_t trial_ticks;                   // ticks left until holding is judged
-    uint32_t is_pressed;                    // session_header.is_pressed at the last TICK
-    uint64_t direct_count;                  // blocks that were not held since the last TICK
-    uint64_t record_count;                  // records sent since then: of blocks, and of pairs
-    uint64_t leaving;        // see above: address, gone_count << NURSERY_LEAVING_SHIFT
+    uint32_t evicted_count;  // blocks that other blocks displaced since the last TICK
+    uint32_t passed_count;   // pairs that found another pair's fold since then
+    uint32_t off_ticks;      // ticks left until blocks are held again
+    uint32_t pause_ticks;    // length of the latest pause in holding
+    uint32_t trial_ticks;    // ticks left until holding is judged
+    uint32_t is_pressed;     // session_header.is_pressed at the last TICK
+    uint64_t direct_count;   // blocks that were not held since the last TICK
+    uint64_t record_count;   // records sent since then: of blocks, and of pairs
+    uint64_t leaving;        // see the module comment: address, gone_count << NURSERY_LEAVING_SHIFT
     uint32_t window_ticks;   // ticks since holding was judged last
-    uint64_t window_blocks;  // blocks since then
+    uint64_t window_blocks;  // blocks allocated since then
     uint64_t window_records; // records sent for them
-    int64_t ceiling_bytes;   // while the sum is at most this, no maximum is new
-    uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: a line may have HELD ones
+    int64_t ceiling_bytes;   // while the sum does not exceed this, no maximum is new
+    uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: the line may hold blocks
     uint64_t folds_used[NURSERY_FOLDS_MAX / 64];              // bit set: the fold may have a key
     struct nursery_moment history[NURSERY_HISTORY];
-    uint8_t uses[NURSERY_USES]; // `epoch`: something held may mean a stack of such a slot
+    uint8_t uses[NURSERY_USES]; // `epoch`: a held block or fold may use a stack of such a slot
 };
 
-// The ceiling is at least where the sum is.
+// Raise the ceiling at least to the sum.
 static inline void nursery_lift_ceiling(struct nursery *n)
 {
     const int64_t lift = n->room_bytes < 0 ? -n->room_bytes : 0;
@@ -190,7 +190,7 @@ static inline void nursery_lift_ceiling(struct nursery *n)
 
 ALWAYS_INLINE uint64_t nursery_relaxed(const _Atomic uint64_t *word)
 {
-    // Relaxed: our own, or compared with nothing else.
+    // Relaxed: our own word, or compared with nothing else.
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 

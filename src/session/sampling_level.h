@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sampling_level: how many blocks of a size one sampled block stands for, and how finely threads
-// say what of the others is alive.
+// sampling_level: how many blocks of a size one sampled block represents, and how precisely threads
+// report the live bytes of the other blocks.
 //
 // Context: T and H.
 #pragma once
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #define LANE_LEVEL_MAX      20u   // of sampling; 0: every block is recorded
-#define SAMPLER_GRAIN_BYTES 4096u // of what is said of blocks that were left out (wire.h); doubles
+#define SAMPLER_GRAIN_BYTES 4096u // precision of the live bytes left out (wire.h); doubles
 
-// At `level`, one of 2^result blocks of size_bytes is recorded.
+// Return the shift: at `level`, one of 2^shift blocks of size_bytes is recorded.
 static inline uint32_t sampler_shift(uint32_t level, uint64_t size_bytes)
 {
     enum {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// stats_query_values: what a thread may ask the recorder for, and the values of an answer.
+// stats_query_values: the queries of a thread to the recorder, and the values of a response.
 //
-// Context: T asks (target/preload/process/stats_query.h), the recorder answers.
+// Context: T queries (target/preload/process/stats_query.h), the recorder responds.
 #pragma once
 
 #include "session/layout.h"
@@ -11,7 +11,7 @@ enum stats_query_what {
     STATS_QUERY_THREAD = 1,     // sums
     STATS_QUERY_PEAK_BEGIN = 2, // sums of the thread; starts to follow its peak in that scope
     STATS_QUERY_PEAK = 3,       // the peak in that scope so far
-    STATS_QUERY_PEAK_END = 4,   // stops following it; not answered
+    STATS_QUERY_PEAK_END = 4,   // stops following it; without a response
 };
 
 enum stats_query_value {
@@ -20,7 +20,7 @@ enum stats_query_value {
     ANSWER_FREES,
     ANSWER_FREED_BYTES,
     ANSWER_TEMPORARY,
-    ANSWER_PEAK_BYTES, // of STATS_QUERY_PEAK; else 0
+    ANSWER_PEAK_BYTES, // for STATS_QUERY_PEAK; else 0
     ANSWER_VALUES
 };
 _Static_assert(ANSWER_VALUES <= LANE_ANSWER_VALUES, "a lane has room for an answer");

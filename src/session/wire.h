@@ -6,7 +6,7 @@
 // five-level paging) and fill the other seven bytes of word 0.
 //
 //   tag            word 0                     words that follow
-//   PAD            words (56)                 that many words, itself included, mean nothing
+//   PAD            words (56)                 padding: so many words, this one included
 //   TICK           ms since start (56)        -
 //   FREE*          address (56)               -
 //   ALLOC          address (56)               slot 24 high | size 40 low
@@ -31,49 +31,53 @@
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
 //
-// Stacks. A lane has a dictionary: slot -> stack, that both sides hold. ALLOC names a stack by its
-// slot. STACK says that `slot` now means the stack that is reached from the node named `base` (0 is
-// the root: the thread's entry side) by `count` more frames; its nodes' names follow by
-// stack_name(parent's name, frame's pc). Without STACK_HAS_SLOT it only introduces nodes, which is
-// how stacks of more than WIRE_STACK_FRAMES_MAX frames are sent. The base was introduced on the
-// same lane before, since the last MODULE with WIRE_MODULE_RESET. A frame is module slot 12 high |
-// offset 52 low. pc = bias + offset of the module that MODULE last gave this slot on this lane;
-// slot 0 is no module, its offset is the pc itself. Frames are return addresses (look them up at pc
-// - 1) but for those marked in the flags. The pseudo frame WIRE_FRAME_CUT stands where the middle
-// of a deep stack was left out; its pc for naming is WIRE_FRAME_CUT itself.
+// Stacks. A lane has a dictionary, slot -> stack, that both sides hold. ALLOC names a stack by its
+// slot. STACK defines `slot` as the stack that continues from the node named `base` (0 is the root:
+// the thread's entry side) by `count` more frames. The names of its nodes follow from
+// stack_name(parent's name, frame's pc). Without STACK_HAS_SLOT it only introduces nodes: stacks of
+// more than WIRE_STACK_FRAMES_MAX frames are sent this way. The base was introduced on the same
+// lane before, since the last MODULE with WIRE_MODULE_RESET. A frame is module slot 12 high |
+// offset 52 low. pc = bias + offset of the module that the latest MODULE for this slot on this lane
+// describes. Slot 0 means no module; its offset is the pc itself. Frames are return addresses (look
+// them up at pc - 1) unless the flags mark them. The pseudo frame WIRE_FRAME_CUT replaces the
+// omitted middle of a deep stack; its pc for naming is WIRE_FRAME_CUT itself.
 //
-// Mappings. MAPPING says that [old address, + old size) was unmapped, and then [address, + size)
-// mapped by the stack in `slot`; a size of 0 says that it was not. The program's own calls only.
-// Numbers count the changes of a process: of two to one address the later has the higher number, in
-// whatever order their records are read. Ranges are bytes; the kernel rounds both ends up to pages.
+// Mappings. MAPPING reports that [old address, + old size) was unmapped, and then [address, + size)
+// was mapped by the stack in `slot`. A size of 0 means that the step did not happen. Only the
+// program's own calls are reported. The numbers count the changes of a process: of two changes of
+// one address the later one has the higher number, in whatever order their records are read. Ranges
+// are in bytes; the kernel rounds both ends up to pages.
 //
-// Events. EVENT says that something of that weight happened, which is no allocation; the leaf of
-// its stack names it. QUESTION asks for the sums of all that was recorded before it, answered in
-// the lane's header (stats_query.h); what: enum stats_query_what. Number 0 asks for no answer.
+// Events. EVENT reports an event of that weight that is not an allocation; the leaf of its stack
+// names it. QUESTION asks for the sums of all records before it; the lane's header receives the
+// response (stats_query.h). The field `what` is an enum stats_query_what. Number 0 asks for no
+// response.
 //
-// Temporary. Those marked * have a twin, _TEMPORARY: the block that is freed is the one that the
-// thread's previous event allocated, as far as its address tells.
+// Temporary. Tags marked * have a twin, _TEMPORARY: the freed block is, by its address, the block
+// that the thread's previous event allocated.
 //
 // Sampling (sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the probability of one in
-// 1 << shift, and so stands for that many; shift is 1 to WIRE_SHIFT_MAX, size below 1 <<
-// WIRE_SAMPLED_SIZE_BITS. It is freed as any other. LEFT_OUT says what of the blocks that were not
-// chosen is alive: its bytes (signed) are those that the lane's thread left out so far, less those
-// that it freed of what any thread left out; until the next LEFT_OUT they are right to a grain of
-// SAMPLER_GRAIN_BYTES << grain. Of `count` of these blocks, of so many bytes, nothing will be said
-// any more: they are no longer in that sum, and their frees are sent as if they had been recorded.
+// 1 << shift, and so represents that many allocations. `shift` is 1 to WIRE_SHIFT_MAX, `size` below
+// 1 << WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. LEFT_OUT describes the live blocks that
+// were not chosen. Its first bytes (signed) are the bytes that the lane's thread left out so far,
+// less the bytes that it freed of blocks that any thread left out; until the next LEFT_OUT they are
+// accurate to a grain of SAMPLER_GRAIN_BYTES << grain. Its `count` blocks, with their bytes, leave
+// the accounting: the sum no longer contains them, and their frees are sent as if they had been
+// recorded.
 //
-// Nursery (nursery.h). A pair is a block that was allocated and freed in the same tick, by its own
-// thread, and was never sent; PAIRS are `count` of them, whose sizes are of one bucket
-// (base/bucket.h). Blocks that are sent late are sent within the tick in which they were allocated,
-// in any order. HIGH_WATER says that blocks that are counted as pairs, elsewhere, were alive
-// together at some moment of this tick, with all those that are alive here and now.
+// Nursery (nursery.h). A pair is a block that its own thread allocated and freed in the same tick,
+// and that was never sent. PAIRS are `count` pairs, whose sizes have one bucket (base/bucket.h).
+// Blocks that are sent late are sent within the tick of their allocation, in any order. HIGH_WATER
+// lists blocks that other records count as pairs, and that were alive together at some moment of
+// this tick, with all blocks that are alive at this record.
 //
-// Order. But for that, records of one lane are in the thread's true order: ALLOC and REALLOC are
-// written after the allocator returned, FREE before it is called. STAMP says when the event of the
-// next record happened (stamp.h): once several threads have recorded each allocation and each free
-// has one, and stamps order the events of all lanes. What has none came before all that have, but
-// for what was held back: its block was allocated before all stamps. ALLOC_LATE is of a block that
-// was held back since: after its own stamp, and before any later free of its address; it may have
+// Order. With this exception, records of one lane are in the thread's true order: ALLOC and REALLOC
+// are written after the allocator returned, FREE before it is called. STAMP dates the event of the
+// next record (stamp.h). Once several threads have recorded, each allocation and each free has a
+// stamp, and stamps order the events of all lanes. Events without a stamp came before all events
+// with one, except for held blocks: these were allocated before all stamps. ALLOC_LATE is a block
+// that was held since. It was allocated after its own stamp and before any later free of its
+// address, and another thread may have freed it.
 // been freed by another thread.
 #pragma once
 
@@ -112,7 +116,7 @@ enum wire_mapping_kind {
     WIRE_MAPPING_FILE = 2,
     WIRE_MAPPING_SHARED = 3, // shared memory without a name
     WIRE_MAPPING_BREAK = 4,  // brk and sbrk
-    WIRE_MAPPING_SAME = 5,   // that of what lay at the old address
+    WIRE_MAPPING_SAME = 5,   // the kind of the mapping at the old address
 };
 
 enum wire_stack_flags {
@@ -121,7 +125,7 @@ enum wire_stack_flags {
 };
 
 enum wire_module_flags {
-    WIRE_MODULE_RESET = 1 << 0, // code was unloaded: names, slots and modules before this are void
+    WIRE_MODULE_RESET = 1 << 0, // code was unloaded: earlier names, slots and modules are void
     WIRE_MODULE_MAIN = 1 << 1,  // the executable itself
 };
 
@@ -130,25 +134,25 @@ enum wire_text_kind {
     WIRE_TEXT_COMMAND_LINE = 2, // arguments, each ended by a zero byte
     WIRE_TEXT_THREAD_NAME = 3,
     WIRE_TEXT_WORKING_DIRECTORY = 4,
-    WIRE_TEXT_ALLOCATOR = 5, // path of the object whose malloc is called
+    WIRE_TEXT_ALLOCATOR = 5, // path of the object whose malloc the program calls
     WIRE_TEXT_LIBC = 6,      // gnu_get_libc_version()
-    WIRE_TEXT_MARK = 7,      // a moment that the program marks
-    WIRE_TEXT_PHASE = 8,     // the name of what it begins
+    WIRE_TEXT_MARK = 7,      // a moment that the program marked
+    WIRE_TEXT_PHASE = 8,     // the name of the phase that begins
 };
 
 enum wire_text_flags {
     WIRE_TEXT_MORE = 1 << 0, // the next TEXT of this kind on this lane continues it
 };
 
-// Set in the address of a block of the program's own allocator (include/cairn.h). No user address
-// has it, even under five-level paging.
+// Set in the address of a block of the program's own allocator (include/cairn.h). User addresses
+// never have this bit, even under five-level paging.
 #define WIRE_CUSTOM_BLOCK ((uint64_t)1 << 55)
 
 #define WIRE_SLOT_BITS         24
 #define WIRE_SIZE_BITS         40
-#define WIRE_PAIRS_BITS        24 // of their count
+#define WIRE_PAIRS_BITS        24 // of the count of pairs
 #define WIRE_PAIRS_COUNT_MAX   ((1u << WIRE_PAIRS_BITS) - 1)
-#define WIRE_LEFT_OUT_BITS     48 // of its bytes
+#define WIRE_LEFT_OUT_BITS     48 // of the bytes left out
 #define WIRE_GRAIN_MAX         40u
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
@@ -160,7 +164,7 @@ enum wire_text_flags {
 #define WIRE_RECORD_BYTES_MAX  8192u // the largest MODULE; below half of the smallest ring
 #define WIRE_OFFSET_BITS       52
 #define WIRE_OFFSET_MASK       (((uint64_t)1 << WIRE_OFFSET_BITS) - 1)
-#define WIRE_MODULE_SLOTS      4094u // 1..4094; 0 is no module, 4095 marks WIRE_FRAME_CUT
+#define WIRE_MODULE_SLOTS      4094u // 1..4094; 0 means no module, 4095 marks WIRE_FRAME_CUT
 #define WIRE_FRAME_CUT         ((uint64_t)0xfff << WIRE_OFFSET_BITS)
 
 static inline uint64_t wire_word(enum wire_tag tag, uint64_t rest)
@@ -168,7 +172,7 @@ static inline uint64_t wire_word(enum wire_tag tag, uint64_t rest)
     return (uint64_t)tag | rest << 8;
 }
 
-// Of PAIR and PAIR_TEMPORARY; PAIRS* have a size of 0.
+// Return word 0 of PAIR and PAIR_TEMPORARY, or with size 0 of PAIRS*.
 static inline uint64_t wire_pair(enum wire_tag tag, uint32_t slot, uint32_t size)
 {
     return wire_word(tag, slot | (uint64_t)size << WIRE_SLOT_BITS);
@@ -207,7 +211,7 @@ static inline uint64_t wire_left_out(int64_t bytes, uint32_t grain)
                      ((uint64_t)bytes & mask) | (uint64_t)grain << WIRE_LEFT_OUT_BITS);
 }
 
-// The bytes of LEFT_OUT, and its grain. `rest`: all of word 0 after the tag.
+// Return the bytes of LEFT_OUT, or its grain. `rest`: all of word 0 after the tag.
 static inline int64_t wire_left_out_bytes(uint64_t rest)
 {
     return (int64_t)(rest << (64 - WIRE_LEFT_OUT_BITS)) >> (64 - WIRE_LEFT_OUT_BITS);
@@ -223,7 +227,7 @@ static inline uint64_t wire_slot_size(uint32_t slot, uint64_t size)
     return (uint64_t)slot << WIRE_SIZE_BITS | size;
 }
 
-// What a MAPPING record says, decoded.
+// A decoded MAPPING record.
 struct wire_mapping {
     uint64_t address;
     uint64_t size_bytes; // 0: nothing was mapped

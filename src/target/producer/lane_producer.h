@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lane_producer: the writing end of one lane: reserve words, fill them, publish.
+// lane_producer: writes records to one lane: reserve words, fill them, publish.
 //
 //        read_pos            published             pos            soft_limit
 //   ring ...|=== unread ======|--- being written ---|...............|......
@@ -9,28 +9,29 @@
 //   lane_producer_advance(n)  -> they are written
 //   lane_producer_publish()   -> one release store: the recorder may read them
 //
-// `soft_limit` is the position up to which nobody needs to look at the recorder's side of the lane.
-// `limit` is the same, but for the end of the ring, where it stops short; so that the common
-// reserve is one comparison, and `window` is where position 0 would lie on this lap, so that it is
-// one addition. Behind soft_limit: the recorder is woken when the ring is half full, once per
-// crossing; a full ring publishes, wakes and waits. The ring starts small and doubles when it had
-// been pressed and is found empty.
+// Up to the position `soft_limit` the producer need not read the recorder's side of the lane.
+// `limit` equals soft_limit, but never exceeds the end of the ring, so the common reserve is one
+// comparison. `window` is the address that position 0 would have on this lap, so finding an address
+// is one addition. Beyond soft_limit the producer wakes the recorder when the ring is half full,
+// once per crossing; with a full ring it publishes, wakes and waits. The ring starts small. It
+// doubles when it is empty after it was pressed.
 //
-// Waiting has an end: the wait is over when the recorder makes room, when the session has ended, or
-// when the recorder is dead, that is, its clock stood still and its process is gone or a zombie, or
-// its clock stood still for LANE_PATIENCE_MS, or it did not read this lane for LANE_FORGOTTEN_MS,
-// for no mistake of its may hold the program for ever. A pid alone proves nothing, for it may be of
-// another pid namespace; time in which the target itself was stopped does not count.
+// Waiting is bounded, because a mistake of the recorder must never block the program. The wait ends
+// when the recorder makes room, when the session has ended, or when the recorder is dead. It is
+// dead if its clock stopped and its process has exited or is a zombie, if its clock stopped for
+// LANE_PATIENCE_MS, or if it did not read this lane for LANE_FORGOTTEN_MS. A pid alone proves
+// nothing, for it may belong to another pid namespace. Time in which the target itself was stopped
+// does not count.
 //
-// With SESSION_OVERFLOW_SAMPLE a ring is as large as can be from the beginning, and `level` says
-// how far it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it: what is recorded is
-// thinned accordingly (sampler.h). What of the ring lies behind the last level is for what cannot
-// be left out; only when that is full, too, the thread waits.
+// With SESSION_OVERFLOW_SAMPLE a ring has its largest size from the beginning. `level` is how far
+// it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it; the sampler thins the events
+// accordingly (sampler.h). The part beyond the last level is reserved for records that cannot be
+// omitted; the thread waits only when that part is full, too.
 //
 // Invariants: published <= pos <= read_pos + ring_bytes; all are multiples of 8; no record wraps.
-// A reserve may publish what was written before it, therefore records are complete when advanced.
-// Context: T, only the thread that owns the lane and not reentrant (guard.h sees to that);
-// async-cancel and EINTR safe: what is not published never was. errno is kept.
+// A reserve may publish earlier words, therefore a record is complete when it is advanced.
+// Context: T, only the thread that owns the lane, not reentrant (guard.h ensures this);
+// async-cancel and EINTR safe: the recorder never sees unpublished words. errno is kept.
 #pragma once
 
 #include <stdbool.h>
@@ -47,9 +48,9 @@
 #include "session/wire.h"
 
 #define LANE_WAIT_MS      50u    // one sleep on a full ring
-#define LANE_SUSPECT_MS   250u   // clock stood still so long: is there still a recorder process?
-#define LANE_PATIENCE_MS  3000u  // clock stood still so long: dead, whatever its process says
-#define LANE_FORGOTTEN_MS 30000u // our lane was not read for so long: dead, whatever its clock says
+#define LANE_SUSPECT_MS   250u   // clock stopped so long: check that the recorder process exists
+#define LANE_PATIENCE_MS  3000u  // clock stopped so long: dead, whatever its process's state
+#define LANE_FORGOTTEN_MS 30000u // lane not read for so long: dead, whatever its clock
 #define LANE_LEVEL_STEPS  128u   // of a ring
 
 struct lane_producer {
@@ -57,7 +58,7 @@ struct lane_producer {
     struct lane_header *lane;       // borrowed: ours until it is closed
     uint8_t *ring;
     uint64_t pos;
-    uint64_t limit;   // pos + what is reserved may reach it without more ado
+    uint64_t limit;   // pos + reserved words may reach it without further checks
     uintptr_t window; // + pos = the address of pos
     uint64_t soft_limit;
     uint64_t ring_bytes;

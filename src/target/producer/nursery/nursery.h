@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// nursery: most blocks die young, on the thread that made them; what becomes of them is settled
-// here and never sent one by one.
+// nursery: holds the blocks of a thread's present tick, and counts a block that its thread frees in
+// the same tick instead of sending it.
 //
 //   allocation --held--> place (by address) --freed in the same tick--> fold (stack, about size)
 //        |                  | tick over, or place taken                      | tick over, or place
@@ -8,35 +8,36 @@
 //        v                  v                                                v
 //   ALLOC in the ring  ALLOC in the ring                               PAIR(S) in the ring
 //
-// The recorder shall see each maximum of the live bytes, and who owned it, as if every event had
-// been sent. While the thread's sum (allocated less freed) is at most the ceiling, how high it was
-// when the recorder last saw all, no moment can be a new maximum, whatever is held. An allocation
-// that passes the ceiling raises it: its moment is the high-water mark, until a later one passes
-// it. What the recorder needs to know of a high-water mark is which of the blocks that were held
-// there are no more: they are gone, counted as pairs and listed. So before a record that lets the
-// live bytes sink, or that is sent out of turn, and at the tick's end, the high-water mark is
-// shown: the held blocks that were there are sent, and then those that are gone (HIGH_WATER), which
-// are live for just that moment. Stamps tell the blocks that were there from later ones.
+// The recorder shall see each maximum of the live bytes, and the owners of these bytes, as if every
+// event had been sent. The ceiling is the thread's sum (allocated less freed) at the highest moment
+// that the recorder has seen. While the sum does not exceed the ceiling, no moment can be a new
+// maximum, whatever is held. An allocation that passes the ceiling raises it: its moment is the
+// high-water mark, until a later allocation passes it. The recorder needs to learn which held
+// blocks of a high-water mark were freed since: they are counted as pairs, and listed. So the
+// nursery shows the high-water mark before each record that lowers the live bytes, before each
+// record that is sent out of turn, and at the tick's end. It sends the held blocks that existed at
+// the mark, and then lists those already freed (HIGH_WATER), which are live for just that moment.
+// Stamps separate the blocks that existed at the mark from later blocks.
 //
-// Frees of blocks whose size is not known any more count nothing, so the sum errs on the side of
-// high-water marks. To make up for that, the recorder tells now and then how far below the maximum
-// it was at a certain TICK. All this is exact while one thread records.
+// A free of a block whose size is unknown by then counts 0 bytes, so the sum errs on the side of
+// high-water marks. To make up for that, the recorder publishes now and then the distance to the
+// maximum at a certain TICK. All this is exact while one thread records.
 //
-// Once there are several, what is sent has a stamp (stamp.h), for what their sums were together
-// depends on the order of all their events. Now each thread has a budget instead of a ceiling: no
-// more is held than the recorder allows, which it counts into the bound of the peak. What is larger
-// is sent, and so is the thread's first block: later ones were allocated after that, so the
-// recorder knows how long they can have been there at most. A block that another thread may have
-// freed (freed_table.h) is no pair: it is sent after all, as ALLOC_LATE, and so is the free of
-// whatever is there now.
+// Once several threads record, each record that is sent has a stamp (stamp.h), because the sum of
+// all threads depends on the order of all their events. Then each thread has a budget instead of a
+// ceiling: it holds at most the bytes that the recorder allows, and the recorder counts them into
+// the bound of the peak. A larger block is sent, and so is the thread's first block: later blocks
+// were allocated after it, so the recorder knows an upper limit of their age. A block that another
+// thread may have freed (freed_table.h) does not count as a pair: the nursery sends it as
+// ALLOC_LATE, and also sends the free of the block now at its address.
 //
-// Nothing is held beyond its tick: the first event of a new one sends what is left, then the TICK.
-// A thread that stands still is relieved by the recorder, and so is one that was killed
-// (nursery_layout.h says why neither loses nor doubles anything).
+// The nursery holds no block beyond its tick: the first event of a new tick sends the remaining
+// blocks, then the TICK. The recorder drains the nursery of an idle thread and of a killed one
+// (nursery_layout.h explains why this neither loses nor doubles a block).
 //
-// A lane whose blocks mostly outlive their tick stops holding for a while. A busy one gets more
-// places. Context: T, the lane's thread under the guard, not reentrant. Every call but
-// nursery_begin's own must follow a nursery_begin of the same hook. False: recording is over for
+// A lane whose blocks mostly outlive their tick stops holding for a while. A busy lane gets more
+// places. Context: T, the lane's thread under the guard, not reentrant. A hook must call
+// nursery_begin before any other call. False: the recording has ended.
 // good.
 #pragma once
 
@@ -51,21 +52,21 @@
 #include "session/wire.h"
 #include "target/producer/lane_producer.h"
 
-#define NURSERY_COUNT_MAX (1u << 19) // pairs in one fold: then it is sent, whatever the time
-#define NURSERY_SIZE_MAX  (1u << 20) // of a block that is held: larger ones are few, and matter
+#define NURSERY_COUNT_MAX (1u << 19) // pairs in one fold: a full fold is sent at once
+#define NURSERY_SIZE_MAX  (1u << 20) // of a held block: larger ones are rare, and matter
 
-// After lane_producer_init, on a zeroed lane.
+// Initialize the nursery of a zeroed lane, after lane_producer_init.
 void nursery_init(struct lane_producer *p);
 
-// The rest of nursery_begin.
+// Do the rest of nursery_begin.
 bool nursery_turn(struct lane_producer *p, uint64_t now_ms) MUST_USE;
 
-// The rest of the events.
+// Do the rest of the events.
 bool nursery_allocate_slowly(struct lane_producer *p,
                              uint64_t address,
                              uint64_t size_bytes,
                              uint32_t slot) MUST_USE;
-// A block was allocated that stands for 1 << shift, shift > 0 (sampler.h): it is sent at once.
+// Send at once an allocated block that represents 1 << shift allocations, shift > 0 (sampler.h).
 bool nursery_allocate_sampled(struct lane_producer *p,
                               uint64_t address,
                               uint64_t size_bytes,
@@ -75,30 +76,30 @@ bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_t
 bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
     MUST_USE;
 
-// Sends all that is held: before a stack's slot gets another meaning, and at the end.
+// Send all held blocks and folds: before a stack's slot gets another meaning, and at the end.
 bool nursery_flush(struct lane_producer *p);
 
-// As nursery_flush, and nothing is held while lane_producer.open_scopes is not 0, which it becomes.
+// Flush, and hold nothing while lane_producer.open_scopes is not 0. The caller sets that.
 bool nursery_suspend(struct lane_producer *p);
 
-// As nursery_flush, after a hook was left half way.
+// Flush after a hook was left half way.
 bool nursery_recover(struct lane_producer *p);
 
-// Keeps the compiler from moving stores across: whoever reads after this thread was killed sees
-// them in this order.
+// Keep the compiler from moving stores across: a reader that comes after this thread was killed
+// sees them in this order.
 ALWAYS_INLINE void nursery_fence(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-// Where a block at `address` belongs, if nothing else is there.
+// Return the preferred place of a block at `address`.
 ALWAYS_INLINE struct nursery_block *nursery_block_of(struct lane_header *lane, uint64_t address)
 {
-    const uint64_t granule = address >> 4; // blocks of most allocators lie 16 bytes apart
+    const uint64_t granule = address >> 4; // most allocators align blocks to 16 bytes
     return lane_nursery_tables(lane)->blocks + ((granule ^ granule >> 12) & lane->nursery.mask);
 }
 
-// The line in which it may be otherwise.
+// Return the line of alternative places of a block at `address`.
 ALWAYS_INLINE struct nursery_block *nursery_line_of(struct lane_header *lane, uint64_t address)
 {
     const uint32_t line = (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40);
@@ -111,13 +112,13 @@ ALWAYS_INLINE uint64_t nursery_kind(uint32_t slot, uint32_t size)
            (uint64_t)slot << NURSERY_KIND_SLOT_SHIFT | size;
 }
 
-// The place of a key among the folds; or it is elsewhere in the same cache line.
+// Return the preferred index of a key's fold. The fold may be elsewhere in the same cache line.
 ALWAYS_INLINE uint32_t nursery_fold_index(const struct nursery *n, uint64_t key)
 {
     return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & n->fold_mask;
 }
 
-// The fold of that key; or one that is vacant; or the one that it may displace.
+// Return the fold of `key`, or a vacant fold, or the fold that the key may displace.
 ALWAYS_INLINE struct nursery_fold *nursery_find_fold(struct lane_header *lane, uint64_t key)
 {
     struct nursery_fold *folds = lane_nursery_tables(lane)->folds;
@@ -133,7 +134,7 @@ ALWAYS_INLINE struct nursery_fold *nursery_find_fold(struct lane_header *lane, u
     return vacant != NULL ? vacant : folds + first;
 }
 
-// Whether something that is held may mean the stack in `slot`.
+// Whether a held block or a fold may use the stack in `slot`.
 ALWAYS_INLINE bool nursery_uses(const struct lane_producer *p, uint32_t slot)
 {
     const struct nursery *n = &p->lane->nursery;
@@ -143,24 +144,24 @@ ALWAYS_INLINE bool nursery_uses(const struct lane_producer *p, uint32_t slot)
 ALWAYS_INLINE uint64_t nursery_clock_ms(const struct lane_producer *p)
 {
     // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
-    // never seems to run backwards along such a chain.
+    // never runs backwards along such a chain.
     return atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
 }
 
 ALWAYS_INLINE uint32_t nursery_order(const struct lane_producer *p)
 {
-    // Relaxed: as above.
+    // Relaxed: for the reason given in nursery_clock_ms.
     return atomic_load_explicit(&p->session->order, memory_order_relaxed);
 }
 
-// To be called first in each hook that records: a TICK if time has passed since the last.
+// Write a TICK if time has passed since the last one. Each recording hook calls this first.
 ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
 {
     const uint64_t now_ms = nursery_clock_ms(p);
     return LIKELY(now_ms == p->clock_ms && nursery_order(p) == p->order) || nursery_turn(p, now_ms);
 }
 
-// A block of so many bytes is held no more.
+// Account for a block of `size` bytes that is no longer held.
 ALWAYS_INLINE void nursery_leave(struct nursery *n, uint32_t size)
 {
     atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - size,
@@ -168,7 +169,7 @@ ALWAYS_INLINE void nursery_leave(struct nursery *n, uint32_t size)
     n->room_bytes += size;
 }
 
-// While blocks are held at all: whether one of this size may be.
+// Whether a block of this size may be held, provided that the nursery holds blocks at all.
 ALWAYS_INLINE bool nursery_may_hold(const struct nursery *n, uint64_t size_bytes)
 {
     return size_bytes - 1 < n->size_max;
@@ -180,20 +181,20 @@ ALWAYS_INLINE bool nursery_is_high_water(const struct nursery *n, uint64_t size_
     return (int64_t)size_bytes > n->room_bytes;
 }
 
-// Whether a block of that kind was there at a high-water mark that was not shown.
+// Whether a block of that kind existed at a high-water mark that was not shown yet.
 ALWAYS_INLINE bool nursery_was_at_high_water(const struct nursery *n, uint64_t kind)
 {
     return nursery_is_within(kind, n->high_water_limit);
 }
 
-// What freed_table said when a block was put into that place.
+// Return the reading of freed_table that was made when a block was put into that place.
 ALWAYS_INLINE uint64_t *nursery_since(struct lane_header *lane, const struct nursery_block *block)
 {
     struct nursery_tables *tables = lane_nursery_tables(lane);
     return tables->since + (block - tables->blocks);
 }
 
-// `block`, where nothing is that was not sent, becomes HELD.
+// Make `block` HELD. Its place contains no block that still has to be sent.
 ALWAYS_INLINE void nursery_put(struct lane_producer *p,
                                struct nursery_block *block,
                                uint64_t address,
@@ -219,7 +220,7 @@ ALWAYS_INLINE void nursery_put(struct lane_producer *p,
     n->last_allocated = address;
 }
 
-// Sends a block of at most WIRE_SIZE_MAX bytes, while nothing is held.
+// Send a block of at most WIRE_SIZE_MAX bytes, while nothing is held.
 ALWAYS_INLINE bool
 nursery_pass_block(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
@@ -235,7 +236,7 @@ nursery_pass_block(struct lane_producer *p, uint64_t address, uint64_t size_byte
     return true;
 }
 
-// A block was allocated; `slot` names its stack.
+// Record an allocated block; `slot` names its stack.
 ALWAYS_INLINE bool
 nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
@@ -252,16 +253,16 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
     return true;
 }
 
-// Counts a HELD block, of whose kind `fold` is, as allocated and freed.
+// Count a HELD block in the fold of its kind, as allocated and freed.
 ALWAYS_INLINE void nursery_count(struct nursery *n,
                                  struct nursery_fold *fold,
                                  struct nursery_block *block,
                                  uint64_t kind)
 {
-    const uint64_t sums = fold->sums; // read once: the fences would have all of it read again
+    const uint64_t sums = fold->sums; // read once: the fences would cause further reads
     const uint64_t address = block->place;
     const uint32_t size = nursery_size(kind);
-    block->kind = kind; // for whoever reads after a kill, and has to find the fold
+    block->kind = kind; // a reader after a kill finds the fold by it
     n->mark = sums;
     nursery_fence();
     block->place = nursery_place(address, NURSERY_FOLDING);
@@ -273,13 +274,13 @@ ALWAYS_INLINE void nursery_count(struct nursery *n,
     nursery_leave(n, size);
 }
 
-// The kind of a block that is freed.
+// Return the kind of a block that is freed.
 ALWAYS_INLINE uint64_t nursery_freed_kind(const struct nursery_block *block, bool is_temporary)
 {
     return block->kind | (uint64_t)is_temporary << NURSERY_KIND_TEMPORARY_SHIFT;
 }
 
-// The fold that counts blocks of that kind, or NULL if it is not at its place or full.
+// Return the fold that counts blocks of that kind; NULL if it is full or not at its index.
 ALWAYS_INLINE struct nursery_fold *nursery_fold_of(struct lane_header *lane, uint64_t kind)
 {
     const uint64_t key = nursery_fold_key(kind);
@@ -303,7 +304,7 @@ ALWAYS_INLINE bool nursery_is_doubtful(const struct lane_producer *p,
     return UNLIKELY(latest != since) && !is_noted_by_us;
 }
 
-// A HELD block is about to be freed.
+// Count a HELD block that is about to be freed.
 ALWAYS_INLINE bool
 nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
@@ -317,7 +318,7 @@ nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_tempo
     return true;
 }
 
-// Sends the free of a block that is not held.
+// Send the free of a block that is not held.
 ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, bool is_temporary)
 {
     uint64_t *word = lane_producer_reserve_event(p, 1);
@@ -333,7 +334,7 @@ ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, 
     return true;
 }
 
-// A block is about to be freed.
+// Record the free of a block, before the allocator is called.
 ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
 {
     struct nursery *n = &p->lane->nursery;
@@ -349,13 +350,13 @@ ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
     return nursery_free_elsewhere(p, address, is_temporary);
 }
 
-// The thread did something that is not recorded: what it frees next is not what it allocated last.
+// Note an unrecorded event of the thread: its next free does not end a temporary allocation.
 ALWAYS_INLINE void nursery_forget_latest(struct lane_producer *p)
 {
     p->lane->nursery.last_allocated = 0;
 }
 
-// A block was reallocated; `slot` names the stack of the new one. `freed`: of the old one.
+// Record a reallocation; `slot` names the new block's stack, `freed` notes the old block's free.
 bool nursery_reallocate(struct lane_producer *p,
                         uint64_t old_address,
                         uint64_t address,

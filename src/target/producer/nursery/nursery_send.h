@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// nursery_send: what leaves a nursery for the ring: the rest of nursery.c and nursery_turn.c.
-// Context: T, as nursery.h. False: recording is over for good.
+// nursery_send: moves the contents of a nursery into the ring, for nursery.c and nursery_turn.c.
+// Context: T, as nursery.h. False: the recording has ended.
 #pragma once
 
 #include "target/producer/nursery/nursery.h"
@@ -10,7 +10,7 @@ ALWAYS_INLINE bool nursery_is_at(const struct nursery_block *block, uint64_t add
     return (block->place & NURSERY_ADDRESS_MASK) == address;
 }
 
-// Where the block at `address` is, or what lies where it belongs.
+// Return the place that holds the block at `address`, or the preferred place of that address.
 ALWAYS_INLINE struct nursery_block *nursery_find_block(struct lane_header *lane, uint64_t address)
 {
     struct nursery_block *block = nursery_block_of(lane, address);
@@ -26,21 +26,21 @@ ALWAYS_INLINE struct nursery_block *nursery_find_block(struct lane_header *lane,
     return block;
 }
 
-// Sends a HELD block; it is SENT then.
+// Send a HELD block, and make it SENT.
 bool nursery_send_block(struct lane_producer *p, struct nursery_block *block) MUST_USE;
 
-// Sends what a fold counts; it is unused then.
+// Send the counts of a fold, and make it unused.
 bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold) MUST_USE;
 
-// Sends a HELD block together with its free; its place is vacant then.
+// Send a HELD block together with its free, and make its place vacant.
 bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
     MUST_USE;
 
-// Shows the recorder the high-water mark, if there is one that it has not seen.
+// Show the recorder the high-water mark, if it has not seen it.
 bool nursery_show_high_water(struct lane_producer *p) MUST_USE;
 
-// The same, and sends all the other HELD blocks.
+// Show the high-water mark, and send all the other HELD blocks.
 bool nursery_send_blocks(struct lane_producer *p) MUST_USE;
 
-// Sends all folds and HELD blocks.
+// Send all folds and HELD blocks.
 bool nursery_send_all(struct lane_producer *p) MUST_USE;

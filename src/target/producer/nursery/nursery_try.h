@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// nursery_try: nursery.h's common cases, for hooks that make no call in them.
+// nursery_try: the common cases of nursery.h, for hooks that make no call in them.
 //
-// Each either does all that an event takes, or nothing at all and says false: the caller then goes
-// the long way (nursery_begin and nursery_allocate or nursery_free), which knows every case. So
-// nothing of the caller's has to outlive a call. Context: T, as nursery.h.
+// Each function either handles an event completely, or changes nothing and returns false. The
+// caller then takes the slow path (nursery_begin, then nursery_allocate or nursery_free), which
+// handles every case. So no variable of the caller has to outlive a call. Context: T, as nursery.h.
 #pragma once
 
 #include "target/producer/nursery/nursery.h"
 
-// Whether no time has passed since the last TICK, and nobody came.
+// Whether no time has passed since the last TICK, and no further thread has joined.
 ALWAYS_INLINE bool nursery_try_now(const struct lane_producer *p)
 {
     return LIKELY(nursery_clock_ms(p) == p->clock_ms && nursery_order(p) == p->order);
 }
 
-// Whether the ring has room for an event of so many words, and its stamp.
+// Whether the ring has room for an event of `words` words, and for its stamp.
 ALWAYS_INLINE bool nursery_try_room(const struct lane_producer *p, size_t words)
 {
     return LIKELY(p->pos + (words + p->is_ordered) * sizeof(uint64_t) <= p->limit);
 }
 
-// A block was allocated; `slot` names its stack.
+// Record an allocated block; `slot` names its stack.
 ALWAYS_INLINE bool
 nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
@@ -41,7 +41,7 @@ nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_by
     return true;
 }
 
-// A block is about to be freed.
+// Record the free of a block, before the allocator is called.
 ALWAYS_INLINE bool nursery_try_free(struct lane_producer *p, uint64_t address)
 {
     struct nursery *n = &p->lane->nursery;

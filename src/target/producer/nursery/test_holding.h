@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// test_holding: how long the nursery of a test holds blocks before it judges whether that gains
-// anything. Tests that want blocks to be held do not depend on how many pairs they make. Context:
+// test_holding: sets how long the nursery of a test holds blocks before it judges whether holding
+// pays. So tests of held blocks do not depend on the number of pairs that they make. Context:
 // tests.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #define TEST_HOLDS_ALWAYS UINT32_MAX
 
-// Counted in ticks of the lane; 0: it judges at the next one. To be called after nursery_init.
+// Hold for `ticks` ticks of the lane; 0: until the next tick. Call this after nursery_init.
 static inline void test_hold_for(struct lane_header *lane, uint32_t ticks)
 {
     lane->nursery.trial_ticks = ticks;
