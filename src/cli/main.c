@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// main: from the command line to a command.
+// main: finds the command of a command line and runs it.
 //
 //   cairn COMMAND ...             a name from the table below
 //   cairn --help | --version      the overview, the version
 //   cairn [options] PROGRAM ...   anything else is `cairn record`
 //
-// Context: H. Exit status: the command's; 2 for words that make no sense.
+// Context: H. Exit status: the command's; 2 for an invalid command line.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ const struct command *const commands[] = {
     &command_version,   NULL,
 };
 
-// Words that stand for a command without being its name.
+// Words that mean a command without being its name.
 static const struct {
     const char *word;
     const struct command *command;
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     quiet_thread_make_room();
     if (argc < 2) {
         help_print_overview(stdout);
-        (void)command_finish_output(STATUS_USAGE); // the status is the same either way
+        (void)command_finish_output(STATUS_USAGE); // the status does not depend on it
         return STATUS_USAGE;
     }
     for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// check_forms: results as text, JUnit XML, GitHub annotations and JSON. See check_results.h.
+// check_forms: prints results as text, JUnit XML, GitHub annotations and JSON. See check_results.h.
 #include <string.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ static const char *verdict_of(const struct check_result *result)
     return result->kind == CHECK_PROGRAM ? "FAILED" : "BROKEN";
 }
 
-// Lines of details, two columns further to the right than the report has them.
+// Print details with an indent of two more columns than in the report.
 static void write_details(const char *details, FILE *out)
 {
     while (*details == '\n') {
@@ -35,7 +35,7 @@ static void write_details(const char *details, FILE *out)
     (void)fputc('\n', out);
 }
 
-// So that the longest name fits, within bounds.
+// Return the width of the longest name, within bounds.
 static size_t name_columns(const struct check_results *results)
 {
     size_t most = NAME_COLUMNS_MIN;
@@ -87,7 +87,7 @@ void check_write_text(const struct check_results *results, bool use_color, FILE 
                   paint_end(use_color));
 }
 
-// A character that XML reserves, and how it is written.
+// Return the XML entity of a reserved character.
 static const char *xml_name(char character)
 {
     static const struct {
@@ -102,8 +102,8 @@ static const char *xml_name(char character)
     return NULL;
 }
 
-// Safe text (screen_text.h) has no control characters but our line feeds, and is UTF-8; U+FFFE and
-// U+FFFF, which are, may not stand in XML either.
+// Append text for XML. Safe text (screen_text.h) is UTF-8 without control characters, except our
+// line feeds. XML also forbids U+FFFE and U+FFFF, which safe text may hold.
 static void append_xml(struct strbuf *out, const char *safe)
 {
     static const char noncharacters[] = "\xef\xbf";
@@ -171,7 +171,7 @@ enum err check_write_junit(const struct check_results *results, FILE *out)
     return ERR_OK;
 }
 
-// The data of a workflow command; properties also escape what would end them.
+// Append the data of a workflow command. A property also escapes the characters that would end it.
 static void append_github(struct strbuf *out, const char *safe, bool is_property)
 {
     for (const char *at = safe; *at != '\0'; at++) {
@@ -185,7 +185,7 @@ static void append_github(struct strbuf *out, const char *safe, bool is_property
     }
 }
 
-// Annotations are placed by paths below the checked-out tree.
+// Return the path relative to the checked-out tree, as annotations need it.
 static const char *below_workspace(const char *path)
 {
     char folder[4096];

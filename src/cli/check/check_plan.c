@@ -40,7 +40,7 @@ static bool is_same_scope(const char *one, const char *other)
     return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
 }
 
-// A later budget for the same thing replaces the earlier one.
+// Add a budget, or replace the earlier one for the same measure and function.
 static MUST_USE enum err add_budget(struct check_plan *plan, struct check_budget budget)
 {
     for (size_t i = 0; i < plan->budgets.len; i++) {
@@ -53,12 +53,12 @@ static MUST_USE enum err add_budget(struct check_plan *plan, struct check_budget
     return check_budget_vec_push(&plan->budgets, budget);
 }
 
-// An entry of the file, with what is needed to tell where it stands.
+// An entry of the file, and its place for error messages.
 struct setting {
     struct check_plan *plan;
     const char *path;
     const struct toml_entry *entry;
-    const char *function; // of the [[function]] that it belongs to
+    const char *function; // of the [[function]] that has the entry
     struct err_info *info;
 };
 
@@ -69,7 +69,7 @@ static enum err refuse(const struct setting *setting, const char *what)
                    what);
 }
 
-// The value as it would stand on the command line.
+// Append the value as the command line would have it.
 static MUST_USE enum err value_text(const struct setting *setting, struct strbuf *out)
 {
     const struct toml_entry *entry = setting->entry;
@@ -141,7 +141,7 @@ static MUST_USE enum err set_in_check(const struct setting *setting)
     return refuse(setting, "there is no such setting");
 }
 
-// The match of a [[function]], which may stand behind its budgets.
+// Find the match of a [[function]], which may follow its budgets.
 static MUST_USE enum err find_match(struct setting setting, uint32_t table, const char **out)
 {
     const struct toml *file = &setting.plan->file;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// check_results: holding a recording to a plan. See check_results.h; how results are told is in
-// check_forms.c.
+// check_results: holds a recording to a plan. See check_results.h; check_forms.c prints the
+// results.
 #include "cli/check/check_results.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ void check_results_release(struct check_results *results)
     strbuf_release(&results->title);
 }
 
-// Moves the result in.
+// Move the result into `results`.
 static MUST_USE enum err add_result(struct check_results *results, struct check_result *result)
 {
     bool is_whole = strbuf_result(&result->name) == ERR_OK &&
@@ -91,7 +91,7 @@ static struct human format_limit(enum budget_unit unit, uint64_t value)
     return out;
 }
 
-// What `print` writes, into `out`.
+// Prints details to `out`.
 typedef enum err print_details(const void *context, FILE *out, enum cost cost);
 
 static MUST_USE enum err
@@ -123,8 +123,8 @@ static enum err print_diff_section(const void *context, FILE *out, enum cost cos
     return diff_print_section(context, out, cost);
 }
 
-// Whether a location says where in a program's source it is: not the frame of a pool, nor what
-// cairn.h has inlined above it.
+// Return whether a location has a place in a program's source. The frame of a pool has none, nor do
+// the functions of cairn.h that are inlined above it.
 static bool has_place(const struct profile *profile, uint32_t location)
 {
     static const char header[] = "cairn_pool_";
@@ -132,7 +132,7 @@ static bool has_place(const struct profile *profile, uint32_t location)
            strncmp(profile_location_function(profile, location), header, sizeof(header) - 1) != 0;
 }
 
-// The location of a call site, or of its nearest caller that has a file, on the heaviest stack.
+// Find the location of a call site, or of its nearest caller with a file, on the heaviest stack.
 static MUST_USE enum err place_of_site(const struct report *report,
                                        const struct call_site *site,
                                        enum cost cost,
@@ -154,7 +154,7 @@ static MUST_USE enum err place_of_site(const struct report *report,
     return ERR_OK;
 }
 
-// The file and line of the call site that has most of the cost.
+// Find the file and line of the call site with the most of the cost.
 static MUST_USE enum err
 find_place(const struct report *report, enum cost cost, struct check_result *result)
 {
@@ -226,8 +226,8 @@ refuse_unknown(const struct report *report, enum budget_measure measure, struct 
                    is_rss ? "the resident size" : cost_get_info(budget->cost)->phrase);
 }
 
-// A function that exists and allocates nothing keeps its budgets; one that nobody knows would keep
-// them for ever, whatever the program does.
+// Refuse a function that the recording does not know: its budgets would be kept in each run. A
+// function that exists and allocates nothing keeps its budgets.
 static MUST_USE enum err refuse_missing(const struct profile *profile,
                                         const struct name_sources *sources,
                                         const char *function,
@@ -250,7 +250,7 @@ static MUST_USE enum err refuse_missing(const struct profile *profile,
                    function, strbuf_text(&why));
 }
 
-// A check of what a filter does not find is no check. `old` may be NULL.
+// Refuse a filter that matches nothing, which would make any check pass. `old` may be NULL.
 static MUST_USE enum err refuse_nothing(const struct check_plan *plan,
                                         const struct selection *new,
                                         const struct selection *old,
@@ -267,7 +267,7 @@ static MUST_USE enum err refuse_nothing(const struct check_plan *plan,
                    (int)strcspn(strbuf_text(&text), "\n"), strbuf_text(&text));
 }
 
-// All budgets of one scope, by one report.
+// Check all budgets of one scope with one report.
 static MUST_USE enum err check_scope(struct check_results *results,
                                      const struct check_plan *plan,
                                      size_t first,
@@ -315,11 +315,11 @@ static bool is_first_of_scope(const struct check_plan *plan, size_t index)
     return true;
 }
 
-// From nothing, any growth is without bounds: JSON has null for it.
+// Return the growth as a ratio. Growth from 0 has no bound; JSON prints null for it.
 static double growth_ratio(struct diff_change change)
 {
     if (change.old > 0) {
-        return change.change / change.old; // NAN if it is not known
+        return change.change / change.old; // NAN if unknown
     }
     return change.class == DIFF_SAME ? 0 : NAN;
 }

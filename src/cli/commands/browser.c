@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // browser: see browser.h.
 //
-// xdg-open gets a process group of its own, so that Ctrl-C here does not end a browser that it
-// started, and nothing of what it says reaches our terminal.
+// xdg-open gets a process group of its own, so that Ctrl-C does not end a browser that it started.
+// Its output goes to /dev/null.
 #include "cli/commands/browser.h"
 
 #include <fcntl.h>
@@ -69,7 +69,7 @@ bool browser_open(const char *url)
     if (name.failed || address.failed) {
         return false;
     }
-    // Nobody waits for it; the kernel takes it away.
+    // The kernel reaps the child; this process does not wait for it.
     struct sigaction forget = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT};
     char *arguments[] = {name.data, address.data, NULL};
     return sigaction(SIGCHLD, &forget, NULL) == 0 && spawn(arguments);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// cmd_analyze: `cairn analyze FILE`, `cairn --analyze FILE`, `cairn FILE`: look at a recording.
+// cmd_analyze: `cairn analyze FILE`, `cairn --analyze FILE`, `cairn FILE`: opens a recording.
 //
-// Serves the viewer to a browser on this machine until it is told to stop. The address, which holds
-// the access token, is the only thing on stdout; the rest is talk. A build without a viewer prints
-// the text report instead, unless only the API is wanted.
+// Serves the viewer to a browser on this machine until a signal stops it. stdout gets only the
+// address, which holds the access token; messages go to stderr. A build without a viewer prints the
+// text report instead, unless only the API is wanted.
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -60,8 +60,8 @@ static const struct option_spec specs[] = {
      .offset = FIELD(no_source)},
 };
 
-// A descriptor that can be read once somebody wants us to stop. The signals are blocked in every
-// thread that is made later. -1 if that failed.
+// Return a descriptor that becomes readable when a signal asks the server to stop, or -1. Threads
+// that start later inherit the blocked signals.
 static int catch_stop_signals(void)
 {
     sigset_t signals;
@@ -78,10 +78,10 @@ static int catch_stop_signals(void)
 static void say_how_to_get_there(const struct server *server, bool is_opened)
 {
     char host[256] = "HOST";
-    (void)gethostname(host, sizeof(host) - 1); // else the word stays
+    (void)gethostname(host, sizeof(host) - 1); // on failure the default name stays
     CLEANUP(strbuf_release) struct strbuf name = {0};
     screen_append(&name, host);
-    (void)fprintf(stderr, "cairn: stop with Ctrl-C\n"); // nowhere left to complain
+    (void)fprintf(stderr, "cairn: stop with Ctrl-C\n"); // no other place to report an error
     if (!is_opened) {
         (void)fprintf(stderr,
                       "cairn: from another machine: 'ssh -L %" PRIu16 ":127.0.0.1:%" PRIu16
@@ -90,7 +90,7 @@ static void say_how_to_get_there(const struct server *server, bool is_opened)
     }
 }
 
-// The page's address with a token. With a recording to compare with, it opens compared.
+// The address of the page with its token. With a baseline, the page opens the comparison.
 struct page_address {
     char text[160];
 };
@@ -104,7 +104,7 @@ page_address_of(const struct server *server, const char *token, bool is_compared
     return address;
 }
 
-// Prints the address; false if nobody can read it.
+// Print the address. Return false if stdout cannot be written.
 static bool announce(const struct server *server, const struct analyze_fields *fields)
 {
     bool is_compared = fields->baseline != NULL;
@@ -128,7 +128,7 @@ static int serve(const char *path, const struct analyze_fields *fields)
     CLEANUP(server_closep) struct server *server = NULL;
     CLEANUP(fd_closep) int stop_fd = catch_stop_signals();
     if (stop_fd < 0) {
-        (void)err_set_errno(&info, errno, "cannot catch signals"); // told here and now
+        (void)err_set_errno(&info, errno, "cannot catch signals"); // printed below
         return command_error(&info);
     }
     const struct server_options options = {.path = path,

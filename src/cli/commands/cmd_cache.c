@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cmd_cache: `cairn cache`: what the cache of names holds, how large it may be, and emptying it.
+// cmd_cache: `cairn cache`: lists the cache of names, sets its limit and empties it.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,8 @@ static void print_file(const struct name_cache *cache, const struct cache_file *
     if (localtime_r(&second, &local) != NULL) {
         (void)strftime(used, sizeof(used), "%Y-%m-%d %H:%M", &local); // fits
     }
-    // Files of no use: damaged, or another build's. They go when there is no room for them.
+    // Damaged files and files of other builds are unusable. The cache removes them when it needs
+    // room.
     const bool is_read =
         name_cache_read_file(cache, file->name, &entry) == ERR_OK && entry.is_found;
     screen_append(&module, is_read ? entry.names.module : "(of no use any more)");

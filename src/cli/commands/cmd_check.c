@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// cmd_check: `cairn check [budgets] FILE` or `-- PROGRAM ARGS`: a program held to what it may use.
+// cmd_check: `cairn check [budgets] FILE` or `-- PROGRAM ARGS`: holds a program to its budgets.
 //
 //   program --record_program--> a recording in a temporary folder --check_evaluate--> results
 //
-// The exit status is 0 if all budgets were kept, 1 if one was broken or the program failed, 2 if
-// the check could not be made. The temporary recording is removed; --output keeps it.
+// The exit status is 0 if all budgets were kept, 1 if one was broken or the program failed, and 2
+// if the check could not run. The temporary recording is removed; --output keeps it.
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static const struct option_spec specs[] = {
      .offset = FIELD(no_color)},
 };
 
-// A folder of our own, removed with the recording in it.
+// A temporary folder, removed with the recording in it.
 struct scratch {
     char folder[PATH_MAX];
     struct strbuf path; // of the recording
@@ -129,10 +129,10 @@ struct scratch {
 static void scratch_remove(struct scratch *scratch)
 {
     if (scratch->path.len > 0) {
-        (void)unlink(strbuf_text(&scratch->path)); // there may be none
+        (void)unlink(strbuf_text(&scratch->path)); // it may not exist
     }
     if (scratch->folder[0] != '\0') {
-        (void)rmdir(scratch->folder); // what is left is small, and of no use to anybody
+        (void)rmdir(scratch->folder); // a rest is small and harmless
     }
     strbuf_release(&scratch->path);
 }
@@ -152,7 +152,7 @@ static MUST_USE enum err scratch_make(struct scratch *scratch, struct err_info *
     return strbuf_result(&scratch->path);
 }
 
-// A path as a pattern of a name, in which % is special.
+// Append a path as a pattern of a name: escape its %.
 static void append_pattern(struct strbuf *out, const char *path)
 {
     for (; *path != '\0'; path++) {
@@ -218,7 +218,7 @@ static int tell(const struct check_results *results, const struct check_fields *
         problem = check_write_github(results, stdout);
     }
     if (problem == ERR_NO_MEMORY) {
-        (void)err_set(&info, problem, "not enough memory for the results"); // told here and now
+        (void)err_set(&info, problem, "not enough memory for the results"); // printed below
         return command_error(&info);
     }
     if (fields->junit != NULL && write_junit(results, fields->junit, &info) != ERR_OK) {
@@ -271,10 +271,10 @@ static int check_program(char **argv,
     record_program(&settings, argv, &outcome);
     CLEANUP(text_freep) char *path = outcome.path;
     if (!outcome.has_run || !outcome.is_recorded || path == NULL) {
-        return STATUS_USAGE; // which has been told
+        return STATUS_USAGE; // already printed
     }
     if (check_add_program(results, outcome.wait_status, fields->is_failure_allowed) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the check"); // told here
+        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the check"); // printed below
         return command_error(&info);
     }
     return check_file(path, plan, fields, results);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// cmd_ctl: `cairn ctl FILE|PID ACTION`: controls a recording that is under way.
+// cmd_ctl: `cairn ctl FILE|PID ACTION`: controls a running recording.
 //
-// Context: H. Exit status: 0 done, 1 the recorder refused, 2 there is no such recording.
+// Context: H. Exit status: 0 done, 1 the recorder refused, 2 no such recording.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +24,8 @@ static const struct option_spec specs[] = {
 
 struct action {
     const char *name;
-    bool has_text;   // one more operand
-    bool is_a_table; // the reply is keys and values
+    bool has_text;   // takes one more operand
+    bool is_a_table; // the reply has keys and values
 };
 
 static const struct action actions[] = {
@@ -70,7 +70,7 @@ static void write_value(struct json_writer *w, const char *value)
     json_u64(w, number);
 }
 
-// "key<TAB>value" lines as lines for people or as an object. Cuts `reply` up.
+// Print lines "key<TAB>value", as text or as a JSON object. Split `reply` in place.
 static void print_table(char *reply, bool use_json)
 {
     struct json_writer w;
@@ -99,7 +99,7 @@ static void print_table(char *reply, bool use_json)
     if (use_json) {
         json_end_object(&w);
         (void)!json_finish(&w); // an error of the stream is found at the end
-        (void)putchar('\n');    // the same
+        (void)putchar('\n');    // an error of the stream is found at the end
     }
 }
 

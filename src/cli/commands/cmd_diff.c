@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cmd_diff: `cairn diff OLD NEW`: what changed between two recordings, and whether it got worse.
+// cmd_diff: `cairn diff OLD NEW`: prints what changed between two recordings, and a verdict.
 #include <string.h>
 #include <unistd.h>
 
@@ -82,7 +82,7 @@ static int write_diff(const struct diff_report *report, bool use_json)
             : diff_report_write_text(report, stdout);
     if (problem == ERR_NO_MEMORY) {
         struct err_info info;
-        (void)err_set(&info, problem, "not enough memory for the comparison"); // told here and now
+        (void)err_set(&info, problem, "not enough memory for the comparison"); // printed below
         return command_error(&info);
     }
     return command_finish_output(report->findings.len > 0 ? STATUS_FOUND : STATUS_OK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cmd_dump: `cairn dump FILE`: the chunks of a recording, or one of its tables, as lines of text.
+// cmd_dump: `cairn dump FILE`: prints the chunks of a recording, or one of its tables, as text.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,14 +73,14 @@ static int dump_chunks(const char *path)
         return command_error(&info);
     }
     if (importer != NULL) {
-        (void)err_set(&info, ERR_UNSUPPORTED, // told here
+        (void)err_set(&info, ERR_UNSUPPORTED, // printed below
                       "'%s' is a file of %s, which has no chunks; --table shows what is read of it",
                       path, importer->name);
         return command_error(&info);
     }
     (void)puts("      offset  type  generation    part      stored         raw  what");
     enum err problem = recording_dump(path, print_chunk, NULL, &summary, &info);
-    if (problem == ERR_CANCELLED) { // nobody reads the rest
+    if (problem == ERR_CANCELLED) { // the reader of the output has closed it
         return command_finish_output(STATUS_OK);
     }
     if (problem != ERR_OK) {
@@ -98,7 +98,7 @@ static int dump_chunks(const char *path)
     return command_finish_output(STATUS_OK);
 }
 
-// As a line's field: without the bytes that end fields and lines.
+// Print text as the field of a line: leave out the bytes that end fields and lines.
 static void print_text(const char *text)
 {
     for (const char *at = text; *at != '\0'; at++) {
@@ -118,7 +118,7 @@ print_field(const struct recording *r, const struct rec_column *column, const ch
     if (column->kind == REC_COLUMN_STRING) {
         print_text(rec_string_get(r, (rec_string)value));
     } else if (column->width_bytes == sizeof(uint32_t) && value == UINT32_MAX) {
-        (void)putchar('-'); // none
+        (void)putchar('-'); // no value
     } else {
         (void)printf("%" PRIu64, value);
     }
@@ -159,7 +159,7 @@ static int dump_table(const char *path, const char *name)
         return command_error(&info);
     }
     if (result.missing[0] != '\0') {
-        (void)fprintf(stderr, "cairn: %s\n", result.missing); // a remark
+        (void)fprintf(stderr, "cairn: %s\n", result.missing); // a remark, not an error
     }
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         if (strcmp(rec_tables[i].name, name) == 0 && rec_tables[i].columns != NULL) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// cmd_export: `cairn export FILE --to FORMAT`: a recording as other tools read it.
+// cmd_export: `cairn export FILE --to FORMAT`: converts a recording for other tools.
 //
-// Goes to stdout if that is no terminal or the format is text, else to a file that is called after
-// the recording. A file is written beside its place and renamed at the end; on failure there is
-// none, or the one that was there.
+// The output goes to stdout if stdout is not a terminal or the format is text. Else it goes to a
+// file that is named after the recording. The file is written under a temporary name and renamed at
+// the end. On failure there is no file, or an older one is kept.
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,13 +76,13 @@ static int list_formats(void)
 {
     static const char line[] = "%-12s %s\n";
     for (const struct exporter *const *at = exporters; *at != NULL; at++) {
-        (void)printf(line, (*at)->name, (*at)->help); // command_finish_output looks
+        (void)printf(line, (*at)->name, (*at)->help); // checked below
     }
-    (void)printf(line, exporter_html.name, exporter_html.help); // the same
+    (void)printf(line, exporter_html.name, exporter_html.help); // checked below
     return command_finish_output(STATUS_OK);
 }
 
-// The moment of --at. One within the run is the end of a range that begins with the run.
+// Parse --at. A time within the run becomes the end of a range that begins with the run.
 static MUST_USE enum err
 read_moment(struct export_fields *fields, enum export_moment *out, struct err_info *info)
 {
@@ -107,7 +107,7 @@ read_moment(struct export_fields *fields, enum export_moment *out, struct err_in
                          "--at: \"%.100s\" is neither peak nor end nor a time such as 90s", text);
 }
 
-// The words of the command line that make no sense together.
+// Refuse options that contradict each other.
 static MUST_USE enum err
 check_words(const struct export_fields *fields, int operands, struct err_info *info)
 {
@@ -147,7 +147,7 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
     return filter_words_check(&fields->filter, info);
 }
 
-// Where it is to go: "-" for stdout.
+// Choose the path of the output: "-" for stdout.
 static MUST_USE enum err choose_output(const struct export_fields *fields,
                                        const struct exporter *exporter,
                                        const char *input,
@@ -170,8 +170,8 @@ static MUST_USE enum err choose_output(const struct export_fields *fields,
     return strbuf_result(out);
 }
 
-// How a format is packed whose readers go by the name of the file. Of what is no file, a pipe or a
-// device, the name says nothing.
+// Choose the compression of a format whose readers choose by the file name. The name of a pipe or a
+// device does not choose one.
 static MUST_USE enum err choose_packing(const struct export_fields *fields,
                                         const struct exporter *exporter,
                                         enum packing *out,
@@ -202,7 +202,7 @@ static bool is_same_file(const char *one, const char *other)
            of_one.st_dev == of_other.st_dev && of_one.st_ino == of_other.st_ino;
 }
 
-// A stream that cannot be written to is no failure here: it keeps its error.
+// Write the export. An output error is not returned here: the stream keeps it.
 static MUST_USE enum err write_view(const struct exporter *exporter,
                                     const struct export_view *view,
                                     FILE *stream,
@@ -226,7 +226,7 @@ static MUST_USE enum err write_to_file(const struct exporter *exporter,
     TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
     TRY(write_view(exporter, view, file.stream, info));
     TRY(replacement_commit(&file, false, info));
-    // Only a remark, and only where somebody wonders.
+    // A remark, only for a terminal.
     if (isatty(STDERR_FILENO) == 1) {
         (void)fprintf(stderr, "cairn: wrote %s\n", path);
     }
@@ -241,7 +241,7 @@ static int export_view(const struct exporter *exporter,
     struct err_info info = {0};
     CLEANUP(strbuf_release) struct strbuf output = {0};
     if (choose_output(fields, exporter, input, &output) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the export"); // told here
+        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the export"); // printed below
         return command_error(&info);
     }
     if (strcmp(strbuf_text(&output), "-") != 0) {
@@ -264,7 +264,7 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
         return command_error(&info);
     }
     if (fields->output != NULL && is_same_file(path, fields->output)) {
-        (void)err_set(&info, ERR_INVALID, "--output: '%s' is the recording itself", path); // told
+        (void)err_set(&info, ERR_INVALID, "--output: '%s' is the recording itself", path);
         return command_error(&info);
     }
     struct progress progress;
@@ -311,7 +311,8 @@ static int run(int argc, char **argv)
         return list_formats();
     }
     if (fields.is_page && fields.format != NULL) {
-        (void)err_set(&info, ERR_INVALID, "--html is a format; --to names another"); // told here
+        (void)err_set(&info, ERR_INVALID,
+                      "--html is a format; --to names another"); // printed below
         return command_usage_error(&command_export, &info);
     }
     fields.format = fields.is_page ? exporter_html.name : fields.format;

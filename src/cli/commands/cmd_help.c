@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cmd_help: `cairn help`, `cairn help COMMAND`, and what `cairn` alone prints.
+// cmd_help: `cairn help`, `cairn help COMMAND`, and the output of `cairn` alone.
 #include "cli/commands/cmd_help.h"
 
 #include "cli/options/command.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // cmd_record: `cairn record [options] -- PROGRAM ARGS...`, and `cairn PROGRAM ARGS...` for short.
 //
-// Runs the program under the recorder, then tells on stderr in a few lines where its memory went.
-// stdout belongs to the program alone. The exit status is the program's; if a signal killed it, the
-// same signal kills us, so that whoever started us sees what they would have seen.
-// The command lines of heaptrack's users work: what has no counterpart here is refused in words.
+// Runs the program under the recorder, then prints on stderr in a few lines where its memory went.
+// stdout belongs to the program alone. The exit status is the program's. If a signal killed the
+// program, cairn raises the same signal, so that the parent process sees the same status. The
+// command lines of heaptrack work; an option without a counterpart is refused with a sentence.
 // Context: H.
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct record_fields {
     const char *mode;
     bool is_analyze;
     bool is_version;
-    bool is_ignored; // options that change nothing here
+    bool is_ignored; // accepted options without an effect
 };
 
 #define FIELD(field) offsetof(struct record_fields, field)
@@ -163,7 +163,7 @@ static const struct option_spec specs[] = {
      .help = "AddressSanitizer replaces malloc itself; record a build without it"},
 };
 
-// `cairn FILE` opens a file that is a recording, ours or heaptrack's by its name, and no program.
+// Return whether the file is a recording, not a program. heaptrack's are recognized by their names.
 static bool is_recording(const char *path)
 {
     struct stat status;
@@ -173,7 +173,7 @@ static bool is_recording(const char *path)
            stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) != 0;
 }
 
-// `cairn reprot FILE`: no such program, but nearly a command.
+// Suggest a command for a word like `reprot`, which is not a program.
 static int suggest_command(const char *word)
 {
     enum {
@@ -186,11 +186,11 @@ static int suggest_command(const char *word)
     struct err_info info;
     (void)err_set(&info, ERR_NOT_FOUND, "there is no program '%.100s'; did you mean 'cairn %s'?",
                   word, near->name);
-    (void)command_error(&info); // told; the status is a shell's
+    (void)command_error(&info); // printed here; the status is a shell's
     return STATUS_NO_PROGRAM;
 }
 
-// The permissions of --mode: the owner can read and write the file, and nobody executes it.
+// Parse the permissions of --mode. The owner can read and write the file; nobody can execute it.
 static bool parse_mode(const char *text, uint32_t *out)
 {
     char *end;
@@ -200,7 +200,7 @@ static bool parse_mode(const char *text, uint32_t *out)
     return is_octal && mode <= 0666 && (mode & 0600) == 0600 && (mode & 0111) == 0;
 }
 
-// What contradicts itself or makes no sense.
+// Refuse invalid and contradictory options.
 static MUST_USE enum err check_settings(const struct record_fields *fields,
                                         struct record_settings *settings,
                                         struct err_info *info)
@@ -253,7 +253,7 @@ static int run(int argc, char **argv)
     if (fields.is_version) {
         return command_version.run(1, argv);
     }
-    // "--" before the operand says that it is a program, whatever it looks like.
+    // "--" before the operand makes it a program in each case.
     bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
     bool is_file = operand < argc && !is_program && is_recording(argv[operand]);
     if (fields.is_analyze || is_file) {

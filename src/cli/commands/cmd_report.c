@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cmd_report: `cairn report FILE`: a recording as text or JSON on stdout.
+// cmd_report: `cairn report FILE`: prints a recording as text or JSON on stdout.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -171,7 +171,8 @@ static int write_report(const struct report *report, bool use_json)
     return command_finish_output(STATUS_OK);
 }
 
-// What `cairn diff OLD FILE` says, but for the exit status: this is a report, not a check.
+// Print the same as `cairn diff OLD FILE`. The exit status has no verdict: this is a report, not a
+// check.
 static int write_diff(const struct report_options *options, const struct report_fields *fields)
 {
     struct err_info info = {0};
@@ -195,7 +196,7 @@ static int write_diff(const struct report_options *options, const struct report_
         problem = diff_report_write_text(&report, stdout);
     }
     if (problem == ERR_NO_MEMORY) {
-        (void)err_set(&info, problem, "not enough memory for the report"); // told here and now
+        (void)err_set(&info, problem, "not enough memory for the report"); // printed below
         return command_error(&info);
     }
     return command_finish_output(STATUS_OK);

@@ -21,7 +21,7 @@ static void fields_release(struct symbolize_fields *fields)
     name_words_release(&fields->names);
 }
 
-// Only a file that is whole can be written again without losing anything.
+// Check that the file is whole: writing a damaged one again would lose data.
 static MUST_USE enum err check_file(const char *path,
                                     const struct importer *importer,
                                     const struct recording_open_result *result,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cmd_verify: `cairn verify FILE`: whether a recording is whole and agrees with itself.
+// cmd_verify: `cairn verify FILE`: checks whether a recording is whole and consistent.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ static bool print_damage(void *context, const struct dumped_chunk *chunk)
     return true;
 }
 
-// What is wrong with the file as such. Returns how many things.
+// Print the faults of the file format. Return how many.
 static uint64_t print_file_findings(const struct dump_summary *summary)
 {
     uint64_t found = summary->damaged_chunks;

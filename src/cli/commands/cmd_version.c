@@ -11,7 +11,7 @@ static int run(int argc, char **argv)
     if (!command_parse(&command_version, argc, argv, NULL, &operand, &status)) {
         return status;
     }
-    (void)printf("cairn %s\n", CAIRN_VERSION); // command_finish_output looks for errors
+    (void)printf("cairn %s\n", CAIRN_VERSION); // command_finish_output checks for errors
     return command_finish_output(STATUS_OK);
 }
 

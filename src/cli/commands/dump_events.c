@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// dump_events: see the header. One event a line; as JSON, one object a line. Context: H.
+// dump_events: see the header. Prints one event per line; in JSON, one object per line. Context: H.
 //
-// The log says rows and threads by number; the profile of the same file says what these are. A log
-// of a run that was killed has none, and numbers are all there is.
+// The log names rows and threads by number; the profile of the same file resolves them. The log of
+// a killed run has no profile, so only the numbers are printed.
 #include "cli/commands/dump_events.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static const char *const kinds[] = {
     [REC_EVENT_UNKNOWN_FREE] = "unknown",    [REC_EVENT_PROCESS_END] = "process_end",
 };
 
-// What is known of an event beyond its numbers. `profile` may be NULL.
+// Names and sampling of the events. `profile` may be NULL.
 struct event_place {
     uint32_t pid;
     uint32_t thread_id;
@@ -117,8 +117,8 @@ print_group(const struct profile *profile, const struct rec_event_vec *events, b
     }
 }
 
-// Of a sampled recording, what the weight of an event means. On standard error, for the output is
-// for programs.
+// Explain the weight of events of a sampled recording. The sentence goes to stderr because stdout
+// is for programs.
 static void tell_sampling(const struct profile *profile)
 {
     if (profile == NULL || !sampling_of(&profile->recording).is_sampled) {
@@ -144,7 +144,7 @@ int dump_events(const char *path, bool use_json)
         return command_error(&info);
     }
     if (input_open_profile(path, NULL, NULL, &profile, &no_profile) != ERR_OK) {
-        profile = NULL; // numbers, then
+        profile = NULL; // print numbers only
     }
     enum err problem = event_reader_next(&reader, &events, &info);
     if (problem == ERR_OK && events.len == 0) {

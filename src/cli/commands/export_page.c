@@ -12,7 +12,7 @@ enum {
     WORDS_COLUMNS = 200 // of the page, not of a terminal
 };
 
-// What passes, in words; the caller frees it. NULL without memory.
+// Return a description of the filter, which the caller frees. Return NULL without memory.
 static char *tell_filter(const struct export_view *view)
 {
     CLEANUP(text_freep) char *text = NULL;

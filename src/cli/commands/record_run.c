@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record_run: from settings to exit status. See record_run.h.
+// record_run: runs a program from its settings to its exit status. See record_run.h.
 #include "cli/commands/record_run.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ enum {
     SIGNAL_STATUS_BASE = 128
 }; // what a shell adds to a signal's number
 
-// Where the library that goes into the program lies, seen from the folder of our executable.
+// Path of the preloaded library, relative to the folder of this executable.
 static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 
 const struct record_settings record_default_settings = {
@@ -39,8 +39,8 @@ const struct record_settings record_default_settings = {
     .max_frames = SESSION_FRAMES_DEFAULT,
 };
 
-// What the recorder may take, unless it is said: a quarter of what there is, for the rest is the
-// program's.
+// Return the memory limit of the recorder. The default is a quarter of the available memory: the
+// rest is for the program.
 static uint64_t max_memory_bytes(const struct record_settings *settings)
 {
     enum {
@@ -53,12 +53,12 @@ static uint64_t max_memory_bytes(const struct record_settings *settings)
     return share > MEMORY_BUDGET_MIN ? share : MEMORY_BUDGET_MIN;
 }
 
-// A program's recording: what the recorder's callbacks need, and what it returns.
+// State of a run: the data of the recorder's callbacks, and the result.
 struct run {
-    struct strbuf pattern; // owned; of the output's name
+    struct strbuf pattern; // owned; of the file name
     bool is_quiet;
     bool without_symbols;
-    bool is_told;             // what the recording holds has been printed
+    bool is_told;             // the summary has been printed
     struct progress progress; // silent until the program has ended
     struct name_cache cache;  // owned
     struct name_sources sources;
@@ -92,7 +92,7 @@ static void say(void *context, const char *sentence)
     CLEANUP(strbuf_release) struct strbuf safe = {0};
     screen_append(&safe, sentence);
     progress_clear(&run->progress);
-    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&safe)); // nowhere left to complain
+    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&safe)); // no other place to report an error
 }
 
 static void see_code(void *context, const struct stack_table *stacks)
@@ -111,7 +111,7 @@ static enum err name_frames(void *context,
 {
     struct run *run = context;
     if (!run->is_quiet) {
-        progress_init(&run->progress, stderr); // from here on, nobody else writes to the terminal
+        progress_init(&run->progress, stderr); // from here on, only cairn writes to the terminal
     }
     enum err problem = jit_names_add(&run->jit, recording, strings, symbols);
     if (problem == ERR_OK) {
@@ -159,14 +159,14 @@ static MUST_USE enum err find_library(struct strbuf *out, struct err_info *info)
     return ERR_OK;
 }
 
-// Ends as the program did, so that whoever waits for us sees what they would have seen.
+// End in the same way as the program, so that the parent process sees the same status.
 static int end_as(int wait_status)
 {
     if (!WIFSIGNALED(wait_status)) {
         return WEXITSTATUS(wait_status);
     }
     int number = WTERMSIG(wait_status);
-    // The program's core, if any, is the one that people want; failing to forbid ours is harmless.
+    // The core of the program, if any, is the useful one. A failure to suppress ours is harmless.
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     sigset_t only;
     (void)sigemptyset(&only); // these four cannot fail for a signal that has killed a process
@@ -174,7 +174,7 @@ static int end_as(int wait_status)
     (void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
     (void)raise(number);
-    return SIGNAL_STATUS_BASE + number; // a signal that does not kill by default
+    return SIGNAL_STATUS_BASE + number; // the signal does not kill by default
 }
 
 static void
@@ -187,7 +187,7 @@ fill_pattern(const struct record_settings *settings, const char *program, struct
     }
 }
 
-// For those who test cairn itself.
+// For tests of cairn itself.
 static bool variable_is(const char *name, const char *value)
 {
     const char *is = getenv(name);
@@ -244,13 +244,13 @@ static void record(const struct record_settings *settings,
     struct recorder_result *result = &run->result;
     enum err problem = recorder_run(&options, result, &info);
     progress_clear(&run->progress);
-    (void)background_symbolizer_end(&run->ahead); // had nobody asked for names
-    // What could not be written can be summed up all the same.
+    (void)background_symbolizer_end(&run->ahead); // needed if name_frames was not called
+    // A recording that could not be written can be summarized all the same.
     if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_told) {
         run_summary_print(&result->recording, result->output_path);
     }
     if (problem != ERR_OK && !result->is_told) {
-        (void)command_error(&info); // what follows decides the status
+        (void)command_error(&info); // printed here; the next statement sets the status
     }
     *out = (struct record_outcome){.has_run = result->has_run,
                                    .is_recorded = problem == ERR_OK && result->output_path != NULL,
@@ -268,7 +268,7 @@ void record_program(const struct record_settings *settings, char **argv, struct 
 
 int record_run(const struct record_settings *settings, char **argv)
 {
-    static struct run run; // left to the kernel, which takes all of it at once
+    static struct run run; // the kernel frees all of it at exit
     struct record_outcome outcome;
     record(settings, argv, &run, &outcome);
     free(outcome.path);

@@ -68,7 +68,7 @@ static MUST_USE enum err open_profile(const char *path,
     return ERR_OK;
 }
 
-// Whether both know how long their runs were.
+// Check that the length of both runs is known.
 static MUST_USE enum err check_run_lengths(struct profile *const *profiles, struct err_info *info)
 {
     for (size_t side = 0; side < SIDE_COUNT; side++) {
@@ -149,7 +149,8 @@ enum err comparison_open(struct comparison *comparison,
     return ERR_OK;
 }
 
-// A comparison is the code union's and the selections' owner, and what they borrow goes last.
+// The comparison owns the code union and the selections. It releases the profiles last, because the
+// others borrow from them.
 void comparison_release(struct comparison *comparison)
 {
     diff_release(&comparison->diff);

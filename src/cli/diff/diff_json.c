@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// diff_json: a comparison for programs. docs/format/json.md describes the document.
+// diff_json: prints a comparison as JSON. docs/format/json.md describes the document.
 #include "base/compiler.h"
 #include "cli/diff/diff_report.h"
 #include "views_json/views/view_parts.h"
@@ -9,7 +9,7 @@ enum {
     HUNDREDTHS_OF_ALL = 10000,
 };
 
-// One recording: what it is, and its totals.
+// Write one recording: its description and its totals.
 static MUST_USE enum err
 write_side(const struct diff_report *report, enum side side, struct json_writer *w)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// diff_report: the choice of costs, the verdict, and how changes are spelt. See diff_report.h.
+// diff_report: chooses the costs, makes the verdict and formats changes. See diff_report.h.
 #include "cli/diff/diff_report.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ void diff_report_release(struct diff_report *report)
 
 struct human diff_format(enum cost cost, double value)
 {
-    const double whole_from = 1000; // below, what a division left behind the point is shown
+    const double whole_from = 1000; // smaller values show the decimals that a division left
     bool is_bytes = cost_get_info(cost)->unit == COST_UNIT_BYTES;
     if (isnan(value)) {
         return (struct human){"unknown"};

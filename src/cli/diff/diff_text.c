@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// diff_text: a comparison for people.
+// diff_text: prints a comparison as text.
 //
 //                         old         new      change
 //    peak heap       57.2 MiB    64.0 MiB   +6.80 MiB   +11.9%
@@ -60,7 +60,7 @@ static void append_function(const struct diff_report *report,
     }
 }
 
-// "[server]", or nothing for code that belongs to no file.
+// Append "[server]", or nothing for code without a module.
 static void append_module(const struct diff_report *report, struct strbuf *out, uint32_t function)
 {
     const char *path =
@@ -77,7 +77,7 @@ static void append_module(const struct diff_report *report, struct strbuf *out, 
     strbuf_append_char(out, ']');
 }
 
-// "function  [module]", cut to what is left of a line after `used` columns.
+// Print "function  [module]", truncated to the columns of a line after the first `used`.
 static void
 print_function(const struct diff_report *report, FILE *out, uint32_t function, size_t used)
 {
@@ -231,8 +231,8 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
     return ERR_OK;
 }
 
-// The worst finding of each cost: "peak +6.80 MiB (+11.9%)", or "temporary of load() +12 (...)" if
-// the whole did not grow.
+// Append the worst finding of each cost: "peak +6.80 MiB (+11.9%)", or "temporary of load() +12
+// (...)" if the total did not grow.
 static void append_findings(const struct diff_report *report, struct strbuf *out)
 {
     const struct diff_finding_vec *findings = &report->findings;
@@ -254,8 +254,7 @@ static void append_findings(const struct diff_report *report, struct strbuf *out
     }
 }
 
-// The costs that could not be judged: "; not known to both
-// recordings: peak, temporary"
+// Append the costs that could not be judged: "; not known to both recordings: peak, temporary".
 static void append_not_compared(const struct diff_report *report, struct strbuf *out)
 {
     bool is_first = true;

@@ -13,8 +13,8 @@
 #include "host/os/quiet_thread.h"
 
 enum {
-    NICE = 5,        // more would make the end wait for it where all processors are busy
-    REST_FACTOR = 4, // of the time that a step took
+    NICE = 5,        // more would delay the end of a run where all processors are busy
+    REST_FACTOR = 4, // times the duration of a step
     REST_FACTOR_LATER = 50,
     REST_NS_MIN = 10000000,
 };
@@ -33,7 +33,7 @@ void background_symbolizer_init(struct background_symbolizer *ahead,
 {
     *ahead = (struct background_symbolizer){.sources = *sources};
     pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic); // none of these can fail
+    (void)pthread_condattr_init(&monotonic); // these cannot fail
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&ahead->lock, NULL);
     (void)pthread_cond_init(&ahead->news, NULL);
@@ -44,11 +44,11 @@ void background_symbolizer_init(struct background_symbolizer *ahead,
 static bool is_going_on(void *context)
 {
     const struct background_symbolizer *ahead = context;
-    // Relaxed: it stands for nothing but itself.
+    // Relaxed: no other data depends on it.
     return !atomic_load_explicit(&ahead->is_ending, memory_order_relaxed);
 }
 
-// Moves the inbox to what we have. The lock is held.
+// Move the inbox to the thread's own list. The caller holds the lock.
 static enum err take_inbox(struct background_symbolizer *ahead)
 {
     struct code_list *in = &ahead->inbox;
@@ -75,7 +75,7 @@ static enum err step(struct background_symbolizer *ahead)
     return deferred_lookup_step(ahead->lookup, &code, NULL);
 }
 
-// Waits for `ns` or the end. The lock is held.
+// Wait for `ns` or for the end. The caller holds the lock.
 static void rest(struct background_symbolizer *ahead, uint64_t ns)
 {
     const uint64_t until_ns = clock_monotonic_ns() + ns;
@@ -90,10 +90,10 @@ static void *run(void *context)
 {
     struct background_symbolizer *ahead = context;
     enum err err = ERR_OK;
-    // Of this thread alone. Without them it works all the same.
+    // Both calls affect only this thread, and are optional.
     (void)!nice(NICE);
     (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-    (void)pthread_mutex_lock(&ahead->lock); // an error-free use of it
+    (void)pthread_mutex_lock(&ahead->lock); // cannot fail in correct use
     while (err == ERR_OK && is_going_on(ahead)) {
         if (ahead->inbox.frames.len == 0) {
             (void)pthread_cond_wait(&ahead->news, &ahead->lock);
@@ -116,8 +116,8 @@ static void *run(void *context)
 static void begin(struct background_symbolizer *ahead)
 {
 #ifdef __SANITIZE_ADDRESS__
-    // The sanitizer's allocator does not take its locks before a fork: a checkpoint's writer would
-    // wait for ever for one that this thread held.
+    // The sanitizer's allocator does not take its locks before a fork. The writer of a checkpoint
+    // would block forever on a lock that this thread held.
     ahead->has_failed = true;
     return;
 #endif
@@ -133,7 +133,7 @@ static void begin(struct background_symbolizer *ahead)
     ahead->has_failed = !ahead->is_running;
 }
 
-// A copy of `text` that lives as long as `ahead`.
+// Copy `text` for the lifetime of `ahead`.
 static enum err keep_text(struct background_symbolizer *ahead, const char *text, const char **out)
 {
     TRY(owned_text_vec_reserve(&ahead->texts, 1));
@@ -155,7 +155,7 @@ put_module(struct background_symbolizer *ahead, const char *path, const char *bu
     return late_code_module_vec_push(&ahead->inbox.modules, module);
 }
 
-// Copies what is new. The lock is held.
+// Copy new modules and frames. The caller holds the lock.
 static enum err fill_inbox(struct background_symbolizer *ahead, const struct stack_table *stacks)
 {
     struct code_list *inbox = &ahead->inbox;
@@ -180,7 +180,7 @@ void background_symbolizer_see(struct background_symbolizer *ahead,
         begin(ahead);
     }
     (void)pthread_mutex_lock(&ahead->lock);
-    (void)fill_inbox(ahead, stacks); // what did not get in is put in the next time
+    (void)fill_inbox(ahead, stacks); // the next call retries what did not fit
     (void)pthread_cond_signal(&ahead->news);
     (void)pthread_mutex_unlock(&ahead->lock);
 }
@@ -193,11 +193,12 @@ struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *
         (void)pthread_cond_signal(&ahead->news);
         (void)pthread_cond_signal(&ahead->end);
         (void)pthread_mutex_unlock(&ahead->lock);
-        (void)pthread_join(ahead->thread, NULL); // ours, and joined once
+        (void)pthread_join(ahead->thread, NULL); // joined exactly once
         ahead->is_running = false;
     }
-    ahead->has_failed = true; // what comes later is not for us
-    // The step that it was in was told to end, so that its callback must go on from here on.
+    ahead->has_failed = true; // later code is ignored
+    // is_ending stopped the step that ran. Clear it, because the lookup's callback must return true
+    // again.
     atomic_store_explicit(&ahead->is_ending, false, memory_order_relaxed);
     return ahead->lookup;
 }

@@ -41,17 +41,18 @@ void jit_names_release(struct jit_names *names)
     jit_process_vec_release(&names->processes);
 }
 
-// Its text in /proc, "" if there is none.
+// Read a text of the process in /proc, "" if there is none.
 static void read_proc(uint32_t pid, const char *name, size_t max_bytes, struct strbuf *out)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
     if (file_read(path, max_bytes, out, NULL) != ERR_OK || strbuf_result(out) != ERR_OK) {
-        strbuf_clear(out); // it has ended
+        strbuf_clear(out); // the process has ended
     }
 }
 
-// The last number of the line "NSpid:", which is the innermost namespace's; `pid` without one.
+// Return the last number of the line "NSpid:", the pid in the innermost namespace. Without that
+// line return `pid`.
 static uint32_t own_pid_of(uint32_t pid)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -70,15 +71,15 @@ static uint32_t own_pid_of(uint32_t pid)
     return found;
 }
 
-// A file or directory below a root directory, out of which no symbolic link leads; -1: it cannot be
-// opened.
+// Open a file or directory below a root directory; symbolic links cannot lead out of it. Return -1
+// on failure.
 static int open_below(int root, const char *path, uint64_t flags)
 {
     struct open_how how = {.flags = flags | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT};
     return root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof(how)) : -1;
 }
 
-// The dump that the process has mapped, executable, for perf to see: ".../jit-PID.dump".
+// Open the dump that the process has mapped as executable, as perf expects: ".../jit-PID.dump".
 static int open_dump(const struct jit_process *process, int root)
 {
     CLEANUP(strbuf_release) struct strbuf maps = {0};
@@ -117,7 +118,7 @@ static void look_at(struct jit_process *process)
     process->dump = open_dump(process, root);
 }
 
-// The process of a JIT module's path; 0 if it is no such path.
+// Return the process of a JIT module's path, or 0 for any other path.
 static uint32_t pid_of(const char *path)
 {
     const bool is_jit = strncmp(path, jit_prefix, strlen(jit_prefix)) == 0;
@@ -142,7 +143,7 @@ void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
     }
 }
 
-// All that the process's files say. What cannot be read says nothing.
+// Read the names of all files of the process. An unreadable file adds nothing.
 static enum err
 read_files(const struct jit_names *names, const struct jit_process *process, struct perf_map *map)
 {
@@ -219,7 +220,7 @@ static bool has_named_code(const struct recording *recording, const struct strin
 
 enum err jit_names_merge(struct recording *recording, struct string_table *strings)
 {
-    CLEANUP(u32_vec_release) struct u32_vec numbers = {0}; // by old number: the new one
+    CLEANUP(u32_vec_release) struct u32_vec numbers = {0}; // new number by old number
     const bool is_named = has_named_code(recording, strings);
     uint32_t merged = REC_NONE;
     uint32_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record_names: from the symbolizer's answers to the recording's tables. See record_names.h.
+// record_names: adds the symbolizer's answers to the tables of the recording. See record_names.h.
 #include "cli/names/record_names.h"
 
 #include "host/text/strbuf.h"
@@ -26,7 +26,7 @@ static MUST_USE enum err add_symbol(const struct deferred_symbols *found,
     return rec_symbol_vec_push(symbols, symbol);
 }
 
-// Counts a frame in its module: the last symbol is the real function.
+// Count a frame in its module. The last symbol is the real function, not an inlined one.
 static void count_frame(struct recording *recording,
                         const struct rec_frame *frame,
                         const struct symbol_frame *real)
@@ -40,7 +40,7 @@ static void count_frame(struct recording *recording,
     module->frames_with_line += real != NULL && real->function != 0 && real->line != 0;
 }
 
-// Nobody has looked for names: whoever opens the recording does.
+// Mark the names as not looked up: the reader of the recording looks them up.
 static void leave_names(struct recording *recording)
 {
     recording->meta.unknown |= REC_UNKNOWN_NAMES;
@@ -57,7 +57,7 @@ static MUST_USE enum err add_frames(struct recording *recording,
     for (size_t i = 0; i < recording->frame_count; i++) {
         struct rec_frame *frame = &recording->frames[i];
         if (frame->symbol_count > 0) {
-            continue; // of a JIT compiler: jit_names
+            continue; // of a JIT compiler: jit_names adds it
         }
         struct symbol_chain chain = found->chains.items[i];
         const struct symbol_frame *first = found->frames.items + chain.first;
@@ -72,8 +72,8 @@ static MUST_USE enum err add_frames(struct recording *recording,
     return ERR_OK;
 }
 
-// Rules for leaks that the executables hold, so that they go with the recording. A file that cannot
-// be read has none: names say so already.
+// Read the leak suppressions inside the executables, so that the recording carries them. An
+// unreadable file has none; the names report the failure already.
 static MUST_USE enum err read_rules(const struct recording *recording, struct strbuf *out)
 {
     for (size_t i = 0; i < recording->module_count; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// command: finding commands, and how they all speak. See command.h.
+// command: finds commands and prints their messages. See command.h.
 #include "cli/options/command.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "cli/text/screen_text.h"
 
 enum {
-    NAME_MAX_LEN = 15, // longer words are no mistyped command
-    DISTANCE_MAX = 2,  // edits between a word and the command that was meant
+    NAME_MAX_LEN = 15, // a longer word is not a mistyped command
+    DISTANCE_MAX = 2,  // maximal edits between a word and the suggested command
     WIDTH_DEFAULT = 80,
     WIDTH_MIN = 60,
     WIDTH_MAX = 160,
@@ -35,7 +35,8 @@ static unsigned minimum(unsigned left, unsigned right)
     return left < right ? left : right;
 }
 
-// Optimal string alignment distance: insertions, deletions, changes, and swapped neighbours.
+// Return the optimal string alignment distance: insertions, deletions, changes and swapped
+// neighbours.
 static unsigned edit_distance(const char *left, const char *right)
 {
     unsigned table[NAME_MAX_LEN + 2][NAME_MAX_LEN + 2];
@@ -79,7 +80,7 @@ int command_error(const struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     screen_append(&text, info->text);
-    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&text)); // nowhere left to complain
+    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&text)); // no other place to report an error
     return STATUS_USAGE;
 }
 
@@ -87,7 +88,7 @@ int command_usage_error(const struct command *command, const struct err_info *in
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     screen_append(&text, info->text);
-    // On one line, as every message; nowhere is left to complain if it cannot be shown.
+    // All messages take one line. There is no other place to report an error.
     (void)fprintf(stderr, "cairn: %s; see 'cairn help %s'\n", strbuf_text(&text), command->name);
     return STATUS_USAGE;
 }
@@ -127,13 +128,13 @@ int command_finish_output(int status)
     if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         return status;
     }
-    // What failed may have been a write long ago, and errno is another call's by now. One more
-    // write to an output that is broken already tells why.
+    // The failed write may be older than errno, which another call may have set. Writing once more
+    // to a broken output sets errno to the reason.
     errno = EIO;
     (void)!write(STDOUT_FILENO, "\n", 1);
     if (errno != EPIPE) {
         struct err_info info;
-        (void)err_set_errno(&info, errno, "cannot write the output"); // told here and now
+        (void)err_set_errno(&info, errno, "cannot write the output"); // printed below
         (void)command_error(&info);
     }
     return STATUS_USAGE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// filter_options: one table of options, and what became of them. See filter_options.h.
+// filter_options: the table of filter options, and the filter that they make. See filter_options.h.
 #include "cli/options/filter_options.h"
 
 #include <inttypes.h>
@@ -89,7 +89,7 @@ static const struct {
                    {"out_in", BLOCKS_OUT_IN},
                    {"out_out", BLOCKS_OUT_OUT}};
 
-// The classes of a list with commas; 0 if one of them is none.
+// Parse a list of classes with commas. Return 0 if one is invalid.
 static uint32_t parse_classes(const char *text)
 {
     uint32_t classes = 0;
@@ -143,7 +143,7 @@ add_file(const char *path, struct suppressions *rules, struct err_info *info)
     return suppressions_add(rules, strbuf_bytes(&text), SUPPRESSION_FILE, path, info);
 }
 
-// What is most particular comes first, and so gets the matches.
+// Add rules from the most specific source to the least: the first that matches counts.
 static MUST_USE enum err add_rules(const struct filter_words *words,
                                    const struct recording *recording,
                                    struct suppressions *rules,
@@ -237,7 +237,7 @@ static void print_blocks(const char *phrase,
     }
 }
 
-// A line of the costs whose bit is set.
+// Print a line with the costs whose bit is set.
 static void print_costs(const char *phrase, uint32_t bits, size_t columns, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf line = {0};
@@ -303,7 +303,7 @@ void filter_print(const struct selection *selection,
     print_costs("not known, shown as 0:", selection->unknown, columns, out);
 }
 
-// "a, b and 7 more" of the user's rules that no leak matches; their number.
+// Append "a, b and 7 more" of the user's rules without a matching leak. Return their number.
 static size_t append_unused_rules(const struct selection *new,
                                   const struct selection *old,
                                   const struct filter *filter,
@@ -383,7 +383,7 @@ void filter_warn(const struct selection *new,
     filter_explain_nothing(new, old, filter, &text);
     for (const char *at = strbuf_text(&text); *at != '\0';) {
         int len = (int)strcspn(at, "\n");
-        (void)fprintf(stderr, "cairn: %.*s\n", len, at); // nowhere left to complain
+        (void)fprintf(stderr, "cairn: %.*s\n", len, at); // no other place to report an error
         at += len + 1;
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// name_options: see name_options.h. Its one global, g_interrupted, is for the signal's handler.
+// name_options: see name_options.h. Its only global, g_interrupted, is set by a signal handler.
 #include "cli/options/name_options.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 
-static volatile sig_atomic_t g_interrupted; // by Ctrl-C, since the servers were asked
+static volatile sig_atomic_t g_interrupted; // Ctrl-C was pressed since the servers were asked
 
 const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
     {.name = "debug-dir",
@@ -38,8 +38,8 @@ static void interrupt(int number)
     g_interrupted = 1;
 }
 
-// What Ctrl-C does while the servers are asked: ours once, then what it did before. A signal that
-// is ignored stays so.
+// Catch Ctrl-C once while the servers are asked, then restore the earlier action. An ignored signal
+// stays ignored.
 static void catch_interrupts(struct name_places *places)
 {
     struct sigaction before;
@@ -51,7 +51,7 @@ static void catch_interrupts(struct name_places *places)
     }
 }
 
-// Commands that wait for signals themselves have blocked them.
+// Return whether a blocked SIGINT is pending. Commands that wait for signals themselves block them.
 static bool is_interrupt_pending(void)
 {
     sigset_t pending;
@@ -77,7 +77,7 @@ static void end_question(void *context, enum debuginfod_end end)
     struct name_places *places = context;
     progress_clear(&places->progress);
     if (sentences[end] != NULL) {
-        (void)fprintf(stderr, "cairn: %s\n", sentences[end]); // nowhere left to complain
+        (void)fprintf(stderr, "cairn: %s\n", sentences[end]); // no other place to report an error
     }
     if (places->is_catching) {
         (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); // cannot fail
@@ -85,7 +85,7 @@ static void end_question(void *context, enum debuginfod_end end)
     }
 }
 
-// Sorts the words by their option.
+// Sort the words by option.
 static MUST_USE enum err
 take_folders(struct name_places *places, const struct name_words *words, struct err_info *info)
 {

@@ -14,8 +14,8 @@ struct unit {
     double factor;
 };
 
-// A number and one of the units, as a product of at most `maximum`. No sign, no space, no
-// hexadecimal, no "nan".
+// Parse a number and a unit into a product of at most `maximum`. Refuse signs, spaces, hexadecimal
+// numbers and "nan".
 static bool parse_with_unit(
     const char *text, const struct unit *units, size_t unit_count, double maximum, double *out)
 {
@@ -79,7 +79,7 @@ bool size_parse(const char *text, uint64_t *out_bytes)
 bool number_parse(const char *text, uint64_t *out)
 {
     enum {
-        DIGITS_MAX = 18 // all of them fit
+        DIGITS_MAX = 18 // any such number fits
     };
     uint64_t number = 0;
     size_t digits = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// options: the tables of options.h, turned into getopt_long's and back into fields.
+// options: converts the tables of options.h for getopt_long, and its results to fields.
 #include "cli/options/options.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ enum {
 static const struct option_spec help_option = {
     .letter = 'h', .name = "help", .kind = OPTION_FLAG, .help = "show this text"};
 
-// What getopt_long wants to see.
+// The arguments of getopt_long.
 struct getopt_tables {
     char letters[2 * OPTIONS_MAX + 8];
     struct option names[OPTIONS_MAX + 2];
@@ -72,7 +72,7 @@ static const struct option_spec *spec_at(struct option_table table, size_t index
     return &table.shared[group].specs[index];
 }
 
-// "+": stop at the first operand. ":": tell a missing value from an unknown option.
+// "+": stop at the first operand. ":": distinguish a missing value from an unknown option.
 static void build_tables(struct option_table table, struct getopt_tables *tables)
 {
     *tables = (struct getopt_tables){.letters = "+:"};
@@ -102,7 +102,7 @@ static const struct option_spec *find_spec(struct option_table table, int value)
     return &help_option;
 }
 
-// Where the option's value goes.
+// Return the field that takes the option's value.
 static void *field_of(struct option_table table, const struct option_spec *spec, void *fields)
 {
     size_t offset = spec->offset;
@@ -138,7 +138,7 @@ static bool is_choice(const struct option_spec *spec, const char *text)
     return false;
 }
 
-// "--limit", or "-n, --limit" if it has a letter.
+// "--limit", or "-n, --limit" for an option with a letter.
 struct option_label {
     char text[64];
 };
@@ -147,7 +147,7 @@ static struct option_label label_of(const struct option_spec *spec)
 {
     struct option_label label;
     if (spec->letter != '\0') {
-        // Our own names are short enough.
+        // The names of our own options fit.
         (void)snprintf(label.text, sizeof(label.text), "-%c, --%s", spec->letter, spec->name);
     } else {
         (void)snprintf(label.text, sizeof(label.text), "--%s", spec->name);
@@ -177,12 +177,12 @@ wrong_choice(const struct option_spec *spec, const char *text, struct err_info *
     char expected[256] = "one of";
     for (const char *const *choice = spec->choices; *choice != NULL; choice++) {
         size_t len = strlen(expected);
-        (void)snprintf(expected + len, sizeof(expected) - len, " %s", *choice); // cut if too long
+        (void)snprintf(expected + len, sizeof(expected) - len, " %s", *choice); // may truncate
     }
     return wrong_value(spec, text, expected, info);
 }
 
-// Values that one function reads, and what is said to expect if it cannot.
+// Options that one function parses, and the expected value for error messages.
 static const struct value_kind {
     value_parse *parse;
     value_parse *parse_ends; // of a range
@@ -210,7 +210,7 @@ store_cost(const struct option_spec *spec, const char *text, enum cost *out, str
     for (int i = 0; i < COST_COUNT; i++) {
         size_t len = strlen(expected);
         (void)snprintf(expected + len, sizeof(expected) - len, " %s",
-                       cost_get_info((enum cost)i)->option); // cut if too long
+                       cost_get_info((enum cost)i)->option); // truncated if too long
     }
     return wrong_value(spec, text, expected, info);
 }
@@ -272,8 +272,8 @@ store(const struct option_spec *spec, const char *text, void *field, struct err_
     return ERR_OK;
 }
 
-// The word that getopt_long choked on: it has stepped past it unless it is one of clustered
-// letters.
+// Name the word that getopt_long refused. getopt_long has advanced past it, unless it is one of
+// several clustered letters.
 static enum err wrong_option(int value, char **argv, struct err_info *info)
 {
     const char *word = argv[optind - 1];
@@ -298,7 +298,7 @@ enum options_outcome options_parse(struct option_table table,
 {
     struct getopt_tables tables;
     build_tables(table, &tables);
-    optind = 0; // glibc: forget an earlier scan
+    optind = 0; // glibc: restart the scan
     opterr = 0;
     for (;;) {
         int value = getopt_long(argc, argv, tables.letters, tables.names, NULL);
@@ -307,7 +307,7 @@ enum options_outcome options_parse(struct option_table table,
             return OPTIONS_OK;
         }
         if (value == '?' || value == ':') {
-            (void)wrong_option(value, argv, info); // always an error, told by our outcome
+            (void)wrong_option(value, argv, info); // always an error, which the outcome returns
             return OPTIONS_WRONG;
         }
         const struct option_spec *spec = find_spec(table, value);
@@ -320,7 +320,7 @@ enum options_outcome options_parse(struct option_table table,
     }
 }
 
-// Prints words from column `at` on, each line beginning at HELP_COLUMN.
+// Print words from column `at` on. Further lines begin at HELP_COLUMN.
 static void print_wrapped(FILE *out, const char *text, int at)
 {
     while (*text != '\0') {

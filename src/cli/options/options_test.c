@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of options: what command lines mean, and what is said about those that mean nothing.
+// Tests of options: the meaning of command lines, and the messages for invalid ones.
 #include "cli/options/options.h"
 
 #include <setjmp.h>
@@ -74,10 +74,10 @@ struct parsed {
     enum options_outcome outcome;
     struct fields fields;
     struct err_info info;
-    char *arguments[ARGUMENTS_MAX + 2]; // as getopt left them
+    char *arguments[ARGUMENTS_MAX + 2]; // as getopt has ordered them
     int count;
     int operand;
-    char *copy; // owned; what the arguments point into
+    char *copy; // owned; the arguments point into it
 };
 
 static void parsed_release(struct parsed *parsed)
@@ -85,7 +85,7 @@ static void parsed_release(struct parsed *parsed)
     free(parsed->copy);
 }
 
-// Parses the words of `line`.
+// Parse the words of `line`.
 static void parse(const char *line, bool follows_operands, struct parsed *out)
 {
     *out = (struct parsed){.copy = strdup(line), .count = 1};

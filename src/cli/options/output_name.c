@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// output_name: default names and patterns. See output_name.h.
+// output_name: makes default names and expands patterns. See output_name.h.
 #include "cli/options/output_name.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@ enum {
     PROGRAM_MAX_BYTES = 128
 }; // leaves room below NAME_MAX for the rest of the name
 
-// The length of the character at `text` if it stays as it is, 0 if not.
+// Return the length of the character at `text` if it is kept, else 0.
 static size_t len_of_kept(const char *text)
 {
     uint32_t code;

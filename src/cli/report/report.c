@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report: asking the questions of a report. See report.h.
+// report: runs the queries of a report. See report.h.
 #include "cli/report/report.h"
 
 #include "base/compiler.h"
@@ -11,7 +11,8 @@
 #include "profile/accuracy/sampling.h"
 #include "profile/time/marks.h"
 
-// Takes about as long as all the rest, so only where leaks are the question.
+// Build the growth of call sites. It takes as long as all other queries together, so only reports
+// of leaks have it.
 static MUST_USE enum err build_growth(struct report *report)
 {
     const struct report_options *options = report->options;

@@ -13,7 +13,7 @@
 
 enum {
     ADHOC_LINES = 20,
-    NUMBER_COLUMNS = 30, // before the name, and the spaces behind it
+    NUMBER_COLUMNS = 30, // before the name, with the spaces after the numbers
     NAME_COLUMNS = 22,
     PLACE_COLUMNS = 14,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_blocks: single blocks, for `cairn report --blocks`. See report.h.
+// report_blocks: lists single blocks for `cairn report --blocks`. See report.h.
 #include <inttypes.h>
 
 #include "base/compiler.h"
@@ -8,7 +8,7 @@
 #include "profile/accuracy/sampling.h"
 #include "profile/tables/block_table.h"
 
-// When a list is about: the end or the peak.
+// The moment of a list: the end or the peak.
 struct block_moment {
     uint32_t flag;
     const char *title;

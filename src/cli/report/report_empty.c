@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// report_empty: what the text report says of a recording without any allocation, and why it may
-// have none. See report_lines.h.
+// report_empty: the text report for a recording without allocations, with the reason. See
+// report_lines.h.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -13,7 +13,7 @@ static bool is_imported(const struct profile *profile)
     return format[0] != '\0' && strcmp(format, "cairn") != 0;
 }
 
-// Paused from the beginning, or to begin after a time that never came.
+// Return whether recording was paused from the beginning, or was to begin after the end of the run.
 static bool was_never_started(const struct profile *profile)
 {
     const struct recording *recording = &profile->recording;
@@ -39,7 +39,7 @@ static bool has_own_allocator(const struct profile *profile)
     return false;
 }
 
-// Whoever loads our library says whose malloc it calls.
+// Return whether no process loaded our library. A process that loads it reports its allocator.
 static bool has_nobody(const struct profile *profile)
 {
     const struct recording *recording = &profile->recording;
@@ -64,7 +64,7 @@ static bool is_any(const struct profile *profile)
 
 bool report_print_empty(const struct report *report, FILE *out)
 {
-    // The first that holds is said.
+    // The first entry that applies is printed.
     static const struct {
         bool (*holds)(const struct profile *profile);
         const char *sentence;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// report_functions: functions by what they cost with all that they call, and the callers and
-// callees of some of them.
+// report_functions: prints functions by inclusive and self cost, and the callers and callees of
+// some of them.
 //
 //    inclusive                 self
 //     57.2 MiB   100%          0 B      0%  main  [server]
 //
-// A function that calls itself counts once (profile/function_costs.h).
+// A recursive function counts once for each allocation (profile/function_costs.h).
 #include "base/compiler.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
@@ -91,11 +91,11 @@ enum err report_functions_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-// The functions that match, highest first: positions in ranked.
+// Find the functions that match, the most expensive first: positions in `ranked`.
 static MUST_USE enum err
 find_matches(const struct report *report, const struct tables *tables, struct u32_vec *out)
 {
-    struct err_info info = {0}; // the expression was compiled once before, so it is sound
+    struct err_info info = {0}; // the expression was compiled before, so it is valid
     CLEANUP(pattern_release) struct pattern pattern = {0};
     TRY(pattern_init(&pattern, PATTERN_REGEX, report->options->callers, "--callers", &info));
     for (uint32_t i = 0; i < tables->ranked.len; i++) {
@@ -108,7 +108,7 @@ find_matches(const struct report *report, const struct tables *tables, struct u3
     return ERR_OK;
 }
 
-// The last key of either table is no function.
+// Print callers or callees. The last key of either table is not a function.
 static MUST_USE enum err print_neighbours(const struct report *report,
                                           FILE *out,
                                           const struct tables *tables,

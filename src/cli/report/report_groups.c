@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_groups: the costs by function, file, module, thread, process or size.
+// report_groups: prints the costs by function, file, module, thread, process or size.
 //
 //          peak   allocations      leaked
 //      57.2 MiB        10,008    57.2 MiB  load  [server]
@@ -25,7 +25,7 @@ static MUST_USE enum err build(const struct report *report, struct cost_groups *
                              report_view_cost(report), out);
 }
 
-// The costs to show: the one that is sorted by, and others.
+// Choose the costs to print: the sort key, and others.
 static void choose_columns(const struct report *report,
                            const struct cost_groups *groups,
                            enum cost columns[COLUMN_COUNT])
@@ -49,7 +49,7 @@ static void choose_columns(const struct report *report,
     }
 }
 
-// "64 B to 127 B" for "64..127".
+// Append "64 B to 127 B" for "64..127".
 static void append_size(const char *range, struct strbuf *out)
 {
     char *dots;
@@ -97,7 +97,7 @@ static void append_label(const struct report *report,
 static void print_columns(const struct report *report,
                           FILE *out,
                           const enum cost columns[COLUMN_COUNT],
-                          const struct costs *costs) // NULL: the heads
+                          const struct costs *costs) // NULL: print the column heads
 {
     (void)fputs(costs != NULL ? report_paint(report, PAINT_COST) : "", out);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// report_histogram: how large blocks were and how long they lived, as bars.
+// report_histogram: prints the sizes and lifetimes of blocks as bars.
 //
 //          64 B to      127 B     10,000  50.0%     640 KiB  ##########
 //
-// In text a line is a power of two, in JSON each of the recording's buckets.
+// A text line covers a power of two; JSON has each bucket of the recording.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -20,10 +20,10 @@ enum {
     SITES_SHOWN = 10,  // call sites in JSON
 };
 
-// Buckets that make one line.
+// The buckets of one line.
 struct line {
     uint64_t low;
-    uint64_t end; // the first value beyond it
+    uint64_t end; // the first value after it
     struct bucket_amount amount;
 };
 
@@ -119,7 +119,7 @@ static MUST_USE enum err write_histogram(struct view *view, const char *key, enu
 
 enum err report_histograms_json(const struct report *report, struct view *view)
 {
-    (void)report; // nothing is to be chosen
+    (void)report; // this view has no options
     TRY(write_histogram(view, "sizes", HISTOGRAM_SIZES));
     return write_histogram(view, "lifetimes", HISTOGRAM_LIFETIMES);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_json: the report for programs: the views of src/views_json in rows, in one document.
+// report_json: prints the report as JSON: the views of src/views_json in rows, in one document.
 //
 // docs/format/json.md describes the document and its views.
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "profile/tables/block_table.h"
 #include "views_json/views/views.h"
 
-// Where the report itself is on the screen, nothing is said of its progress.
+// Return the progress to show; NULL if the report itself goes to the terminal.
 static struct progress *progress_of(const struct report *report)
 {
     return isatty(STDOUT_FILENO) == 0 ? report->options->progress : NULL;
@@ -63,7 +63,7 @@ static MUST_USE enum err write_blocks(const struct report *report, struct view *
     return ERR_OK;
 }
 
-// With the mappings of the highest breakdown and of the last one.
+// Write the RSS breakdowns, with the mappings of the highest and of the last one.
 static MUST_USE enum err write_rss(const struct report *report, struct view *view)
 {
     const struct rss_breakdown *rss_breakdown = &report->rss_breakdown;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_lines: colours, names and numbers of the text report. See report_lines.h.
+// report_lines: formats colours, names and numbers of the text report. See report_lines.h.
 #include "cli/report/report_lines.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ void report_print_counted(
     (void)fprintf(out, "%s %s%s", format_count(count).text, count == 1 ? one : many, after);
 }
 
-// A function's name as a line shows it, in `columns`.
+// Append a function's name in `columns`.
 void report_append_function(const struct report *report,
                             struct strbuf *out,
                             uint32_t location,
@@ -72,7 +72,7 @@ void report_append_function(const struct report *report,
     strbuf_append_text(out, is_inlined ? inlined : "");
 }
 
-// "file:line", or "" if it is not known.
+// Append "file:line", or nothing if unknown.
 void report_append_line(const struct report *report, struct strbuf *out, uint32_t location)
 {
     const char *file = location != REC_NONE ? profile_location_file(report->profile, location) : "";

@@ -23,10 +23,10 @@ enum {
     PHRASE_COLUMNS = 22,
     TOP_PARTS = 5,
     PLACE_COLUMNS = 30,
-    AMOUNT_COLUMNS = 36, // before what a part is called
+    AMOUNT_COLUMNS = 36, // before the name of a component
 };
 
-// How a kind is drawn in the bar.
+// Return the character that draws a component in the bar.
 static char letter_of(uint32_t kind)
 {
     static const char letters[REC_PART_KINDS + 1] = {
@@ -64,8 +64,8 @@ static void print_kinds(const struct report *report,
     }
 }
 
-// One character for each share of the bar; the sum of the shares so far decides, so that rounding
-// errors do not add up.
+// Print one character for each share of the bar. The running sum decides the length, so that
+// rounding errors do not add up.
 static void print_bar(const struct report *report,
                       FILE *out,
                       const char *name,
@@ -89,7 +89,7 @@ static void print_bar(const struct report *report,
     (void)fputc('\n', out);
 }
 
-// Who mapped it, as the list says it; REC_NONE where it says a name.
+// Return the location that mapped the memory, or REC_NONE if the line names a file.
 static uint32_t location_of(const struct report *report, const struct rss_breakdown_part *part)
 {
     return part->node != REC_NONE && part->kind == REC_PART_MAPPED
@@ -97,14 +97,14 @@ static uint32_t location_of(const struct report *report, const struct rss_breakd
                : REC_NONE;
 }
 
-// "function  file:line", "function  module" where the line is not known, or a file's name.
+// Append "function  file:line", "function  module" if the line is unknown, or a file's name.
 static void
 append_name(const struct report *report, const struct rss_breakdown_part *part, struct strbuf *out)
 {
     const uint32_t location = location_of(report, part);
     if (location == REC_NONE) {
         const char *path = profile_string(report->profile, part->path);
-        screen_append(out, path[0] != '\0' ? path : "anonymous"); // as the viewer says
+        screen_append(out, path[0] != '\0' ? path : "anonymous"); // the viewer's word
         return;
     }
     const struct call_site_location site = profile_call_site(report->profile, part->node);
@@ -118,7 +118,7 @@ append_name(const struct report *report, const struct rss_breakdown_part *part, 
     strbuf_printf(out, "  %s", strbuf_text(&place));
 }
 
-// "10.0 MiB of 20.0 MiB mapped  who or what".
+// Append "10.0 MiB of 20.0 MiB mapped  NAME".
 static void
 print_part(const struct report *report, FILE *out, const struct rss_breakdown_part *part)
 {
@@ -133,7 +133,8 @@ print_part(const struct report *report, FILE *out, const struct rss_breakdown_pa
     (void)fprintf(out, "    %-28s  %s\n", strbuf_text(&amount), strbuf_text(&cut));
 }
 
-// Adds `part` to what reads like it: the same file in several processes, or what one place mapped.
+// Add `part` to the part with the same text: one file in several processes, or one place that
+// mapped several.
 static MUST_USE enum err add_part(const struct report *report,
                                   const struct rss_breakdown_part *part,
                                   struct rss_breakdown_part_vec *sums)
@@ -198,7 +199,7 @@ static void print_moment(FILE *out, const char *name, const struct rss_breakdown
     }
 }
 
-// What must be known of how the figures came about.
+// Print remarks on how the figures were measured.
 static void print_remarks(const struct report *report,
                           FILE *out,
                           const struct rss_breakdown_split *peak,
@@ -226,7 +227,7 @@ static void print_remarks(const struct report *report,
                       : "");
 }
 
-// Of whole processes only: pages have no function or size.
+// Return whether the filter selects whole processes only: pages have no function and no size.
 static bool fits_filter(const struct filter *filter)
 {
     const char *const texts[] = {filter->function,  filter->function_text, filter->file,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// report_names: the section that says of which modules names are missing, and how to get them.
+// report_names: the section on modules with missing names, and how to get the names.
 //
-// The general advice comes with the profile. Of files of the system it becomes the one for this
-// machine: the package by its name, if it can be had here, and the debuginfod server of the
-// distribution. See report_lines.h. Context: H.
+// The profile has general advice. For files of the system this section replaces it by advice for
+// this machine: the package name, if the package is available here, and the distribution's
+// debuginfod server. See report_lines.h. Context: H.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static int compare_gaps(const void *left, const void *right)
     return left_missing > right_missing ? -1 : left_missing < right_missing;
 }
 
-// Whether a line of the file, other than a comment, holds one of the words.
+// Return whether a line of the file, except comments, has one of the words.
 static bool file_mentions(const char *path, const char *const *words, size_t count)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -57,7 +57,8 @@ static bool file_mentions(const char *path, const char *const *words, size_t cou
     return false;
 }
 
-// Whether apt knows an archive of debug symbols: Debian and Ubuntu have them apart.
+// Return whether apt has an archive of debug symbols: Debian and Ubuntu keep them in a separate
+// archive.
 static bool apt_has_debug_archive(void)
 {
     static const char *const words[] = {"debian-debug", "ddebs"};
@@ -98,7 +99,7 @@ static void append_package(const struct package_owner *owner, struct strbuf *out
     if (owner->system == PACKAGE_RPM) {
         strbuf_printf(out, "%s'dnf debuginfo-install %s'", sep, owner->name);
     } else if (strcmp(owner->name, "libc6") == 0) {
-        strbuf_printf(out, "%s'apt install libc6-dbg'", sep); // the only one in the main archive
+        strbuf_printf(out, "%s'apt install libc6-dbg'", sep); // in the main archive
     } else if (apt_has_debug_archive()) {
         strbuf_printf(out, "%s'apt install %s-dbgsym'", sep, owner->name);
     } else {
@@ -135,7 +136,7 @@ static void print_module(const struct report *report,
     screen_print_wrapped(out, strbuf_text(&text), WRAPPED_INDENT, report_width(report));
 }
 
-// The packages of those modules that lack nothing but debug information.
+// Find the packages of the modules that lack only debug information.
 static MUST_USE enum err find_owners(const struct profile *profile,
                                      const struct module_gap *gaps,
                                      size_t count,
@@ -170,7 +171,7 @@ static MUST_USE enum err list_gaps(const struct report *report,
     return ERR_OK;
 }
 
-// Only modules of which something is missing and something can be done are worth a line.
+// Print a line for each module that lacks names, if the user can do something about it.
 enum err report_print_coverage(const struct report *report, FILE *out)
 {
     CLEANUP(module_coverage_vec_release) struct module_coverage_vec coverage = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// report_overview: what the text report says around its sections: what ran, the totals, the filter,
-// the processes, and which code has no names. See report_lines.h.
+// report_overview: the text report around its sections: the run, the totals, the filter, the
+// processes, and the modules without names. See report_lines.h.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum {
     MARK_COLUMNS = 14, // before a mark's text
 };
 
-// How the program ended, as a phrase; "" while it runs.
+// Append how the program ended, as a phrase; nothing while it runs.
 static void append_ending(struct strbuf *out, int32_t wait_status)
 {
     if (wait_status < 0) {
@@ -37,7 +37,7 @@ static void append_ending(struct strbuf *out, int32_t wait_status)
     }
 }
 
-// "2026-11-20 14:13:20, on buildbox, for 5.68 s, exit status 0".
+// Append "2026-11-20 14:13:20, on buildbox, for 5.68 s, exit status 0".
 static void append_circumstances(const struct report *report, struct strbuf *out)
 {
     const struct rec_meta *meta = &report->profile->recording.meta;
@@ -93,7 +93,7 @@ print_bytes_total(const struct report *report, FILE *out, const char *name, uint
     (void)fprintf(out, "  %s bytes", format_count(bytes).text);
 }
 
-// A line that says so where a figure would be; returns whether there is none.
+// Print a line in place of an unknown figure. Return whether the figure is unknown.
 static bool print_unknown(const struct report *report, FILE *out, const char *name, enum cost cost)
 {
     bool is_known = profile_knows(report->profile, cost);
@@ -150,7 +150,7 @@ static void print_allocation_totals(const struct report *report, FILE *out)
     }
 }
 
-// How many of the figures below it are estimates, or how few are not.
+// Print how many of the figures below are estimates, or how few are exact.
 static void print_sampling(const struct report *report, FILE *out)
 {
     const struct sampling sampling = sampling_of(&report->profile->recording);
@@ -203,9 +203,9 @@ void report_print_filter(const struct report *report, FILE *out)
     }
 }
 
-// A process in all its images.
+// A process with all its images.
 struct process_line {
-    uint32_t image; // the last one, by which it is called
+    uint32_t image; // its last image, which names it
     uint64_t peak_bytes;
     uint64_t allocations;
 };
@@ -236,13 +236,13 @@ static int compare_lines(const void *left, const void *right)
     return a->image < b->image ? -1 : a->image > b->image;
 }
 
-// One line for each process that passes, counted as the totals count them.
+// Find the processes that pass the filter, one line each, counted as in the totals.
 static MUST_USE enum err find_processes(const struct report *report, struct process_line_vec *out)
 {
     const struct recording *recording = &report->profile->recording;
     CLEANUP(group_vec_release) struct group_vec groups = {0};
     CLEANUP(u32_vec_release) struct u32_vec beginnings = {0};
-    CLEANUP(u32_vec_release) struct u32_vec lines = {0}; // by beginning: its line, + 1
+    CLEANUP(u32_vec_release) struct u32_vec lines = {0}; // line + 1 by the index of the first image
     TRY(groups_build(&report->selection, GROUP_BY_PROCESS, &groups));
     TRY(summary_beginnings(recording, &beginnings));
     TRY(u32_vec_resize(&lines, recording->process_count));
@@ -282,7 +282,7 @@ enum err report_print_processes(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-// Starts, stops, and what people and the program marked.
+// Print starts, stops, and the marks of the user and of the program.
 void report_print_marks(const struct report *report, FILE *out)
 {
     static const char *const phrases[] = {
@@ -307,7 +307,7 @@ void report_print_marks(const struct report *report, FILE *out)
     }
 }
 
-// What was less good than it could be, without any loss.
+// Print limits of the recording that lost no data.
 void report_print_notes(const struct report *report, FILE *out)
 {
     const struct recording *recording = &report->profile->recording;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// report_stack: one call stack as lines of the text report.
+// report_stack: prints a call stack as lines of the text report.
 //
 //         operator new(unsigned long)  [libstdc++.so.6]
 //         Cache::insert(...)           cache.cpp:42 [demo]
 //         main                         main.cpp:10
 //
-// The function column is as wide as the widest name in this stack, or as what the place leaves. A
-// module is named where it changes.
+// The function column is as wide as the longest name of this stack, or as the place column allows.
+// A module is printed where it changes.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -22,16 +22,16 @@ enum {
 
 struct stack_line {
     const struct call_tree_node *node;
-    bool names_module; // it differs from the frame before
+    bool names_module; // the module differs from the previous frame's
 };
 
-// A pool's frame is a module that holds itself alone: it is not said twice.
+// Return whether the frame is a pool's. Its module holds only the pool, so it is not printed twice.
 static bool is_own_module(const struct report *report, uint32_t location, const char *module)
 {
     return strcmp(profile_location_function(report->profile, location), module) == 0;
 }
 
-// "file:line [module]", cut at its start to what a line has room for.
+// Append "file:line [module]", truncated at its start to fit the line.
 static void append_place(const struct report *report, struct strbuf *out, struct stack_line line)
 {
     CLEANUP(strbuf_release) struct strbuf place = {0};
@@ -69,7 +69,7 @@ print_frame(const struct report *report, FILE *out, struct stack_line line, size
 
 DEFINE_VEC(stack_line_vec, struct stack_line);
 
-// What the C library calls on the way to main tells nothing about any program.
+// Return whether the frame is one of the C library's on the way to main, which every program has.
 static bool is_outside_main(const struct report *report, const struct stack_line *line)
 {
     static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
@@ -83,7 +83,7 @@ static bool is_outside_main(const struct report *report, const struct stack_line
     return false;
 }
 
-// The frames of a stack, innermost first.
+// Collect the frames of a stack, innermost first.
 static MUST_USE enum err
 list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *out)
 {
@@ -106,7 +106,7 @@ list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *
     return ERR_OK;
 }
 
-// The widest that the function column of this stack may and need be.
+// Return the width of the function column of this stack.
 static size_t function_columns(const struct report *report, const struct stack_line_vec *lines)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};

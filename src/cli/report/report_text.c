@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_text: the report for people: sections of call sites, at the width of their terminal.
+// report_text: prints the report as text: sections of call sites, at the width of the terminal.
 //
 //    1.   32.1 MiB  50.0%  Cache::insert(std::string const&)          a call site
 //                          cache.cpp:42 in demo, 12,345 blocks
@@ -14,7 +14,7 @@
 #include "cli/text/screen_text.h"
 
 enum {
-    SITE_INDENT = 24, // of what is said about a site
+    SITE_INDENT = 24, // of the lines below a call site
     STACK_INDENT = 6,
     SUMMARY_SITES = 3,
     SUMMARY_INDENT = 14,
@@ -25,7 +25,7 @@ static void append_counted(struct strbuf *out, uint64_t count, const char *one, 
     strbuf_printf(out, "%s %s", format_count(count).text, count == 1 ? one : many);
 }
 
-// What goes with a cost: calls with bytes, bytes with calls. Appends "12 blocks" or "1.2 MiB", in
+// Append the companion of a cost: calls for bytes, bytes for calls. "12 blocks" or "1.2 MiB", in
 // ASCII.
 static void append_companion(const struct report *report,
                              struct strbuf *out,
@@ -144,7 +144,7 @@ static void print_site_place(const struct report *report,
     (void)fprintf(out, "%*s%s%s\n", SITE_INDENT, "", strbuf_text(&cut), strbuf_text(&companion));
 }
 
-// "still growing, by 1.20 MiB a second".
+// Print "still growing, by 1.20 MiB a second".
 static void print_site_growth(const struct report *report, FILE *out, uint32_t site)
 {
     static const char *const phrases[GROWTH_COUNT] = {
@@ -178,7 +178,7 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
                       : "");
 }
 
-// What was left out: "and 12 more call sites: 1.2 MiB, 3.1%".
+// Print the rest beyond the limit: "and 12 more call sites: 1.2 MiB, 3.1%".
 static void print_remaining(
     const struct report *report, FILE *out, const struct u32_vec *ids, size_t shown, enum cost cost)
 {
@@ -273,7 +273,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-// One line of the summary: "  1.2 MiB  load(char const*)  app.c:12".
+// Print a line of the summary: "  1.2 MiB  load(char const*)  app.c:12".
 static void print_summary_site(const struct report *report,
                                FILE *out,
                                const struct call_site *site,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// report_tree: call stacks as one tree, from the threads' entries inwards or the reverse.
+// report_tree: prints call stacks as a tree, top-down or bottom-up.
 //
 //    57.2 MiB   100%  main  [server]
 //    57.2 MiB   100%   load
 //    40.0 MiB  69.9%    strdup  [libc.so.6]
 //
-// A line moves right by one column for each level, up to half of the line; deeper ones say how deep
-// they are. Nodes below half a percent are left out, and those beyond the limit.
+// Each level moves a line right by one column, up to half of the width. Deeper lines print their
+// level. Nodes below half a percent are pruned, as are nodes beyond the limit.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -17,7 +17,7 @@
 
 enum {
     NODES_BY_DEFAULT = 60,
-    SHARE_SHOWN = 200, // a 200th of the whole
+    SHARE_SHOWN = 200, // minimum: one 200th of the total
     INDENT_MAX = 32,
 };
 

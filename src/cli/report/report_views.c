@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_views: the table of views, and what they share. See report_views.h.
+// report_views: the table of views, and their shared functions. See report_views.h.
 #include "cli/report/report_views.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// run_summary: from the finished recording to lines on stderr. See run_summary.h.
+// run_summary: prints a finished recording as lines on stderr. See run_summary.h.
 #include "cli/report/run_summary.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 #include "cli/text/screen_text.h"
 #include "cli/warnings/warnings.h"
 
-// As a shell needs it, so that the line can be copied.
+// Append the path in the quotes of a shell, so that the line can be copied.
 static void append_quoted(struct strbuf *out, const char *path)
 {
     size_t plain = 0;
@@ -45,7 +45,7 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
         .filter = applied.filter,
         .sort = COST_COUNT,
         .use_color = command_use_color(STDERR_FILENO),
-        .without_stacks = true, // the recorder's memory is bounded; theirs is not
+        .without_stacks = true, // stacks would need memory without a bound
         .width_columns = command_width(STDERR_FILENO),
     };
     CLEANUP(report_release) struct report report = {0};
@@ -57,7 +57,7 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
 
 void run_summary_print(const struct recording *recording, const char *path)
 {
-    static const struct name_sources no_sources = {.is_off = true}; // it has what it is to have
+    static const struct name_sources no_sources = {.is_off = true}; // names are in it already
     struct err_info info = {0};
     struct progress progress;
     progress_init(&progress, stderr);
@@ -68,7 +68,7 @@ void run_summary_print(const struct recording *recording, const char *path)
         problem = summarize(profile, &info);
     }
     if (problem != ERR_OK) {
-        (void)command_error(&info); // told; the status stays the program's
+        (void)command_error(&info); // printed here; the status stays the program's
         return;
     }
     if (path != NULL) {
@@ -76,6 +76,6 @@ void run_summary_print(const struct recording *recording, const char *path)
         CLEANUP(strbuf_release) struct strbuf safe = {0};
         append_quoted(&quoted, path);
         screen_append(&safe, strbuf_text(&quoted));
-        (void)fprintf(stderr, "\n  cairn report %s\n", strbuf_text(&safe)); // as above
+        (void)fprintf(stderr, "\n  cairn report %s\n", strbuf_text(&safe));
     }
 }

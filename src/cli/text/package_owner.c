@@ -52,7 +52,7 @@ static void destroy_actions(posix_spawn_file_actions_t *actions)
     (void)posix_spawn_file_actions_destroy(actions); // cannot fail
 }
 
-// Starts the tool with stdout to `out_fd`, the rest to nowhere. -1 if that cannot be done.
+// Start the tool with its stdout at `out_fd` and the rest at /dev/null. Return -1 on failure.
 static pid_t start(char *const *arguments, int out_fd)
 {
     CLEANUP(destroy_actions) posix_spawn_file_actions_t actions;
@@ -68,7 +68,7 @@ static pid_t start(char *const *arguments, int out_fd)
     return is_started ? pid : -1;
 }
 
-// Appends what comes from `fd` until its end, the deadline, or too much of it.
+// Append the output of `fd` until its end, the deadline, or the limit.
 static void read_until(int fd, int64_t deadline_ms, struct strbuf *out)
 {
     while (out->len < OUTPUT_BYTES_MAX && strbuf_reserve(out, READ_BYTES)) {
@@ -86,8 +86,8 @@ static void read_until(int fd, int64_t deadline_ms, struct strbuf *out)
     }
 }
 
-// Runs the tool and appends what it says, whatever its exit status: dpkg-query fails if it does not
-// know one path of several.
+// Run the tool and append its output. The exit status is ignored: dpkg-query fails if it does not
+// know one of several paths.
 static void run_tool(char *const *arguments, struct strbuf *out)
 {
     int ends[2];
@@ -98,20 +98,20 @@ static void run_tool(char *const *arguments, struct strbuf *out)
     (void)close(ends[1]);
     if (pid > 0) {
         read_until(ends[0], (int64_t)clock_monotonic_ms() + PATIENCE_MS, out);
-        (void)kill(pid, SIGKILL); // it has said what it had to, or taken too long
+        (void)kill(pid, SIGKILL); // it has closed its output, or taken too long
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
     }
     (void)close(ends[0]);
 }
 
-// As a pattern, the path is itself alone, and no option.
+// Return whether the path is a pattern that matches only itself, and is not an option.
 static bool is_plain(const char *path)
 {
     return path[0] == '/' && strpbrk(path, "*?[]\\\n") == NULL;
 }
 
-// Where /usr and / are one, dpkg knows a file by the name under which it was packed.
+// Return the path without /usr. Where / and /usr are one, dpkg knows a file by its packaged path.
 static const char *without_usr(const char *path)
 {
     return strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
@@ -132,7 +132,7 @@ take_name(struct package_owner *owner, enum package_system system, const char *n
     }
 }
 
-// A line of dpkg-query: "libc6:amd64, libc6:i386: /lib/x/libc.so.6".
+// Parse a line of dpkg-query: "libc6:amd64, libc6:i386: /lib/x/libc.so.6".
 static void
 take_line(char *line, const char *const *paths, size_t count, struct package_owner *owners)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// screen_text: escaping, measuring and cutting. See screen_text.h.
+// screen_text: escapes, measures and truncates text. See screen_text.h.
 #include "cli/text/screen_text.h"
 
 #include <stdint.h>
@@ -36,7 +36,8 @@ void screen_append(struct strbuf *out, const char *text)
     visible_append(out, text);
 }
 
-// The columns and the length of the character at `text`; bytes that are no character take one each.
+// Return the columns and set the length of the character at `text`. An invalid byte takes one
+// column.
 static size_t measure(const char *text, size_t *len)
 {
     uint32_t code = 0;
@@ -59,7 +60,7 @@ size_t screen_columns(const char *text)
     return columns;
 }
 
-// The length in bytes of the longest beginning of `text` that fits.
+// Return the length in bytes of the longest prefix of `text` that fits.
 static size_t fitting(const char *text, size_t columns)
 {
     size_t at = 0;
@@ -92,10 +93,10 @@ void screen_append_cut(struct strbuf *out, const char *safe, size_t columns, enu
     strbuf_append(out, safe, fitting(safe, head));
     strbuf_append_text(out, dots);
     size_t tail = fitting(safe, whole - (kept - head));
-    // A wide character on the border makes the tail one column too long: step over it.
+    // A wide character at the border makes the tail one column too long: skip it.
     while (screen_columns(safe + tail) > kept - head) {
         size_t len;
-        (void)measure(safe + tail, &len); // only its length matters here
+        (void)measure(safe + tail, &len); // only its length is needed
         tail += len;
     }
     strbuf_append_text(out, safe + tail);

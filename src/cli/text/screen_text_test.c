@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of screen_text and output_name: names from strangers on their way to terminals and disks.
+// Tests of screen_text and output_name: untrusted names for terminals and file systems.
 #include "cli/text/screen_text.h"
 
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void what_terminals_obey_is_escaped(void **state)
         {"\xc3\xa9", "\xc3\xa9", 1},
         {"\xe6\x95\xb0", "\xe6\x95\xb0", 2},
         {"\xff", "\\xff", 4},
-        {"\xc3", "\\xc3", 4},                             // cut short
+        {"\xc3", "\\xc3", 4},                             // truncated
         {"\xc0\xaf", "\\xc0\\xaf", 8},                    // overlong
         {"\xed\xa0\x80", "\\xed\\xa0\\x80", 12},          // a surrogate
         {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", 16}, // beyond Unicode
@@ -108,10 +108,10 @@ static void default_names_are_safe_file_names(void **state)
         {"100%p", "cairn.100_p.%p.cairn"},
         {"g++-12", "cairn.g++-12.%p.cairn"},
         {"\xc3\xa9t\xc3\xa9", "cairn.\xc3\xa9t\xc3\xa9.%p.cairn"},
-        {"a\xc3", "cairn.a_.%p.cairn"}, // cut
+        {"a\xc3", "cairn.a_.%p.cairn"}, // truncated
         {"a\xe2\x80\xae"
          "b",
-         "cairn.a___b.%p.cairn"}, // turns around what follows
+         "cairn.a___b.%p.cairn"}, // reverses the text direction
         {"\xff", "cairn._.%p.cairn"},
         {"..", "cairn....%p.cairn"},
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unseen_warnings: what reports say of what a recording does not show (profile/tables/unseen.h).
+// unseen_warnings: warns about what a recording does not show (profile/tables/unseen.h).
 #include "cli/warnings/warnings.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ static void write_unrecorded(const struct profile *profile, const char *prefix, 
     }
 }
 
-// "; most by alloc in bun", if that is known.
+// Append "; most by alloc in bun", if known.
 static void append_mapper(const struct profile *profile, uint32_t node, struct strbuf *out)
 {
     CLEANUP(u32_vec_release) struct u32_vec locations = {0};
@@ -99,7 +99,7 @@ void warnings_write_unseen(const struct profile *profile, const char *prefix, FI
     CLEANUP(unseen_vec_release) struct unseen_vec list = {0};
     write_unrecorded(profile, prefix, out);
     if (unseen_collect(profile, &list) != ERR_OK) {
-        return; // whoever goes on says that there is no memory
+        return; // the caller reports the lack of memory
     }
     for (size_t i = 0; i < list.len && i < PROCESS_LINES; i++) {
         write_process(profile, &list.items[i], prefix, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// warnings: see the header. Here: all but those about what was not seen (unseen_warnings.c).
+// warnings: see the header. unseen_warnings.c has the warnings about what was not seen.
 #include "cli/warnings/warnings.h"
 
 #include "base/compiler.h"
