@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// recorder_state: one recording under way. Only recorder.c and recorder_*.c use it.
+// recorder_state: a recording in progress. Only recorder.c and recorder_*.c use it.
 //
-// Valid when zeroed, but for the descriptors, which are -1. Context: H, the recorder's main thread.
+// Valid when zeroed, except the descriptors, which must be -1. Context: H, the recorder's main
+// thread.
 #pragma once
 
 #include <stdbool.h>
@@ -36,8 +37,8 @@ struct recorder_state {
     struct drain drain;
     struct proc_sampler sampler;
     struct memory_snapshots looks;
-    size_t sampled_processes; // so many had joined at the latest round of samples
-    uint64_t newcomers_ms;    // before that, no round is made for new ones
+    size_t sampled_processes; // joined processes at the latest round of samples
+    uint64_t newcomers_ms;    // earliest time of a round for new processes
     uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
     struct session_clock clock;
     struct pressure pressure;
@@ -48,56 +49,56 @@ struct recorder_state {
     struct rec_symbol_vec symbols;
     struct preload_path library;
     struct run_control control;
-    struct block_list blocks; // if they are wanted
-    struct event_log events;  // the same
+    struct block_list blocks; // with options->lists_blocks
+    struct event_log events;  // with options->logs_events
     struct control_socket socket;
     struct unrecorded_list unrecorded;
     struct unrecorded_tree unrecorded_tree;
     struct strbuf output;          // path of the recording
     struct strbuf output_absolute; // as `cairn ctl` names it
     uint64_t start_unix_ns;
-    uint64_t next_stranger_look_ms; // at processes that go on
-    uint64_t next_late_look_ms;     // for processes that have not joined yet
-    unsigned looks_in_vain;         // since one was last seen
-    uint64_t quiet_since_ms;        // since then nothing recorded has been running
-    uint64_t said_after_ms;         // when to tell the user that others still run
-    uint64_t own_rss_bytes;         // our own peak when the program was forked off
-    uint64_t program_rss_bytes;     // peak of the program and its children, once it has ended
-    uint64_t end_ms;                // when the last process ended; 0: not yet
+    uint64_t next_stranger_look_ms; // next drain_find_strangers
+    uint64_t next_late_look_ms;     // next check for processes that have not joined yet
+    unsigned looks_in_vain;         // checks since one was last found
+    uint64_t quiet_since_ms;        // no recorded process has run since then
+    uint64_t said_after_ms;         // when to tell the user that other processes still run
+    uint64_t own_rss_bytes;         // the recorder's peak at the fork of the program
+    uint64_t program_rss_bytes;     // peak of the program and its children, after its end
+    uint64_t end_ms;                // end of the last process; 0: not yet
     int signal_fd;
     int own_memory;   // own_memory.h
-    bool has_thinned; // live blocks were more than the memory is for
-    bool has_merged;  // stacks were
-    int wait_status;  // of the program, -1 while it runs
-    bool has_signals; // they are to be restored
+    bool has_thinned; // live blocks were sampled for lack of memory
+    bool has_merged;  // stacks were merged for lack of memory
+    int wait_status;  // of the program; -1 while it runs
+    bool has_signals; // they must be restored
     bool is_launched;
-    bool has_ended;       // the program has
-    bool has_said_others; // that others still run
-    bool is_stopped;      // recording ends although something still runs
-    bool was_abandoned;   // threads took us for dead: what they did then is missing
+    bool has_ended;       // the program has ended
+    bool has_said_others; // the user knows that other processes still run
+    bool is_stopped;      // recording ends although processes still run
+    bool was_abandoned;   // threads took the recorder for dead, and missed events
 };
 
-// Records until everything has ended, or the user has had enough. ERR_NO_MEMORY, ERR_LIMIT: the
+// Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.
 enum err recorder_loop(struct recorder_state *s, struct err_info *info) MUST_USE;
 
-// The aggregator as a recording.
+// Take a snapshot of the aggregator as a recording.
 enum err recorder_snapshot(struct recorder_state *s,
                            enum rec_state state,
                            struct aggregator_snapshot *out) MUST_USE;
 
-// Waits until the program has ended, passing on the signals that come; records nothing.
+// Wait until the program has ended, and pass signals on; records nothing.
 void recorder_wait(struct recorder_state *s);
 
-// Takes in what was executed unrecorded; UINT64_MAX: the last word.
+// Add the executed programs that are not recorded; UINT64_MAX: the final call.
 enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms) MUST_USE;
 
-// Writes events that have waited long enough; UINT64_MAX: all.
+// Write events that have waited long enough; UINT64_MAX: all.
 void recorder_follow_log(struct recorder_state *s, uint64_t now_ms);
 
-// `cairn ctl`: hears requests, says that a checkpoint is over.
+// Handle the requests of `cairn ctl`; reply to those that wait for a checkpoint.
 void recorder_control_hear(struct recorder_state *s);
 void recorder_control_tell_checkpoint(struct recorder_state *s);
 
-// Tells the user, if anybody listens.
+// Show the user a message, if the caller has a `log`.
 void recorder_log(const struct recorder_state *s, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -1,48 +1,47 @@
 // SPDX-License-Identifier: MIT
-// peak_estimate: the live bytes of a program of which not every block was recorded, and how far
-// they may be from the truth.
+// peak_estimate: estimates live bytes and their error when blocks are left out of a recording.
 //
-//   counted    what all recorded blocks that are alive stand for (Horvitz and Thompson): right on
-//              average, for each stack; one block that stands for many makes it jump
-//   followed   recorded blocks, each as one, and what was left out and is alive: known to a grain
-//              for each thread (session/sampler.h)
-//   lost       left out, and nobody follows it: how many of these blocks are alive is known, for
-//              their frees come and fit no block; their bytes are estimated by their mean
+//   counted    recorded live blocks times their sampling weights (Horvitz and Thompson): unbiased
+//              for each stack; one block with a large weight makes it jump
+//   followed   the recorded live blocks, each as one, and the live unsampled blocks that threads
+//              follow: known to a grain for each thread (session/sampler.h)
+//   lost       unsampled blocks that no thread follows: the number of live ones is known, because
+//              their frees arrive and match no block; their mean size estimates their bytes
 //
-// While nothing is lost, live = followed, and the highest of it is the peak: no chance is in it.
-// (The highest of `counted` would be too high, for a maximum picks the moments at which the
-// estimate errs upwards.) Otherwise there are two estimates,
+// While nothing is lost, live = followed, and its maximum is the peak, without any randomness. (The
+// maximum of `counted` would be too high, because it picks the moments at which the estimate errs
+// upwards.) Otherwise there are two estimates,
 //
-//   followed + lost     off by a fifth of what is lost, say: survivors may be larger than the mean
-//   counted             off by its standard error, the root of v = sum over the recorded blocks
-//                       that are alive of w * (w - 1) * size^2, w being what each stands for
+//   followed + lost     error: a fifth of the lost bytes, as survivors may be larger than the mean
+//   counted             its standard error, the root of v = sum over the recorded live blocks of
+//                       w * (w - 1) * size^2; w: sampling weight of the block
 //
 // and live is their mean, weighted by the inverse squares of these errors. The moment of the peak
-// is then chosen by what depends little on chance, so two standard errors of `counted` cover the
-// truth in 95 of 100 recordings, as does what is lost: the smaller of the two is stated.
+// then depends little on chance, so two standard errors of `counted` cover the truth in 95 of 100
+// recordings, as the lost bytes do. The smaller of the two is reported.
 // Context: H, one thread; no allocation.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Of one process, or of all. Also a change of that: integers wrap.
+// Sums of one process or of all, or a change of them: integers wrap.
 struct left_out_sums {
-    uint64_t known_bytes; // left out, alive and followed
+    uint64_t known_bytes; // unsampled, live and followed
     uint64_t lost_blocks;
     uint64_t lost_bytes;
-    uint64_t stand_in_bytes; // what recorded blocks stand for beside themselves
+    uint64_t stand_in_bytes; // blocks that recorded ones stand for, themselves excluded
     double variance;         // of the counted bytes
 };
 
 struct peak_estimate {
-    struct left_out_sums now; // of all processes that run
+    struct left_out_sums now; // of all running processes
     uint64_t grain_bytes;     // of all threads
-    uint64_t upper_bytes;     // the highest that the truth may have been
+    uint64_t upper_bytes;     // upper bound of the true live bytes
     uint64_t error_at_peak;
     uint64_t counted_at_peak;
     double variance_at_peak;
-    bool is_there; // something was left out
+    bool is_there; // blocks were left out
 };
 
 struct live_estimate {
@@ -50,7 +49,7 @@ struct live_estimate {
     uint64_t error_bytes; // without the grain
 };
 
-// The variance that `bytes` of one block bring which stands for `weight` blocks.
+// Return the variance that one block of `bytes` with the sampling weight `weight` adds.
 static inline double peak_estimate_variance(uint64_t bytes, uint32_t weight)
 {
     return (double)weight * (double)(weight - 1) * (double)bytes * (double)bytes;
@@ -58,22 +57,23 @@ static inline double peak_estimate_variance(uint64_t bytes, uint32_t weight)
 
 void left_out_sums_add(struct left_out_sums *sums, const struct left_out_sums *change);
 
-// The change when `count` lost blocks turn out to have been freed.
+// Return the change when `count` lost blocks turn out to have been freed.
 struct left_out_sums left_out_sums_freed(const struct left_out_sums *sums, uint64_t count);
 
-// What is alive. `waiting`: frees that have come and may be of lost blocks.
+// Estimate the live bytes. `waiting`: frees that have arrived and may concern lost blocks.
 struct live_estimate
 live_estimate_of(const struct left_out_sums *sums, uint64_t counted_bytes, uint64_t waiting);
 
-// Looks at an estimate of all processes. `is_peak`: it is the highest so far.
+// Take an estimate of all processes into the bounds. `is_peak`: it is the highest so far.
 void peak_estimate_look(struct peak_estimate *estimate,
                         const struct live_estimate *live,
                         uint64_t counted_bytes,
                         bool is_peak);
 
-// The standard error of what the stacks held at the peak.
+// Return the standard error of the rows' bytes at the peak.
 uint64_t peak_estimate_standard_error(const struct peak_estimate *estimate);
 
-// How much lower the true peak may be than peak_bytes, and how much higher; order apart.
+// Return how much lower the true peak may be, and how much higher than peak_bytes. The order of
+// events adds its own error.
 uint64_t peak_estimate_below(const struct peak_estimate *estimate);
 uint64_t peak_estimate_above(const struct peak_estimate *estimate, uint64_t peak_bytes);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// bucket_set: one histogram of one row, sparse.
+// bucket_set: a sparse histogram of one row.
 //
-// Most rows allocate one size only. So a histogram is at first just the number of its one bucket:
-// its counts are those of the row itself and are stored nowhere. The second bucket makes it an
-// array in memory of its own: counts, and the numbers of their buckets, a byte each.
-// What is not known of an event is the bucket BUCKET_UNKNOWN, which is counted and never collected.
-// Memory: 8 bytes; with two buckets or more 48 bytes, 17 a bucket, and room for growth.
-// Context: H, one thread. Failure: ERR_NO_MEMORY; the event then has no place in the histogram.
+// Most rows allocate one size only. So a histogram starts as the number of its one bucket; its
+// counts are those of the row, and are stored nowhere else. The second bucket makes it an array
+// with memory of its own: counts, and the numbers of their buckets, a byte each. BUCKET_UNKNOWN is
+// the bucket of events without a known value; it is counted and never collected. Memory: 8 bytes;
+// with two buckets or more 48 bytes, 17 a bucket, and room for growth. Context: H, one thread.
+// Failure: ERR_NO_MEMORY; the histogram then lacks the event.
 #pragma once
 
 #include <stdbool.h>
@@ -18,27 +18,26 @@
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
 
-// Where a bucket was found last, by its number modulo BUCKET_PLACES: so up to ten octaves of
-// neighbours, which is what the sizes and lifetimes of one stack mostly are, are found without a
-// search.
+// Size of the cache of bucket positions, indexed by the bucket number modulo BUCKET_PLACES. The
+// sizes and lifetimes of one stack are mostly neighbours; up to ten octaves of them need no search.
 #define BUCKET_PLACES 40u
 
 #define BUCKET_TAG_BITS 8
 
 #define BUCKET_UNKNOWN REC_BUCKET_COUNT
 
-// The bucket's number is in its count, so that one cache line tells whether a place is right and
-// takes what is counted.
+// The count includes the bucket's number, so one cache line both verifies the position and takes
+// the count.
 struct bucket_count {
     uint64_t tagged; // count << BUCKET_TAG_BITS | number
     uint64_t bytes;
 };
 
-// Followed by `cap` bucket_counts and `cap` bytes with the numbers of the buckets.
+// A header before `cap` bucket_counts and `cap` bytes with the numbers of the buckets.
 struct bucket_array {
     uint32_t used; // at least 1
     uint32_t cap;
-    uint8_t places[BUCKET_PLACES]; // indices below `used`, 0 where none is known
+    uint8_t places[BUCKET_PLACES]; // indices below `used`; 0 if unknown
     struct bucket_count counts[];
 };
 _Static_assert(offsetof(struct bucket_array, counts) % sizeof(struct bucket_count) == 0,
@@ -50,7 +49,7 @@ static inline uint8_t *bucket_array_numbers(struct bucket_array *array)
 }
 _Static_assert(BUCKET_UNKNOWN < 1u << BUCKET_TAG_BITS, "a bucket is a byte, and so is an index");
 
-// The place of the one who counts in `bucket`, if it is known.
+// Return the count that probably belongs to `bucket`.
 static inline struct bucket_count *bucket_array_guess(struct bucket_array *array, uint32_t bucket)
 {
     return array->counts + array->places[bucket % BUCKET_PLACES];
@@ -71,33 +70,33 @@ static inline bool bucket_set_is_only(const struct bucket_set *set)
     return (set->tagged & 1) != 0;
 }
 
-// The array, owned by the set; NULL if there is none.
+// Return the array, owned by the set; NULL if there is none.
 static inline struct bucket_array *bucket_set_array(const struct bucket_set *set)
 {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): it was made from one
     return bucket_set_is_only(set) ? NULL : (struct bucket_array *)set->tagged;
 }
 
-// Lets what bucket_set_collect will look at come nearer.
+// Prefetch what bucket_set_collect will read.
 static inline void bucket_set_fetch(const struct bucket_set *set)
 {
     const struct bucket_array *array = bucket_set_array(set);
     if (array != NULL) {
         __builtin_prefetch(array);
-        __builtin_prefetch(array->counts + 4); // most have no more than these two lines
+        __builtin_prefetch(array->counts + 4); // most sets have only these two lines
     }
 }
 
 DEFINE_VEC(rec_bucket_vec, struct rec_bucket);
 
-// The rest of bucket_set_add: a bucket that was not found at its place.
+// The slow path of bucket_set_add: the bucket is not at its cached position.
 enum err bucket_set_add_other(struct bucket_set *set,
                               uint32_t bucket,
                               uint64_t bytes,
                               uint64_t old_count,
                               uint64_t old_bytes) MUST_USE;
 
-// Counts one event of `bytes` in `bucket`. `old_count` and `old_bytes` are the row's sums before.
+// Count one event of `bytes` in `bucket`. `old_count` and `old_bytes`: the row's sums before it.
 static inline MUST_USE enum err bucket_set_add(
     struct bucket_set *set, uint32_t bucket, uint64_t bytes, uint64_t old_count, uint64_t old_bytes)
 {
@@ -121,7 +120,7 @@ static inline MUST_USE enum err bucket_set_add(
     return bucket_set_add_other(set, bucket, bytes, old_count, old_bytes);
 }
 
-// Starts loading what says where `bucket` is counted. No effect but speed.
+// Prefetch the cached position of `bucket`. Affects only speed.
 static inline void bucket_set_prefetch_place(const struct bucket_set *set, uint32_t bucket)
 {
     const struct bucket_array *array = bucket_set_array(set);
@@ -130,7 +129,7 @@ static inline void bucket_set_prefetch_place(const struct bucket_set *set, uint3
     }
 }
 
-// Starts loading what counting an event in `bucket` will change, when its place is there.
+// Prefetch the count of `bucket`, after its position has been fetched.
 static inline void bucket_set_prefetch(const struct bucket_set *set, uint32_t bucket)
 {
     struct bucket_array *array = bucket_set_array(set);
@@ -139,26 +138,25 @@ static inline void bucket_set_prefetch(const struct bucket_set *set, uint32_t bu
     }
 }
 
-// Counts `count` more events of `bytes` in all, in the bucket of the event that was added last.
+// Count `count` more events of `bytes` in all, in the bucket of the latest event.
 static inline void
 bucket_set_add_more(struct bucket_set *set, uint32_t bucket, uint64_t count, uint64_t bytes)
 {
     struct bucket_array *array = bucket_set_array(set);
-    if (array != NULL) { // else it is the only one, and stored nowhere
+    if (array != NULL) { // else the only bucket, which is not stored
         struct bucket_count *last = bucket_array_guess(array, bucket);
         last->tagged += count << BUCKET_TAG_BITS;
         last->bytes += bytes;
     }
 }
 
-// How many buckets bucket_set_collect gives of a row with `count` events.
+// Return the number of buckets that bucket_set_collect appends for a row with `count` events.
 size_t bucket_set_count(const struct bucket_set *set, uint64_t count);
 
-// Bytes of memory beside the set itself.
+// Return the bytes of memory besides the set itself.
 size_t bucket_set_bytes(const struct bucket_set *set);
 
-// Appends the histogram of `row`, whose sums are `count` and `bytes`, to `out`, by ascending
-// bucket.
+// Append the histogram of `row`, whose sums are `count` and `bytes`, to `out`, by ascending bucket.
 enum err bucket_set_collect(const struct bucket_set *set,
                             uint32_t row,
                             uint64_t count,

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 // cell_table: what each row did in each time slice.
 //
-// A row that was active in one slice only has no cells: that slice is noted beside the row, and the
-// row's own sums are its one cell. The second slice makes it a list in a pool that all rows share,
-// the latest first. A cell is what the row's sums were when its slice began, so that events after
-// the first in a slice cost nothing here; what happened in it is the difference to the next cell,
-// or to the row. When slices merge, cells of one slice are left over but for the earliest, and are
-// the next to be used.
+// A row that was active in one slice only has no cells: the row's own sums are the cell of that
+// slice. The second slice makes a list in a pool that all rows share, the latest cell first. A cell
+// holds the row's sums at the start of its slice, so later events of a slice cost nothing here. The
+// events of a slice are the difference to the next cell, or to the row. When slices merge, all
+// cells of a slice but the earliest become free, and are reused first.
 //
 //   row (sum 90) --latest--> slice 7 --older--> slice 4 --older--> slice 1
 //                            from 60            from 20            from 0
 //                            (did 30)           (did 40)           (did 20)
 //
-// Merging looks at slices alone, so they lie apart from the sums.
-// Memory: 48 bytes a cell, for rows of more than one slice. Invariant: a row's oldest cell is from
-// 0. Context: H, one thread. Failure: ERR_NO_MEMORY leaves the table usable, without the event.
+// Merging reads the slices alone, so they are apart from the sums. Memory: 48 bytes a cell, for
+// rows of more than one slice. Invariant: a row's oldest cell starts at 0. Context: H, one thread.
+// Failure: ERR_NO_MEMORY leaves the table usable, without the event.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +30,7 @@ struct cell {
     uint32_t older; // the row's cell before this, or CELL_NONE
 };
 
-// A row's sums when a cell began.
+// The row's sums when a cell began.
 struct cell_start {
     uint64_t allocations;
     uint64_t allocated_bytes;
@@ -44,9 +43,9 @@ DEFINE_VEC(cell_vec, struct cell);
 DEFINE_VEC(cell_start_vec, struct cell_start);
 DEFINE_VEC(rec_cell_vec, struct rec_cell);
 
-// What a row keeps.
+// The part of the table in each row.
 struct row_cells {
-    uint32_t latest; // CELL_NONE: everything so far was in `slice`
+    uint32_t latest; // CELL_NONE: all events so far were in `slice`
     uint32_t slice;  // of the row's latest event
 };
 
@@ -54,11 +53,11 @@ struct row_cells {
 struct cell_table {
     struct cell_vec pool;
     struct cell_start_vec starts; // parallel to pool
-    uint32_t free_first;          // the first of free_count left-over cells, linked by `older`
+    uint32_t free_first;          // first of free_count free cells, linked by `older`
     size_t free_count;
 };
 
-// Cells in use.
+// Return the number of cells in use.
 static inline size_t cell_table_count(const struct cell_table *table)
 {
     return table->pool.len - table->free_count;
@@ -66,20 +65,20 @@ static inline size_t cell_table_count(const struct cell_table *table)
 
 void cell_table_release(struct cell_table *table);
 
-// Memory in use.
+// Return the memory in use.
 static inline size_t cell_table_bytes(const struct cell_table *table)
 {
     return table->pool.cap * sizeof(struct cell) + table->starts.cap * sizeof(struct cell_start);
 }
 
-// The rest of cell_table_touch: a row's first event in a slice.
+// The slow path of cell_table_touch: a row's first event in a slice.
 enum err cell_table_begin(struct cell_table *table,
                           struct row_cells *cells,
                           const struct rec_row *row,
                           uint32_t slice) MUST_USE;
 
-// Something is about to be added to `row` in `slice`, which is not before its latest one. Inline:
-// it is on the path of each event.
+// Prepare `row` for an event in `slice`, which is not before its latest one. Inline: each event
+// calls it.
 static inline MUST_USE enum err cell_table_touch(struct cell_table *table,
                                                  struct row_cells *cells,
                                                  const struct rec_row *row,
@@ -90,15 +89,15 @@ static inline MUST_USE enum err cell_table_touch(struct cell_table *table,
                : cell_table_begin(table, cells, row, slice);
 }
 
-// Slices merge: slice s of a row, whose cells these are, becomes s >> shift. Takes no memory.
+// Merge the slices of the row with these cells: slice s becomes s >> shift. Allocates nothing.
 void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uint32_t shift);
 
-// The cells of `count` rows, whose latest ones these are, are to be collected soon. A list is gone
-// through much faster together with others, since each step waits for memory. `latest` is used up.
+// Prefetch the cells of `count` rows, given their latest ones, for cell_table_collect. Each step of
+// a list waits for memory, so several lists together are much faster. Overwrites `latest`.
 void cell_table_fetch(const struct cell_table *table, uint32_t *latest, size_t count);
 
-// Appends the cells of row number `index` to `out`, by ascending slice; slice s of ours is slice
-// s << shift of theirs.
+// Append the cells of row number `index` to `out`, by ascending slice. Slice s of the table is
+// slice s << shift of `out`.
 enum err cell_table_collect(const struct cell_table *table,
                             const struct row_cells *cells,
                             const struct rec_row *row,

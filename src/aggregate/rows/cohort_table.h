@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // cohort_table: blocks that outlived their time slice, by row and slices of birth and death.
 //
-// Only what has been freed is stored. What of a row and slice is still alive follows from the row's
-// cells: allocated there, less what was freed there of its own, less its cohorts.
-// Births and deaths come in no order that a cache would like, so they are noted first, and counted
-// some thousands at a time, each while the memory for later ones is being fetched. Time only goes
-// on, so whatever was freed in an earlier slice is complete, and only the cohorts of the slice
-// under way need to be found again: they alone are in the index, which is small for it.
-// Invariant: cohorts are by ascending freed_slice, no two of one row, birth and death.
-// Memory: 24 bytes a cohort, 9 to 18 to find those of the slice under way, 64 KiB of notes.
-// Context: H, one thread. Failure: ERR_NO_MEMORY, ERR_LIMIT.
+// It stores only freed blocks. The live blocks of a row and slice follow from the row's cells: the
+// blocks allocated there, minus those of them freed there, minus their cohorts. The order of births
+// and deaths suits no cache. So they are noted first, and counted some thousands at a time while
+// the memory for later ones is fetched. Time only increases, so the cohorts of earlier freed slices
+// are complete. Only the cohorts of the current slice are searched: the index has only these, and
+// stays small. Invariant: cohorts have ascending freed_slice; row, birth and death are unique.
+// Memory: 24 bytes a cohort, 9 to 18 in the index for the current slice, 64 KiB of notes. Context:
+// H, one thread. Failure: ERR_NO_MEMORY, ERR_LIMIT.
 #pragma once
 
 #include <stdbool.h>
@@ -32,24 +31,24 @@ struct cohort_note {
 
 struct cohort_table {
     struct rec_cohort_vec cohorts;
-    size_t first;      // of those in the index, which are the last ones and all of one freed_slice
+    size_t first;      // first cohort in the index, which has all of the latest freed_slice
     uint64_t *slots;   // owned, the index: high half of the hash, position in `cohorts`
     size_t slot_count; // a power of two, or 0
-    size_t slot_cap;   // that there is memory for
+    size_t slot_cap;   // allocated slots
     uint32_t note_count;
-    struct cohort_note *notes; // owned; COHORT_NOTES_MAX, made with the first
+    struct cohort_note *notes; // owned; COHORT_NOTES_MAX, allocated with the first note
 };
 
 void cohort_table_release(struct cohort_table *table);
 
-// Memory in use.
+// Return the memory in use.
 size_t cohort_table_bytes(const struct cohort_table *table);
 
-// Counts what has been noted. Afterwards `cohorts` is complete.
+// Count all notes. `cohorts` is complete afterwards.
 enum err cohort_table_count(struct cohort_table *table) MUST_USE;
 
-// A block of `row`, born in an earlier slice, was freed. Slices are below 65536; freed_slice is not
-// below that of any call before.
+// Note that a block of `row`, born in an earlier slice, was freed. Slices are below 65536;
+// freed_slice never decreases between calls.
 static inline MUST_USE enum err cohort_table_add(struct cohort_table *table,
                                                  uint32_t row,
                                                  uint32_t born_slice,
@@ -66,12 +65,13 @@ static inline MUST_USE enum err cohort_table_add(struct cohort_table *table,
     return ERR_OK;
 }
 
-// The same of `blocks` more of them, counted at once: for what is rare.
+// Count `blocks` more blocks like that at once, without a note: the case is rare.
 enum err cohort_table_add_more(struct cohort_table *table, const struct rec_cohort *cohort)
     MUST_USE;
 
-// Slice s becomes s >> shift; cohorts that then were born and freed in one slice are none any more.
+// Merge slices: slice s becomes s >> shift. Cohorts whose birth and death fall into one slice
+// disappear.
 enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift) MUST_USE;
 
-// Appends all to `out`, sorted by row, birth and death.
+// Append all cohorts to `out`, sorted by row, birth and death.
 enum err cohort_table_collect(struct cohort_table *table, struct rec_cohort_vec *out) MUST_USE;

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 // row_table: what each stack did on each thread.
 //
-// Who owns the global peak, without looking at all rows whenever it moves: each new maximum has a
-// number. A row remembers the number that was current when it last changed. If the number has moved
-// since, a maximum was set while the row stood still, so its live bytes are what it held at the
-// latest one: it writes them down just before it changes again, or when it is asked.
+// The table finds who owned the global peak without visiting all rows at each new one. Each new
+// peak has a number. A row remembers the number at its latest change. If the number has changed
+// since, the row did not change between, and its live bytes are its bytes at the latest peak. The
+// row stores them just before its next change, or when it is asked.
 //
-// With many rows, what an event touches (its row, a histogram) is in no near cache. So it
-// is only noted at first, and some dozens of events are counted together, each while the memory for
-// the next ones is on its way.
+// With many rows, the data of an event (its row, a histogram) is in no near cache. So events are
+// noted first, and some dozens are counted together while the memory for the next ones is fetched.
 //
-// Rows lie in memory as the recording wants them; beside each, `row_extra` holds what only we need:
-// 112 bytes a row together, 6 to 11 to find it, and four a node. Cells and cohorts come on top;
-// when there are too many of them, they become coarser than the recording's time slices, by powers
-// of two. Invariants: rows are unique by (thread, node); frees <= allocations, freed <= allocated
-// bytes. Context: H, one thread. Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
+// Rows have the layout of the recording; `row_extra` has the table's own data beside each. Memory:
+// 112 bytes a row for both, 6 to 11 to find it, and four a node; cells and cohorts in addition. Too
+// many of them become coarser than the recording's time slices, by powers of two. Invariants: rows
+// are unique by (thread, node); frees <= allocations, freed <= allocated bytes. Context: H, one
+// thread. Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
 #pragma once
 
 #include <stdint.h>
@@ -28,9 +27,9 @@
 #include "recording/format/tables.h"
 
 struct row_extra {
-    uint64_t peak_number; // current when the row last changed
+    uint64_t peak_number; // at the row's latest change
     struct bucket_set sizes;
-    struct bucket_set lifetimes; // in milliseconds, of what was freed
+    struct bucket_set lifetimes; // of freed blocks, in milliseconds
     struct row_cells cells;
 };
 _Static_assert(sizeof(struct row_extra) == 32, "one for each of perhaps millions of rows");
@@ -45,17 +44,17 @@ enum row_change {
     ROW_PAIRED_TEMPORARY,
     ROW_WAS_TEMPORARY,
     ROW_WAS_AT_PEAK,
-    ROW_ALLOCATED_MORE, // what the note before it stands for, beside itself
+    ROW_ALLOCATED_MORE, // the sampling weight of the previous note, minus 1
     ROW_FREED_MORE,
 };
 
-// Something that happened to a row and is not counted yet.
+// A change of a row that is not counted yet.
 struct row_note {
-    uint64_t size_bytes;  // ROW_PAIRED*: of all together
-    uint64_t peak_number; // of then
+    uint64_t size_bytes;  // ROW_PAIRED*: sum of all
+    uint64_t peak_number; // at the time of the change
     uint32_t row;
-    uint32_t count;      // how many; but for ROW_ALLOCATED and ROW_FREED, which are one
-    uint32_t mean_bytes; // ROW_PAIRED*: of one
+    uint32_t count;      // number of blocks, except ROW_ALLOCATED and ROW_FREED, which mean one
+    uint32_t mean_bytes; // ROW_PAIRED*: mean size
     uint16_t change;     // enum row_change
     uint16_t bucket;     // of the size; ROW_FREED*: of the lifetime
 };
@@ -67,48 +66,49 @@ struct row_table {
     struct rec_row_vec rows;
     struct row_extra_vec extras; // parallel to rows
     struct id_index index;
-    struct u32_vec latest_of_nodes; // a node's row that was asked for last, or REC_NONE: of one
-                                    // thread it is the only one, and two looks at memory less
+    // node -> its row that was requested last, or REC_NONE. With one thread it is the only row, and
+    // saves two memory accesses
+    struct u32_vec latest_of_nodes;
     struct cell_table cells;
     struct cohort_table cohorts;
-    struct u64_vec weighted; // a bit for each row of which a block has ever stood for others
-    uint64_t peak_number;    // how often the recording has set a new maximum; its user counts
-    uint32_t slice;          // the time slice under way
-    uint32_t cell_shift;     // a cell stands for 1 << cell_shift slices
-    uint32_t cohort_shift;   // a step of a cohort for 1 << cohort_shift; at least cell_shift
-    size_t cells_max;   // of many rows; few may have 3/16 of it and three a row; an eighth as many
-                        // as rows come on top
-    size_t cohorts_max; // of any; an eighth as many as rows come on top
+    struct u64_vec weighted; // a bit for each row with a block of a sampling weight above 1, ever
+    uint64_t peak_number;    // number of peaks so far; the caller increments it
+    uint32_t slice;          // the current time slice
+    uint32_t cell_shift;     // a cell covers 1 << cell_shift slices
+    uint32_t cohort_shift;   // a cohort step covers 1 << cohort_shift slices; at least cell_shift
+    // limit with many rows; few rows may use 3/16 of it and three a row; an eighth of the number of
+    // rows is added
+    size_t cells_max;
+    size_t cohorts_max; // limit of all; an eighth of the number of rows is added
     uint32_t note_count;
     struct row_note notes[ROW_NOTES_MAX];
 };
 
 void row_table_release(struct row_table *table);
 
-// Memory in use. Looks at every row.
+// Return the memory in use. Visits every row.
 size_t row_table_bytes(const struct row_table *table);
 
-// The row of (thread, node), added if it is new.
+// Get the row of (thread, node), added if it is new.
 enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
     MUST_USE;
 
-// Whether there is one.
+// Return whether (thread, node) has a row.
 bool row_table_has(const struct row_table *table, uint32_t thread, uint32_t node);
 
-// The slice of the cells that are under way.
+// Return the slice of the current cells.
 static inline uint32_t row_table_step(const struct row_table *table)
 {
     return table->slice >> table->cell_shift;
 }
 
-// Counts what has been noted. Afterwards rows and extras are complete. What fails costs the one
-// event.
+// Count all notes. Rows and extras are complete afterwards. A failure loses one event.
 enum err row_table_count(struct row_table *table) MUST_USE;
 
-// The note of what happens to `row`, whose memory is on its way from here on; row and peak_number
-// are filled in, the rest is left to the caller, who then calls row_table_noted. In place: a note
-// that is copied as a whole right after its parts were written waits for them to get to the cache.
-// Inline, as the next ones: they are on the path of each event.
+// Return the note for a change of `row`, and start fetching the row's memory. row and peak_number
+// are set; the caller sets the rest and calls row_table_noted. The note is filled in place: copying
+// a whole note right after writing its parts would stall until they reach the cache. Inline, as the
+// next functions: each event calls them.
 static inline struct row_note *row_table_note(struct row_table *table, uint32_t row_number)
 {
     const struct rec_row *row = table->rows.items + row_number;
@@ -127,7 +127,7 @@ static inline MUST_USE enum err row_table_noted(struct row_table *table)
     return LIKELY(table->note_count < ROW_NOTES_MAX) ? ERR_OK : row_table_count(table);
 }
 
-// The row allocated a block.
+// Note that the row allocated a block.
 static inline MUST_USE enum err
 row_table_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
 {
@@ -138,8 +138,8 @@ row_table_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
     return row_table_noted(table);
 }
 
-// A block of the row, born in born_slice, was freed; `lifetime` is the bucket of how long it lived,
-// in milliseconds, or BUCKET_UNKNOWN.
+// Note that a block of the row, born in born_slice, was freed. `lifetime`: the bucket of its
+// lifetime in milliseconds, or BUCKET_UNKNOWN.
 static inline MUST_USE enum err row_table_freed(struct row_table *table,
                                                 uint32_t row,
                                                 uint64_t size_bytes,
@@ -158,8 +158,9 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
     return row_table_noted(table);
 }
 
-// The row allocated `count` > 0 blocks of `bytes` in all, whose sizes are of one bucket, and freed
-// them at once. What it held in between is not known, but that one was not smaller than the mean.
+// Note coalesced pairs: the row allocated `count` > 0 blocks of `bytes` in all, whose sizes have
+// one bucket, and freed them at once. Its live bytes in between are unknown, but one block was at
+// least as large as the mean.
 static inline MUST_USE enum err row_table_paired(
     struct row_table *table, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
 {
@@ -173,18 +174,18 @@ static inline MUST_USE enum err row_table_paired(
     return row_table_noted(table);
 }
 
-// Whether any block of the row has stood for others.
+// Return whether any block of the row has had a sampling weight above 1.
 static inline bool row_table_is_weighted(const struct row_table *table, uint32_t row)
 {
     return row / 64 < table->weighted.len && (table->weighted.items[row / 64] >> row % 64 & 1) != 0;
 }
 
-// The block that was allocated last stands for `more` others, too.
+// Add `more` blocks to the latest allocation, which has a sampling weight.
 enum err
 row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
     MUST_USE;
 
-// So does the one that was freed last, of this row and these times.
+// Add blocks to the latest free of this row and these times.
 enum err row_table_freed_more(struct row_table *table,
                               uint32_t row,
                               uint64_t size_bytes,
@@ -192,7 +193,7 @@ enum err row_table_freed_more(struct row_table *table,
                               uint32_t born_slice,
                               uint32_t more) MUST_USE;
 
-// `count` allocations of the row, of size_bytes each, turned out to be temporary.
+// Note that `count` allocations of the row, of size_bytes each, turned out to be temporary.
 static inline MUST_USE enum err
 row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t count)
 {
@@ -203,7 +204,7 @@ row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_byt
     return row_table_noted(table);
 }
 
-// At the latest peak, which was set just now, the row held a block more than it holds.
+// Note that the row held one more block at the latest peak, which was set just now.
 static inline MUST_USE enum err
 row_table_was_at_peak(struct row_table *table, uint32_t row, uint64_t size_bytes)
 {
@@ -214,11 +215,11 @@ row_table_was_at_peak(struct row_table *table, uint32_t row, uint64_t size_bytes
     return row_table_noted(table);
 }
 
-// Time comes to `slice`, after slices have merged `shift` times: s became s >> shift. Makes cells
-// and cohorts coarser if there are too many. ERR_NO_MEMORY.
+// Advance to `slice`, after slices have merged `shift` times: s became s >> shift. Makes cells and
+// cohorts coarser if there are too many. ERR_NO_MEMORY.
 enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shift) MUST_USE;
 
-// Brings the peak columns of `row` up to date, after row_table_count. `is_alive` is false if its
-// process has ended; `end_number` is the peak's number at that time. (The dead hold nothing at
-// later peaks.)
+// Update the peak columns of `row`, after row_table_count. `is_alive`: its process has not ended.
+// `end_number`: the number of the peak at that end. (Rows of ended processes hold nothing at later
+// peaks.)
 void row_table_fold(struct row_table *table, uint32_t row, bool is_alive, uint64_t end_number);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// id_index: finds the ids of things that lie in an array elsewhere, by their hash.
+// id_index: finds the ids of things in an array by their hash.
 //
 // Open addressing over 4-byte ids, between three eighths and three quarters full: 6 to 11 bytes a
-// thing. It knows neither the things nor what makes them equal; its user walks the candidates:
+// thing. It knows neither the things nor their equality; the caller walks the candidates:
 //
 //     for (size_t at = id_index_start(&ix, hash); (id = id_index_at(&ix, at)) != ID_NONE;
 //          at = id_index_next(&ix, at)) { if (things[id] is it) return id; }
 //
-// Nothing is ever removed. A zeroed index is empty and valid. Context: H; one thread at a time.
+// Ids are never removed. A zeroed index is empty and valid. Context: H; one thread at a time.
 #pragma once
 
 #include <stddef.h>
@@ -40,8 +40,8 @@ static inline size_t id_index_next(const struct id_index *index, size_t at)
     return (at + 1) & (index->slot_count - 1);
 }
 
-// Adds `id`, which is not there yet. `hash_of` gives the hash of an earlier id when the index
-// grows. ERR_NO_MEMORY leaves it as it was.
+// Add a new `id`. `hash_of` returns the hash of an earlier id when the index grows. ERR_NO_MEMORY
+// changes nothing.
 enum err id_index_add(struct id_index *index,
                       uint64_t hash,
                       uint32_t id,

@@ -2,22 +2,22 @@
 // mapping_map: which stack mapped which part of one process's address space.
 //
 // A sorted list of disjoint ranges, each with the row of the mapping table that owns it. Setting a
-// range cuts, shrinks or replaces what lies there, as munmap of a part, MAP_FIXED and mremap do.
+// range cuts, shrinks or replaces older ranges, as munmap of a part, MAP_FIXED and mremap do.
 //
 //     before   |--- a ---|     |--- b ---|
 //     set c         |----- c -----|
 //     after    |-a--|----- c -----|- b --|
 //
-// Order. Changes of different threads come in any order within some ticks; each has a number, and
-// of two to one address the later has the higher one. So a range gives way to higher numbers only,
-// and what was unmapped stays as a range of nobody for MAPPING_SETTLED_MS, so that an older mapping
-// that is read late does not come back to life.
+// Order: changes of different threads arrive in any order within some ticks. Each has a number; of
+// two changes to one address the later has the higher one. So only a higher number replaces a
+// range. An unmapped range stays, without an owner, for MAPPING_SETTLED_MS, so that an older
+// mapping that arrives late does not come back to life.
 //
-// Bound: MAPPING_RANGES_MAX ranges, which is more than the kernel's own limit of mappings;
-// neighbours of one row are merged when the list has grown. Beyond that a mapping has no range, and
-// at twice as many an unmapping changes nothing: both are counted. Context: H, one thread. Ranges
-// come from the program and are hostile; they must not wrap around. Failure: ERR_NO_MEMORY leaves
-// the map as it was.
+// Bound: MAPPING_RANGES_MAX ranges, more than the kernel's own limit of mappings. Neighbours of one
+// row are merged when the list has grown. Beyond the bound a mapping gets no range; at twice the
+// bound an unmapping changes nothing. Both are counted. Context: H, one thread. Ranges come from
+// the program and are hostile; the caller ensures that they do not wrap around. Failure:
+// ERR_NO_MEMORY leaves the map unchanged.
 #pragma once
 
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct mapped_range {
 
 DEFINE_VEC(mapped_range_vec, struct mapped_range);
 
-// Told of each part that leaves `row`.
+// Called for each part that leaves `row`.
 struct mapping_sink {
     void (*left)(void *context, uint32_t row, uint64_t bytes);
     void *context;
@@ -50,20 +50,20 @@ struct mapping_sink {
 struct mapping_map {
     struct mapped_range_vec ranges; // sorted and disjoint
     struct mapped_range_vec scratch;
-    size_t tidy_at;    // length at which to tidy up next
+    size_t tidy_at;    // length at which to merge neighbours next
     uint64_t unplaced; // changes that found too many ranges
 };
 
-void mapping_map_release(struct mapping_map *map); // what it counted stays
+void mapping_map_release(struct mapping_map *map); // keeps its counts
 
-// [start, end), which is not empty, belongs to what->row (REC_NONE: nobody) as of `number`. What a
-// higher number has taken already leaves the row at once.
+// Give [start, end), which is not empty, to what->row (REC_NONE: unmapped) as of `number`. Parts
+// that a higher number has taken already leave the row at once.
 enum err mapping_map_set(struct mapping_map *map,
                          const struct mapped_range *what,
                          const struct mapping_sink *sink) MUST_USE;
 
-// The range that holds `address`, or the first behind it; NULL if there is none.
+// Return the range that holds `address`, or the first one after it; NULL if there is none.
 const struct mapped_range *mapping_map_at(const struct mapping_map *map, uint64_t address);
 
-// True if all invariants hold. For tests.
+// Return true if all invariants hold. For tests.
 bool mapping_map_check(const struct mapping_map *map);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // stack_table: the call stacks of all recorded processes, as one tree of code locations.
 //
-// A module is known by path and build-id, a frame by module and offset, a node by parent and frame:
-// so the same stack is the same node, whatever the process, thread and address it was loaded at.
-// The tables lie in memory just as the recording wants them, and are lent to it without a copy.
-// Memory: 8 bytes a node and 24 a frame, and 6 to 11 each for finding them.
-// Invariants: node 0 is the root; every other node's parent is below itself; all indices are in
-// range. Context: H, one thread. Paths and offsets are hostile and only stored.
-// Failure: ERR_NO_MEMORY leaves the tables usable, without the new entry.
+// A module has a path and a build-id, a frame a module and an offset, a node a parent and a frame.
+// So the same stack is the same node in every process, on every thread, at any load address. The
+// tables have the layout of the recording, which borrows them without a copy. Memory: 8 bytes a
+// node and 24 a frame, and 6 to 11 each for finding them. Invariants: node 0 is the root; every
+// other node's parent has a lower index; all indices are in range. Context: H, one thread. Paths
+// and offsets are hostile and only stored. Failure: ERR_NO_MEMORY leaves the tables usable, without
+// the new entry.
 #pragma once
 
 #include <stdint.h>
@@ -33,39 +33,39 @@ struct stack_table {
     struct id_index node_index;
 };
 
-// Makes the table with its root. `strings` must outlive it.
+// Make the table with its root. `strings` must outlive it.
 enum err stack_table_init(struct stack_table *table, struct string_table *strings) MUST_USE;
 void stack_table_release(struct stack_table *table);
 
-// The module of this path and build-id (raw bytes), added if it is new.
+// Get the module of this path and build-id (raw bytes), added if it is new.
 enum err stack_table_module(struct stack_table *table,
                             struct bytes path,
                             struct bytes build_id,
                             uint32_t *out_module) MUST_USE;
 
-// The frame, added if it is new. `module` is an id of ours or REC_NONE.
+// Get the frame, added if it is new. `module` is an id of this table or REC_NONE.
 enum err stack_table_frame(struct stack_table *table,
                            uint32_t module,
                            uint64_t offset,
                            uint32_t flags,
                            uint32_t *out_frame) MUST_USE;
 
-// The child of `parent` by `frame`, added if it is new. Both are ids of ours.
+// Get the child of `parent` by `frame`, added if it is new. Both are ids of this table.
 enum err
 stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame, uint32_t *out_node)
     MUST_USE;
 
-// The child of `parent` by the frame at `offset` of `module`, or REC_NONE if there is none yet.
+// Return the child of `parent` by the frame at `offset` of `module`, or REC_NONE if there is none.
 uint32_t stack_table_find_child(const struct stack_table *table,
                                 uint32_t parent,
                                 uint32_t module,
                                 uint64_t offset,
                                 uint32_t flags);
 
-// The ancestor of `node` that has `depth` frames, or `node` if it has no more.
+// Return the ancestor of `node` at `depth` frames, or `node` if it has no more.
 uint32_t stack_table_cut(const struct stack_table *table, uint32_t node, uint32_t depth);
 
-// Whether `node` is the child of `parent` by this very frame. For checking what a cache says.
+// Return whether `node` is the child of `parent` by this frame. Verifies cached nodes.
 static inline bool stack_table_is_child(const struct stack_table *table,
                                         uint32_t node,
                                         uint32_t parent,

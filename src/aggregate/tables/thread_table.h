@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// thread_table: the threads of the recording, as many as are worth telling apart.
+// thread_table: the threads of the recording.
 //
 // A thread gets its entry with its first stack, when its name is known. Beyond THREADS_APART
-// entries a new thread takes over that of an ended one of the same name in the same process, if
-// there is one: the entry then stands for both. So a program that starts threads for ever needs no
-// more entries than it has threads at one time, plus names.
-// Context: H, one thread. Failure: ERR_NO_MEMORY, ERR_LIMIT.
+// entries a new thread takes over the entry of an ended thread of the same name in the same
+// process, if one exists; the entry then stands for both. So a program that keeps starting threads
+// needs as many entries as it has threads at one time, plus names. Context: H, one thread. Failure:
+// ERR_NO_MEMORY, ERR_LIMIT.
 #pragma once
 
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct thread_table {
 
 void thread_table_release(struct thread_table *table);
 
-// An entry for a thread that begins; of `name` as an id in the recording's strings.
+// Get an entry for a thread that begins. `name`: an id in the recording's strings.
 enum err thread_table_begin(struct thread_table *table,
                             uint32_t process,
                             uint32_t thread_id,
@@ -35,5 +35,5 @@ enum err thread_table_begin(struct thread_table *table,
                             uint64_t start_ms,
                             uint32_t *out_entry) MUST_USE;
 
-// The thread of this entry has ended. The entry may be taken over from now on.
+// Note that the thread of this entry has ended. Another thread may take the entry over.
 void thread_table_end(struct thread_table *table, uint32_t entry, uint64_t end_ms);

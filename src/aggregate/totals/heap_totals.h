@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // heap_totals: the rows, sums, time slices and peak of one heap, from events in their order.
 //
-// The core of every aggregation. A log whose blocks the caller knows (row, size, birth) is counted
-// by heap_totals_allocated and heap_totals_freed. The aggregator (aggregator.h) has processes,
-// threads, live blocks and sampling besides, and uses the parts of these two.
+// Every aggregation uses it. heap_totals_allocated and heap_totals_freed count logs whose blocks
+// the caller knows (row, size, birth). The aggregator (aggregator.h) adds processes, threads, live
+// blocks and sampling, and calls the parts of these two.
 //
 //   heap_totals_init ... heap_totals_advance, heap_totals_allocated, heap_totals_freed ...
 //   heap_totals_finish; then rows, series_collect and row_history have what a recording needs
@@ -31,21 +31,21 @@ struct heap_totals {
     uint64_t temporary_bytes;
 };
 
-// The limits are those of the row table; UINT32_MAX: the history of rows never becomes coarser than
-// the time slices.
+// Initialize with the limits of the row table. UINT32_MAX: the history of rows never becomes
+// coarser than the time slices.
 void heap_totals_init(struct heap_totals *totals, size_t cells_max, size_t cohorts_max);
 void heap_totals_release(struct heap_totals *totals);
 
-// Memory in use beside the structure. Looks at every row.
+// Return the memory in use besides the structure. Visits every row.
 size_t heap_totals_bytes(const struct heap_totals *totals);
 
-// Time comes to now_ms. An earlier time changes nothing.
+// Advance to now_ms. An earlier time has no effect.
 enum err heap_totals_advance(struct heap_totals *totals, uint64_t now_ms) MUST_USE;
 
-// The time slices go on until end_ms, though no event may come any more.
+// Extend the time slices to end_ms, with or without further events.
 enum err heap_totals_extend(struct heap_totals *totals, uint64_t end_ms) MUST_USE;
 
-// All events have been counted: completes the rows and their peaks.
+// Complete the rows and their peaks after the last event.
 enum err heap_totals_finish(struct heap_totals *totals) MUST_USE;
 
 static inline uint32_t heap_totals_slice_of(const struct heap_totals *totals, uint64_t time_ms)
@@ -53,7 +53,7 @@ static inline uint32_t heap_totals_slice_of(const struct heap_totals *totals, ui
     return (uint32_t)(time_ms >> totals->series.slice_shift);
 }
 
-// `count` new blocks of `bytes` in all. Inline, as all below: they are on the path of each event.
+// Add `count` new blocks of `bytes` in all. Inline, as all functions below: each event calls them.
 static inline void heap_totals_raise(struct heap_totals *totals, uint64_t count, uint64_t bytes)
 {
     totals->sums.allocations += count;
@@ -62,7 +62,7 @@ static inline void heap_totals_raise(struct heap_totals *totals, uint64_t count,
     totals->live_blocks += count;
 }
 
-// `count` blocks of `bytes` in all are freed.
+// Remove `count` freed blocks of `bytes` in all.
 static inline void heap_totals_lower(struct heap_totals *totals, uint64_t count, uint64_t bytes)
 {
     totals->sums.frees += count;
@@ -71,7 +71,8 @@ static inline void heap_totals_lower(struct heap_totals *totals, uint64_t count,
     totals->live_blocks -= count;
 }
 
-// all_bytes are live, in `more` blocks beside live_blocks. Whether that is a new peak.
+// Note that all_bytes are live, in `more` blocks besides live_blocks. Return whether it is a new
+// peak.
 static inline bool
 heap_totals_note_height(struct heap_totals *totals, uint64_t more, uint64_t all_bytes)
 {
@@ -88,7 +89,7 @@ heap_totals_note_height(struct heap_totals *totals, uint64_t more, uint64_t all_
     return true;
 }
 
-// A row of row_table_get allocated a block.
+// Count the allocation of a block by a row of row_table_get.
 static inline MUST_USE enum err
 heap_totals_allocated(struct heap_totals *totals, uint32_t row, uint64_t size_bytes)
 {

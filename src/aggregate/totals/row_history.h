@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
-// row_history: what rows did (cells, histograms, cohorts), as tables of a recording that are made
+// row_history: supplies the history of rows (cells, histograms, cohorts) as tables of a recording,
 // row by row while it is written.
 //
-// As tables they would be larger than the rows themselves. So they are counted first, and made, one
-// row at a time, when the writer asks for them. Kept as a whole are the cohorts, which cannot be
-// counted without being made, and for which those of freed blocks, which are few, are sorted; and
-// the cells of rows that have several, which are needed three times and lie scattered: as many
-// bytes as they already take, bounded by its caps.
-// Of a row and a slice there is alive what was allocated in it, less what of that was freed in it
-// (what was freed in it but was not born before), less what of that was freed later: so cohorts
-// that are alive at the end are stored nowhere.
-// The row table is borrowed and must not change meanwhile; a forked copy of the recorder has its
-// own.
-// Context: H, one thread. Failure: ERR_NO_MEMORY.
+// Whole tables would be larger than the rows themselves. So entries are counted first, and made one
+// row at a time when the writer asks for them. Two tables are kept whole. Cohorts cannot be counted
+// without being made, and the few cohorts of freed blocks must be sorted. Cells of rows with
+// several cells are needed three times and are scattered in memory: the copy is as large as they
+// are, bounded by their limits. The live blocks of a row and a slice are the blocks allocated in
+// it, minus those of them freed in it (all freed in it, except those born before), minus those of
+// them freed later. So cohorts of live blocks are stored nowhere. The row table is borrowed and
+// must not change meanwhile; a forked copy of the recorder has its own. Context: H, one thread.
+// Failure: ERR_NO_MEMORY.
 #pragma once
 
 #include <stddef.h>
@@ -23,27 +21,27 @@
 #include "base/err.h"
 #include "recording/format/table_supply.h"
 
-// Zeroed is valid, for releasing.
+// A zeroed object may be released.
 struct row_history {
     struct row_table *table;       // borrowed
     struct rec_cohort_vec cohorts; // all, sorted
-    struct rec_cell_vec listed;    // of rows with more than one, sorted
+    struct rec_cell_vec listed;    // of rows with several cells, sorted
     size_t counts[REC_TABLE_COUNT];
 
-    // How far the present table has been made.
+    // Progress in the present table.
     uint32_t next_row;
-    size_t taken; // of what the latest row gave
+    size_t taken; // entries of the latest row that were supplied
 
-    // What that was: one of them, for the present table.
-    struct rec_cell_vec cells; // of a row that has one; else listed[run_first..run_end)
+    // Entries of the latest row: one of these, by the present table.
+    struct rec_cell_vec cells; // of a row with one; else listed[run_first..run_end)
     size_t run_first;
     size_t run_end;
     struct rec_bucket_vec buckets;
 };
 
-// Counts. The peaks of rows are not touched.
+// Count the entries. The peaks of rows stay unchanged.
 enum err row_history_begin(struct row_history *history, struct row_table *table) MUST_USE;
 void row_history_release(struct row_history *history);
 
-// `history` must stay where it is while the supply is used.
+// Return a supply that borrows `history`, which must not move.
 struct table_supply row_history_supply(struct row_history *history);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // series: the whole recording over time, in at most SERIES_SLICES_MAX slices of equal width.
 //
-// When the run outgrows them, neighbours merge and the width doubles. Only differences of running
-// sums are stored, so an event costs nothing here; a slice is closed when time moves past it.
-// Context: H, one thread; no allocation.
+// When the run outgrows them, neighbours merge and the width doubles. A slice stores differences of
+// running sums, so an event costs nothing here; time that moves past a slice closes it. Context: H,
+// one thread; no allocation.
 #pragma once
 
 #include <stdint.h>
@@ -22,9 +22,9 @@ struct running_sums {
     uint64_t temporary;
     uint64_t live_bytes;
     uint64_t slice_max_bytes; // highest live_bytes since series_advance last reset it
-    uint64_t lingering_bytes; // what the last process held when it ended, while no other one is
-                              // there: slices still count it, so that a recording ends with what
-                              // was live at its end
+    // live at the end of the last process, until another one begins. Slices include it, so that a
+    // recording ends with the bytes that were live at its end
+    uint64_t lingering_bytes;
 };
 
 struct series {
@@ -32,18 +32,18 @@ struct series {
     uint32_t slice_shift;
     uint32_t current;                           // the open slice
     struct running_sums opened;                 // sums when the open slice began
-    struct rec_slice slices[SERIES_SLICES_MAX]; // [current] holds what merging put there
+    struct rec_slice slices[SERIES_SLICES_MAX]; // [current]: the part that merging put there
 };
 
 void series_init(struct series *series);
 
-// Time moves on to now_ms; what is in `sums` happened before. Resets sums->slice_max_bytes. Earlier
-// times than the open slice's count as its own. Returns how often neighbours merged: slice s is now
-// s >> that.
+// Advance to now_ms; the events in `sums` happened before. Resets sums->slice_max_bytes. A time
+// before the open slice counts as that slice. Returns how often neighbours merged: slice s is now s
+// >> result.
 uint32_t series_advance(struct series *series, struct running_sums *sums, uint64_t now_ms) MUST_USE;
 
-// Writes the open slice's present state into slices[current] of `out`, a copy of series->slices.
-// Returns how many slices there are.
+// Write the present state of the open slice into slices[current] of `out`, a copy of
+// series->slices. Return the number of slices.
 uint32_t series_collect(const struct series *series,
                         const struct running_sums *sums,
                         struct rec_slice out[SERIES_SLICES_MAX]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// control_client: finds the recorder of a recording and asks it. See control_socket.h.
+// control_client: finds the recorder of a recording and sends it a request. See control_socket.h.
 //
-// A recording is named by its file, which need not be there yet, by the recorder's process id or by
-// that of any process that is recorded. Context: H. Blocks until the reply is there, or for
+// A recording has three names: its file, which need not exist yet, the recorder's process id, and
+// the process id of any recorded process. Context: H. Blocks until the reply arrives, at most
 // CONTROL_PATIENCE_MS.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 #define CONTROL_PATIENCE_MS 60000
 
-// Sends `word`, and `text` unless it is NULL, to the recorder of `recording`, and appends what it
-// says to `reply`. ERR_NOT_FOUND: nobody records it; ERR_INVALID: the recorder refused, `info` has
-// its words; ERR_DEAD: it does not answer.
+// Send `word`, and `text` unless it is NULL, to the recorder of `recording`, and append the reply
+// to `reply`. ERR_NOT_FOUND: no recorder has this recording; ERR_INVALID: the recorder refused,
+// `info` has its reason; ERR_DEAD: it does not answer.
 enum err control_ask(const char *recording,
                      const char *word,
                      const char *text,

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// run_control: when a recording records: from the start or later, with stops, for a while; and the
-// marks that people set on its time line.
+// run_control: when to record (from the start or later, with stops, for a limited time), and the
+// user's marks on the time line.
 //
 //   NOTHING --start--> ALL * <--start / stop--> FREES        --duration over--> the recording ends
 //   (--delay, --start-paused)     * or SAMPLE, with --overflow=sample
 //
-// The word that hooks look at is session_header.recording. Before the first start there is nothing
-// to follow, so hooks pass everything through. After a stop they pass allocations through and go on
-// to report what is freed, so that no block that was recorded seems to live for ever; a block that
-// is reallocated meanwhile counts as freed.
+// Hooks read session_header.recording. Before the first start there are no recorded blocks, so
+// hooks pass everything through. After a stop they pass allocations through and still report frees,
+// so that freed blocks do not count as live. A block that is reallocated meanwhile counts as freed.
 //
-// Every start and stop is a mark, too; a recording that is never stopped has none of them.
+// Every start and stop is also a mark; a recording that is never stopped has no such marks.
 // Context: H, the recorder's main thread.
 #pragma once
 
@@ -24,9 +23,9 @@
 #include "session/layout.h"
 
 struct run_control_options {
-    uint64_t delay_ms;    // the first start comes by itself after this; 0: at once
-    uint64_t duration_ms; // the recording ends so long after its first start; 0: with the program
-    bool is_paused;       // the first start comes by request only
+    uint64_t delay_ms;    // time of the first automatic start; 0: at once
+    uint64_t duration_ms; // length of the recording from its first start; 0: until the program ends
+    bool is_paused;       // only a request starts it
 };
 
 struct run_control {
@@ -37,34 +36,34 @@ struct run_control {
     uint64_t started_ms; // the first start
 };
 
-// Before anybody joins the session. ERR_NO_MEMORY.
+// Initialize, before any process joins the session. ERR_NO_MEMORY.
 enum err run_control_init(struct run_control *control,
                           const struct run_control_options *options,
                           struct session_header *session,
                           struct aggregator *aggregator) MUST_USE;
 
-// Whether everything was recorded so far: it began at once and was never stopped.
+// Return whether everything was recorded so far: recording began at once and never stopped.
 bool run_control_is_whole(const struct run_control *control);
 
-// Starts or stops. Doing what is done already is ERR_INVALID with a sentence.
+// Start or stop recording. ERR_INVALID with a sentence if that is done already.
 enum err run_control_start(struct run_control *control, uint64_t now_ms, struct err_info *info)
     MUST_USE;
-// `clock` is asked again once the hooks have been told.
+// `clock` is read again after the hooks have been notified.
 enum err run_control_stop(struct run_control *control,
                           uint64_t (*clock)(void *context),
                           void *context,
                           struct err_info *info) MUST_USE;
 
-// A person's mark. ERR_LIMIT, ERR_INVALID (no text, or too long) with a sentence.
+// Add a mark of the user. ERR_LIMIT, ERR_INVALID (no text, or too long) with a sentence.
 enum err run_control_mark(struct run_control *control,
                           uint64_t now_ms,
                           const char *text,
                           struct err_info *info) MUST_USE;
 
-// Time has come to now_ms: starts if that is due.
+// Advance to now_ms: start if that is due.
 enum err run_control_tick(struct run_control *control, uint64_t now_ms) MUST_USE;
 
-// Whether the time that was asked for is over.
+// Return whether the requested duration is over.
 bool run_control_is_over(const struct run_control *control, uint64_t now_ms);
 
 static inline bool run_control_has_started(const struct run_control *control)

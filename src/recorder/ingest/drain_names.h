@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// drain_names: what forked children are called, whoever's records are read first.
+// drain_names: names forked children after their parents, in any reading order.
 //
-// A forked child sends no texts of its own: it is what its parent is. The parent's texts are at the
-// beginning of one of its lanes, which may well not have been read when the child is found; and the
-// child's frames lie in an executable that has no other name. So before a lane of such a child is
-// read, its parent's lanes are looked through for the name, without anything being counted.
-// Context: H, the recorder's main thread. Only drain.c uses it.
+// A forked child sends no texts of its own; its parent's apply. These are at the start of a lane of
+// the parent, which may still be unread when the child is found. The child's frames need the name
+// of its executable. So before a lane of such a child is read, the lanes of its parent are searched
+// for the name, without counting anything. Context: H, the recorder's main thread. Only drain.c
+// uses it.
 #pragma once
 
 #include "recorder/ingest/drain.h"
 
-// Names the forked processes that have no name yet, as far as their parents tell.
+// Name the forked processes without names, if their parents have one.
 enum err drain_names_learn(struct drain *drain, uint64_t clock_ms) MUST_USE;
 
-// The same of the process in one slot.
+// Name the process in one slot in the same way.
 enum err drain_names_learn_of(struct drain *drain, uint32_t slot, uint64_t clock_ms) MUST_USE;
 
-// Begins the lanes of `slot` that are in use and new. In drain.c.
+// Begin the new lanes of `slot` that are in use. In drain.c.
 enum err drain_find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms) MUST_USE;

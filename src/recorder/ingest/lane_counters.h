@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// lane_counters: what a lane's thread counts instead of sending it, taken into the aggregator.
+// lane_counters: takes the counters of a lane's thread into the aggregator.
 //
-// What it left out for want of room (target/producer/sampler.h), and what it missed while it took
-// us for dead (target/preload/process/missed_events.h). Trust: none, see claimed_counter.h.
-// Context: H, the recorder's main thread.
+// The thread counts events instead of sending them when it leaves them out for lack of room
+// (target/producer/sampler.h), and when it misses them because it takes the recorder for dead
+// (target/preload/process/missed_events.h). Trust: none, see claimed_counter.h. Context: H, the
+// recorder's main thread.
 #pragma once
 
 #include "recorder/ingest/lane_reader.h"
 
-// Tells the aggregator what has been counted since, at clock_ms of the session. ERR_CORRUPT: so
-// much is not possible.
+// Add what has been counted since the previous call to the aggregator. clock_ms: of the session.
+// ERR_CORRUPT: a counter has an impossible value.
 enum err lane_counters_take(struct lane_reader *reader,
                             struct aggregator *aggregator,
                             uint64_t clock_ms) MUST_USE;

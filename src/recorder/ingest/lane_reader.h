@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // lane_reader: reads one lane into the aggregator.
 //
-// It holds our half of the lane's dictionaries: which module a module slot means, and which row a
-// stack slot means. Both sides change them by the same records in the same order, so they agree.
-// Records are decoded from a private copy, a piece at a time, of which some may be left for later,
-// when other lanes have come as far; while one is counted, the live map's memory for the next dozen
-// is already being fetched.
-// Trust: none. What breaks the rules of wire.h gives ERR_CORRUPT, and the lane is not read again.
-// Memory: 16 bytes a module slot and 4 a stack slot, as far as the lane really uses them; a piece.
-// Context: H, the recorder's main thread.
+// It has the recorder's half of the lane's dictionaries: module slot -> module, stack slot -> row.
+// The same records in the same order change both halves, so they agree. Records are decoded from a
+// private copy, a piece at a time. Some of a piece may wait until other lanes have advanced. While
+// a record is counted, the live map's memory for the next dozen is prefetched. Trust: none. A
+// violation of wire.h returns ERR_CORRUPT, and the lane is not read again. Memory: 16 bytes a
+// module slot and 4 a stack slot that the lane uses; a piece. Context: H, the recorder's main
+// thread.
 #pragma once
 
 #include <stdbool.h>
@@ -21,9 +20,9 @@
 #include "host/text/strbuf.h"
 #include "recorder/session/lane_consumer.h"
 
-// Stack slots that we follow; the producer's own dictionary has to fit into LANE_STATE_BYTES.
+// Stack slots that the reader follows; the producer's own dictionary has to fit LANE_STATE_BYTES.
 #define LANE_READER_SLOTS_MAX   (1u << 17)
-#define LANE_READER_TEXT_MAX    (256u << 10) // of one text; the rest is cut
+#define LANE_READER_TEXT_MAX    (256u << 10) // of one text; the rest is truncated
 #define LANE_READER_TEXT_KINDS  9u
 #define LANE_READER_PIECE_WORDS (2 * WIRE_RECORD_BYTES_MAX / 8)
 
@@ -35,10 +34,10 @@ struct lane_module_slot {
 
 DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 
-// What the thread asked last; number 0: nothing, or it was answered.
+// The thread's latest query; number 0: none, or answered.
 struct lane_question {
     uint32_t number;
-    uint32_t what;   // as sent: not necessarily an enum stats_query_what
+    uint32_t what;   // as sent: may not be an enum stats_query_what
     uint32_t scope;  // as sent
     uint32_t passes; // that have ended since it was read
     uint64_t tick_ms;
@@ -50,24 +49,23 @@ struct lane_reader {
     struct lane_module_slot_vec modules;         // by slot
     struct u32_vec nodes;                        // by slot; REC_NONE: not defined
     struct u32_vec rows;                         // by slot; REC_NONE: no heap event yet
-    struct strbuf texts[LANE_READER_TEXT_KINDS]; // parts of texts that go on
-    uint64_t *piece;     // owned: LANE_READER_PIECE_WORDS words, NULL before the first is needed
-    size_t piece_len;    // of it have been copied
-    size_t piece_at;     // and so many counted
-    size_t fetched;      // up to there what counting needs is being fetched
-    uint64_t piece_pos;  // where its first word lay in the ring
+    struct strbuf texts[LANE_READER_TEXT_KINDS]; // parts of incomplete texts
+    uint64_t *piece;     // owned: LANE_READER_PIECE_WORDS words, NULL until the first one
+    size_t piece_len;    // words copied
+    size_t piece_at;     // words counted
+    size_t fetched;      // words prefetched
+    uint64_t piece_pos;  // position of its first word in the ring
     uint64_t next_stamp; // of the first unread record; 0: none, or not known yet
-    uint64_t lie_stamp;  // what stamps to come are taken for; 0: there was none
+    uint64_t lie_stamp;  // replaces later stamps after an impossible one; 0: none so far
     uint64_t events;     // allocations and frees counted in all
-    // What was taken from the lane's nursery, as records: they belong behind the ring's byte
-    // late_pos.
+    // Records taken from the lane's nursery. They belong behind the ring's byte late_pos.
     struct u64_vec late;
     uint64_t late_pos;
-    uint64_t late_stamp;    // they are due then: all had happened by that moment
-    uint64_t margin_serial; // of the lane's, halved
+    uint64_t late_stamp;    // they are due then: all happened before
+    uint64_t margin_serial; // of the lane's margin, halved
     struct lane_question question;
-    uint64_t peeked_pos;           // how far lane_reader_peek_executable has looked
-    uint64_t left_out_allocations; // of the lane's, as far as the aggregator knows
+    uint64_t peeked_pos;           // how far lane_reader_peek_executable has read
+    uint64_t left_out_allocations; // of the lane, as the aggregator knows them
     uint64_t left_out_bytes;
     uint64_t left_out_frees;
     uint64_t left_out_forgotten;
@@ -75,17 +73,17 @@ struct lane_reader {
     uint64_t missed_frees;
 };
 
-// Whether there is anything to read.
+// Return whether there is anything to read.
 static inline bool lane_reader_has_unread(const struct lane_reader *reader)
 {
     return reader->piece_at < reader->piece_len ||
            lane_consumer_unread_bytes(&reader->consumer) > 0 || reader->late.len > 0;
 }
 
-// Nothing more is read of what there is.
+// Discard all unread records.
 void lane_reader_discard(struct lane_reader *reader);
 
-// Starts to read `lane` from its beginning as a thread of `process`.
+// Start to read `lane` from its beginning as a thread of `process`.
 void lane_reader_init(struct lane_reader *reader,
                       struct lane_header *lane,
                       uint32_t lane_index,
@@ -94,20 +92,20 @@ void lane_reader_init(struct lane_reader *reader,
                       uint64_t start_ms);
 void lane_reader_release(struct lane_reader *reader);
 
-// Looks through what is unread for the text that says which executable the process runs, and notes
-// that; nothing is counted or taken.
+// Search the unread records for the text that names the executable of the process, and note it;
+// counts and takes nothing.
 enum err lane_reader_peek_executable(struct lane_reader *reader, struct aggregator *aggregator)
     MUST_USE;
 
-// What a record may say at most; more is a lie, and taken for that.
+// Limit of one record; a larger value is false, and counts as that limit.
 struct lane_limits {
     uint64_t time_ms;
     uint64_t stamp;
 };
 
-// Counts what is unread (as of the consumer's last refresh) up to the first record with a stamp
-// beyond `last_stamp`. Sets reader->next_stamp.
-// ERR_CORRUPT: the lane broke the rules. ERR_NO_MEMORY, ERR_LIMIT: the aggregator is full.
+// Count the unread records (as of the consumer's last refresh) up to the first one with a stamp
+// beyond `last_stamp`. Sets reader->next_stamp. ERR_CORRUPT: the lane broke the rules.
+// ERR_NO_MEMORY, ERR_LIMIT: the aggregator is full.
 enum err lane_reader_run(struct lane_reader *reader,
                          struct aggregator *aggregator,
                          uint64_t last_stamp,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// pressure: whether several threads keep the recorder busy all the time.
+// pressure: decides whether several threads keep the recorder busy all the time.
 //
-// Then the recorder is what all of them wait for, and what spares it work is worth more work of
-// theirs, which they do side by side (nursery.h). A single thread that is too fast is another
-// case: it has no one to share the work with, and would only get slower.
+// All these threads then wait for the recorder. They should do more work themselves, side by side,
+// if that saves the recorder work (nursery.h). A single thread that is too fast is not under
+// pressure: it has no other thread to share the work with, and would only become slower.
 //
-// Time is cut into windows. In one that is pressed, the recorder hardly slept, and a good part of
-// the events came from others than the busiest lane. Since being pressed lessens the work, it lasts
-// for some windows from the latest one that was; then it is tried whether it still must be.
+// Time is cut into windows. In a window under pressure the recorder hardly slept, and a good part
+// of the events came from other lanes than the busiest one. The measures against pressure reduce
+// it; so pressure lasts for some windows after the latest such window, and is judged anew then.
 // Context: H, the recorder's main thread. Cannot fail.
 #pragma once
 
@@ -17,25 +17,26 @@
 #define PRESSURE_WINDOW_NS 64000000u
 #define PRESSURE_LASTS     16u // windows
 
-// What lanes brought in one window.
+// The events of all lanes in one window.
 struct lane_load {
     uint64_t events;
-    uint64_t busiest_events; // of the lane that brought most of them
+    uint64_t busiest_events; // of the lane with the most events
 };
 
-// Zeroed: not pressed, and a window begins with the first pressure_turn.
+// Zeroed: no pressure; the first pressure_turn begins a window.
 struct pressure {
     uint64_t window_end_ns; // CLOCK_MONOTONIC
     uint64_t slept_ns;      // in this window
-    uint32_t lasts;         // windows for which it is still pressed
+    uint32_t lasts;         // remaining windows of pressure
 };
 
-// The recorder slept for so long.
+// Note that the recorder slept for that time.
 void pressure_note_sleep(struct pressure *pressure, uint64_t slept_ns);
 
-// Whether a window is over at now_ns (CLOCK_MONOTONIC): then pressure_judge is to be called.
+// Return whether a window is over at now_ns (CLOCK_MONOTONIC). The caller then calls
+// pressure_judge.
 bool pressure_is_due(const struct pressure *pressure, uint64_t now_ns);
 
-// Judges the window that is over by what lanes brought in it, and begins the next. Returns whether
-// the recorder is pressed from now on.
+// Judge the finished window by the events of its lanes, and begin the next one. Return whether the
+// recorder is under pressure from now on.
 bool pressure_judge(struct pressure *pressure, uint64_t now_ns, const struct lane_load *load);

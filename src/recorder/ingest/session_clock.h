@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // session_clock: the thread that keeps a session alive while the recorder is busy.
 //
-// Each millisecond it writes the time since its start to the session's clock word, which is all
-// that recorded threads know of time, and their proof that the recorder lives. In between it
-// answers processes that ask for the session's memory. It touches nothing else.
-// Context: H. Cost: 1000 wake-ups a second, below 1 % of a core.
+// Each millisecond it writes the time since its start to the session's clock word. Recorded threads
+// read time only there, and take its progress as a sign that the recorder lives. In between it
+// answers processes that request the session's memory. It touches nothing else. Context: H. Cost:
+// 1000 wake-ups a second, below 1 % of a core.
 #pragma once
 
 #include <pthread.h>
@@ -16,22 +16,22 @@
 #include "recorder/session/session_create.h"
 
 struct session_clock {
-    struct session *session; // borrowed; its door is ours
+    struct session *session; // borrowed, except its door
     int program_fd;          // borrowed; readable when the program has ended. -1: none
     uint64_t start_ns;       // CLOCK_MONOTONIC
-    _Atomic uint64_t now_ms; // ours: the program may scribble over the session's
+    _Atomic uint64_t now_ms; // private: the program may overwrite the session's clock
     _Atomic bool stop;
     pthread_t thread;
     bool is_running;
 };
 
-// Starts the thread; time 0 is now. `clock` must not move. `program_fd`: a pidfd, or -1.
+// Start the thread; time 0 is now. `clock` must not move. `program_fd`: a pidfd, or -1.
 enum err session_clock_start(struct session_clock *clock,
                              struct session *session,
                              int program_fd,
                              struct err_info *info) MUST_USE;
 
-// Ends the thread. Accepts a clock that never ran.
+// End the thread. Accepts a clock that never ran.
 void session_clock_stop(struct session_clock *clock);
 
 static inline uint64_t session_clock_now(const struct session_clock *clock)

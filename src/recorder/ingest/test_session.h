@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// test_session: a session with both its sides in one process: a recorded one, and the recorder's
+// test_session: both sides of a session in one process: a recorded process, and the recorder's
 // aggregator and drain.
 //
 // Context: tests only, after cmocka.h.
@@ -18,12 +18,12 @@
 
 struct test_session {
     struct session session;
-    struct session_mapping mapping; // as a recorded process has it
+    struct session_mapping mapping; // as in a recorded process
     struct aggregator aggregator;
     struct drain drain;
 };
 
-// Running, at 1 ms. `flags` are enum session_flags.
+// Make a running session at 1 ms. `flags` are enum session_flags.
 static inline void test_session_open(struct test_session *t, uint32_t flags)
 {
     const struct session_options options = {.flags = flags, .max_frames = 64};
@@ -43,7 +43,7 @@ static inline void test_session_close(struct test_session *t)
     session_release(&t->session);
 }
 
-// This process joins; its index.
+// Join this process; return its index.
 static inline uint32_t test_session_add_process(struct test_session *t)
 {
     uint32_t index;
@@ -55,7 +55,7 @@ static inline uint32_t test_session_add_process(struct test_session *t)
     return index;
 }
 
-// A lane of that process.
+// Open a lane of that process.
 static inline void
 test_session_add_lane(struct test_session *t, uint32_t process, struct lane_producer *p)
 {
@@ -64,7 +64,7 @@ test_session_add_lane(struct test_session *t, uint32_t process, struct lane_prod
     lane_producer_init(p, t->mapping.header, lane);
 }
 
-// In each slot from 0 to `count` a stack of one frame, 0x1000 + slot.
+// Define a stack of one frame, 0x1000 + slot, in each slot from 0 to `count`.
 static inline void test_session_define_stacks(struct lane_producer *p, uint32_t count)
 {
     for (uint32_t slot = 0; slot < count; slot++) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// launch: starts the program as a child that is, but for two environment variables, what it would
-// be without us.
+// launch: starts the program as a child that differs from an unrecorded one in two environment
+// variables only.
 //
-// fork, then in the child: LD_PRELOAD gets our library in front of what was there, CAIRN_SESSION is
-// set, signal mask and dispositions are those that we were started with, execve. A failure of
-// execve travels back through a close-on-exec pipe. The child keeps its terminal and process group,
-// so that Ctrl-C and Ctrl-Z reach it as ever; we ignore SIGINT and SIGQUIT meanwhile and pass on
-// SIGTERM and SIGHUP.
+// It forks. The child puts the preload library in front of LD_PRELOAD, sets CAIRN_SESSION, restores
+// the original signal mask and dispositions, and calls execve. A close-on-exec pipe reports a
+// failure of execve. The child keeps its terminal and process group, so Ctrl-C and Ctrl-Z reach it
+// as usual. The recorder ignores SIGINT and SIGQUIT meanwhile, and passes on SIGTERM and SIGHUP.
 // Context: H, the recorder's main thread, before other threads exist (fork copies one thread).
 #pragma once
 
@@ -15,7 +14,7 @@
 
 #include "base/err.h"
 
-// What the parent's signals were before we touched them, to give the child the same.
+// The recorder's original signal state, which the child gets back.
 struct launch_signals {
     sigset_t mask;
     struct sigaction interrupt;
@@ -39,15 +38,15 @@ struct launched {
     int pidfd; // readable when the process has ended; -1 if the kernel has none
 };
 
-// Remembers the signals, then ignores SIGINT and SIGQUIT and blocks them, SIGTERM, SIGHUP and
-// SIGCHLD for this and all later threads; they are read from the signalfd in `*signal_fd` (close
-// it). A file that may not grow (SIGXFSZ) is an error of write and nothing more.
+// Save the signal state. Then ignore SIGINT and SIGQUIT, and block them, SIGTERM, SIGHUP and
+// SIGCHLD for this and all later threads; `*signal_fd` reads them (close it). SIGXFSZ becomes a
+// mere error of write.
 enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struct err_info *info)
     MUST_USE;
 
-// Gives the signals back as they were. For the time after the recording.
+// Restore the signal state after the recording.
 void launch_restore_signals(const struct launch_signals *saved);
 
-// Starts the program. ERR_NOT_FOUND or ERR_PERMISSION if execve refused it, ERR_IO, ERR_NO_MEMORY.
+// Start the program. ERR_NOT_FOUND or ERR_PERMISSION if execve refused it, ERR_IO, ERR_NO_MEMORY.
 enum err launch_program(const struct launch_plan *plan, struct launched *out, struct err_info *info)
     MUST_USE;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// preflight: can this program be recorded? Asked before it runs, so that a refusal costs nothing.
+// preflight: checks before the start whether a program can be recorded, so that a refusal costs
+// nothing.
 //
-// The program is looked up as execvp would do it, the interpreters of scripts are followed, and the
-// ELF file that will really run is read: session/exec_check.h says whether a library can be
-// preloaded into it, and an executable that exports its own malloc binds every library to itself.
-// Every refusal is one sentence and the exit status that a shell would give: 127 for a program that
-// is not there, 126 for one that is there and cannot be run or recorded.
-// Trust: the file may be anything; libelf checks what it reads, and counts are capped.
-// Context: H, before the session exists.
+// It looks the program up as execvp does, follows the interpreters of scripts, and reads the ELF
+// file that will run. session/exec_check.h decides whether a library can be preloaded into it. An
+// executable that exports its own malloc binds every library to itself. A refusal is one sentence
+// and the exit status of a shell: 127 for a program that does not exist, 126 for a program that
+// exists and cannot be run or recorded. Trust: the file may have any content; libelf checks what it
+// reads, and counts are capped. Context: H, before the session exists.
 #pragma once
 
 #include <stdbool.h>
@@ -19,19 +19,19 @@
 #define PREFLIGHT_STATUS_CANNOT_RECORD 126
 
 struct preflight {
-    struct strbuf path;       // what execve will be given; owned
+    struct strbuf path;       // the path for execve; owned
     struct strbuf executable; // the ELF file behind it: differs for scripts; owned
     bool exports_malloc;      // only with allow_own_malloc, else it is refused
     int exit_status;          // after a failure: what to exit with
 };
 
 struct preflight_options {
-    bool allow_own_malloc; // --force: record what can be recorded of an own-malloc executable
-    bool follow_children;  // such an executable's children can be recorded
+    bool allow_own_malloc; // --force: record as much as possible of such an executable
+    bool follow_children;  // its children can be recorded
 };
 
-// Examines argv[0], or what it runs if it is the loader of shared libraries. On failure
-// `out->exit_status` is set all the same and `info` says why. preflight_release() in either case.
+// Examine argv[0], or the program that it runs if it is the dynamic loader. On failure
+// `out->exit_status` is set and `info` has the reason. Call preflight_release() in either case.
 enum err preflight_check(char *const *argv,
                          const struct preflight_options *options,
                          struct preflight *out,
