@@ -5,7 +5,7 @@
 //   ring ...|=== unread ======|--- being written ---|...............|......
 //
 //   lane_producer_tick()      -> the recorder's clock moved: a TICK record
-//   lane_producer_reserve(n)  -> n contiguous words at pos, or NULL if recording is over
+//   lane_producer_reserve(n)  -> n contiguous words at pos, or NULL if recording has ended
 //   lane_producer_advance(n)  -> they are written
 //   lane_producer_publish()   -> one release store: the recorder may read them
 //

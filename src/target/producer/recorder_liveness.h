@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// recorder_liveness: is there still somebody who reads this session? The patience of one wait.
+// recorder_liveness: detects during a wait that no recorder reads this session any more.
 //
-// See lane_producer.h for the rule. In another pid namespace the recorder's pid says nothing, and
+// See lane_producer.h for the rule. In another pid namespace the recorder's pid proves nothing;
 // only its clock and its reading count. Context: T; raw system calls; errno kept.
 #pragma once
 
@@ -11,27 +11,27 @@
 #include "session/layout.h"
 
 struct patience {
-    uint64_t now_ns;    // monotonic, at the last look
-    uint64_t clock_ms;  // the recorder's clock at the last look
-    uint64_t still_ms;  // for how long it has not moved
-    uint64_t read_pos;  // of our lane, at the last look
-    uint64_t unread_ms; // for how long it has not moved
+    uint64_t now_ns;    // monotonic, at the last check
+    uint64_t clock_ms;  // the recorder's clock at the last check
+    uint64_t still_ms;  // how long the clock has not moved
+    uint64_t read_pos;  // of our lane, at the last check
+    uint64_t unread_ms; // how long read_pos has not moved
 };
 
 void patience_init(struct patience *p,
                    const struct session_header *session,
                    const struct lane_header *lane);
 
-// The recorder is dead, as far as this process can tell: all hooks pass through from now on.
+// Declare the recorder dead for this process: all hooks pass through from now on.
 void session_abandon(struct session_header *session);
 
-// To be called after each sleep of at most LANE_WAIT_MS. True if the recorder is dead, or might as
-// well be.
+// Check the recorder, after each sleep of at most LANE_WAIT_MS. True if the recorder is dead or as
+// good as dead.
 bool patience_is_over(struct patience *p,
                       struct session_header *session,
                       const struct lane_header *lane);
 
-// The same at a given moment, not before p->now_ns.
+// Check the recorder at a given moment, not before p->now_ns.
 bool patience_is_over_at(struct patience *p,
                          struct session_header *session,
                          const struct lane_header *lane,

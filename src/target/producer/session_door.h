@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// session_door: the way into the session from another network namespace.
+// session_door: opens the session to processes of another network namespace.
 //
 // An abstract socket belongs to a network namespace, and the /proc path of the memfd is closed to
-// other user and pid namespaces. A socket in the file system is open to all who see the file. But
-// it would stay behind a recorder that is killed; so it is opened only when a process that executes
-// another one finds that this would not get in:
+// other user and pid namespaces. A socket in the file system is open to every process that sees the
+// file, but a killed recorder would leave it behind. So it is opened only when a process is about
+// to execute a program that could not join otherwise:
 //
 //   CLOSED --P--> WANTED --R--> OPEN, door_path is the socket's
 //                        `----> REFUSED
 //
 // Context: T, before an exec; raw system calls only, async-signal-safe, errno kept. It waits for
-// the recorder DOOR_WAIT_MS at most.
+// the recorder for at most DOOR_WAIT_MS.
 #pragma once
 
 #include "session/layout.h"
 
-// The path of the socket, borrowed from the session; NULL if there is none.
+// Return the path of the socket, borrowed from the session; NULL if there is none.
 const char *session_door(struct session_header *session);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // session_join: finds the session of this process, maps it, and claims a place in it.
 //
-// How: CAIRN_SESSION (session_env.h) names the recorder's memfd; it is opened by its /proc path or,
-// where that is closed to us, received over the abstract socket. The whole session is mapped once,
-// shared, and the descriptor is closed at once: nothing of ours stays open in the target.
+// How: CAIRN_SESSION (session_env.h) names the recorder's memfd. The process opens it by its /proc
+// path or, where that is closed, receives it over the abstract socket. It maps the whole session
+// once, shared, and closes the descriptor at once: no file stays open in the target.
 //
 // Lanes are mapped without access until one is claimed. So mlockall() does not populate gigabytes,
-// a stray pointer of the program meets a fault instead of somebody's events, and a lane costs page
-// tables only when it is used. Where address space is limited (RLIMIT_AS, ulimit -v), or from the
-// moment when the program limits it, no room is reserved: then a lane is mapped when it is claimed,
-// for which the session has to be found again.
+// a stray pointer of the program faults instead of damaging records, and a lane costs page tables
+// only when it is used. Where address space is limited (RLIMIT_AS, ulimit -v), or from the moment
+// when the program limits it, no room is reserved: then a lane is mapped when it is claimed, for
+// which the session has to be found again.
 //
-// Owns: the mapping, for as long as the process lives. Context: T; raw system calls only, errno
-// kept, safe in a forked child. Failure: nothing stays mapped or open.
+// Owns: the mapping, as long as the process lives. Context: T; raw system calls only, errno kept,
+// safe in a forked child. Failure: nothing stays mapped or open.
 #pragma once
 
 #include <stdatomic.h>
@@ -38,30 +38,30 @@ struct session_mapping {
     struct session_place place;
 };
 
-// Maps the session that `env_value` (borrowed) names. ERR_INVALID: the value is not of that form.
-// ERR_NOT_FOUND: neither path nor socket leads to a file. ERR_UNSUPPORTED: the file is no session
-// of this version. ERR_NO_MEMORY: not even the header fits into the address space.
+// Map the session that `env_value` (borrowed) names. ERR_INVALID: the value is malformed.
+// ERR_NOT_FOUND: neither path nor socket leads to a file. ERR_UNSUPPORTED: the file is not a
+// session of this version. ERR_NO_MEMORY: not even the header fits into the address space.
 MUST_USE enum err session_join(const char *env_value, struct session_mapping *out);
 
-// Whether a process that begins here and now would find the session that `env_value` names.
+// Whether a process that begins now, in this place, would find the session that `env_value` names.
 bool session_is_reachable(const char *env_value);
 
-// The program limits its address space: gives back the room of lanes that this process does not
-// use.
+// Give back the room of lanes that this process does not use, because the program limits its
+// address space.
 void session_map_leanly(struct session_mapping *mapping);
 
-// Claims a process slot, leaving it PROCESS_CLAIMED: the caller fills it in and sets it
+// Claim a process slot, and leave it PROCESS_CLAIMED: the caller fills it in and sets it
 // PROCESS_ACTIVE (release). ERR_LIMIT: all are taken.
 MUST_USE enum err session_claim_process(struct session_header *session, uint32_t *index);
 
-// Claims a lane for thread `thread_id` of process slot `process_index` and opens it with the
-// smallest ring. ERR_LIMIT: all mapped lanes are taken. ERR_NO_MEMORY: the kernel refuses access.
+// Claim a lane for thread `thread_id` of process slot `process_index` and open it with the smallest
+// ring. ERR_LIMIT: all mapped lanes are taken. ERR_NO_MEMORY: the kernel refuses access.
 MUST_USE enum err session_claim_lane(struct session_mapping *mapping,
                                      uint32_t process_index,
                                      uint32_t thread_id,
                                      struct lane_header **out);
 
-// Adds to one of the session's counters. An atomic read-modify-write: not for the common path.
+// Add to one of the session's counters. An atomic read-modify-write: not for the common path.
 static inline void
 session_count(struct session_header *session, enum session_counter counter, uint64_t amount)
 {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 // deferred: events of signal handlers that interrupted a hook.
 //
-// A handler that allocates while its thread is inside one of our hooks must neither touch the lane,
-// whose owner is in the middle of something, nor be lost. Its event is written, with the whole
-// stack, into a buffer of the lane; the interrupted hook sends it when it leaves the guard. In a
-// thread's own order that is where it belongs: the handler's event happened before the hook's end,
-// and a hook that has recorded its event has nothing left to do but to leave.
+// A signal handler may allocate while its thread is inside one of our hooks. It must not touch the
+// lane, which the interrupted hook is changing, and its event must not be lost. So the handler
+// writes its event, with the whole stack, into a buffer of the lane, and the interrupted hook sends
+// it when it leaves the guard. This keeps the thread's order: the handler's event happened before
+// the hook's end, and a hook that has recorded its event only has to leave.
 //
 //   memory: | event, frames | event, frames | ... used
 //
-// Handlers may interrupt handlers here too, hence: a place is taken by writing its length where
-// the free room begins, which one of them does first; whoever finds a length there moves `used`
-// past it. An event becomes ready when it is complete. All those that interrupted somebody are done
-// when he goes on, so the owner finds every event ready, except those whose handlers left by
-// longjmp: they are stepped over, and counted.
+// Handlers may interrupt handlers here too. A handler takes space by writing its length where the
+// free room begins; exactly one of them does so first. A handler that finds a length there moves
+// `used` past it. An event becomes ready when it is complete. A handler is done when the code that
+// it interrupted continues. So the owner finds every event ready, except those of handlers that
+// left by longjmp; it skips and counts these.
 //
 // The walk needs memory that the interrupted walk does not use: a few walkers for the whole
 // process, taken by setting a bit of process_page.walkers, mapped when first needed and kept. Each
-// thread notes which it has, so that a handler that left by longjmp does not keep one for ever.
+// thread notes the walkers that it has, so that a handler that left by longjmp does not keep one.
 //
 // Context: T; deferred_put in signal handlers, the rest by the lane's thread under the guard.
-// Failure: LOST_reentrant counts events for which there was no room, and those left half written
-// or half sent.
+// Failure: LOST_reentrant counts events for which there was no room, and events that were half
+// written or half sent.
 #pragma once
 
 #include <stdatomic.h>
@@ -45,9 +45,9 @@ struct event {
     enum event_kind kind;
     uint64_t address;
     uint64_t old_address;    // EVENT_REALLOC
-    uint64_t size_bytes;     // but for EVENT_FREE
-    uint64_t stamp;          // when it happened (stamp.h), if that is known; else 0
-    struct freed_note freed; // EVENT_REALLOC: before the old block was freed, likewise
+    uint64_t size_bytes;     // except EVENT_FREE
+    uint64_t stamp;          // when the event happened (stamp.h), if known; else 0
+    struct freed_note freed; // EVENT_REALLOC: before the old block was freed, if known
 };
 
 // A change of the program's own mappings; see WIRE_MAPPING.
@@ -87,21 +87,21 @@ struct deferred_event {
 struct deferred {
     uint8_t *memory;          // DEFERRED_BYTES, zero where free; borrowed from the lane
     _Atomic uint64_t room;    // low half: `used`, or DEFERRED_CLOSED if an event did not fit; high
-                              // half: how much of that has been sent. 0: nothing to do.
+                              // half: how much of that has been sent. 0: nothing to do
     _Atomic uint32_t walkers; // bit i: walker i is in use by a handler on this thread
 };
 
-// Keeps `event`, whose stack begins with `caller` (not used for EVENT_FREE).
+// Keep `event`, whose stack begins with `caller` (not used for EVENT_FREE).
 void deferred_put(struct deferred *d,
                   const struct event *event,
                   const struct unwind_regs *caller,
                   uint32_t max_frames);
 
-// Gives back the walkers of handlers that are gone. To be called by what handlers
-// interrupt, not by a handler: those that began before it have then ended, one way or the other.
+// Give back the walkers of handlers that have ended. Call this from code that handlers interrupt,
+// not from a handler: all handlers that began before it have then ended.
 void deferred_forget_walkers(struct deferred *d);
 
-// Calls `send` for each event, in order, and empties the buffer.
+// Call `send` for each event, in order, and empty the buffer.
 void deferred_drain(struct deferred *d,
                     void (*send)(void *context, const struct deferred_event *event),
                     void *context);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// exec_plan: what an exec is given of our environment, and what the recorder is told of it.
+// exec_plan: decides for an exec about our environment variables and about a note to the recorder.
 //
-//   exec_plan_make()     looks at the file (session/exec_check.h) and chooses the environment:
+//   exec_plan_make()     checks the file (session/exec_check.h) and chooses the environment:
 //
-//     what stands in the way           LD_PRELOAD and CAIRN_SESSION      the recorder is told
-//     nothing                          as they are                       -
-//     nothing, the environment was     put back                          -
+//     obstacle                         LD_PRELOAD and CAIRN_SESSION      note to the recorder
+//     none                             unchanged                         -
+//     none, the environment was        put back                          -
 //     cleared, or LD_PRELOAD replaced
-//     LD_PRELOAD was taken out alone   as they are: somebody meant it    yes
-//     static, or another identity      as they are: no harm, and who     yes
-//                                      is executed by it may be recorded
+//     LD_PRELOAD alone was removed     unchanged: this was deliberate    yes
+//     static, or another identity      unchanged: harmless, and its      yes
+//                                      children may be recorded
 //     musl, a sanitizer, 32 bits, ...  taken out                         yes
 //     the library or the recorder is   taken out                         yes
 //     out of reach; a seccomp filter
 //
-//   exec_plan_announce()   just before an exec, or after a spawn, whose pid is known then
+//   exec_plan_announce()   just before an exec, or after a spawn, when the pid is known
 //   exec_plan_end()        the exec has failed, or the spawn is over
 //
-// Context: T, whoever executes: threads, forked children that have not joined, children of vfork in
-// the memory of their parent, signal handlers. Only the stack is used, about 3 KiB, and where an
-// environment has more than ENVIRONMENT_SLOTS variables a mapping, which an exec by a child of
-// vfork leaves behind in its parent. errno is kept. Failure: the environment is what it was.
+// Context: T, any caller of exec: threads, forked children that have not joined, children of vfork
+// in the memory of their parent, signal handlers. Memory: about 3 KiB of stack. For an environment
+// of more than ENVIRONMENT_SLOTS variables also a mapping, which an exec by a child of vfork leaves
+// behind in its parent. errno is kept. Failure: the environment is unchanged.
 #pragma once
 
 #include <stdbool.h>
@@ -33,16 +33,16 @@ struct session_header;
 
 struct exec_plan {
     struct made_environment environment;
-    struct session_header *session; // that is to be told; NULL: none
+    struct session_header *session; // receives the note; NULL: none
     const char *path;               // borrowed
     enum exec_obstacle obstacle;
     uint64_t number; // of the note, 0: none
 };
 
-// `path` is what will be executed, NULL if it cannot be found.
+// Make the plan. `path` is the file to execute, NULL if it cannot be found.
 void exec_plan_make(struct exec_plan *plan, const char *path, char *const *variables);
 
-// `pid` is that of the process whose image it becomes.
+// Announce the exec. `pid` is the process that executes the program.
 void exec_plan_announce(struct exec_plan *plan, uint32_t pid);
 
 void exec_plan_end(struct exec_plan *plan, bool has_failed);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// module_dictionary: the modules that one lane's recorder side knows, and pcs as offsets in them.
+// module_dictionary: the modules that the recorder knows on one lane, and pcs as offsets in them.
 //
-// Entries are sorted by address; a pc finds its entry by the last hit or by bisection. A pc that
-// finds none asks the unwinder for its module, which is then sent as MODULE before the stack that
-// needs it. When the slots run out, or code was unloaded, the dictionary is emptied and the next
-// MODULE carries WIRE_MODULE_RESET, which voids everything that the lane has defined: the caller
+// Entries are sorted by address; a pc finds its entry by the last hit or by bisection. For a pc
+// without an entry the unwinder finds the module, which is then sent as MODULE before the stack
+// that needs it. When the slots run out, or code was unloaded, the dictionary is emptied. The next
+// MODULE then carries WIRE_MODULE_RESET, which voids all definitions of the lane; the caller
 // empties its stack dictionary in the same moment (see stack_dictionary.h).
 //
 // Invariants: entries are disjoint; slot of entry i is in 1..count. Context: T, the lane's own
@@ -36,16 +36,16 @@ struct module_dictionary {
     bool reset_pending; // the next MODULE voids what was sent before
 };
 
-// Empties the dictionary; what the recorder knows of it becomes void with the next MODULE.
+// Empty the dictionary. The recorder's copy becomes void with the next MODULE.
 void module_dictionary_reset(struct module_dictionary *d);
 
-// Makes sure that the recorder knows the module of `pc`; `is_guess`: of a stack with
-// UNWIND_USED_FRAME_POINTER. ERR_LIMIT: the slots have run out; reset
-// and begin again. ERR_DEAD: recording is over.
+// Ensure that the recorder knows the module of `pc`. `is_guess`: the stack has
+// UNWIND_USED_FRAME_POINTER. ERR_LIMIT: the slots have run out; reset and begin again. ERR_DEAD:
+// recording has ended.
 MUST_USE enum err module_dictionary_introduce(struct module_dictionary *d,
                                               struct lane_producer *p,
                                               uint64_t pc,
                                               bool is_guess);
 
-// `pc` as a frame of wire.h: slot and offset. Its module must have been introduced.
+// Return `pc` as a frame of wire.h: slot and offset. Its module must have been introduced.
 uint64_t module_dictionary_frame(struct module_dictionary *d, uint64_t pc);

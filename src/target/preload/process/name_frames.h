@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// name_frames: frames that are no code but names which the program gave: "[pool nodes]".
+// name_frames: frames that represent names given by the program, not code: "[pool nodes]".
 //
-// Such a frame ends a stack at its leaf, so that all that speaks of stacks speaks of pools and
-// events too. Its pc is one that no code can have; its module, whose path is the name, holds that
-// pc alone.
+// Such a frame ends a stack at its leaf, so everything that handles stacks handles pools and events
+// too. Its pc is an address that code cannot have. Its module contains that pc alone, and its path
+// is the name.
 //
 //   pc = NAME_FRAME_BASE + index * NAME_FRAME_STEP + NAME_FRAME_STEP / 2
 //
-// The table is the process's, fixed, and only grows. Who finds a name that another thread is about
-// to write writes the same text: nobody waits. When it is full, names share one entry for each
-// kind. Context: T; no locks, signal handlers included.
+// The process has one table of fixed size, which only grows. A thread that finds a name that
+// another thread is about to write writes the same text, so no thread waits. When the table is
+// full, all further names of a kind share one entry. Context: T; no locks, signal handlers
+// included.
 #pragma once
 
 #include <stdbool.h>
@@ -27,8 +28,8 @@ enum name_kind {
     NAME_EVENT = 1,
 };
 
-// The pc of the frame for a name of that kind; of a longer one than NAME_BYTES_MAX the rest is cut.
+// Return the pc of the frame for a name of that kind. The name is truncated to NAME_BYTES_MAX.
 uint64_t name_frame_pc(enum name_kind kind, const char *name);
 
-// The module of such a pc; false for any other.
+// Find the module of such a pc; false for any other pc.
 bool name_frame_module(uint64_t pc, struct unwind_module *out);

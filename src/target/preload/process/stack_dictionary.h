@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// stack_dictionary: which stacks and nodes the recorder already knows on one lane.
+// stack_dictionary: the stacks and nodes that the recorder already knows on one lane.
 //
 // Two direct-mapped tables of 64-bit names (unwind.h):
 //   names[slot]   the stack that the recorder's side of the lane holds at `slot`; a stack has two
-//                 possible slots, named by the low bits of its name's halves, so that finding one
-//                 is a load or two, and two stacks rarely drive each other out for ever
-//   nodes[...]    nodes that were sent on this lane; a newer node takes an older one's place, which
-//                 costs at most that it is sent again
+//                 possible slots, named by the low bits of its name's halves, so finding it takes
+//                 one or two loads, and two stacks rarely evict each other again and again
+//   nodes[...]    nodes that were sent on this lane; a newer node replaces an older one, which is
+//                 then sent again if needed
 // A stack that is not in `names` is sent as STACK from its deepest node in `nodes` on.
 //
-// Both begin small, beside the thread's other state, move to memory of their own when they evict
-// much, and double there: a thread that does little costs little. After a growth the entries that
-// lie where they belong are still right, the rest is resent on demand.
+// Both tables begin small, beside the thread's other state, move to memory of their own when they
+// evict much, and double there. So a thread with few stacks costs little. After a growth, entries
+// at their right index stay valid; the others are sent again on demand.
 //
-// Invariant: a name in `nodes` was sent since the last MODULE with WIRE_MODULE_RESET. Nothing is
-// written into a table before the record that it speaks of was advanced. Context: T, the lane's own
-// thread under the guard. Memory: the lane's, zero (no name is 0).
+// Invariant: a name in `nodes` was sent since the last MODULE with WIRE_MODULE_RESET. A table entry
+// is written only after its record was advanced. Context: T, the lane's own thread under the guard.
+// Memory: the lane's, zero (no name is 0).
 #pragma once
 
 #include <stdbool.h>
@@ -34,13 +34,13 @@ struct unwind_frame;
 struct name_table {
     uint64_t *names;    // mask + 1 of them: `first` of its dictionary's memory, later `grown`
     uint64_t *grown;    // room for `max` of them
-    uint32_t mask;      // those in use - 1
+    uint32_t mask;      // entries in use - 1
     uint32_t max;       // power of two
     uint32_t evictions; // since the last growth
 };
 
-// What a dictionary lies in: zeroed, borrowed from the lane, `first_*` touched at once, the rest
-// when it grows.
+// The memory of a dictionary: zeroed, borrowed from the lane. `first_*` is touched at once, the
+// rest when the dictionary grows.
 struct stack_dictionary_memory {
     uint64_t *first_names;              // 2 * STACK_DICTIONARY_MIN
     uint64_t *grown_names;              // 2 * names_max
@@ -55,7 +55,7 @@ struct stack_dictionary {
     struct module_dictionary modules;
 };
 
-// A stack as the unwinder found it; `frames` outermost first.
+// A stack from the unwinder; `frames` outermost first.
 struct stack_view {
     const struct unwind_frame *frames;
     uint32_t count;
@@ -66,7 +66,7 @@ struct stack_view {
 void stack_dictionary_init(struct stack_dictionary *d,
                            const struct stack_dictionary_memory *memory);
 
-// Code was unloaded, or what the recorder knows is uncertain: everything will be sent again.
+// Send everything again from now on: code was unloaded, or the recorder's state is uncertain.
 void stack_dictionary_reset(struct stack_dictionary *d);
 
 ALWAYS_INLINE uint32_t stack_dictionary_first(const struct stack_dictionary *d, uint64_t name)
@@ -87,7 +87,7 @@ stack_dictionary_holds(const struct stack_dictionary *d, uint32_t slot, uint64_t
     return d->stacks.names[slot] == name && name != 0;
 }
 
-// The slot of a stack that the recorder knows, or STACK_SLOT_NONE.
+// Return the slot of a stack that the recorder knows, or STACK_SLOT_NONE.
 ALWAYS_INLINE uint32_t stack_dictionary_find(const struct stack_dictionary *d, uint64_t name)
 {
     const uint32_t first = stack_dictionary_first(d, name);
@@ -98,14 +98,14 @@ ALWAYS_INLINE uint32_t stack_dictionary_find(const struct stack_dictionary *d, u
     return stack_dictionary_holds(d, second, name) ? second : STACK_SLOT_NONE;
 }
 
-// Sends the definition of `stack` and whatever it needs. ERR_DEAD: recording is over.
+// Send the definition of `stack` and all definitions that it needs. ERR_DEAD: recording has ended.
 MUST_USE enum err stack_dictionary_define(struct stack_dictionary *d,
                                           struct lane_producer *p,
                                           const struct stack_view *stack,
                                           uint32_t *slot);
 
-// Sends the definition of the stack that goes on from the one named `base`, which has a slot, by
-// one frame at `pc`. ERR_LIMIT: everything had to be forgotten, `base` too; ERR_DEAD.
+// Send the definition of a stack: the stack named `base`, which has a slot, plus one frame at `pc`.
+// ERR_LIMIT: everything had to be forgotten, `base` too; ERR_DEAD: recording has ended.
 MUST_USE enum err stack_dictionary_define_leaf(struct stack_dictionary *d,
                                                struct lane_producer *p,
                                                uint64_t base,

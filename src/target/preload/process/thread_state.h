@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
-// thread_state: what a thread needs to record, in the lane that it owns.
+// thread_state: the state that a thread needs to record, in its own lane.
 //
-// All of it lies in the lane's own memory (lane_producer_state), so that a thread costs no memory
-// of the program's and none remains when it is gone. The only thread-local variable is a pointer to
-// it.
+// All of it is in the lane's own memory (lane_producer_state), so a thread uses no memory of the
+// program and leaves none behind. The only thread-local variable is a pointer to it.
 //
-//   struct thread_home    one page: the state, and what its dictionaries begin in
-//   walk_cache walk       by max_frames
+//   struct thread_home    one page: the state, and the first memory of its dictionaries
+//   remembered walk       by max_frames
 //   modules               32 KiB
 //   names                 the rest: stacks, then nodes
 //   deferred events       32 KiB
 //
 // Only touched pages exist. A thread gets its lane at its first event and closes it in its last
-// round of key destructors: the key re-arms itself until then, because destructors of others
-// allocate and free. Events after that open another lane, which the recorder takes back when it
-// sees that the thread is gone; so it does with lanes of threads that end in any other way.
+// round of key destructors. The key re-arms itself until then, because other destructors allocate
+// and free. Later events open another lane. The recorder takes back that lane, and the lanes of
+// threads that end in any other way, when it sees that the thread has ended.
 //
 // Context: T. A lane is opened with all signals blocked. Errno is kept.
 #pragma once
@@ -33,7 +32,7 @@
 #define THREAD_NAME_BYTES 16u // of prctl(PR_GET_NAME)
 
 struct thread_state {
-    _Atomic uint32_t guard;  // 1 while a hook of this thread is recording; see guard.h
+    _Atomic uint32_t guard;  // 1 while a hook of this thread records; see guard.h
     uint32_t max_frames;     // of one stack
     uint64_t guard_frame;    // address of that hook's frame
     uint64_t last_allocated; // addresses of the last events; see record.h
@@ -49,7 +48,7 @@ struct thread_state {
     struct deferred deferred;
 };
 
-// The first page: the state and what its dictionaries begin in.
+// The first page: the state, and the first memory of its dictionaries.
 struct thread_home {
     struct thread_state state;
     struct module_entry modules[MODULE_DICTIONARY_MIN];
@@ -69,30 +68,30 @@ ALWAYS_INLINE bool guard_is_held(const struct thread_state *t)
 ALWAYS_INLINE void guard_take(struct thread_state *t)
 {
     atomic_store_explicit(&t->guard, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); // a handler sees the guard before all that follows
+    atomic_signal_fence(memory_order_seq_cst); // a handler sees the guard before all later stores
 }
 
 ALWAYS_INLINE void guard_release(struct thread_state *t)
 {
-    atomic_signal_fence(memory_order_seq_cst); // and all that came before, before it is free
-    // Release: pairs with the recorder's acquire, before it looks into the nursery.
+    atomic_signal_fence(memory_order_seq_cst); // and all earlier stores before the guard is free
+    // Release: pairs with the recorder's acquire, before it reads the nursery.
     atomic_store_explicit(&t->guard, 0, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-// What is to be recorded now: enum session_recording. Relaxed: see layout.h.
+// Return the events to record now: enum session_recording. Relaxed: see layout.h.
 ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
 {
     return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
 }
 
-// To be called once, before any thread is opened; else threads are not closed when they end.
+// Prepare, once, before any thread is opened. Without this, threads do not close their lanes at
+// exit.
 void thread_state_prepare(void);
 
-// Opens a lane for the calling thread, in place of whatever t_thread_state holds. NULL if there is
-// none (counted).
+// Open a lane for the calling thread, and replace t_thread_state. NULL if no lane is free
+// (counted).
 struct thread_state *thread_state_open(void);
 
-// Forgets all that the recorder was told on this lane, after code was unloaded or a hook was left
-// half way.
+// Forget what the recorder knows on this lane, after code was unloaded or a hook was left half way.
 void thread_state_renew(struct thread_state *t);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// process_texts: what an image says about itself when it joins: TEXT records on its first lane.
+// process_texts: describes an image when it joins, by TEXT records on its first lane.
 //
-// Executable, command line (its first PROCESS_TEXT_BYTES_MAX bytes), working directory, allocator,
-// libc. A forked child says nothing: it is what its parent is, and may live in a sandbox that lets
-// it open no file. Context: T, from the constructor, which is not inside a hook. errno is kept.
-// Failure: what the kernel does not tell is left out.
+// The texts are the executable, the command line (its first PROCESS_TEXT_BYTES_MAX bytes), the
+// working directory, the allocator and libc. A forked child sends none: it equals its parent, and a
+// sandbox may forbid it to open files. Context: T, from the constructor, which is not inside a
+// hook. errno is kept. Failure: texts that the kernel does not provide are omitted.
 #pragma once
 
 #define PROCESS_TEXT_BYTES_MAX (64u << 10)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// record: from what an allocator did to what the recorder reads.
+// record: turns the calls of an allocator into records for the recorder.
 //
-// The one rule of order: an allocation is recorded after the real function returned, a free before
-// the real one is called, a realloc (one record) after it succeeded. So no block of a thread is
-// ever recorded as given back before it was recorded as taken, and between threads an address is
-// paired first in, first out by the recorder (docs/design/preload.md).
+// Rule of order: an allocation is recorded after the real function returned, a free before the real
+// function is called, a realloc (one record) after it succeeded. So no block of a thread is ever
+// recorded as freed before it was recorded as allocated. Between threads the recorder pairs the
+// events of an address first in, first out (docs/design/preload.md).
 //
-// Context: T, called by the hooks without the guard held. errno is kept. Nothing is recorded, and
-// nothing else happens, in a process without a session.
+// Context: T, called by the hooks without the guard held. errno is kept. In a process without a
+// session the functions do nothing.
 #pragma once
 
 #include <stddef.h>
@@ -19,42 +19,43 @@
 
 struct thread_state;
 
-// `block` (not NULL) of `size_bytes` as asked for was allocated by the function that returns to
-// `caller`.
+// Record that the function that returns to `caller` allocated `block` (not NULL) with a requested
+// size of `size_bytes`.
 void record_alloc(const struct unwind_regs *caller, const void *block, size_t size_bytes);
 
-// A block is about to be reallocated: a moment before the old one is freed, if one is needed.
-// record_realloc_ends must follow, after record_realloc if it succeeded.
+// Begin a realloc: return a moment before the old block is freed, if one is needed.
+// record_realloc_ends must follow, after record_realloc if the call succeeded.
 struct freed_note record_realloc_begins(const void *block);
 void record_realloc_ends(struct freed_note freed);
 
-// `old_block` became `block`; neither is NULL. `freed` is of record_realloc_begins, or zero.
+// Record that `old_block` became `block`; neither is NULL. `freed` is from record_realloc_begins,
+// or zero.
 void record_realloc(const struct unwind_regs *caller,
                     const void *old_block,
                     const void *block,
                     size_t size_bytes,
                     struct freed_note freed);
 
-// `block` (not NULL) is about to be freed.
+// Record that `block` (not NULL) is about to be freed.
 void record_free(const void *block);
 
-// The slot of the stack that begins with `caller`, defined on the lane if it was not; or
+// Return the slot of the stack that begins with `caller`, and define it on the lane if needed; or
 // STACK_SLOT_NONE. The guard is held.
 uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs *caller);
 
-// Takes down EVENT_ALLOC or EVENT_REALLOC with the stack in `slot`, which is as above. The guard is
+// Record EVENT_ALLOC or EVENT_REALLOC with the stack in `slot` (or STACK_SLOT_NONE). The guard is
 // held.
 void record_block(struct thread_state *t, const struct event *event, uint32_t slot);
 
-// For deferred_drain: sends one deferred event. `context` is the thread_state, under the guard.
+// Send one deferred event, for deferred_drain. `context` is the thread_state, under the guard.
 void record_deferred(void *context, const struct deferred_event *deferred);
 
-// All deferred events of the thread have been sent.
+// Note that all deferred events of the thread have been sent.
 void record_no_deferred(const struct thread_state *t);
 
-// The address that the calling thread has recorded as allocated, or freed, last; 0 if there is none
-// since they were forgotten. So a function that allocates or frees is found to come, or not to
-// come, through another hook.
+// Return the address that the calling thread last recorded as allocated, or as freed; 0 if it was
+// forgotten since. So a caller finds out whether a function that allocates or frees passes through
+// another hook.
 uint64_t record_last_allocated(void);
 uint64_t record_last_freed(void);
 void record_forget_last(void);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// record_hot: record_alloc and record_free, inline for the hooks that programs call most.
+// record_hot: record_alloc and record_free, inline for the most frequent hooks.
 //
-// Inline is what most events need: nobody interrupted us, everything is recorded, the stack is the
-// last one, the clock stands still, there is room. That way makes no call, so the hook saves no
-// registers for it. Whatever else there is to do is left to record.c, by a call that nothing of the
-// caller's has to outlive; it begins where the inline part stopped.
+// The inline part handles most events: the hook is not nested, everything is recorded, the stack is
+// the last one, the clock has not moved, and there is room. It makes no call, so the hook saves no
+// registers for it. All other work is in record.c, in a call after which the caller needs none of
+// its variables; it begins where the inline part stopped.
 //
-// Reads the words of any stack (target/unwind/walk/fast_path.h): to be compiled without
+// It reads the words of any stack (target/unwind/walk/fast_path.h), so compile it without
 // AddressSanitizer. Context: T, as record.h.
 #pragma once
 
@@ -19,46 +19,47 @@
 #include "target/producer/nursery/nursery_try.h"
 #include "target/unwind/walk/fast_path.h"
 
-// record_alloc for the function that returns to `pc`, with its registers. Returns the block.
+// Do record_alloc for the function that returns to `pc`, with its registers. Returns the block.
 void *record_alloc_slowly(uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes);
 
-// The same when the guard is held and everything is recorded.
+// Do record_alloc_slowly when the guard is held and everything is recorded.
 void *record_alloc_walking(
     struct thread_state *t, uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes);
 
-// The same when the slot of the stack is known too.
+// Do record_alloc_walking when the slot of the stack is known too.
 void *record_alloc_in_slot(struct thread_state *t, void *block, size_t size_bytes, uint32_t slot);
 
-// Gives the guard back, after it was found that something was deferred. Returns the block.
+// Release the guard and send the deferred events. Returns the block.
 void *record_drain(struct thread_state *t, void *block);
 
-// record_free when the guard is held and everything is recorded.
+// Do record_free when the guard is held and everything is recorded.
 void record_free_guarded(struct thread_state *t, const void *block);
 
-// A signal handler that forked in the middle of a hook leaves the child's copy of that hook with
-// its parent's lane. The walk, which takes the longest, lies behind us here.
+// Whether the lane still belongs to this process. A signal handler that forks in the middle of a
+// hook leaves the child's copy of that hook with its parent's lane. The walk, which takes longest,
+// comes before this check.
 ALWAYS_INLINE bool still_ours(const struct thread_state *t)
 {
     const uint64_t generation = process_generation();
     return LIKELY(t->generation == generation) || t->generation >> 32 == generation >> 32;
 }
 
-// The calling thread's state if guard_enter would take its guard at once, else NULL.
+// Return the calling thread's state if guard_enter would take its guard at once, else NULL.
 ALWAYS_INLINE struct thread_state *hot_state(uint32_t recording_max)
 {
     struct thread_state *t = t_thread_state;
     return guard_may_enter(t) && LIKELY(what_to_record(t) <= recording_max) ? t : NULL;
 }
 
-// The registers of the hook's caller, read anew from the hook's frame, so that they need not be
-// kept for a way that is rarely taken.
+// Return the registers of the hook's caller, read again from the hook's frame, so that they need
+// not be kept for a rare path.
 ALWAYS_INLINE struct unwind_regs hot_caller_again(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
     return unwind_caller_regs();
 }
 
-// As record_alloc for the caller of the hook that this is inlined into; returns the block.
+// Do record_alloc for the caller of the hook that this is inlined into; returns the block.
 ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
 {
     struct thread_state *t = hot_state(SESSION_RECORD_ALL);
@@ -83,7 +84,7 @@ ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
     return guard_has_deferred(t) ? record_drain(t, block) : block;
 }
 
-// As record_free.
+// Do record_free.
 ALWAYS_INLINE void record_free_hot(const void *block)
 {
     struct thread_state *t = hot_state(SESSION_RECORD_FREES);
