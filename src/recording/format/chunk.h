@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// chunk: the frame of a recording file: its header, its chunks' heads, its footer.
+// chunk: the frame of a recording file: its header, the heads of its chunks, its footer.
 //
 //   file header | chunk chunk chunk ... | table of contents | footer
 //   chunk = head (48 bytes) + stored payload
 //
-// docs/format/recording.md is the specification; the numbers here are its numbers. A head has its
-// own checksum: a damaged payload can be stepped over, and after a damaged head the next whole one
-// can be found by looking for one whose checksum is right. Context: H; pure.
+// docs/format/recording.md is the specification and defines the numbers below. A head has its own
+// checksum. So a reader can skip a damaged payload, and after a damaged head it finds the next
+// whole one by searching for a head with a right checksum. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 
 enum {
     RECORDING_VERSION_MAJOR = 2, // a reader refuses files of a higher one
-    RECORDING_VERSION_MINOR = 0, // a reader may ignore this
+    RECORDING_VERSION_MINOR = 0, // a reader may ignore it
 
     FILE_HEADER_BYTES = 24,
     FILE_FOOTER_BYTES = 32,
@@ -27,12 +27,12 @@ enum {
     COLUMN_HEAD_BYTES = 8,
     ANNOUNCEMENT_BYTES = 16,
 
-    CHUNK_MAX_RAW_BYTES = 16 << 20, // of a chunk of one of the types below
+    CHUNK_MAX_RAW_BYTES = 16 << 20, // limit for the chunk types below
     GROUP_MAX_ENTRIES = 65536,
 };
 
-// A reader must know all of the low 16 bits that are set in a file's or a chunk's flags, and may
-// ignore the others.
+// A reader must know every flag of the low 16 bits that a file or a chunk sets, and may ignore the
+// other bits.
 #define FLAGS_REQUIRED 0xffffU
 
 enum chunk_flags {
@@ -80,15 +80,15 @@ enum chunk_flags {
 struct chunk_head {
     uint32_t type;
     uint32_t flags;        // enum chunk_flags
-    uint64_t stored_bytes; // of the payload in the file
-    uint64_t raw_bytes;    // of the payload after decompression
-    uint32_t generation;   // of the snapshot it belongs to, 0 if to none
-    uint32_t part;         // its number within its snapshot, from 0
+    uint64_t stored_bytes; // payload size in the file
+    uint64_t raw_bytes;    // payload size after decompression
+    uint32_t generation;   // number of its snapshot, 0 if it belongs to none
+    uint32_t part;         // number within its snapshot, from 0
     uint64_t payload_hash; // chunk_hash of the stored payload
 };
 
 struct chunk_place {
-    uint64_t offset; // of the head in the file
+    uint64_t offset; // file offset of the head
     struct chunk_head head;
 };
 DEFINE_VEC(chunk_vec, struct chunk_place);
@@ -97,23 +97,23 @@ struct file_header {
     uint16_t major;
     uint16_t minor;
     uint32_t flags;
-    bool is_damaged; // its checksum is wrong: the fields above may be
+    bool is_damaged; // the checksum is wrong, so the fields above may be wrong
 };
 
 struct file_footer {
-    uint64_t contents_offset; // of the head of the table of contents
-    uint64_t file_bytes;      // of the whole file, this footer included
+    uint64_t contents_offset; // file offset of the table of contents' head
+    uint64_t file_bytes;      // file size, this footer included
 };
 
-// XXH64 with seed 0: the one checksum of the format.
+// Compute the checksum of the format: XXH64 with seed 0.
 uint64_t chunk_hash(const void *data, size_t len);
 
 void file_header_put(uint8_t out[FILE_HEADER_BYTES]);
 
-// Whether these first bytes of a file, perhaps fewer than a header, can be those of a recording.
+// Return whether a recording can begin with these bytes, which may be fewer than a header.
 bool file_header_begins(const uint8_t *in, size_t len);
 
-// False if these are not the first bytes of a recording.
+// Return false if a recording does not begin with these bytes.
 bool file_header_get(const uint8_t in[FILE_HEADER_BYTES], struct file_header *out);
 
 void file_footer_put(const struct file_footer *footer, uint8_t out[FILE_FOOTER_BYTES]);
@@ -121,13 +121,14 @@ bool file_footer_get(const uint8_t in[FILE_FOOTER_BYTES], struct file_footer *ou
 
 void chunk_head_put(const struct chunk_head *head, uint8_t out[CHUNK_HEAD_BYTES]);
 
-// False if these bytes are not a head: checksum wrong, or a type that is not four capital letters
-// or digits.
+// Return false if the bytes are not a chunk head: the checksum is wrong, or the type is not four
+// capital letters or digits.
 bool chunk_head_get(const uint8_t in[CHUNK_HEAD_BYTES], struct chunk_head *out);
 
-// A line of the table of contents: where a chunk lies, and its head without its checksum.
+// Write or read one entry of the table of contents: the offset of a chunk, and its head without the
+// checksum.
 void contents_entry_put(const struct chunk_place *place, uint8_t out[CONTENTS_ENTRY_BYTES]);
 void contents_entry_get(const uint8_t in[CONTENTS_ENTRY_BYTES], struct chunk_place *out);
 
-// The four letters of a type, as text; bytes that are not printable become '?'.
+// Write the four letters of a type as text. A byte that is not printable becomes '?'.
 void chunk_type_text(uint32_t type, char out[5]);

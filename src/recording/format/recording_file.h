@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
-// recording_file: opening a path as a recording, or saying what it is instead.
+// recording_file: open a path as a recording, or report what the file is instead.
 // Context: H.
 #pragma once
 
 #include "base/err.h"
 #include "recording/format/chunk_source.h"
 
-// Opens `path` and points `source` at it. Refuses a directory and everything else that is no
-// regular file (ERR_INVALID) without waiting for a pipe's writer. The descriptor is the caller's.
+// Open `path` and point `source` at it. Refuse a directory and every other file that is not regular
+// (ERR_INVALID) without waiting for a pipe's writer. The caller owns the descriptor.
 enum err recording_file_open(const char *path,
                              int *out_fd,
                              struct chunk_source *out_source,
                              struct err_info *info) MUST_USE;
 
-// The same from a descriptor that is open, which stays the caller's.
+// Point `source` at an open descriptor, with the same checks. The caller keeps the descriptor.
 enum err recording_file_source(int fd,
                                const char *name,
                                struct chunk_source *out_source,
                                struct err_info *info) MUST_USE;
 
-// Reads the header. ERR_TRUNCATED: empty, or cut within it; ERR_INVALID: not a recording;
-// ERR_UNSUPPORTED: a newer version. A damaged header is not refused: each
-// chunk has checksums of its own.
+// Read the header. ERR_TRUNCATED: the file is empty or ends within the header; ERR_INVALID: it is
+// not a recording; ERR_UNSUPPORTED: its version is newer. A damaged header is accepted, because
+// each chunk has its own checksums.
 enum err recording_file_check(const struct chunk_source *source,
                               struct file_header *out,
                               struct err_info *info) MUST_USE;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // recording_owner: the memory of a recording that owns its arrays.
 //
-// Kept apart from the tables, so that whoever views a recording may point it elsewhere and
-// recording_release still frees what was allocated. Reader and builder fill it; nobody else looks
-// inside. Every array comes from malloc, or is NULL. Context: H.
+// It is separate from the tables: a caller may point a table elsewhere, and recording_release still
+// frees what was allocated. Only the reader and the builder use its fields. Every array comes from
+// malloc or is NULL. Context: H.
 #pragma once
 
 #include "recording/format/tables.h"
@@ -16,8 +16,8 @@ struct recording_owner {
 #undef X
 };
 
-// NULL if there is no memory.
+// Return NULL if memory is short.
 struct recording_owner *recording_owner_new(void);
 
-// Frees the arrays and the owner; accepts NULL.
+// Free the arrays and the owner. Accepts NULL.
 void recording_owner_free(struct recording_owner *owner);

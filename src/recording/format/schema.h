@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// schema: which table is stored under which name, and which field in which column.
+// schema: the chunk type of each table, and the column of each field.
 //
-// Writer, reader, repair and verification all walk these tables instead of knowing the structs. The
-// numbers are part of the file format (docs/format/recording.md): once released, a column keeps
-// its number, and a removed one's number is not used again. Every byte of every struct in tables.h
-// is covered by a column, except fields named `reserved`; a test holds that. Context: H; constant
-// data.
+// Writer, reader, repair and verification walk these tables and do not know the structs. The
+// numbers are part of the file format (docs/format/recording.md): a released column keeps its
+// number, and the number of a removed column is never used again.
+// Invariant, held by a test: a column covers every byte of every struct in tables.h, except fields
+// named `reserved`. Context: H; constant data.
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #include "recording/format/tables.h"
 
-// What the numbers of a column mean; what is an index is checked when a file is read.
+// What the numbers of a column mean. The reader checks each index.
 enum rec_column_kind {
     REC_COLUMN_NUMBER = 0,
     REC_COLUMN_STRING, // rec_string
@@ -22,34 +22,35 @@ enum rec_column_kind {
 
 struct rec_column {
     uint8_t id;          // 1..255, unique within its table
-    uint8_t reference;   // id of an earlier column that this one tends to equal, or 0
-    uint8_t width_bytes; // of the field: 4 or 8
+    uint8_t reference;   // id of an earlier column that usually has the same value, or 0
+    uint8_t width_bytes; // field size: 4 or 8
     uint8_t kind;        // enum rec_column_kind
-    uint8_t share;       // id of an earlier column that counts what these bytes belong to, or 0
-    uint16_t offset;     // of the field in its entry
-    uint64_t missing;    // value if a file does not have this column
+    uint8_t share;       // id of an earlier column with the count that these bytes belong to, or 0
+    uint16_t offset;     // field offset in its entry
+    uint64_t missing;    // value if a file lacks this column
     const char *name;
 };
 
-// How a table is stored. Only recordings of 2026 have folded tables (folded_history).
+// The stored form of a table. Only recordings of 2026 have folded tables (folded_history).
 enum rec_form {
     REC_FORM_PLAIN,
     REC_FORM_FOLDED,  // without the entries that follow from their row
-    REC_FORM_FLOWING, // folded cells, whose frees lack what the cohorts say
+    REC_FORM_FLOWING, // folded cells whose frees lack what the cohorts hold
 };
 
-// A row's only entry in each table of its history, in a folded history. Numbered as rows are.
+// The only entry of a row in each table of its history, in a folded history. Lones have the indices
+// of their rows.
 struct rec_lone {
-    uint32_t slice;           // of its cell, or REC_NONE
+    uint32_t slice;           // slice of its cell, or REC_NONE
     uint32_t has_one_size;    // 1: all blocks are in the size bucket of their mean
-    uint32_t lifetime_bucket; // of all that was freed, or REC_NONE
-    uint32_t cohort_slice;    // birth of all blocks that are live at the end
+    uint32_t lifetime_bucket; // bucket of all freed blocks, or REC_NONE
+    uint32_t cohort_slice;    // slice of birth of all blocks that are live at the end
 };
 
-// What size its blocks are taken to have, where bytes are predicted from their number.
+// The mean block size that predicts bytes from a number of blocks.
 enum rec_mean {
-    REC_MEAN_OWN = 0, // the entry is a row: that of its blocks
-    REC_MEAN_OF_ROW,  // that of the row's blocks
+    REC_MEAN_OWN = 0, // the mean of the entry, which is a row
+    REC_MEAN_OF_ROW,  // the mean of the entry's row
     REC_MEAN_OF_BUCKET,
 };
 
@@ -59,20 +60,21 @@ struct rec_table {
     bool is_single; // one entry, part of struct recording itself
     uint16_t column_count;
     size_t entry_bytes;
-    size_t items_offset; // in struct recording: of the array's pointer, or of the single entry
-    size_t count_offset; // in struct recording: of the size_t count; 0 if is_single
-    size_t owner_offset; // in struct recording_owner: of the array's pointer; 0 if is_single
+    size_t items_offset; // offset in struct recording of the array's pointer, or of the single
+                         // entry
+    size_t count_offset; // offset in struct recording of the size_t count; 0 if is_single
+    size_t owner_offset; // offset in struct recording_owner of the array's pointer; 0 if is_single
     const struct rec_column *columns;
     const char *name;
 };
 
-// In the order in which they lie in a file: what says most about the run comes first, so that the
-// beginning of a cut file means something.
+// The tables in file order. The most informative tables come first, so that the beginning of a
+// truncated file is useful.
 enum rec_table_index {
     REC_TABLE_META,
     REC_TABLE_TOTALS,
     REC_TABLE_COUNTERS,
-    REC_TABLE_STRINGS, // its columns are not fields: see enum string_column
+    REC_TABLE_STRINGS, // not an array of structs; its columns are enum string_column
     REC_TABLE_PROCESSES,
     REC_TABLE_THREADS,
     REC_TABLE_MODULES,
@@ -94,12 +96,12 @@ enum rec_table_index {
     REC_TABLE_UNRECORDED,
     REC_TABLE_BLOCKS,
     REC_TABLE_COUNT,
-    // Only in folded files, behind the rows.
+    // Folded files only, after the rows.
     REC_TABLE_LONES = REC_TABLE_COUNT,
     REC_TABLE_STORED_COUNT,
 };
 
-// The columns of the strings: their lengths, and their bytes one after the other without zeros.
+// The columns of the strings: their lengths, and their bytes, concatenated without zero bytes.
 enum string_column {
     STRING_COLUMN_LENGTHS = 1,
     STRING_COLUMN_TEXT = 2,
@@ -107,44 +109,44 @@ enum string_column {
 
 extern const struct rec_table rec_tables[REC_TABLE_STORED_COUNT];
 
-// The log of events, whose chunks belong to no snapshot; not one of the above.
+// The table of the event log. Its chunks belong to no snapshot, and rec_tables does not have it.
 extern const struct rec_table rec_event_table;
 
-// Whether the table is part of the history of rows.
+// Return whether the table is part of the history of rows.
 static inline bool rec_table_is_history(enum rec_table_index index)
 {
     return index >= REC_TABLE_COHORTS && index <= REC_TABLE_LIFETIME_BUCKETS;
 }
 
-// The table that is stored under that chunk type, NULL if there is none; `form` may be NULL.
+// Return the table of a chunk type, or NULL. `form` may be NULL.
 const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form);
 
-// The column of that number, NULL if there is none.
+// Return the column with that number, or NULL.
 const struct rec_column *rec_column_find(const struct rec_table *table, uint8_t id);
 
-// The entries of a table that is not REC_TABLE_STRINGS, and how many there are. An array belongs to
-// whoever owns it, so it may be changed through a const recording; it must not be a single's.
+// Return the entries of a table other than REC_TABLE_STRINGS, and their count. The owner of an
+// array may change it through a const recording. A single entry must not be changed this way.
 const void *rec_table_items(const struct rec_table *table, const struct recording *recording);
 void *rec_table_array(const struct rec_table *table, const struct recording *recording);
 size_t rec_table_count(const struct rec_table *table, const struct recording *recording);
 
-// The value of a field. A signed field gives its bits.
+// Return the value of a field. A signed field gives its bits.
 uint64_t rec_column_get(const struct rec_column *column, const void *entry);
 
-// The field of each of `count` entries of entry_bytes.
+// Read the field of each of `count` entries of entry_bytes.
 void rec_column_gather(const struct rec_column *column,
                        const void *entries,
                        size_t entry_bytes,
                        uint64_t *values,
                        size_t count);
 
-// Sets the field of each of `count` entries. False, and then some may be set, if a value does not
-// fit.
+// Set the field of each of `count` entries. Return false if a value does not fit; some fields may
+// be set then.
 bool rec_column_scatter(const struct rec_column *column,
                         void *entries,
                         size_t entry_bytes,
                         const uint64_t *values,
                         size_t count);
 
-// Sets a field; returns false, and changes nothing, if the value does not fit.
+// Set a field. Return false and change nothing if the value does not fit.
 bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value);

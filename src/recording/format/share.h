@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// share: how many bytes so many blocks are likely to have.
+// share: predict the bytes of a number of blocks.
 //
-// Most stacks allocate one size. So the bytes of a cell, of a cohort and so on are mostly its
-// blocks times the mean size of the row's; and those of a size bucket about its blocks times the
+// Most stacks allocate blocks of one size. So the bytes of a cell or a cohort are mostly its blocks
+// times the mean size of its row, and the bytes of a size bucket are about its blocks times the
 // middle of the bucket. Context: H; pure.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 #include "recording/format/schema.h"
 
-// Predicts `column`, which has a share, of `count` entries of the table from their fields before
-// it, and, where the mean is a row's, from the rows.
+// Predict `column`, which has a share, for `count` entries of the table. The inputs are the earlier
+// fields of each entry and, where the mean is a row's, the rows.
 void rec_shares(const struct rec_table *table,
                 const struct rec_column *column,
                 const void *entries,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// table_supply: tables that are made while they are written, so that they are nowhere as a whole.
+// table_supply: tables that are made while they are written, so that no whole copy exists.
 //
-// The recorder's rows say in their own, smaller form what several tables of the file say; with a
-// supply, the writer asks for these tables group by group. A table that a supply makes is empty in
-// struct recording. Context: H; the writer asks for one table after the other, each from its
-// beginning to its end.
+// The recorder's rows hold the content of several file tables in a smaller form. With a supply, the
+// writer requests the entries of these tables group by group. A table that a supply makes is empty
+// in struct recording. Context: H; the writer requests one table after the other, each from its
+// first entry to its last.
 #pragma once
 
 #include <stddef.h>
@@ -14,10 +14,10 @@
 
 struct table_supply {
     void *context;
-    // How many entries of `table` it makes; 0 for those that it knows nothing of.
+    // Return the number of entries of `table`; 0 for a table that the supply does not make.
     size_t (*count)(void *context, enum rec_table_index table);
-    // Begins a table that it makes.
+    // Begin a table.
     void (*begin)(void *context, enum rec_table_index table);
-    // Makes the next `count` entries, which there are. ERR_NO_MEMORY.
+    // Make the next `count` entries. The caller requests no more than exist. ERR_NO_MEMORY.
     enum err (*next)(void *context, enum rec_table_index table, void *entries, size_t count);
 };

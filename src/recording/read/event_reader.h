@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// event_reader: the events of a recording that holds a log of them (--events), in their order.
+// event_reader: the events of a recording's event log (--events), in order.
 //
 //   CLEANUP(event_reader_close) struct event_reader reader = EVENT_READER_INIT;
 //   event_reader_open(...);
 //   while (event_reader_next(&reader, &events, &info) == ERR_OK && events.len > 0) ...
 //
-// A chunk at a time, so any length of log takes the same memory. The file need not be finished, nor
-// hold a snapshot: the log of a run that was killed is read up to its last whole chunk.
-// What comes out has the right shape; indices may point anywhere. Context: H; one thread at a time.
+// It reads one chunk at a time, so the memory does not depend on the length of the log. The file
+// need neither be finished nor hold a snapshot: the log of a killed run is read up to its last
+// whole chunk. Events have the right shape, but their indices are unchecked. Context: H; one thread
+// at a time.
 #pragma once
 
 #include <stddef.h>
@@ -27,7 +28,7 @@ struct event_reader {
     struct chunk_source source;
     struct chunk_index index;
     struct chunk_payload payload;
-    struct table_reader table; // only to decode with
+    struct table_reader table; // decodes only
     size_t next_chunk;
     uint64_t next_event;
 };
@@ -37,18 +38,18 @@ struct event_reader {
         .fd = -1          \
     }
 
-// Errors: those of opening a recording.
+// Open the log of a file. Fails as recording_open does.
 enum err event_reader_open(const char *path, struct event_reader *out, struct err_info *info)
     MUST_USE;
 
-// The same of bytes in memory, which must outlive the reader; `name` is for errors.
+// Open the log in `file`, which must outlive the reader; `name` is for errors.
 enum err event_reader_over(struct bytes file,
                            const char *name,
                            struct event_reader *out,
                            struct err_info *info) MUST_USE;
 
-// Replaces *events by the next ones, at most 65536; none at the end. ERR_CORRUPT with the place: a
-// chunk is damaged or missing, so that what follows cannot be relied on.
+// Replace *events by the next ones, at most 65536; none at the end. ERR_CORRUPT with the position
+// if a chunk is damaged or missing, because the events after it are not reliable.
 enum err event_reader_next(struct event_reader *reader,
                            struct rec_event_vec *events,
                            struct err_info *info) MUST_USE;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// folded_history: the history of rows as recordings of 2026 hold it, in the form of every other.
+// folded_history: restore the history of rows of recordings of 2026.
 //
-// Those recordings leave out what follows from the rows (format, 5.23). This puts it back, once all
-// tables of a snapshot are read. If a chunk of any of these tables is missing, the whole history is
-// dropped: what remains would be taken for all of it.
+// Those recordings omit the entries that follow from the rows (format, 5.23). Once all tables of a
+// snapshot are read, this module restores them. If a chunk of any of these tables is missing, it
+// drops the whole history, because a partial one would pass for complete.
 // Context: H; one thread at a time.
 #pragma once
 
 #include "recording/read/table_reader.h"
 
-// Restores the history, if it is folded. ERR_NO_MEMORY; ERR_LIMIT: it is larger than the budget
-// allows. After a failure it is empty.
+// Restore the history if it is folded. ERR_NO_MEMORY; ERR_LIMIT if it is larger than the budget.
+// After a failure the history is empty.
 enum err folded_history_restore(struct table_reader *r) MUST_USE;
 
-// Empties the tables of the history.
+// Empty the tables of the history.
 void history_drop(struct table_reader *r);

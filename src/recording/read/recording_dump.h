@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recording_dump: every chunk of a file, good or bad, for people and for `verify`.
 //
-// Walks the whole file, whatever its table of contents says, and reads every payload. Opening a
-// recording looks at its last snapshot only; this looks at all of it. Context: H.
+// It walks the whole file, regardless of the table of contents, and reads every payload.
+// recording_open reads the last snapshot only. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -15,11 +15,11 @@ struct dumped_chunk {
     uint64_t offset;
     struct chunk_head head;
     char type[5];
-    const char *table;   // what lies in it: "rows", ...; "" if that is not known
-    uint64_t first;      // entry, of a table's chunk
-    uint32_t count;      // of entries, of a table's chunk
+    const char *table;   // table in it: "rows", ...; "" if unknown
+    uint64_t first;      // index of the first entry, for a chunk of a table
+    uint32_t count;      // number of entries, for a chunk of a table
     enum err condition;  // ERR_OK: the payload is as it was written
-    const char *problem; // what is wrong with it, "" if nothing; borrowed for the call
+    const char *problem; // what is wrong, "" if nothing; borrowed for the call
 };
 
 struct dump_summary {
@@ -28,15 +28,15 @@ struct dump_summary {
     uint16_t minor;
     bool is_header_damaged;
     bool has_footer;
-    bool has_contents; // there is a table of contents, and it says what the walk found
+    bool has_contents; // the table of contents exists and agrees with the walk
     uint64_t chunk_count;
-    uint64_t damaged_chunks;   // found, but not readable
-    uint64_t unreadable_bytes; // that belong to no whole chunk
+    uint64_t damaged_chunks;   // found but unreadable
+    uint64_t unreadable_bytes; // bytes that belong to no whole chunk
     uint64_t unreadable_offset;
 };
 
-// Calls `visit` for each chunk in the order of the file; false stops with ERR_CANCELLED. Refuses
-// what recording_open refuses as not being a recording at all; damage is not an error.
+// Call `visit` for each chunk in file order; false stops with ERR_CANCELLED. Refuses files that
+// recording_open refuses as not a recording. Damage is not an error.
 enum err recording_dump(const char *path,
                         bool (*visit)(void *context, const struct dumped_chunk *chunk),
                         void *context,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// recording_repair: makes a recording safe to walk, whatever was in the file.
+// recording_repair: make a recording safe to walk, for any file content.
 //
-// A checksum proves that bytes arrived as they were written, not that a sane writer wrote them; and
-// a damaged file lacks entries that others refer to. Afterwards every index is in its table or is
-// REC_NONE where that is allowed, node 0 is the root, parents come before their children, processes
-// have no circle of parents, cells, buckets and cohorts are sorted without duplicates, and no row
-// freed more than it allocated. What has lost its meaning is dropped, what has lost a name is kept.
-// Sums are not touched: recording_verify compares them. Linear time. Context: H.
+// A checksum proves that the bytes are unchanged, not that their writer was sane; and a damaged
+// file lacks entries that others refer to.
+// Invariants afterwards: every index is in its table, or is REC_NONE where that is allowed; node 0
+// is the root; parents come before their children; the parents of processes form no circle; cells,
+// buckets and cohorts are sorted without duplicates; no row freed more than it allocated. It drops
+// an entry that lost its meaning and keeps one that lost a name. It does not change sums:
+// recording_verify compares them. Linear time. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -16,11 +17,12 @@
 #include "recording/format/tables.h"
 
 struct repair_tally {
-    uint64_t dropped;  // entries
-    uint64_t repaired; // fields
+    uint64_t dropped;  // dropped entries
+    uint64_t repaired; // repaired fields
 };
 
-// `recording` must own its arrays. If `has_totals` is false the totals are made from the rows.
-// ERR_NO_MEMORY, ERR_LIMIT (no room for one more frame); the recording must then only be released.
+// Repair `recording`, which must own its arrays. If `has_totals` is false, make the totals from the
+// rows. After ERR_NO_MEMORY or ERR_LIMIT (no room for one more frame) the recording must only be
+// released.
 enum err recording_repair(struct recording *recording, bool has_totals, struct repair_tally *tally)
     MUST_USE;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// recording_verify: holds a recording against every invariant that tables.h states.
+// recording_verify: check a recording against every invariant of tables.h.
 //
-// It shares no code with recording_repair, so each checks the other. Nothing that it is given can
-// make it read out of bounds: a check that needs sound indices is left out if they are not.
-// Time is that of sorting the rows. Context: H.
+// It shares no code with recording_repair, so each checks the other. No input makes it read out of
+// bounds: it omits checks that need sound indices if the indices are not sound.
+// Time: as for sorting the rows. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -13,11 +13,11 @@
 #include "recording/format/tables.h"
 
 enum recording_invariant {
-    INVARIANT_INDEX,  // an index is not in its table
+    INVARIANT_INDEX,  // an index outside its table
     INVARIANT_TREE,   // the root, parents before children, no circle of processes
     INVARIANT_ORDER,  // sorted, without duplicates
-    INVARIANT_UNIQUE, // one row for a stack on a thread
-    INVARIANT_COST,   // a figure of one entry contradicts another of the same entry
+    INVARIANT_UNIQUE, // one row for each stack on a thread
+    INVARIANT_COST,   // a figure contradicts another of the same entry
     INVARIANT_SUM,    // figures do not add up
     INVARIANT_COUNT,
 };
@@ -30,11 +30,11 @@ DEFINE_VEC(finding_vec, struct recording_finding);
 
 struct recording_findings {
     struct finding_vec items;         // owned; at most the first few of each check
-    uint64_t counts[INVARIANT_COUNT]; // of all
+    uint64_t counts[INVARIANT_COUNT]; // number of all findings, by check
 };
 
-// Adds what it finds to `out`, which must be zeroed or from an earlier call. Finding something is
-// no error; ERR_NO_MEMORY is.
+// Add findings to `out`, which must be zeroed or from an earlier call. A finding gives ERR_OK.
+// ERR_NO_MEMORY.
 enum err recording_verify(const struct recording *recording, struct recording_findings *out)
     MUST_USE;
 

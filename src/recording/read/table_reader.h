@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// table_reader: the tables of one snapshot, put together chunk by chunk.
+// table_reader: assemble the tables of one snapshot chunk by chunk.
 //
-// A table grows at its end only: a chunk whose first entry is not the next one is refused, and so
-// is every later one of that table. Memory is charged against a budget before it is asked for.
-// What comes out has the right shape and nothing more; recording_repair checks the contents.
+// A table grows at its end only. The reader refuses a chunk whose first entry is not the next one,
+// and every later chunk of that table. It charges memory to a budget before it allocates. The
+// result has the right shape, but unchecked contents: recording_repair checks them.
 // Context: H; one thread at a time.
 #pragma once
 
@@ -17,41 +17,41 @@
 #include "recording/format/schema.h"
 
 struct table_reader {
-    struct recording recording; // meta, totals and slice_ms; the arrays come at the end
+    struct recording recording; // meta, totals and slice_ms; arrays only after table_reader_finish
     struct {
         void *items; // owned
         size_t count;
         size_t cap;
-        uint64_t announced; // entries that the snapshot was going to have
-        enum rec_form form; // in which they were stored
+        uint64_t announced; // number of entries that the snapshot announced
+        enum rec_form form; // stored form
         bool is_there;      // at least one chunk was read
     } tables[REC_TABLE_STORED_COUNT];
     bool is_announced; // the snapshot's first chunk was read
     struct text_vec texts;
     struct u64_vec string_offsets;
     struct u64_vec values;    // scratch: one column
-    struct u64_vec reference; // scratch: the one that it is compared with
-    struct u64_vec shares;    // scratch: what it is predicted to be
-    uint64_t budget_bytes;    // that the tables may still grow
+    struct u64_vec reference; // scratch: its reference column
+    struct u64_vec shares;    // scratch: its predicted bytes
+    uint64_t budget_bytes;    // bytes that the tables may still grow by
 };
 
 void table_reader_release(struct table_reader *r);
 
-// Takes the announcement of a snapshot's first chunk. ERR_CORRUPT if it makes no sense.
+// Read the announcement in a snapshot's first chunk. ERR_CORRUPT if it makes no sense.
 enum err table_reader_announce(struct table_reader *r, struct bytes payload) MUST_USE;
 
-// Adds the entries of a chunk of that table. ERR_CORRUPT: not its next entries, or not well formed;
-// ERR_LIMIT: the budget is used up; ERR_NO_MEMORY. The table is then as before.
+// Add the entries of a chunk of that table. ERR_CORRUPT: malformed, or not the table's next
+// entries; ERR_LIMIT: the budget is exhausted; ERR_NO_MEMORY. A failure leaves the table unchanged.
 enum err table_reader_add(struct table_reader *r,
                           enum rec_table_index index,
                           enum rec_form form,
                           struct bytes payload) MUST_USE;
 
-// Takes `bytes` off the budget. ERR_LIMIT: there is less.
+// Take `bytes` off the budget. ERR_LIMIT: less is left.
 enum err table_reader_charge(struct table_reader *r, uint64_t bytes) MUST_USE;
 
-// Decodes a chunk of a table outside of snapshots into `entries`, which has room for
-// GROUP_MAX_ENTRIES. ERR_CORRUPT: not well formed, or it does not begin with entry expected_first.
+// Decode a chunk of a table outside of snapshots into `entries`, which has room for
+// GROUP_MAX_ENTRIES. ERR_CORRUPT: malformed, or its first entry is not expected_first.
 enum err table_reader_group(struct table_reader *r,
                             const struct rec_table *table,
                             struct bytes payload,
@@ -59,5 +59,5 @@ enum err table_reader_group(struct table_reader *r,
                             void *entries,
                             size_t *out_count) MUST_USE;
 
-// Moves everything into `out`, which then owns it. ERR_NO_MEMORY leaves the reader as it was.
+// Move everything into `out`, which then owns it. ERR_NO_MEMORY leaves the reader unchanged.
 enum err table_reader_finish(struct table_reader *r, struct recording *out) MUST_USE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// test_folder: a folder of its own for each test that needs files, removed afterwards.
+// test_folder: a separate folder for each test that needs files, removed afterwards.
 //
-// `TEST_IN_FOLDER(f)` stands for cmocka_unit_test(f); *state is then the folder for test_path.
+// `TEST_IN_FOLDER(f)` replaces cmocka_unit_test(f); *state is the folder for test_path.
 // Context: tests only, after cmocka.h.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct test_folder {
     char path[64];
-    char file[384]; // the last one asked for
+    char file[384]; // path from the latest test_path
 };
 
 static inline int test_folder_make(void **state)
@@ -27,7 +27,7 @@ static inline int test_folder_make(void **state)
     return mkdtemp(folder->path) != NULL ? 0 : -1;
 }
 
-// The name of a file in the folder; valid until the next call.
+// Return the path of a file in the folder, valid until the next call.
 static inline const char *test_path(void *state, const char *name)
 {
     struct test_folder *folder = state;
@@ -54,7 +54,7 @@ static inline int test_folder_remove(void **state)
     struct test_folder *folder = *state;
     DIR *dir = opendir(folder->path);
     for (struct dirent *entry = NULL; dir != NULL && (entry = readdir(dir)) != NULL;) {
-        (void)unlink(test_path(folder, entry->d_name)); // "." and ".." refuse
+        (void)unlink(test_path(folder, entry->d_name)); // fails for "." and ".."
     }
     if (dir != NULL) {
         (void)closedir(dir);

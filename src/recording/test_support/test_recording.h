@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// test_recording: a small recording with one of everything, and what must not fail in tests.
+// test_recording: a small recording with one of everything, and assertions for recordings.
 //
 // Context: tests only, after cmocka.h.
 #pragma once
 
 #include "base/err.h"
 
-// As recording_text.h draws it: two threads, an inlined frame, series, histograms and cohorts.
+// In the form of recording_text.h: two threads, an inlined frame, series, histograms and cohorts.
 static const char test_recording_text[] =
     "thread main\n"
     "app!main(app.c:12);libx.so!load(x.c:3)=>grow(v.h:9) 10 640 4 256\n"

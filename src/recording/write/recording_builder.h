@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// recording_builder: makes a recording that owns its arrays, one entry at a time.
+// recording_builder: make a recording that owns its arrays, one entry at a time.
 //
-// For importers of foreign formats and for tests. Strings, nodes and rows are found again rather
-// than added twice; everything else is appended as given. The vectors are open: push to them where
-// no function here does what is needed.
+// For importers of foreign formats and for tests. Equal strings, nodes and rows are found again and
+// not added twice; the builder appends everything else as given. The vectors are open: a caller
+// pushes to them directly where no function fits.
 //
 //   struct recording_builder b = {0};  CLEANUP(recording_builder_release)
 //   recording_builder_init(&b)         the root node exists, nothing else
 //   ... recording_builder_process, _thread, _module, _frame, _node, _row ...
 //   recording_builder_finish(&b, &r)   sorts, and moves everything into the recording
 //
-// Ids are indices into the tables. ERR_NO_MEMORY leaves the builder usable; ERR_LIMIT means that a
+// Ids are indices into the tables. ERR_NO_MEMORY leaves the builder usable. ERR_LIMIT means that a
 // table has 2^32 - 1 entries. Context: H; one thread at a time.
 #pragma once
 
@@ -25,8 +25,8 @@ REC_TABLES(X)
 #undef X
 
 struct recording_builder {
-    struct rec_meta meta;     // the caller's to fill in
-    struct rec_totals totals; // the caller's to fill in, or recording_builder_sum
+    struct rec_meta meta;     // set by the caller
+    struct rec_totals totals; // set by the caller or by recording_builder_sum
     uint64_t slice_ms;
     struct string_table strings;
 #define X(type, name, count) struct name##_vec name;
@@ -36,17 +36,17 @@ struct recording_builder {
     struct map_u64 row_of;  // (thread, node) -> row
 };
 
-// `b` must be zeroed. Adds the root node.
+// Initialise `b`, which must be zeroed, and add the root node.
 enum err recording_builder_init(struct recording_builder *b) MUST_USE;
 
-// Accepts a zeroed, half-built or finished builder, and zeroes it.
+// Release and zero the builder. Accepts a zeroed, half-built or finished one.
 void recording_builder_release(struct recording_builder *b);
 
-// The id of `text`, which may be NULL for "".
+// Find or add `text`; NULL means "".
 enum err recording_builder_string(struct recording_builder *b, const char *text, rec_string *out_id)
     MUST_USE;
 
-// A process of that executable; its other fields are 0, its parent is REC_NONE, its exit status -1.
+// Add a process of that executable. Its parent is REC_NONE, its exit status -1, its other fields 0.
 enum err recording_builder_process(struct recording_builder *b,
                                    uint32_t pid,
                                    const char *executable,
@@ -69,7 +69,7 @@ struct builder_symbol {
     uint32_t line;
 };
 
-// A frame with its symbols, innermost first; none if symbol_count is 0.
+// Add a frame with its symbols, innermost first; none if symbol_count is 0.
 enum err recording_builder_frame(struct recording_builder *b,
                                  uint32_t module,
                                  uint64_t offset,
@@ -77,22 +77,22 @@ enum err recording_builder_frame(struct recording_builder *b,
                                  uint32_t symbol_count,
                                  uint32_t *out_frame) MUST_USE;
 
-// The child of `parent` by `frame`; the root is node 0.
+// Find or add the child of `parent` by `frame`; the root is node 0.
 enum err recording_builder_node(struct recording_builder *b,
                                 uint32_t parent,
                                 uint32_t frame,
                                 uint32_t *out_node) MUST_USE;
 
-// The row of that thread and stack, with all costs 0 if it is new.
+// Find or add the row of that thread and stack. A new row has costs of 0.
 enum err recording_builder_row(struct recording_builder *b,
                                uint32_t thread,
                                uint32_t node,
                                uint32_t *out_row) MUST_USE;
 
-// Sets what can be added up in the totals from the rows: everything but peak time, peak error,
-// unknown frees and events.
+// Set the totals that are sums over the rows: all but peak time, peak error, unknown frees and
+// events.
 void recording_builder_sum(struct recording_builder *b);
 
-// Sorts cells, buckets and cohorts, and moves everything into `out`, which then owns it. The
-// builder is empty afterwards. On ERR_NO_MEMORY nothing has moved.
+// Sort cells, buckets and cohorts, and move everything into `out`, which then owns it. The builder
+// is empty afterwards. ERR_NO_MEMORY leaves everything in the builder.
 enum err recording_builder_finish(struct recording_builder *b, struct recording *out) MUST_USE;

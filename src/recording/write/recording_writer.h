@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// recording_writer: a recording to a file, as docs/format/recording.md says.
+// recording_writer: write a recording to a file, as docs/format/recording.md specifies.
 //
-// Two ways:
-//   recording_write            one snapshot, into a new file that replaces the old one in one step
+//   recording_write            writes one snapshot into a new file, which then replaces the old one
 //   struct recording_writer    appends snapshots and other chunks to an open file: for event logs
 //                              and for checkpoints that must not touch what is already there
 //
 // The recording is borrowed and not changed. Its indices need not be valid (the reader checks
-// them), but its arrays must hold what its counts say. Memory: a few MiB for the group under way.
-// If a write fails (disk full), the file is cut back to the last whole chunk and the writer may be
-// asked again later. Context: H; one thread at a time; cancellation is the progress function's
+// them), but its arrays must have the sizes of its counts. Memory: a few MiB for the current group.
+// If a write fails (disk full), the writer truncates the file to the last whole chunk and can be
+// used again later. Context: H; one thread at a time; the progress function cancels by returning
 // false.
 #pragma once
 
@@ -27,16 +26,16 @@
 #include "recording/write/group_encoder.h"
 
 struct recording_write_options {
-    int level;                         // of zstd; 0: the default
+    int level;                         // zstd level; 0: the default
     bool is_plain;                     // no compression: for examples and tests
-    bool is_durable;                   // recording_write only: on the disk before the rename
-    mode_t mode;                       // recording_write only: permissions; 0: the owner's alone
+    bool is_durable;                   // recording_write only: sync to disk before the rename
+    mode_t mode;                       // recording_write only: permissions; 0: only for the owner
     uint32_t group_count;              // entries in a chunk; 0: GROUP_MAX_ENTRIES
-    uint32_t packing_threads;          // they encode and compress chunks; 0: there are none
+    uint32_t packing_threads;          // threads that encode and compress chunks; 0: none
     uint32_t generation;               // recording_write only: number of the snapshot; 0: 1
-    const struct table_supply *supply; // of tables that the recording lacks; NULL: there are none
-    // May be NULL. Called after each chunk with entries written so far and in all; false stops the
-    // writing with ERR_CANCELLED.
+    const struct table_supply *supply; // tables that the recording lacks; NULL: none
+    // May be NULL. Called after each chunk with the entries written so far and in total. Returning
+    // false stops the writing with ERR_CANCELLED.
     bool (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;
 };
@@ -45,20 +44,20 @@ struct recording_writer {
     int fd;           // borrowed
     const char *path; // borrowed; names the file in errors
     struct recording_write_options options;
-    uint64_t end; // of what was written whole
+    uint64_t end; // offset after the last whole chunk
     uint32_t generation;
     uint32_t part;
     uint64_t entries_done;
     uint64_t entries_total;
     struct chunk_vec contents;
-    struct strbuf raw; // the payload under way
+    struct strbuf raw; // current payload
     struct chunk_packer packer;
-    struct group_encoder encoder; // of strings
-    struct strbuf supplied;       // entries of the group under way, if the supply made them
+    struct group_encoder encoder; // for strings
+    struct strbuf supplied;       // entries of the current group, if the supply made them
 };
 
-// Writes `recording` to `path`. What was there stays until the new file is whole; nothing
-// half-written is left behind. Errors name the path: ERR_IO (disk full, read-only), ERR_PERMISSION,
+// Write `recording` to `path`. The old file stays until the new one is complete, and no
+// half-written file remains. Errors name the path: ERR_IO (disk full, read-only), ERR_PERMISSION,
 // ERR_NOT_FOUND (no such folder), ERR_NO_MEMORY, ERR_CANCELLED, ERR_LIMIT (a string over 8 MiB, or
 // a table of more than 2^32 - 1 entries).
 enum err recording_write(const struct recording *recording,
@@ -66,34 +65,34 @@ enum err recording_write(const struct recording *recording,
                          const struct recording_write_options *options,
                          struct err_info *info) MUST_USE;
 
-// Starts a file. `w` must stay where it is. `fd` must be open for writing, seekable and empty.
-// `options` may be NULL. `fd` and `path` must outlive the writer.
+// Start a file. `w` must not move. `fd` must be open for writing, seekable and empty. `options` may
+// be NULL. `fd` and `path` must outlive the writer.
 enum err recording_writer_init(struct recording_writer *w,
                                int fd,
                                const char *path,
                                const struct recording_write_options *options,
                                struct err_info *info) MUST_USE;
 
-// Appends a snapshot. Its generation is one more than the last one's. After a failure the snapshot
-// is not in the file, or at worst without its end; readers then use the one before.
+// Append a snapshot. Its generation is one more than the last one's. After a failure the file has
+// no part of the snapshot, or the snapshot without its end; readers then use the one before.
 enum err recording_writer_snapshot(struct recording_writer *w,
                                    const struct recording *recording,
                                    struct err_info *info) MUST_USE;
 
-// Appends a chunk that belongs to no snapshot. Compresses it if that makes it smaller.
+// Append a chunk that belongs to no snapshot. Compress it if that makes it smaller.
 enum err recording_writer_chunk(struct recording_writer *w,
                                 uint32_t type,
                                 struct bytes payload,
                                 struct err_info *info) MUST_USE;
 
-// Appends a chunk of another file as it lies there. ERR_TRUNCATED if it is not all there.
+// Append a chunk of another file unchanged. ERR_TRUNCATED if the source lacks a part of it.
 enum err recording_writer_copy(struct recording_writer *w,
                                const struct chunk_source *source,
                                const struct chunk_place *place,
                                struct err_info *info) MUST_USE;
 
-// Appends entries of a table outside of snapshots, at most GROUP_MAX_ENTRIES, the first of which
-// has number `first`.
+// Append at most GROUP_MAX_ENTRIES entries of a table outside of snapshots. `first` is the index of
+// the first one.
 enum err recording_writer_group(struct recording_writer *w,
                                 const struct rec_table *table,
                                 const void *entries,
@@ -101,7 +100,7 @@ enum err recording_writer_group(struct recording_writer *w,
                                 size_t count,
                                 struct err_info *info) MUST_USE;
 
-// Appends table of contents and footer. Nothing may be appended afterwards.
+// Append table of contents and footer. Nothing may be appended afterwards.
 enum err recording_writer_finish(struct recording_writer *w, struct err_info *info) MUST_USE;
 
 // Accepts a zeroed writer. Does not close the descriptor.
