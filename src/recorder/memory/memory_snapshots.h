@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// memory_snapshots: when to look at whole memory maps, and which looks to keep.
+// memory_snapshots: when to take memory snapshots, and which to keep.
 //
-// A look costs more than a sample, so it is taken only now and then: when all processes together
-// have grown by a twentieth since the highest look, when a second has passed, when somebody asks,
-// and when the program begins to exit; and the first two only as long as looks stay below one part
-// in LOOK_COST_DIVISOR of a processor, unless the processes have grown by a half.
+// A snapshot costs more than a sample. One is taken when all processes together have grown by a
+// twentieth since the highest snapshot, when a second has passed, on request, and when the program
+// begins to exit. The first two only happen while snapshots cost less than one part in
+// LOOK_COST_DIVISOR of a processor, unless the processes have grown by a half.
 //
-//   kept whole      the highest moment, the last one, the last LOOKS_ASKED_MAX that were asked for
-//   kept as sums    LOOKS_SERIES_MAX looks over time; when full, every second moment goes
+//   kept whole      the highest one, the last one, the last LOOKS_ASKED_MAX that were requested
+//   kept as sums    LOOKS_SERIES_MAX snapshots over time; when full, every second one is dropped
 //
-// Context: H, the recorder's main thread. Memory: bounded by the processes that run at one time.
+// Context: H, the recorder's main thread.
+// Memory: bounded by the processes that run at one time.
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 #define LOOK_COST_DIVISOR   50u
 #define LOOK_GROWTH_DIVISOR 20u
 
-// The looks at all processes at one time, and their parts (part.look: index in looks).
+// The snapshots of all processes at one time, and their parts (part.look: index in looks).
 struct look_moment {
     uint64_t time_ms;
     uint64_t rss_bytes; // sum
@@ -34,30 +35,30 @@ struct look_moment {
 
 // Zeroed is empty and valid.
 struct memory_snapshots {
-    struct rec_memory_snapshot_vec series; // in order of time
+    struct rec_memory_snapshot_vec series; // by time
     struct look_moment peak;
     struct look_moment last;
     struct look_moment asked[LOOKS_ASKED_MAX];
-    uint32_t asked_count; // so many were asked for in all
-    uint64_t next_ms;     // when the next regular one may be taken
-    uint64_t affords_ms;  // when the latest one is paid for
+    uint32_t asked_count; // number of requested ones
+    uint64_t next_ms;     // earliest time of the next regular one
+    uint64_t affords_ms;  // when the cost of the latest one is compensated
 };
 
 void look_moment_release(struct look_moment *moment);
 void memory_snapshots_release(struct memory_snapshots *looks);
 
-// Whether to look now, when all processes together have `rss_bytes`.
+// Return whether to take a snapshot now; all processes together have `rss_bytes`.
 bool memory_snapshots_are_due(const struct memory_snapshots *looks,
                               uint64_t now_ms,
                               uint64_t rss_bytes);
 
-// Takes a moment in, which becomes ours (zeroed) on success. `was_asked`: somebody wanted it.
+// Take the snapshots of a moment. On success `moment` is moved and zeroed. `was_asked`: on request.
 enum err memory_snapshots_add(struct memory_snapshots *looks,
                               struct look_moment *moment,
                               bool was_asked,
                               uint64_t spent_ns) MUST_USE;
 
-// Appends all that is kept, in order of time.
+// Append all that is kept, by time.
 enum err memory_snapshots_collect(const struct memory_snapshots *looks,
                                   struct rec_memory_snapshot_vec *out_looks,
                                   struct rec_part_vec *out_parts) MUST_USE;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// own_memory: how much memory this process has to itself, as the kernel counts it.
+// own_memory: the private memory of this process, as the kernel counts it.
 //
-// proc(5), statm: resident pages less the shared ones, which are the session's and those of files.
-// One read of a file that stays open, some microseconds. Context: H.
+// proc(5), statm: resident pages minus the shared ones, which belong to the session and to files.
+// One read of a file that stays open takes some microseconds. Context: H.
 #pragma once
 
 #include <stdint.h>
 
-// A descriptor for own_memory_bytes, or -1 where there is no /proc.
+// Open a descriptor for own_memory_bytes. Return -1 without /proc.
 int own_memory_open(void);
 
-// In bytes; 0 if it cannot be told.
+// Return the bytes; 0 if they are unknown.
 uint64_t own_memory_bytes(int fd);

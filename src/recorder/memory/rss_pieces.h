@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// rss_pieces: whose each part of a memory map is.
+// rss_pieces: who owns each part of a memory map.
 //
-// The kernel merges neighbours: one area of smaps may hold a mapping of the program's, a block of
-// malloc's and the stack of a thread. So areas are cut where claims begin and end, best known
-// first:
+// The kernel merges neighbours: one area of smaps may hold a mapping of the program, a block of
+// malloc and the stack of a thread. So areas are cut where claims begin and end, the most reliable
+// claim first:
 //
-//   cairn's own notes > what the program mapped itself > stacks of known threads > the area's shape
+//   cairn's own notes > the program's mappings > stacks of known threads > the area's shape
 //
-// An area's shape is its name, what lies before it, and where it begins: glibc's areas for threads
-// begin at multiples of 64 MiB; the memory behind a file's last mapping is its .bss; what lies
-// behind an inaccessible mapping is a stack with its guard. Shapes are what is left to go by for
-// mappings that libc makes inside itself. Whatever holds a live block is heap, shape or not
-// (rss_split.h). Context: H. Addresses of the program are only compared.
+// The shape of an area is its name, its predecessor, and its start: glibc's areas for threads begin
+// at multiples of 64 MiB; the memory after a file's last mapping is its .bss; an area after an
+// inaccessible mapping is a stack with its guard page. Only shapes identify the mappings that libc
+// makes internally. Memory with a live block is heap, whatever its shape (rss_split.h).
+// Context: H. Addresses of the program are only compared.
 #pragma once
 
 #include <stdbool.h>
@@ -30,14 +30,14 @@ struct address_range {
 
 DEFINE_VEC(address_range_vec, struct address_range);
 
-// What is known of a process beside its map; all borrowed.
+// What is known about a process besides its map; all borrowed.
 struct rss_process {
     const struct aggregator *aggregator;
     const struct aggregator_process *process;
-    const struct address_range_vec *own; // memory of cairn's
-    const struct u64_vec *stack_tops;    // behind the highest page of known threads' stacks
-    struct page_source pages;            // read is NULL: there is none
-    bool is_heap_known;                  // all of its live blocks are in the aggregator
+    const struct address_range_vec *own; // cairn's own memory
+    const struct u64_vec *stack_tops;    // end of the highest page of known threads' stacks
+    struct page_source pages;            // read is NULL: none
+    bool is_heap_known;                  // the aggregator has all its live blocks
 };
 
 struct rss_piece {
@@ -47,19 +47,19 @@ struct rss_piece {
     uint64_t swap_bytes;
     size_t area;      // index in the map
     const char *path; // borrowed from the map
-    uint32_t kind;    // enum rec_part_kind; REC_PART_KEPT: the allocator's
-    uint32_t node;    // who mapped it, or REC_NONE
-    // Filled in by rss_split, of the allocator's:
+    uint32_t kind;    // enum rec_part_kind; REC_PART_KEPT: of the allocator
+    uint32_t node;    // stack that mapped it, or REC_NONE
+    // Set by rss_split, for pieces of the allocator:
     uint64_t live_count;
     uint64_t requested_bytes; // in live blocks
-    uint64_t extent_bytes;    // those blocks with their heads and rounding
-    uint64_t live_bytes;      // the resident part of them
-    uint64_t occupied_bytes;  // and of their extents
+    uint64_t extent_bytes;    // of these blocks with their headers and rounding
+    uint64_t live_bytes;      // resident part of the live blocks
+    uint64_t occupied_bytes;  // resident part of their extents
 };
 
 DEFINE_VEC(rss_piece_vec, struct rss_piece);
 
-// Appends the pieces of all areas, in order of their addresses, without their sizes in memory.
+// Append the pieces of all areas, by address, without their resident sizes.
 enum err rss_pieces_cut(const struct rss_process *what,
                         const struct memory_areas *map,
                         struct rss_piece_vec *out) MUST_USE;

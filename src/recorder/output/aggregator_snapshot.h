@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // aggregator_snapshot: the aggregator as a recording, at one moment.
 //
-// The large tables (modules, frames, nodes, rows, threads, strings) are lent as they lie in the
-// aggregator; the small ones are made here and are the snapshot's own. The history of rows, which
-// is large, too, is not in `recording` but made by `history` while it is written. So a snapshot
-// costs little memory, and is valid only until the aggregator changes. Context: H, the recorder's
-// main thread.
+// A snapshot borrows the large tables (modules, frames, nodes, rows, threads, strings) from the
+// aggregator, and makes and owns the small ones. The history of rows, which is large, too, is not
+// in `recording`; `history` makes it while it is written. So a snapshot costs little memory, and is
+// valid only until the aggregator changes.
+// Context: H, the recorder's main thread.
 #pragma once
 
 #include <stdint.h>
@@ -26,7 +26,7 @@ DEFINE_VEC(rec_process_vec, struct rec_process);
 DEFINE_VEC(rec_slice_vec, struct rec_slice);
 DEFINE_VEC(rec_counter_vec, struct rec_counter);
 
-// What a recording says that the aggregator does not know.
+// Facts of a recording that the aggregator does not have.
 struct aggregator_snapshot_facts {
     enum rec_state state;
     uint32_t pid;        // of the program that was started
@@ -41,9 +41,9 @@ struct aggregator_snapshot_facts {
     const char *program; // path of the executable
     char *const *argv;   // its command line, ended by NULL
     uint64_t counters[SESSION_COUNTER_COUNT];
-    struct block_list *blocks;   // NULL: none are listed. What lives now is added to it
-    const struct event_log *log; // of events; NULL: there is none
-    struct rec_mark *marks;      // lent on
+    struct block_list *blocks;   // NULL: lists none. The live blocks are added to it
+    const struct event_log *log; // of events; NULL: none
+    struct rec_mark *marks;      // borrowed
     size_t mark_count;
     const struct rec_unrecorded *unrecorded; // copied
     size_t unrecorded_count;
@@ -51,10 +51,10 @@ struct aggregator_snapshot_facts {
 
 // Zeroed is valid.
 struct aggregator_snapshot {
-    struct recording recording; // borrows from here and from the aggregator
+    struct recording recording; // borrows from this object and from the aggregator
     struct rec_process_vec processes;
-    struct rec_row_vec
-        rows; // where their shares of the peak are scaled; else the aggregator lends its own
+    // if their bytes at the peak are scaled; else the aggregator's rows are borrowed
+    struct rec_row_vec rows;
     struct row_history history;
     struct rec_slice_vec slices;
     struct rec_counter_vec counters;
@@ -65,8 +65,8 @@ struct aggregator_snapshot {
     struct u64_vec string_offsets;
 };
 
-// Makes the recording. `sampler` and `looks` may be NULL. Interns a few strings, folds the peak
-// into the rows of the aggregator, and lets its slices go on until now; else leaves it as it is.
+// Make the recording. `sampler` and `looks` may be NULL. Interns a few strings, commits the peak to
+// the rows of the aggregator, and extends its slices until now; nothing else changes.
 // ERR_NO_MEMORY, ERR_LIMIT.
 enum err aggregator_snapshot_take(struct aggregator *aggregator,
                                   const struct proc_sampler *sampler,
@@ -74,11 +74,11 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
                                   const struct aggregator_snapshot_facts *facts,
                                   struct aggregator_snapshot *out) MUST_USE;
 
-// Lends the strings again, after some were added (names of functions).
+// Borrow the strings again, after some were added (names of functions).
 enum err aggregator_snapshot_lend_strings(struct aggregator_snapshot *snapshot,
                                           struct aggregator *aggregator) MUST_USE;
 
-// Changes the counter of that name, if there is one.
+// Set the counter of that name, if it exists.
 void aggregator_snapshot_set_counter(struct aggregator_snapshot *snapshot,
                                      const struct aggregator *aggregator,
                                      const char *name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// test_snapshot: a snapshot of an aggregator with the tables that are only made while it is
-// written. Context: tests only, after cmocka.h.
+// test_snapshot: a snapshot of an aggregator with the tables that otherwise are made while it is
+// written.
+// Context: tests only, after cmocka.h.
 #pragma once
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 struct whole_snapshot {
     struct aggregator_snapshot snapshot;
-    struct recording recording; // borrows; the tables of the history are its own
+    struct recording recording; // borrows; owns the tables of the history
 };
 
 static inline void *

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
-// pid_lookup: the pid by which we know a process of another pid namespace.
+// pid_lookup: finds the pid, in our namespace, of a process of another pid namespace.
 //
-// A process knows itself by the pid of its own namespace, which for us is somebody else's, or
-// nobody's: who believed it would sample a stranger's memory, and take a living process for dead
-// and its lanes away from it. pid_namespaces(7): proc's status lists a process's pids (NSpid), ours
-// first and its own last, and ns/pid tells one namespace from another by its inode number.
+// A process knows its pid in its own namespace. In ours that pid belongs to another process or to
+// none. Using it would sample the memory of an unrelated process, or declare a live process dead
+// and take its lanes away. pid_namespaces(7): proc's status lists a process's pids (NSpid), ours
+// first and its own last, and the inode number of ns/pid identifies a namespace.
 //
-// Context: H. Cost: one look at each process of the machine.
+// Context: H.
+// Cost: one read for each process of the machine.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-// The pid that we know the process by that is `inner_pid` in the namespace with this inode number,
-// which is not ours. 0: there is none any more.
+// Return our pid of the process `inner_pid` in the namespace with this inode number, which differs
+// from ours. 0: none any more.
 pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace);
 
-// The namespace of a process that could not see it, since it has no /proc, but has mapped this file
-// as nobody does but those who are recorded. Where there is none such, but one that we know by this
-// pid and whose mappings are closed to us, it is taken for that. 0: there is none (any more).
+// Return the namespace of a process that could not see it for lack of /proc. It maps this file, as
+// only recorded processes do. If no process maps it, a process with this pid whose mappings are
+// unreadable is taken. 0: none (any more).
 uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file);
 
-// The parent of one of our processes, by our own pid; 0 if it has none or is gone.
+// Return our pid of the parent of one of our processes; 0 if it has none or has ended.
 uint32_t pid_lookup_parent(pid_t pid);
 
-// Whether one of our processes may have mapped this file: it has, or it cannot be seen and is not
-// older than we are. So who is recorded is told from a stranger whose pid was written into a slot,
-// and from the next image of a process, which is not recorded.
+// Return whether one of our processes may map this file: it does, or its mappings are unreadable
+// and it is not older than the recorder. This distinguishes a recorded process from an unrelated
+// one whose pid was written into a slot, and from the next image of a process, which is not
+// recorded.
 bool pid_lookup_may_map(pid_t pid, int mapped_file);
 
-// For pid_lookup, and for its tests: the last number of the line NSpid in the text of a status; 0
+// For pid_lookup and its tests: return the last number of the line NSpid in the text of a status; 0
 // if there is none.
 uint32_t pid_lookup_innermost(const char *status);

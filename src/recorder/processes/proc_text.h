@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// proc_text: single figures in the texts of /proc/PID, as proc(5) describes them.
+// proc_text: reads single figures from the texts of /proc/PID, as proc(5) describes them.
 //
-// The texts are the kernel's, but names in them are the program's. Context: H; pure. What is not
-// found, or said differently by another kernel, is 0.
+// The kernel writes the texts, but the program chooses names in them. A figure that is missing, or
+// has another form in another kernel, is 0.
+// Context: H; pure.
 #pragma once
 
 #include <stdint.h>
 
-// What follows "`key`:" at the beginning of a line; NULL if no line begins so.
+// Return the text after "`key`:" at the start of a line; NULL if no line starts so.
 const char *proc_text_value(const char *text, const char *key);
 
-// status, smaps_rollup: the number after "`key`:" at the beginning of a line, in bytes if that line
-// counts kB.
+// status, smaps_rollup: return the number after "`key`:" at the start of a line, in bytes if the
+// line counts kB.
 uint64_t proc_text_kib(const char *text, const char *key);
 
-// stat: when the process began, in ticks of the kernel.
+// stat: the start of the process in kernel ticks.
 uint64_t proc_text_start(const char *text);
 
 struct proc_faults {

@@ -2,16 +2,18 @@
 // unrecorded_list: the programs that recorded processes executed and that are not in the recording.
 //
 //   unrecorded_list_hear()    takes the notes out of the session (target/producer/exec_note.h)
-//   unrecorded_list_settle()  those that nobody took back within SETTLE_MS are counted, by program
+//   unrecorded_list_settle()  counts those that were not withdrawn within SETTLE_MS, by program
 //                             and reason
 //
-// A note is written before the exec, which may still fail: then its writer takes it back. And what
-// was expected not to be recorded may be, for a setuid program on a file system that ignores that,
-// say: then an image of the same process joins, and the note is void.
+// A note is written before the exec, which may still fail; its writer then withdraws it. A program
+// that was expected to be unrecordable may be recorded nevertheless, for example a setuid program
+// on a file system that ignores the bit. An image of the same process then joins, and the note is
+// void.
 //
-// Trust: notes are hostile. What they say is checked on a copy, names are bounded, and beyond
-// UNRECORDED_PROGRAMS_MAX programs only reasons are told apart. Context: H, the recorder's main
-// thread. Failure: ERR_NO_MEMORY, ERR_LIMIT.
+// Trust: notes are hostile. They are checked on a copy, names are bounded, and beyond
+// UNRECORDED_PROGRAMS_MAX programs only reasons are counted.
+// Context: H, the recorder's main thread.
+// Failure: ERR_NO_MEMORY, ERR_LIMIT.
 #pragma once
 
 #include <stdint.h>
@@ -25,15 +27,15 @@ struct aggregator;
 struct session;
 
 #define UNRECORDED_PROGRAMS_MAX 256u
-#define UNRECORDED_YOUNG_MAX    4096u // what comes above is counted at once
+#define UNRECORDED_YOUNG_MAX    4096u // further ones are counted at once
 
-// An exec that may yet be taken back.
+// An exec that may still be withdrawn.
 struct unrecorded_exec {
     uint64_t number;  // of its note
     uint64_t joins;   // images that had joined by then
-    uint64_t time_ms; // when it was written, as it says
+    uint64_t time_ms; // time of the note, as it states
     uint64_t heard_ms;
-    pid_t pid; // of ours, 0: not known
+    pid_t pid; // in our namespace; 0: not known
     uint32_t obstacle;
     rec_string program;
 };
@@ -45,7 +47,7 @@ DEFINE_VEC(rec_unrecorded_vec, struct rec_unrecorded);
 struct unrecorded_list {
     struct rec_unrecorded_vec entries;
     struct unrecorded_exec_vec young;
-    struct unrecorded_exec_vec fresh; // heard of, for unrecorded_tree to take
+    struct unrecorded_exec_vec fresh; // new ones, for unrecorded_tree to take
     uint64_t seen_count;              // of notes, as the session counts them
 };
 
@@ -61,8 +63,8 @@ enum err unrecorded_list_settle(struct unrecorded_list *list,
                                 struct aggregator *aggregator,
                                 uint64_t now_ms) MUST_USE;
 
-// Adds processes that the program of that exec started. It may not be settled yet: then its entry
-// has no execs so far.
+// Add processes that the program of that exec started. If it is not counted yet, its entry has no
+// execs so far.
 enum err unrecorded_list_add_descendants(struct unrecorded_list *list,
                                          struct aggregator *aggregator,
                                          const struct unrecorded_exec *exec,

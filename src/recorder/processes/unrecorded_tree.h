@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// unrecorded_tree: how many processes come from those that are not recorded.
+// unrecorded_tree: counts the descendants of unrecorded processes.
 //
-// What an unrecorded program starts says nothing in the session; but /proc tells the children of
-// each process that runs. So as long as an unrecorded one runs its tree is walked now and then, and
-// each process that is met twice and has not joined counts once. Who lived between two walks, or
-// was given to another parent before, is not met: the count is a lower bound.
+// The session does not know the children of an unrecorded program, but /proc lists the children of
+// each running process. So while an unrecorded process runs, its tree is walked from time to time.
+// Each process that two walks find and that has not joined counts once. A process that lived
+// between two walks, or got another parent before, is not found: the count is a lower bound.
 //
-// Cost: at most a fiftieth of a processor, and TREE_PROCESSES_MAX processes are followed. Context:
-// H, the recorder's main thread. Failure: ERR_NO_MEMORY; who cannot be read has no children.
+// Cost: at most a fiftieth of a processor; at most TREE_PROCESSES_MAX processes are followed.
+// Context: H, the recorder's main thread.
+// Failure: ERR_NO_MEMORY; an unreadable process has no children.
 #pragma once
 
 #include <stdbool.h>
@@ -21,12 +22,12 @@
 #define TREE_PROCESSES_MAX 1024u
 
 struct tree_process {
-    struct unrecorded_exec exec; // from which it comes
+    struct unrecorded_exec exec; // its ancestor
     pid_t pid;
     bool is_root;
     bool is_counted;
-    bool is_recorded; // it has joined: it speaks for itself
-    bool was_seen;    // in the walk that goes on
+    bool is_recorded; // it has joined: the recording has it
+    bool was_seen;    // in the present walk
 };
 
 DEFINE_VEC(tree_process_vec, struct tree_process);
@@ -40,7 +41,7 @@ struct unrecorded_tree {
 
 void unrecorded_tree_release(struct unrecorded_tree *tree);
 
-// Follows those that the list has heard of since, and walks if it is time.
+// Follow the new execs of the list, and walk if it is time.
 enum err unrecorded_tree_round(struct unrecorded_tree *tree,
                                struct unrecorded_list *list,
                                struct aggregator *aggregator,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// claimed_counter: what recorded programs count in shared memory, believed as far as it is
+// claimed_counter: accepts the counters of recorded programs in shared memory up to what is
 // possible.
 //
-// Counters only grow, and no counter by more than one event in 10 ns, since each event is a call of
-// an allocator. What a program wrote over them by mistake is told from that.
+// Counters only grow. A counter grows by at most one event in 10 ns, since each event is a call of
+// an allocator. This detects values that a program wrote over them by mistake.
 // Context: H.
 #pragma once
 
@@ -11,9 +11,10 @@
 #include <stdint.h>
 
 #define TOLD_EVENTS_PER_MS 100000u
-#define TOLD_BYTES_MAX     ((uint64_t)1 << 47) // of one block: what an address space holds
+#define TOLD_BYTES_MAX     ((uint64_t)1 << 47) // of one block: the size of an address space
 
-// The most that a counter of events can stand at, at clock_ms of a session. A recorder may be late.
+// Return the highest possible value of a counter of events at clock_ms of a session. A recorder may
+// be late.
 static inline uint64_t claimed_counter_most(uint64_t clock_ms)
 {
     enum {
@@ -23,8 +24,8 @@ static inline uint64_t claimed_counter_most(uint64_t clock_ms)
     return ((clock_ms < most_ms ? clock_ms : most_ms) + LATE_MS) * TOLD_EVENTS_PER_MS;
 }
 
-// Adds to *sum what a counter that now stands at `now` has gained since it stood at *known. False:
-// it cannot stand there; then nothing has changed.
+// Add to *sum the growth of a counter from *known to `now`. False: `now` is impossible, and nothing
+// has changed.
 static inline bool claimed_counter_take(uint64_t now, uint64_t most, uint64_t *known, uint64_t *sum)
 {
     if (now < *known || now > most) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// lane_consumer: the recorder's end of a lane: copy what is new, decode it, give the room back.
+// lane_consumer: the recorder's end of a lane: copies new records, decodes them, frees the room.
 //
-//   lane_consumer_refresh()   how far the producer has got (acquire)
-//   lane_consumer_copy()      a piece of that into private memory
-//   wire_decode()             the records in it, one by one
-//   lane_consumer_advance()   they are done with: the producer may write there again
+//   lane_consumer_refresh()   reads the producer's position (acquire)
+//   lane_consumer_copy()      copies a piece up to it into private memory
+//   wire_decode()             decodes the records in it, one by one
+//   lane_consumer_advance()   frees them: the producer may write there again
 //
 // Trust: the program may write anything anywhere, at any time. Positions are copied and checked
-// before use, our own position is kept here and only published, records are decoded from the
-// private copy alone. A lane that breaks the rules gives ERR_CORRUPT; the caller then discards
-// whatever comes (lane_consumer_discard), so that its producer neither waits nor is believed.
+// before use, the consumer's own position is private and only published, and records are decoded
+// from the private copy alone. A lane that breaks the rules returns ERR_CORRUPT. The caller then
+// discards everything that arrives (lane_consumer_discard), so that the producer need not wait.
 // Context: H; one thread at a time for a lane.
 #pragma once
 
@@ -25,14 +25,14 @@
 
 struct lane_consumer {
     struct lane_header *lane; // borrowed, shared with the program
-    uint64_t read_pos;        // ours; the lane's word is only told
+    uint64_t read_pos;        // private; the lane has a published copy
     uint64_t write_pos;       // checked, as of the last refresh
     uint32_t ring_bytes;      // checked, as of the last refresh that found something
 };
 
 void lane_consumer_init(struct lane_consumer *c, struct lane_header *lane);
 
-// Looks for new records. ERR_CORRUPT: positions or ring size make no sense.
+// Look for new records. ERR_CORRUPT: positions or ring size are invalid.
 enum err lane_consumer_refresh(struct lane_consumer *c) MUST_USE;
 
 static inline uint64_t lane_consumer_unread_bytes(const struct lane_consumer *c)
@@ -40,14 +40,14 @@ static inline uint64_t lane_consumer_unread_bytes(const struct lane_consumer *c)
     return c->write_pos - c->read_pos;
 }
 
-// Copies at most `max_bytes` (a multiple of 8) of what is unread, in one piece, to `to`. Returns
-// how much; 0 only if nothing is unread. It stays unread until advance.
+// Copy at most `max_bytes` (a multiple of 8) unread bytes, in one piece, to `to`. Return their
+// number; 0 only if nothing is unread. They stay unread until advance.
 size_t lane_consumer_copy(const struct lane_consumer *c, uint64_t *to, size_t max_bytes);
 
-// The next `bytes` unread bytes are done with. Wakes the producer if it waits for room.
+// Free the next `bytes` unread bytes. Wakes the producer if it waits for room.
 void lane_consumer_advance(struct lane_consumer *c, size_t bytes);
 
-// Throws away everything, checked or not.
+// Discard everything, checked or not.
 void lane_consumer_discard(struct lane_consumer *c);
 
 // One decoded record. Fields that its tag does not have are undefined.
@@ -57,18 +57,19 @@ struct wire_record {
     // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp; LEFT_OUT: bytes
     // and grain (wire_left_out_bytes)
     uint64_t address;
-    uint64_t old_address;    // REALLOC*
-    uint64_t size_bytes;     // ALLOC*, REALLOC*; PAIR*: of all; EVENT: weight; LEFT_OUT: given up
-    uint64_t stamp;          // ALLOC_LATE: it was allocated after that
+    uint64_t old_address; // REALLOC*
+    // ALLOC*, REALLOC*; PAIR*: sum; EVENT: weight; LEFT_OUT: no longer followed
+    uint64_t size_bytes;
+    uint64_t stamp;          // ALLOC_LATE: the allocation is later
     uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
-    uint32_t shift;          // ALLOC_SAMPLED: it stands for 1 << shift blocks; QUESTION: scope
+    uint32_t shift;          // ALLOC_SAMPLED: sampling weight 1 << shift; QUESTION: scope
     uint32_t count;          // PAIR*, HIGH_WATER, LEFT_OUT: how many; QUESTION: its number
     const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, HIGH_WATER: the words after the first
 };
 
 enum wire_result {
     WIRE_DECODED,
-    WIRE_INCOMPLETE, // the record goes on behind the end of what was given
+    WIRE_INCOMPLETE, // the record continues behind the given words
     WIRE_MALFORMED,
 };
 
@@ -81,10 +82,10 @@ static inline uint32_t wire_stack_flags(const uint64_t *words)
     return (uint32_t)(words[0] >> 16) & 0xff;
 }
 
-// The rest of wire_decode, for the records that are not on the hot path.
+// The slow path of wire_decode, for rare records.
 enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wire_record *out);
 
-// Decodes the record at words[0 .. count), count >= 1.
+// Decode the record at words[0 .. count), count >= 1.
 static inline enum wire_result
 wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
 {
@@ -117,7 +118,7 @@ wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
     return wire_decode_rare(words, count, out);
 }
 
-// What a MODULE record says; build_id and path are borrowed from the record.
+// The contents of a MODULE record; build_id and path are borrowed from the record.
 struct wire_module {
     uint32_t slot;
     uint32_t flags; // enum wire_module_flags
@@ -129,13 +130,13 @@ struct wire_module {
 };
 struct wire_module wire_module_of(const struct wire_record *record);
 
-// What a TEXT record says; the text is borrowed from the record.
+// The contents of a TEXT record; the text is borrowed from the record.
 struct wire_text {
-    uint32_t kind;  // as sent: not necessarily an enum wire_text_kind
+    uint32_t kind;  // as sent: may not be an enum wire_text_kind
     uint32_t flags; // enum wire_text_flags
     struct bytes text;
 };
 struct wire_text wire_text_of(const struct wire_record *record);
 
-// What a MAPPING record says.
+// The contents of a MAPPING record.
 struct wire_mapping wire_mapping_of(const struct wire_record *record);

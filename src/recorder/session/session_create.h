@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // session_create: makes the memory of a session, and hands it to the processes that join.
 //
-// The memory is a sparse memfd, sealed against shrinking, so that a recorded program cannot pull it
-// away under us. Most processes open it through /proc; those that cannot ask for it at an abstract
-// socket, as session_env.h says, and get it if they run as our user or descend from us.
+// The memory is a sparse memfd, sealed against shrinking, so that a recorded program cannot remove
+// it while the recorder uses it. Most processes open it through /proc. A process that cannot
+// requests it at an abstract socket (session_env.h), and gets it if it runs as our user or descends
+// from us.
 // Context: H. session_answer may run in another thread than the rest.
 #pragma once
 
@@ -16,7 +17,7 @@
 struct session_options {
     uint32_t flags; // enum session_flags
     uint32_t max_frames;
-    bool counts_stamps; // of the session's counter, whatever clock there is: for tests
+    bool counts_stamps; // stamps come from the session's counter with any clock: for tests
 };
 
 // Zeroed is valid and means: none.
@@ -28,32 +29,32 @@ struct session {
     uint64_t stamp_base;           // as in the header, which programs may change
     int memfd;                     // owned; close-on-exec
     int socket;                    // owned; listening, close-on-exec, non-blocking
-    int door;                      // owned; the same in the file system; 0: none
+    int door;                      // owned; its twin in the file system; 0: none
     char door_path[DOOR_PATH_BYTES];
     char environment[SESSION_ENV_BYTES_MAX]; // value of SESSION_ENV_NAME
 };
 
-// Makes a session in state SESSION_STARTING with its clock at 0.
+// Make a session in state SESSION_STARTING with its clock at 0.
 enum err session_create(const struct session_options *options,
                         struct session *out,
                         struct err_info *info) MUST_USE;
 
-// The present moment as a stamp (stamp.h): what was stamped, and seen by us, is not later.
+// Return the present moment as a stamp (stamp.h). An event that has been read has no later stamp.
 uint64_t session_stamp(const struct session *session);
 
-// Unmaps and closes; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
+// Unmap and close; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
 void session_release(struct session *session);
 
-// Opens the door if a process wants it (session_door.h). Cannot fail: then it is told so.
+// Open the door if a process requests it (session_door.h). On failure the process is notified.
 void session_open_door(struct session *session);
 
-// Takes it out of the file system. Nothing if there is none.
+// Remove the door from the file system. No effect if there is none.
 void session_close_door(struct session *session);
 
-// Answers all processes that wait at the socket, and at the door. Never blocks: one that does not
-// take its answer is left alone.
+// Answer all processes that wait at the socket and at the door. Never blocks: a process that does
+// not receive its answer is skipped.
 void session_answer(const struct session *session);
 
-// Gives the memory of a drained lane back to the system and makes the lane free for the next
-// thread. Its contents read as zero afterwards.
+// Return the memory of a drained lane to the system and free the lane for the next thread. Its
+// contents read as zero afterwards.
 void session_recycle_lane(const struct session *session, uint32_t lane);
