@@ -19,7 +19,7 @@ enum {
     ANSWER_TIME_MS = 300000,
 };
 
-// What an answer depends on: its tag is the same as long as all of that is.
+// The tag of an answer: a hash of everything that the answer depends on.
 static struct etag
 tag_of(const struct http *http, const struct snapshot *snapshot, const char *target)
 {
@@ -38,16 +38,16 @@ tag_of(const struct http *http, const struct snapshot *snapshot, const char *tar
     return etag_of(content_hash(parts, sizeof(parts)));
 }
 
-// An answer on its way, and its place on the board.
+// An answer in progress, and its slot in the table of requests in flight.
 struct turn {
     struct http *http;
     struct MHD_Connection *connection;
     const struct route *route;
     struct snapshot *snapshot;
-    struct answer_slot *slot; // NULL: the board is full
+    struct answer_slot *slot; // NULL: the table is full
 };
 
-// Answers a client, as long as it waits, and in the time that an answer may take.
+// Compute an answer while the client waits, within the time limit.
 static MUST_USE enum err
 answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *problem)
 {
@@ -62,7 +62,7 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
                                          .snapshot = turn->snapshot,
                                          .trees = &http->trees,
                                          .cancel = &cancel};
-    TRY(disconnect_watch_ask(&watch)); // it may have left while it waited for its turn
+    TRY(disconnect_watch_ask(&watch)); // the client may have left while it waited for its turn
     requests_in_flight_begin(&http->board, turn->slot);
     struct request_args args;
     http_arguments(turn->connection, &args);
@@ -106,7 +106,7 @@ static enum MHD_Result send_json(struct MHD_Connection *connection,
     return reply_send(connection, &reply, reply.is_gzip ? &packed : body);
 }
 
-// Makes the answer once there is room for one more in the making, and sends it.
+// Compute the answer once there is capacity, and send it.
 static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag)
 {
     struct http *http = turn->http;
@@ -117,10 +117,10 @@ static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct problem problem = {0};
     enum err outcome = answer_in_time(turn, &body, &problem);
-    (void)sem_post(&http->answering); // cannot overflow: it was waited for
+    (void)sem_post(&http->answering); // cannot overflow after sem_wait
     requests_in_flight_pack(&http->board, turn->slot, outcome);
     if (outcome == ERR_CANCELLED) {
-        return MHD_NO; // nobody listens
+        return MHD_NO; // the client left
     }
     return outcome == ERR_OK ? send_json(turn->connection, turn->route, tag, &body)
                              : reply_problem(turn->connection, &problem);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// authentication: see gate.h.
+// authentication: see authentication.h.
 #include "server/authentication.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 static bool takes_launch_token(struct http *http, const char *token)
 {
     return token != NULL && access_is_token(&http->launch, token, strlen(token)) &&
-           // Relaxed: only one exchange may win; nothing else is published by it.
+           // Relaxed: only one exchange may succeed; it publishes nothing else.
            !atomic_exchange_explicit(&http->is_launch_spent, true, memory_order_relaxed);
 }
 
@@ -25,11 +25,11 @@ count_hosts(void *count, enum MHD_ValueKind kind, const char *name, const char *
     return MHD_YES;
 }
 
-// The Host header; NULL if there is none or more than one, of which each could be the true one.
+// The Host header; NULL without one, and if there are several, of which any could be the true one.
 static const char *only_host(struct MHD_Connection *connection)
 {
     unsigned count = 0;
-    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_hosts, &count); // how many
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_hosts, &count); // is a count
     return count == 1 ? http_header(connection, MHD_HTTP_HEADER_HOST) : NULL;
 }
 
@@ -64,7 +64,7 @@ enum MHD_Result gate_send_token(struct http *http, struct MHD_Connection *connec
 enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict)
 {
     enum {
-        MISDIRECTED = 421 // newer than the library's names
+        MISDIRECTED = 421 // missing in older versions of libmicrohttpd
     };
     switch (verdict) {
     case ACCESS_WRONG_HOST:

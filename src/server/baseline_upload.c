@@ -33,7 +33,7 @@ void baseline_upload_add(struct baseline_upload *upload, struct bytes data)
     }
 }
 
-// Errors name the path that was opened, of which the client knows nothing.
+// Replace the opened path in an error by `name`: the client does not know that path.
 static void rename_in(struct err_info *info, const char *path, const char *name)
 {
     char *place = strstr(info->text, path);
@@ -44,7 +44,7 @@ static void rename_in(struct err_info *info, const char *path, const char *name)
     strbuf_append(&text, info->text, (size_t)(place - info->text));
     strbuf_append_text(&text, name);
     strbuf_append_text(&text, place + strlen(path));
-    (void)snprintf(info->text, sizeof(info->text), "%s", strbuf_text(&text)); // cut if too long
+    (void)snprintf(info->text, sizeof(info->text), "%s", strbuf_text(&text)); // may truncate
 }
 
 static MUST_USE enum err serve(struct baseline_upload *upload,
@@ -86,7 +86,7 @@ enum err baseline_upload_serve(struct baseline_upload *upload,
 void baseline_upload_release(struct baseline_upload *upload)
 {
     if (upload->file != NULL) {
-        (void)fclose(upload->file); // a temporary file: what it held is not needed any more
+        (void)fclose(upload->file); // a temporary file: write errors do not matter
     }
     *upload = (struct baseline_upload){0};
 }

@@ -17,7 +17,7 @@
 #include "server/http/connection.h"
 #include "views_json/layout/view.h"
 
-// One request, from its first line to the end of its answer.
+// One request, from its first line to the end of its response.
 struct exchange {
     char *target; // owned; as sent
     bool is_begun;
@@ -25,7 +25,7 @@ struct exchange {
     struct baseline_upload upload;
 };
 
-// Whom a request is for, by its method.
+// Methods that are handled alike share a value.
 enum method {
     METHOD_READ = 1 << 0, // GET, HEAD
     METHOD_PUT = 1 << 1,
@@ -126,7 +126,7 @@ static bool is_body_announced(struct MHD_Connection *connection)
            http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
 }
 
-// What there is to read at the target.
+// Answer a GET or HEAD of the target.
 static enum MHD_Result
 handle_read(struct http *http, struct MHD_Connection *connection, const char *target)
 {
@@ -167,8 +167,8 @@ static enum method method_of(const char *method)
     return 0;
 }
 
-// The head of a request has arrived. Refuses what need not be heard out, which closes the
-// connection; else the answer is given once the request is complete.
+// Handle the head of a request. Refusing here closes the connection before the body is read.
+// Accepted requests are answered when they are complete.
 static enum MHD_Result
 begin(struct http *http, struct MHD_Connection *connection, enum method method, const char *target)
 {
@@ -177,7 +177,7 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
                             "the address is too long");
     }
     enum access_verdict verdict = gate_check(http, connection, target);
-    // The viewer's own files are no secret: the page needs them before it can show the token.
+    // The viewer's own files are public: the page needs them before it can send the token.
     bool is_public = verdict == ACCESS_NO_TOKEN && method == METHOD_READ && asset_find(target);
     if (verdict != ACCESS_GRANTED && !is_public) {
         return gate_refuse(connection, verdict);
@@ -200,7 +200,7 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
                             "only a recording may be sent, with PUT");
     }
-    // A body in chunks is as long as it likes, whatever length is announced beside it.
+    // The size of a chunked body is unbounded, whatever its Content-Length.
     if (method == METHOD_PUT &&
         (http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL ||
          !baseline_upload_may_come(http_header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH)))) {
@@ -220,7 +220,7 @@ static enum MHD_Result complete(struct http *http,
                                  : change_baseline(http, connection, exchange);
 }
 
-// As libmicrohttpd wants it. NOLINTNEXTLINE(readability-function-size)
+// The callback's signature is libmicrohttpd's. NOLINTNEXTLINE(readability-function-size)
 enum MHD_Result http_handle(void *context,
                             struct MHD_Connection *connection,
                             const char *url,
@@ -235,7 +235,7 @@ enum MHD_Result http_handle(void *context,
     struct http *http = context;
     struct exchange *exchange = *context_of_request;
     if (exchange == NULL || exchange->target == NULL) {
-        return MHD_NO; // no memory
+        return MHD_NO; // out of memory
     }
     if (!exchange->is_begun) {
         exchange->is_begun = true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// server: opening, watching the file, closing. See server.h.
+// server: opens, watches and closes. See server.h.
 //
-// The file may be appended to or replaced. Its folder is watched, which catches both, and it is
-// looked at now and then in any case: not every file system tells. While it changes all the time it
-// is read at most once a second, and no more than a fifth of the time; but if that took long, for
+// The file may be appended to or replaced. A watch on its folder detects both. The server also
+// checks the file periodically, since some file systems do not notify. A file that changes all the
+// time is read at most once a second, and for at most a fifth of the time. The pause is at most ten
+// seconds: a long read may only mean that the machine was suspended.
 // the machine may just have been asleep, it is not left alone for more than ten seconds.
 #include "server/server.h"
 
@@ -30,10 +31,10 @@
 
 enum {
     SILENCE_MAX_S = 30,
-    // Of the daemon. One that was hung up on counts until its thread has ended, and beyond this
-    // number the daemon refuses whoever comes, with a token or not.
+    // For libmicrohttpd. A disconnected client counts until its thread ended. Beyond this number
+    // libmicrohttpd refuses all clients, with or without a token.
     CONNECTIONS_MAX = 8 * VISITORS_MAX,
-    HEADER_MAX_BYTES = 32 * 1024, // and what else a connection needs
+    HEADER_MAX_BYTES = 32 * 1024, // and other memory of a connection
     ANSWERS_MIN = 2,
     LOOK_EVERY_MS = 2000,
     RELOAD_PAUSE_MIN_MS = 1000,
@@ -65,7 +66,7 @@ const char *server_launch_token(const struct server *server)
     return server->http.launch.text;
 }
 
-// A link must begin with a scheme, and with none that runs something in the page.
+// Check that a link begins with a scheme, and not with one that runs code in the page.
 static MUST_USE enum err check_editor(const char *pattern, struct err_info *info)
 {
     static const char *const refused[] = {"javascript", "data", "vbscript", "blob", "about"};
@@ -116,7 +117,7 @@ prepare(struct server *server, const struct server_options *options, struct err_
                        info);
 }
 
-// A socket on the loopback, and the port that it got.
+// Bind a socket to the loopback, and get its port.
 static MUST_USE enum err
 bind_socket(uint16_t port, int *out_fd, uint16_t *out_port, struct err_info *info)
 {
@@ -125,7 +126,7 @@ bind_socket(uint16_t port, int *out_fd, uint16_t *out_port, struct err_info *inf
     socklen_t len = sizeof(address);
     int yes = 1;
     CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    // A port that was just in use can be had again.
+    // Allow a port that was in use a moment ago.
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
         bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, VISITORS_MAX) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
@@ -152,11 +153,11 @@ static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct 
     if (server->daemon == NULL) {
         return err_set_errno(info, errno, "cannot start the web server");
     }
-    fd = -1; // it is the daemon's now
+    fd = -1; // owned by the daemon from here on
     return ERR_OK;
 }
 
-// Watches the folder that the file lies in. Failure is no error: the file is looked at in any case.
+// Watch the folder of the file. Failure is not an error: the file is checked periodically.
 static int watch_folder(const char *path)
 {
     CLEANUP(fd_closep) int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -221,13 +222,13 @@ static void look_at_file(struct http *http)
     }
 }
 
-// What the watch says does not matter: the file itself is looked at. What a busy folder reports
-// beyond this is read after the next pause.
+// Discard the notifications: the file itself is checked. A busy folder's remaining notifications
+// are read after the next pause.
 static void drain(int fd)
 {
     char buffer[16384];
     if (fd >= 0) {
-        (void)!read(fd, buffer, sizeof(buffer)); // nothing to read is as good
+        (void)!read(fd, buffer, sizeof(buffer)); // having nothing to read is fine
     }
 }
 
@@ -246,7 +247,7 @@ void server_run(struct server *server, int stop_fd)
     for (;;) {
         uint64_t now = clock_monotonic_ms();
         bool may_look = now >= not_before;
-        // A watch that reports all the time is not listened to during the pause.
+        // The watch is ignored during the pause, since it may be readable all the time.
         fds[1].fd = may_look ? server->watch_fd : -1;
         int wait_ms = may_look ? LOOK_EVERY_MS : (int)(not_before - now);
         int ready = poll(fds, ARRAY_LEN(fds), wait_ms);
@@ -268,19 +269,19 @@ void server_close(struct server *server)
     if (server == NULL) {
         return;
     }
-    // Relaxed: read now and then by answers in the making, which end for it.
+    // Relaxed: answers in progress poll it and end.
     atomic_store_explicit(&server->http.is_closing, true, memory_order_relaxed);
     if (server->has_hub) {
         event_hub_end(&server->http.events);
     }
     if (server->daemon != NULL) {
-        MHD_stop_daemon(server->daemon); // waits for all connections
+        MHD_stop_daemon(server->daemon); // waits until all connections ended
     }
     if (server->has_hub) {
         event_hub_release(&server->http.events);
     }
     if (server->has_semaphore) {
-        (void)sem_destroy(&server->http.answering); // nobody waits any more
+        (void)sem_destroy(&server->http.answering); // cannot fail: no thread waits
     }
     tree_cache_release(&server->http.trees);
     requests_in_flight_release(&server->http.board);

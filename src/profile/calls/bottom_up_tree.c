@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: MIT
 // bottom_up_tree: see bottom_up_tree.h.
 //
-// Partition refinement: `order` holds the selected rows so that those of one node lie together.
-// Expanding a node moves each of its rows one location outwards and sorts them by where they came
-// to; each run is a child. Nodes are expanded in the order in which they were made, so a parent's
-// id is below its children's.
+// Partition refinement: `order` holds the selected rows, grouped by node. Expanding a node moves
+// each of its rows one location outwards and sorts them by their new location; each run is a child.
+// Nodes are expanded in the order of their creation, so a parent's id is below its children's.
 //
-// Rows that come to the same place of the recording's tree in the same node have the rest of their
-// way in common: from there on one of them goes for all, with the costs of all.
+// Rows that reach the same place of the recording's tree in the same node share the rest of their
+// path. From there on one of them represents all, with the costs of all.
 #include "profile/calls/bottom_up_tree.h"
 
 #include "base/compiler.h"
 
 const struct bottom_up_bounds bottom_up_default_bounds = {.whole_frames = 1000000, .share = 20000};
 
-// Where a row's stack has been followed to: the location that comes next.
+// How far a row's stack was followed: its next location.
 struct cursor {
     uint32_t node;      // of the recording; 0 at the stack's outer end
-    uint32_t left;      // locations in the chain of the node's frame, with the next one
+    uint32_t left;      // remaining locations in the chain of the node's frame
     const uint32_t *at; // in that chain; NULL at the stack's outer end
 };
 
-// Rows of one node: order[first .. end).
+// The rows of one node: order[first .. end).
 struct run {
     size_t first;
     size_t end;
 };
 
-// The last row that came to a node of the recording, and in which node of the tree that was.
+// The last row that reached a node of the recording, and its node in the tree.
 struct arrival {
-    uint32_t tree_node; // 0: none yet; nobody comes to the root
+    uint32_t tree_node; // 0: none yet; no row reaches the root
     uint32_t row;
 };
 
-// The newest node that shows a function or a location. The children of a node are made one after
-// another, so a child is found here or is yet to be made.
+// The newest node of a function or a location. All children of a node are made in a row, so a child
+// is either the newest node or does not exist yet.
 struct newest {
     uint32_t parent;
-    uint32_t node; // 0: none yet; the root shows nothing
+    uint32_t node; // 0: none yet; the root has no function
 };
 
 DEFINE_VEC(newest_vec, struct newest);
@@ -49,15 +48,15 @@ struct builder {
     const struct selection *selection;
     enum call_tree_key key;
     bool collapses;
-    uint64_t share;              // a node goes on with 1/share of any cost; 0: always
+    uint64_t share;              // a node is extended with 1/share of any cost; 0: always
     struct costs least;          // 1/share of each cost
     struct cursor_vec cursors;   // by index in the selection
-    struct costs_vec costs;      // the same; its own, and of those that it goes for
-    struct u32_vec goes_with;    // the same: the row that goes for it; REC_NONE: it goes itself
+    struct costs_vec costs;      // by index in the selection; with the rows that it represents
+    struct u32_vec goes_with;    // by index; the representing row; REC_NONE: none
     struct arrival_vec arrivals; // by node of the recording
-    struct u32_vec order;        // of indices in the selection: those that go themselves
-    struct u32_vec scratch;      // the same, while a run is sorted
-    struct u32_vec child_of;     // by place in a run: the child; REC_NONE for who goes no further
+    struct u32_vec order;        // of indices in the selection: rows without a representative
+    struct u32_vec scratch;      // buffer for sorting a run
+    struct u32_vec child_of;     // by place in a run: the child; REC_NONE: the row ends here
     struct run_vec runs;         // by node
     struct newest_vec newest;    // by function; by location, as itself and as inlined
     struct bottom_up_tree out;
@@ -102,7 +101,7 @@ static uint32_t function_of(const struct builder *builder, uint32_t location)
     return builder->selection->profile->code.locations.items[location].function;
 }
 
-// Past the locations of the same function that follow directly.
+// Skip the locations of the same function that follow directly.
 static void
 skip_same_function(const struct builder *builder, struct cursor *cursor, uint32_t function)
 {
@@ -144,7 +143,7 @@ add_child(struct builder *builder, uint32_t parent, uint32_t id, const struct cu
     return ERR_OK;
 }
 
-// The child of `parent` for the location at the cursor, found or made.
+// Find or make the child of `parent` for the location at the cursor.
 static MUST_USE enum err
 find_child(struct builder *builder, uint32_t parent, const struct cursor *cursor, uint32_t *out)
 {
@@ -160,7 +159,7 @@ find_child(struct builder *builder, uint32_t parent, const struct cursor *cursor
     return ERR_OK;
 }
 
-// Moves the row's cursor on to the next node.
+// Move the row's cursor to the next node.
 static void step_outwards(const struct builder *builder, struct cursor *cursor)
 {
     uint32_t function = function_of(builder, *cursor->at);
@@ -170,7 +169,7 @@ static void step_outwards(const struct builder *builder, struct cursor *cursor)
     }
 }
 
-// Whether another row came to the same place in the node before, which then goes for this one.
+// Let an earlier row represent this one, if it reached the same place in the same node.
 static bool join_other(struct builder *builder, uint32_t row, uint32_t node)
 {
     const struct cursor *cursors = builder->cursors.items;
@@ -184,7 +183,7 @@ static bool join_other(struct builder *builder, uint32_t row, uint32_t node)
     return false;
 }
 
-// Sends a row of the node to a child, *out: REC_NONE if it goes no further.
+// Move a row of the node to a child, *out: REC_NONE if the row ends here or is represented.
 static MUST_USE enum err
 send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
 {
@@ -201,13 +200,13 @@ send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
     step_outwards(builder, cursor);
     tree->row_nodes.items[row] = child;
     if (!join_other(builder, row, child)) {
-        builder->runs.items[child].end++; // a count, for now
+        builder->runs.items[child].end++; // only a count, until sort_rows
         *out = child;
     }
     return ERR_OK;
 }
 
-// Sends the rows of a node to its children; those whose stacks end here count as its own.
+// Move the rows of a node to its children. Rows whose stacks end here add to its own costs.
 static MUST_USE enum err send_rows(struct builder *builder, uint32_t node, struct run run)
 {
     for (size_t i = run.first; i < run.end; i++) {
@@ -217,7 +216,7 @@ static MUST_USE enum err send_rows(struct builder *builder, uint32_t node, struc
     return ERR_OK;
 }
 
-// Lays the rows of each child together. The children are those from `first_child` on.
+// Group the rows by child. The children have the ids from `first_child` on.
 static void sort_rows(struct builder *builder, struct run run, size_t first_child)
 {
     size_t begin = run.first;
@@ -252,7 +251,7 @@ static bool goes_on(const struct builder *builder, uint32_t node)
     return false;
 }
 
-// Whether any of the node's stacks goes on outwards.
+// Whether any of the node's stacks continues outwards.
 static bool has_more(const struct builder *builder, struct run run)
 {
     for (size_t i = run.first; i < run.end; i++) {
@@ -329,7 +328,7 @@ static MUST_USE enum err begin(struct builder *builder)
     return ERR_OK;
 }
 
-// The frames of all selected stacks, inlined ones included.
+// Count the frames of all selected stacks, inlined ones included.
 static MUST_USE enum err count_frames(const struct selection *selection, uint64_t *out)
 {
     const struct profile *profile = selection->profile;
@@ -349,7 +348,7 @@ static MUST_USE enum err count_frames(const struct selection *selection, uint64_
     return ERR_OK;
 }
 
-// The stacks of rows end where those end that went for them.
+// Let the stacks of represented rows end where those of their representatives end.
 static void place_joined_rows(struct builder *builder)
 {
     uint32_t *goes_with = builder->goes_with.items;
@@ -359,7 +358,7 @@ static void place_joined_rows(struct builder *builder)
         while (goes_with[last] != REC_NONE) {
             last = goes_with[last];
         }
-        for (uint32_t at = (uint32_t)row; at != last;) { // each way is walked once
+        for (uint32_t at = (uint32_t)row; at != last;) { // each path is walked once
             uint32_t next = goes_with[at];
             goes_with[at] = last;
             at = next;
@@ -380,7 +379,7 @@ enum err bottom_up_tree_build(const struct selection *selection,
     TRY(count_frames(selection, &frames));
     builder.share = frames > bounds->whole_frames ? bounds->share : 0;
     TRY(begin(&builder));
-    cancel_stage(selection->cancel, 0); // what is pruned, and what goes together, nobody knows
+    cancel_stage(selection->cancel, 0); // the amount of work is unknown
     for (uint32_t node = 0; node < builder.out.tree.nodes.len; node++) {
         TRY(expand(&builder, node));
     }

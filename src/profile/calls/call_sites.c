@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "host/containers/map_u64.h"
 
-// Which site each stack belongs to, while building.
+// The site of each stack, while building.
 struct assignment {
     struct map_u64 by_location; // location -> site
     struct u32_vec site_of;     // by tree node; REC_NONE where no stack ends
@@ -66,7 +66,7 @@ assign(struct call_sites *sites, struct assignment *assignment, const struct sel
     return ERR_OK;
 }
 
-// Lays the stacks out site by site.
+// Arrange the stacks by site.
 static MUST_USE enum err group_stacks(struct call_sites *sites, const struct assignment *assignment)
 {
     uint32_t first = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // call_tree: building and adding up trees of stacks. See call_tree.h.
 //
-// A child is found by (parent, id, inlined): most nodes have few, which are looked through; those
-// of a node with more are in a hash map that lives only while building. Top-down, every node of the
-// recording is placed once, after its parent; bottom-up, every stack is walked.
+// A child is found by (parent, id, inlined). Most nodes have few children, which are searched one
+// by one. The children of the other nodes are in a hash map that exists only while building.
+// Top-down, every node of the recording is placed once, after its parent; bottom-up, every stack is
+// walked.
 #include "profile/calls/call_tree.h"
 
 #include "base/compiler.h"
@@ -19,7 +20,7 @@ struct builder {
     const struct profile *profile; // borrowed
     enum call_tree_key key;
     struct map_u64 children; // owned; (parent, id and inlined) -> node, of parents with many
-    struct call_tree tree;   // owned until it is handed out
+    struct call_tree tree;   // owned until it is returned
 };
 
 static void builder_release(struct builder *builder)
@@ -39,15 +40,15 @@ static MUST_USE enum err begin(struct builder *builder)
     return call_tree_node_vec_push(&builder->tree.nodes, root);
 }
 
-// By function, what is inlined in one place and called in another is one node.
+// By function, inlined and called instances of one function are one node.
 static uint64_t key_of_child(const struct builder *builder, const struct call_tree_node *child)
 {
     bool is_inlined = builder->key == CALL_TREE_BY_LOCATION && child->is_inlined;
     return (uint64_t)child->parent << 32 | child->id << 1 | is_inlined;
 }
 
-// The child of its parent that is the same as `wanted`, or REC_NONE. *out_count: of its siblings,
-// or FEW_CHILDREN + 1 if there are more of them, which then are in the map.
+// Find the child of its parent that equals `wanted`, or REC_NONE. *out_count: the number of its
+// siblings, or FEW_CHILDREN + 1 if there are more, which then are in the map.
 static uint32_t
 find_child(struct builder *builder, const struct call_tree_node *wanted, int *out_count)
 {
@@ -66,7 +67,7 @@ find_child(struct builder *builder, const struct call_tree_node *wanted, int *ou
     return REC_NONE;
 }
 
-// Adds a child to a parent that had `count` of them, as find_child says.
+// Add a child to a parent that had `count` children, as returned by find_child.
 static MUST_USE enum err
 add_child(struct builder *builder, const struct call_tree_node *child, int count)
 {
@@ -74,7 +75,7 @@ add_child(struct builder *builder, const struct call_tree_node *child, int count
     uint32_t at = (uint32_t)nodes->len;
     nodes->items[child->parent].first_child = at;
     TRY(call_tree_node_vec_push(nodes, *child));
-    // The others are in the map already, or come into it with the first one that is too many.
+    // With more than FEW_CHILDREN, the others are in the map already; at that number all enter it.
     int missing = count > FEW_CHILDREN ? 1 : count == FEW_CHILDREN ? count + 1 : 0;
     for (; missing > 0; missing--) {
         const struct call_tree_node *node = &nodes->items[at];
@@ -84,7 +85,7 @@ add_child(struct builder *builder, const struct call_tree_node *child, int count
     return ERR_OK;
 }
 
-// Steps from *at to its child for the location, which is made if it is new.
+// Move *at to its child for the location, which is made if it is new.
 static MUST_USE enum err
 descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inlined, uint32_t *at)
 {
@@ -112,7 +113,7 @@ descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inli
     return add_child(builder, &node, count);
 }
 
-// Steps over all locations of a frame, from the real function to the innermost or the reverse.
+// Move over all locations of a frame, from the real function to the innermost or the reverse.
 static MUST_USE enum err
 descend_frame(struct builder *builder, uint32_t frame, bool innermost_first, uint32_t *at)
 {
@@ -132,7 +133,7 @@ static void show_progress(const struct selection *selection, size_t done, size_t
     }
 }
 
-// The nodes of the recording that a selected stack passes through, the root among them.
+// Mark the nodes of the recording that are on a selected stack, including the root.
 static MUST_USE enum err mark_needed(const struct selection *selection, struct u32_vec *places)
 {
     const struct recording *recording = &selection->profile->recording;
@@ -176,7 +177,7 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
 static MUST_USE enum err place_bottom_up(struct builder *builder, const struct selection *selection)
 {
     const struct recording *recording = &builder->profile->recording;
-    cancel_stage(selection->cancel, 0); // frames, which nobody has counted
+    cancel_stage(selection->cancel, 0); // frames, whose number is unknown
     for (size_t i = 0; i < selection->rows.len; i++) {
         show_progress(selection, i, selection->rows.len);
         uint32_t at = 0;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// tree_view: collapsing, merging and searching trees. See tree_view.h; the choice of nodes to
-// show is in tree_view_pick.c, the cutting of pruned ones in tree_view_cut.c.
+// tree_view: collapses, merges and searches trees. See tree_view.h; tree_view_pick.c picks the
+// nodes to show, and tree_view_cut.c removes the children of pruned ones.
 //
-// Each side's tree is laid into the shown one node by node, parents first, a child being found by
-// (parent, id, inlined) in a map. Collapsing means that a node of its parent's function is laid
-// upon the parent.
+// Each side's tree is added to the view node by node, parents first. A map finds a child by
+// (parent, id, inlined). Collapsing merges a node into its parent if both have the same function.
 #include "profile/calls/tree_view.h"
 
 #include "base/compiler.h"
@@ -14,7 +13,7 @@ struct layer {
     const struct call_tree *tree;
     const struct profile *profile;
     const struct u32_vec *ids;     // function -> union
-    const struct flag_vec *pruned; // by node of the tree; without items: none is
+    const struct flag_vec *pruned; // by node of the tree; empty: none
     enum side side;
     struct u32_vec places; // node of the tree -> node shown
 };
@@ -64,7 +63,7 @@ static MUST_USE enum err add_node(struct builder *builder,
     return ERR_OK;
 }
 
-// Where a node of the layer belongs: it is found or made.
+// Find or make the node of the view for a node of the layer.
 static MUST_USE enum err place_node(struct builder *builder, struct layer *layer, size_t index)
 {
     const struct call_tree_node *node = &layer->tree->nodes.items[index];
@@ -111,7 +110,7 @@ static MUST_USE enum err add_up(struct tree_view *out, const struct layer *layer
         bool is_pruned = layer->pruned->len > 0 && layer->pruned->items[i] != 0;
         out->pruned.items[place] |= is_pruned;
         costs_add(&self->items[place], &layer->tree->self.items[i]);
-        // What its children would have had comes from the node itself.
+        // The costs of pruned descendants count as the node's own.
         const struct costs_vec *direct = is_pruned ? &layer->tree->total : &layer->tree->self;
         costs_add(&total->items[place], &direct->items[i]);
     }
@@ -131,7 +130,7 @@ take_row_nodes(struct tree_view *out, const struct layer *layer, const struct u3
     return ERR_OK;
 }
 
-// The tree of one side, as it comes from the selection.
+// The tree of one side, as built from the selection.
 struct side_tree {
     struct call_tree tree;  // owned
     struct flag_vec pruned; // owned
@@ -183,14 +182,14 @@ static MUST_USE enum err lay(struct tree_view *out,
     return take_row_nodes(out, &new, &sides[SIDE_NEW]->tree.row_nodes);
 }
 
-// A bottom-up tree of one recording is shown as it was built: its functions are those of the union,
-// and it was collapsed already.
+// Use a bottom-up tree of one recording as it is: its functions are those of the union, and it is
+// already collapsed.
 static MUST_USE enum err
 adopt(struct tree_view *out, struct side_tree *side, const struct profile *profile)
 {
     struct call_tree *tree = &side->tree;
     TRY(u32_vec_resize(&out->functions, tree->nodes.len));
-    TRY(flag_vec_resize(&out->sides, tree->nodes.len)); // SIDE_NEW
+    TRY(flag_vec_resize(&out->sides, tree->nodes.len)); // all 0: SIDE_NEW
     out->functions.items[0] = REC_NONE;
     for (size_t i = 1; i < tree->nodes.len; i++) {
         uint32_t location = tree->nodes.items[i].location;
@@ -280,7 +279,7 @@ enum err tree_view_search(const struct tree_view *tree,
 {
     CLEANUP(tree_matches_release) struct tree_matches matches = {0};
     CLEANUP(flag_vec_release) struct flag_vec verdicts = {0}; // by function
-    CLEANUP(flag_vec_release) struct flag_vec inside = {0};   // a node above, or itself, matches
+    CLEANUP(flag_vec_release) struct flag_vec inside = {0};   // by node: it or an ancestor matches
     TRY(flag_vec_resize(&verdicts, tree->code->origins.len));
     TRY(flag_vec_resize(&inside, tree->nodes.len));
     TRY(flag_vec_resize(&matches.flags, tree->nodes.len));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// tree_view_cut: taking the children from pruned nodes. See tree_view.h.
+// tree_view_cut: removes the children of pruned nodes. See tree_view.h.
 //
-// Nodes are moved up in their arrays, parents before children, so one pass does it. Totals stay as
-// they are: those of the nodes that are kept include what was cut.
+// Nodes move towards the front of their arrays, parents before children, so one pass suffices.
+// Totals do not change: those of the remaining nodes include what was removed.
 #include "base/compiler.h"
 #include "profile/calls/tree_view.h"
 
-// Moves node `from` to `to`, which is not behind it, below its parent's new place.
+// Move node `from` to `to`, which is not above it, below its parent's new place.
 static void
 move_node(struct tree_view *tree, uint32_t from, uint32_t to, const struct u32_vec *places)
 {
@@ -52,7 +52,7 @@ static void shorten(struct tree_view *tree, size_t len)
 
 enum err tree_view_cut(struct tree_view *tree)
 {
-    CLEANUP(u32_vec_release) struct u32_vec places = {0}; // where a node went, or its last ancestor
+    CLEANUP(u32_vec_release) struct u32_vec places = {0}; // new node, or that of the last ancestor
     CLEANUP(flag_vec_release) struct flag_vec is_cut = {0};
     uint32_t kept = 0;
     if (!has_pruned(tree)) {
@@ -62,7 +62,7 @@ enum err tree_view_cut(struct tree_view *tree)
     TRY(flag_vec_resize(&is_cut, tree->nodes.len));
     for (uint32_t i = 0; i < tree->nodes.len; i++) {
         uint32_t parent = tree->nodes.items[i].parent;
-        // The parent has moved already, and its flag with it.
+        // The parent and its flag have already moved.
         is_cut.items[i] = parent != REC_NONE && (is_cut.items[parent] != 0 ||
                                                  tree->pruned.items[places.items[parent]] != 0);
         if (is_cut.items[i] != 0) {

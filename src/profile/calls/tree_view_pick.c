@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// tree_view_pick: which nodes of a tree to show when there are too many. See tree_view.h.
+// tree_view_pick: picks the nodes to show if a tree has too many. See tree_view.h.
 //
-// Best first: a heap holds the nodes whose parents are taken; the highest is taken next and its
-// children come in. Since costs are not negative, totals never grow on the way down, so this takes
-// the highest of the whole tree. Then those taken are put into depth-first order.
+// Best first: a heap holds the nodes whose parents are taken. The highest is taken next, and its
+// children enter the heap. Costs are not negative, so totals never grow downwards, and this takes
+// the highest nodes of the whole tree. The taken nodes are then put into depth-first order.
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -60,7 +60,7 @@ static struct scored score_node(const struct picker *picker, uint32_t node, enum
     return (struct scored){.score = side_score_of(score, new, old), .node = node};
 }
 
-// The largest share that the node has in any of the root's costs, in billionths.
+// The largest share of the node in any of the root's costs, in billionths.
 static uint64_t share_of(const struct picker *picker, uint32_t node)
 {
     const uint64_t whole = 1000000000;
@@ -75,7 +75,7 @@ static uint64_t share_of(const struct picker *picker, uint32_t node)
     return largest;
 }
 
-// By what the best are taken.
+// The score by which nodes are taken.
 static struct scored rate_node(const struct picker *picker, uint32_t node)
 {
     return picker->wish->by_any_cost
@@ -100,7 +100,7 @@ static MUST_USE enum err heap_push(struct scored_vec *heap, struct scored item)
     return ERR_OK;
 }
 
-// The heap must not be empty.
+// Remove the highest node. The heap must not be empty.
 static struct scored heap_pop(struct scored_vec *heap)
 {
     struct scored top = heap->items[0];
@@ -162,11 +162,11 @@ static int compare_scored(const void *left, const void *right)
 {
     const struct scored *a = left;
     const struct scored *b = right;
-    // Backwards: the highest of a stack's top part comes out first.
+    // Reversed, so that the highest node of a group on the stack is popped first.
     return is_before(*a, *b) ? 1 : -1;
 }
 
-// The heap is empty by now and serves as the stack of nodes that are still to come.
+// The heap is empty now and serves as the stack of remaining nodes.
 static MUST_USE enum err put_in_order(struct picker *picker, struct u32_vec *out)
 {
     const struct call_tree_node *nodes = picker->tree->nodes.items;

@@ -31,13 +31,13 @@ static uint32_t site_of(const struct tree_view *tree, uint32_t node)
     return node != 0 ? tree->functions.items[node] : REC_NONE;
 }
 
-// Entries in the order in which their functions are met, with their costs and numbers of stacks.
-// `places` gets the entry of each node, REC_NONE for those without costs of their own.
+// List entries in the order of the nodes of their functions, with costs and numbers of stacks.
+// `places` receives the entry of each node, REC_NONE for nodes without costs of their own.
 static MUST_USE enum err list_entries(struct diff *diff, struct u32_vec *places)
 {
     const struct tree_view *tree = &diff->tree;
     size_t function_count = tree->code->origins.len;
-    CLEANUP(u32_vec_release) struct u32_vec entry_of = {0}; // by function, + 1; the last: no stack
+    CLEANUP(u32_vec_release) struct u32_vec entry_of = {0}; // by function: entry + 1; no stack last
     TRY(u32_vec_resize(&entry_of, function_count + 1));
     TRY(u32_vec_resize(places, tree->nodes.len));
     for (uint32_t i = 0; i < tree->nodes.len; i++) {
@@ -168,7 +168,7 @@ change_of(const struct diff *diff, const struct costs *new, const struct costs *
     change.change = change.new - change.old;
     double larger = change.new > change.old ? change.new : change.old;
     if (change.change < larger * ROUNDING && -change.change < larger * ROUNDING) {
-        change.change = 0; // the same but for how a double rounds the division by the unit
+        change.change = 0; // equal, except for the rounding of the division by the unit
     }
     if (change.change > 0) {
         change.class = costs_any(old) ? DIFF_GROWN : DIFF_NEW;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// code_index: interning of functions and locations. See code_index.h.
+// code_index: interns functions and locations. See code_index.h.
 //
-// All keys are exact: two 32-bit ids in one 64-bit key, so that nothing merges by an accident of
-// hashing.
+// All keys are exact: two 32-bit ids in one 64-bit key, so hash collisions never merge entries.
 #include "profile/model/code_index.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@ static uint64_t pair(uint32_t high, uint32_t low)
     return (uint64_t)high << 32 | low;
 }
 
-// The id of `key`, which is `next` if it is new. Sets *is_new.
+// Get the id of `key`; a new key gets `next` and sets *is_new.
 static MUST_USE enum err
 intern(struct map_u64 *map, uint64_t key, size_t next, uint32_t *id, bool *is_new)
 {

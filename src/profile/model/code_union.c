@@ -10,19 +10,19 @@
 #include "profile/model/function_name.h"
 #include "profile/model/program_pairs.h"
 
-// The functions of the new recording that have a name, whatever their modules are.
+// The named functions of the new recording, whatever their modules.
 struct namesakes {
-    uint32_t in_module; // the only one that has a module; SEVERAL, or REC_NONE
-    uint32_t elsewhere; // the one that has none, or REC_NONE
+    uint32_t in_module; // the only one with a module; SEVERAL, or REC_NONE
+    uint32_t elsewhere; // the one without a module, or REC_NONE
 };
 
 #define SEVERAL (REC_NONE - 1)
 
 DEFINE_VEC(namesakes_vec, struct namesakes);
 
-// Functions by what they are called, while building.
+// Functions by name, while building.
 struct register_of_names {
-    struct program_pairs programs;  // whose functions are one program's whatever its file is called
+    struct program_pairs programs;  // paired programs, whose file names differ
     struct string_table called;     // name, a zero, the module's file name without version
     struct u32_vec ids;             // by string id - 1
     struct string_table bare;       // name
@@ -46,8 +46,8 @@ const char *path_file_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-// The length of a library's file name without its version: a rebuild may have another, and one tool
-// names the link that another follows.
+// The length of a library's file name without its version. A rebuild may change the version, and
+// tools differ in whether they name the link or its target.
 static size_t len_without_version(const char *file_name)
 {
     const char *version = strstr(file_name, ".so.");
@@ -79,8 +79,8 @@ static const char *build_id_of(const struct profile *profile, uint32_t function)
                : profile_string(profile, profile->recording.modules[module].build_id);
 }
 
-// What tells functions of one name apart: the number of a pair of programs, which no file name can
-// be mistaken for, or the file name.
+// Append what distinguishes functions of one name: the file name, or the number of a pair of
+// programs, which no file name can equal.
 static void append_module(struct register_of_names *names,
                           enum side side,
                           const struct profile *profile,
@@ -96,7 +96,7 @@ static void append_module(struct register_of_names *names,
     strbuf_append(&names->scratch, module, len_without_version(module));
 }
 
-// The id of what is called like this function: `new_id` if nothing was before.
+// Find the id of this function's name and module; enter `new_id` for a new name.
 static MUST_USE enum err find_id(struct register_of_names *names,
                                  enum side side,
                                  const struct profile *profile,
@@ -108,7 +108,7 @@ static MUST_USE enum err find_id(struct register_of_names *names,
     strbuf_clear(called);
     const char *name = function_name_of(profile, function);
     if (is_unnamed(profile, function)) {
-        // Places are the same in the same build, and mean nothing in another.
+        // Offsets are equal in equal builds only, so they do not match across builds.
         name += strcspn(name, "+");
         strbuf_append_text(called, name);
         strbuf_append_text(called, build_id_of(profile, function));
@@ -127,7 +127,7 @@ static MUST_USE enum err find_id(struct register_of_names *names,
     return ERR_OK;
 }
 
-// Who is called like this function but for the module; one that nobody knew is entered.
+// Find the functions of the same name in any module; enter a new name.
 static MUST_USE enum err find_namesakes(struct register_of_names *names,
                                         const struct profile *profile,
                                         uint32_t function,
@@ -137,7 +137,7 @@ static MUST_USE enum err find_namesakes(struct register_of_names *names,
     const char *name = function_name_of(profile, function);
     uint32_t string;
     TRY(string_table_intern(&names->bare, name, name_len_without_clones(name), &string));
-    while (names->namesakes.len <= string) { // id 0 is the empty name
+    while (names->namesakes.len <= string) { // string id 0 is the empty name
         TRY(namesakes_vec_push(&names->namesakes, none));
     }
     *out = &names->namesakes.items[string];
@@ -158,8 +158,8 @@ add_namesake(struct register_of_names *names, const struct profile *profile, uin
     return ERR_OK;
 }
 
-// The id for a function of the old recording that is not called exactly like any of the new one:
-// that of its only namesake if one of the two has no module, else `next`.
+// The id for a function of the old recording without an exact match in the new one: that of its
+// only namesake if one of the two has no module, else `next`.
 static MUST_USE enum err match_loosely(struct register_of_names *names,
                                        const struct profile *old,
                                        uint32_t function,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cost: the table of costs, and arithmetic on all of them at once. See cost.h.
+// cost: the table of costs and arithmetic on struct costs. See cost.h.
 #include "profile/model/cost.h"
 
 #include <string.h>

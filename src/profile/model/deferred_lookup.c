@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// deferred_lookup: asking the symbolizer module by module, in steps. See deferred_symbols.h.
+// deferred_lookup: queries the symbolizer module by module, in steps. See deferred_symbols.h.
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -13,15 +13,15 @@ struct deferred_lookup {
     struct deferred_lookup_options options;
     struct symbolizer *symbolizer; // owned
     struct deferred_symbols found; // owned until it is taken
-    struct done_vec is_done;       // owned; by frame: it has been looked up
-    struct u32_vec symbol_modules; // owned; by module: the symbolizer's number of it
+    struct done_vec is_done;       // owned; by frame: 1 after its lookup
+    struct u32_vec symbol_modules; // owned; by module: its id in the symbolizer
 
-    // Of the step under way.
+    // The current step.
     struct progress *progress;    // borrowed, may be NULL
     const struct late_code *code; // borrowed
-    uint32_t module;              // whose turn it is
-    struct u32_vec frame_order;   // owned; frames to be looked up, grouped by module
-    struct u32_vec module_first;  // owned; by module, where its group begins; and the end
+    uint32_t module;              // the current module
+    struct u32_vec frame_order;   // owned; frames to look up, grouped by module
+    struct u32_vec module_first;  // owned; by module, start of its group; and the end
 };
 
 void deferred_lookup_free(struct deferred_lookup *lookup)
@@ -45,7 +45,7 @@ static bool show_progress(void *context, const char *module_path, size_t done, s
     (void)total;
     struct deferred_lookup *lookup = context;
     if (lookup->progress != NULL) {
-        // By module rather than by address: the time goes into opening debug files.
+        // Progress counts modules, not addresses: opening debug files takes the time.
         progress_update(lookup->progress, "looking up names", lookup->module,
                         lookup->code->module_count);
     }
@@ -74,7 +74,7 @@ enum err deferred_lookup_new(const struct deferred_lookup_options *options,
     return ERR_OK;
 }
 
-// Whether the frame can have names, and none has been looked for.
+// Whether the frame can have names and was not looked up yet.
 static bool is_wanted(const struct deferred_lookup *lookup, size_t index)
 {
     const struct rec_frame *frame = &lookup->code->frames[index];
@@ -86,7 +86,7 @@ static bool is_wanted(const struct deferred_lookup *lookup, size_t index)
     return !module->is_left_alone && (frame->symbol_count == 0 || module->is_named);
 }
 
-// Counting sort of the frames by module.
+// Sort the frames by module (counting sort).
 static MUST_USE enum err group_frames(struct deferred_lookup *lookup)
 {
     const struct late_code *code = lookup->code;
@@ -115,7 +115,7 @@ static MUST_USE enum err group_frames(struct deferred_lookup *lookup)
     return ERR_OK;
 }
 
-// Asks for frames[0..count), all of `module`. A step that is cancelled keeps what it has got.
+// Look up frames[0..count), all of `module`. A cancelled step keeps its results.
 static MUST_USE enum err resolve_frames(struct deferred_lookup *lookup,
                                         uint32_t module,
                                         const uint32_t *frames,
@@ -171,7 +171,7 @@ static MUST_USE enum err resolve_module(struct deferred_lookup *lookup, uint32_t
     return string_table_intern_text(&lookup->found.texts, coverage.advice, &late->advice);
 }
 
-// Room for all modules and frames of the step.
+// Make room for all modules and frames of the step.
 static MUST_USE enum err make_room(struct deferred_lookup *lookup)
 {
     const struct late_code *code = lookup->code;

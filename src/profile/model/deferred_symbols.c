@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// deferred_symbols: a recording that is named when it is opened. See deferred_symbols.h.
+// deferred_symbols: see deferred_symbols.h.
 #include "profile/model/deferred_symbols.h"
 
 #include <pthread.h>
@@ -17,22 +17,22 @@ void deferred_symbols_release(struct deferred_symbols *symbols)
     late_module_vec_release(&symbols->modules);
 }
 
-// Whether nobody has looked for the names of frames that have none.
+// Whether the recording was written without a lookup of names.
 static bool is_unnamed(const struct recording *recording)
 {
     return recording->meta.state == REC_STATE_RUNNING || recording->symbol_count == 0 ||
            (recording->meta.unknown & REC_UNKNOWN_NAMES) != 0;
 }
 
-// Whether debug information was missing when the module's names were looked up.
+// Whether debug information was missing at the lookup of the module's names.
 static bool has_gap(const struct recording *recording, const struct rec_module *module)
 {
     return rec_string_get(recording, module->symbol_advice)[0] != '\0' &&
            rec_string_get(recording, module->build_id)[0] != '\0';
 }
 
-// Whether the names were left for later and the module's file has been written since the recording
-// began, so that it may be another one. Only of use where no build-id tells.
+// Whether the names were left for later and the module's file was written after the start of the
+// recording, so that it may be another file. Only needed for modules without a build-id.
 static bool has_changed(const struct recording *recording, const struct late_code_module *module)
 {
     const uint64_t start_ns = recording->meta.start_unix_ns; // 0 in a file of another tool
@@ -43,7 +43,7 @@ static bool has_changed(const struct recording *recording, const struct late_cod
            clock_to_ns(status.st_mtim) > start_ns;
 }
 
-// The modules of the recording as the lookup wants them, and whether there is anything to do.
+// List the modules of the recording for the lookup, and whether any needs it.
 static MUST_USE enum err list_modules(const struct recording *recording,
                                       bool wants_better,
                                       struct late_code_module_vec *out,
@@ -84,7 +84,7 @@ static void *take_step(void *argument)
     return NULL;
 }
 
-// On a thread of its own, since the stack of the first one is as small as `ulimit -s` says.
+// Run the step on a thread of its own: `ulimit -s` may make the first thread's stack too small.
 static enum err step_with_room(struct deferred_lookup *lookup,
                                const struct late_code *code,
                                struct progress *progress)
@@ -92,9 +92,9 @@ static enum err step_with_room(struct deferred_lookup *lookup,
     struct step step = {.lookup = lookup, .code = code, .progress = progress, .result = ERR_OK};
     pthread_t thread;
     if (quiet_thread_start(&thread, take_step, &step) != 0) {
-        (void)take_step(&step); // there may be room all the same
+        (void)take_step(&step); // the stack of this thread may suffice
     } else {
-        (void)pthread_join(thread, NULL); // it is there, and joined once
+        (void)pthread_join(thread, NULL); // cannot fail: the thread exists and is joined once
     }
     return step.result;
 }

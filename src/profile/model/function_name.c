@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// function_name: splitting and shortening demangled names. See function_name.h.
+// function_name: splits and shortens demangled names. See function_name.h.
 //
-// One scan keeps the nesting depth of brackets. `<` and `>` are brackets except in the names of
-// operators (operator<, operator->, operator<=>, operator>>) and in `->`, as Rust writes types.
+// One scan tracks the nesting depth of brackets. `<` and `>` are brackets, except in the names of
+// operators (operator<, operator->, operator<=>, operator>>) and in `->` of Rust types.
 #include "profile/model/function_name.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ static bool is_identifier(char character)
     return isalnum((unsigned char)character) || character == '_' || character == '$';
 }
 
-// If an operator's symbol begins at `at` (just after the word "operator"), its length; else 0.
+// The length of the operator symbol at `at`, just after the word "operator"; 0 if there is none.
 static size_t operator_symbol(const char *at)
 {
     static const char *const symbols[] = {
@@ -27,12 +27,12 @@ static size_t operator_symbol(const char *at)
     return strspn(at, "+-*/%^&|~!=,");
 }
 
-// If name[at] begins the word "operator" and a symbol follows, the length of both.
+// The length of "operator" and its symbol at name[at]; 0 if they are not there.
 static size_t operator_at(const char *name, size_t at)
 {
     static const char word[] = "operator";
     size_t len = sizeof(word) - 1;
-    // The first letter by itself, since each of a name's letters is asked.
+    // The first letter alone is a fast check; this runs for every letter of a name.
     if (name[at] != word[0] || strncmp(name + at, word, len) != 0 ||
         (at > 0 && is_identifier(name[at - 1]))) {
         return 0;
@@ -41,7 +41,7 @@ static size_t operator_at(const char *name, size_t at)
     return symbol > 0 ? len + symbol : 0;
 }
 
-// "(anonymous namespace)" and "{closure#0}" begin a part of a name, a parameter list never does.
+// "(anonymous namespace)" and "{closure#0}" start a part of a name, never a parameter list.
 static bool begins_parameters(const char *name, size_t at)
 {
     static const char anonymous[] = "(anonymous namespace)";
@@ -49,7 +49,7 @@ static bool begins_parameters(const char *name, size_t at)
            (at < 2 || strncmp(name + at - 2, "::", 2) != 0) && name[at - 1] != ' ';
 }
 
-// "operator new(unsigned long)": the space after "operator" ends no return type.
+// "operator new(unsigned long)": the space after "operator" does not end a return type.
 static bool ends_operator_word(const char *name, size_t space_at)
 {
     static const char word[] = "operator";
@@ -58,8 +58,8 @@ static bool ends_operator_word(const char *name, size_t space_at)
            (space_at == len || !is_identifier(name[space_at - len - 1]));
 }
 
-// Whether `rest`, which comes after a list of parameters, can end a signature or lead to what is
-// local to the function.
+// Whether `rest`, which follows a parameter list, can end a signature or name an entity local to
+// the function.
 static bool may_follow_parameters(const char *rest)
 {
     static const char *const ends[] = {"::",  " const",    " volatile", " &", " [",
@@ -79,12 +79,12 @@ struct name_parts name_split(const char *name)
     struct name_parts parts = whole;
     long depth = 0;
     bool has_parameters = false;
-    bool is_conversion = false; // "operator std::string()": what follows is a type, not a name
+    bool is_conversion = false; // "operator std::string()": a type follows, not a name
     for (size_t at = 0; at < len; at++) {
         size_t operator_len = operator_at(name, at);
         if (operator_len > 0) {
             at += operator_len - 1;
-            // "operator< <int>": the demangler keeps the symbol and the arguments apart.
+            // "operator< <int>": the demangler separates the symbol and the arguments.
             at += name[at + 1] == ' ' && name[at + 2] == '<';
             continue;
         }
@@ -92,7 +92,7 @@ struct name_parts name_split(const char *name)
         if (depth == 0 && character == '(' && begins_parameters(name, at)) {
             parts.parameters_at = at;
             has_parameters = true;
-            // A name may go on after the parameters of what it is local to: f(int)::{lambda()#1}.
+            // The name may continue after the parameters with a local entity: f(int)::{lambda()#1}.
             size_t closing = at;
             long inner = 0;
             do {
@@ -115,21 +115,21 @@ struct name_parts name_split(const char *name)
             depth -= depth > 0;
         } else if (depth == 0 && character == ' ' && !is_conversion) {
             is_conversion = ends_operator_word(name, at);
-            // Rust: "<T as Trait>::f" has its space inside; " const" only comes after parameters.
+            // Rust: "<T as Trait>::f" has its space inside; " const" only follows parameters.
             parts.qualified_at = is_conversion ? parts.qualified_at : at + 1;
         }
     }
-    // Only what has parameters has a return type before it, or is local to what has.
+    // Only a name with parameters has a return type before it, or is local to one.
     return has_parameters ? parts : whole;
 }
 
-// A name goes on after template arguments with another part, its parameters, or not at all.
+// After template arguments a name ends, or its next part or its parameters follow.
 static bool may_follow_templates(char next)
 {
     return next == '\0' || strchr(":( >,[&*{.", next) != NULL;
 }
 
-// False if the brackets are not those of template arguments; what was appended then means nothing.
+// Return false if the brackets are not those of template arguments; `out` is then meaningless.
 static bool append_outside_templates(struct strbuf *out, const char *name, size_t from, size_t to)
 {
     long depth = 0;
@@ -143,7 +143,7 @@ static bool append_outside_templates(struct strbuf *out, const char *name, size_
             follows_operator = true;
             continue;
         }
-        // A "<" that begins a part, as in Rust's "<T as Trait>::f", is the name itself.
+        // A "<" that starts a part, as in Rust's "<T as Trait>::f", belongs to the name.
         bool is_argument_list =
             at > from && (is_identifier(name[at - 1]) || depth > 0 || follows_operator);
         follows_operator = false;
@@ -195,7 +195,7 @@ void name_append(struct strbuf *out, const char *name, enum name_form form)
     }
 }
 
-// The length without one suffix, or `len` if there is none: " [clone .isra.0]".
+// The length without one suffix like " [clone .isra.0]", or `len` if there is none.
 static size_t without_clone_phrase(const char *name, size_t len)
 {
     static const char phrase[] = " [clone ";
@@ -210,7 +210,7 @@ static size_t without_clone_phrase(const char *name, size_t len)
     return is_clone ? open - 1 : len;
 }
 
-// The same of a name that was not demangled: ".isra.0", ".cold".
+// The length without one suffix of a mangled name (".isra.0", ".cold"), or `len`.
 static size_t without_clone_suffix(const char *name, size_t len)
 {
     static const char *const words[] = {"part", "constprop", "isra", "cold", "lto_priv", "llvm"};
@@ -218,7 +218,7 @@ static size_t without_clone_suffix(const char *name, size_t len)
     while (end > 0 && isdigit((unsigned char)name[end - 1])) {
         end--;
     }
-    // A number has a point before it; a word may stand alone.
+    // A number needs a point before it; a word does not.
     if (end < len) {
         if (end == 0 || name[end - 1] != '.') {
             return len;

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 
-// How many slices a step of the history has that `note` speaks of.
+// The number of slices in a step of the history, from the note called `note`.
 static uint32_t step_of(const struct recording *recording, const char *note)
 {
     for (size_t i = 0; i < recording->counter_count; i++) {

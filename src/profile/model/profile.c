@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// profile: opening, and the lookups that every question shares. See profile.h.
+// profile: opens profiles, and has the lookups that all queries share. See profile.h.
 #include "profile/model/profile.h"
 
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 
 enum {
     SYMBOLS_PER_FRAME_MAX = 256
-}; // deeper inlining than any compiler does is a damaged file
+}; // deeper inlining than any compiler's: a damaged file
 
-// The symbols that the recording holds for a frame. Returns how many.
+// Copy the symbols that the recording has for a frame. Return their number.
 static size_t recorded_positions(const struct recording *recording,
                                  const struct rec_frame *frame,
                                  struct code_position *positions)
@@ -31,7 +31,7 @@ static size_t recorded_positions(const struct recording *recording,
     return count;
 }
 
-// Those that were looked up now.
+// Copy the symbols that deferred_symbols found. Return their number.
 static size_t
 late_positions(const struct deferred_symbols *late, size_t frame, struct code_position *positions)
 {
@@ -51,7 +51,7 @@ late_positions(const struct deferred_symbols *late, size_t frame, struct code_po
     return count;
 }
 
-// What code without a name is called, in `out`.
+// Append the name of unnamed code.
 static MUST_USE enum err
 append_unnamed(const struct profile *profile, size_t index, struct strbuf *out)
 {
@@ -77,7 +77,7 @@ static MUST_USE enum err index_code(struct profile *profile, struct progress *pr
     CLEANUP(strbuf_release) struct strbuf unnamed = {0};
     for (size_t i = 0; i < recording->frame_count; i++) {
         const struct rec_frame *frame = &recording->frames[i];
-        // What was looked up now is better, or there was nothing.
+        // Names from the deferred lookup are better, or the only ones.
         size_t count = late_positions(&profile->late, i, positions);
         count = count > 0 ? count : recorded_positions(recording, frame, positions);
         TRY(append_unnamed(profile, i, &unnamed));
@@ -123,7 +123,7 @@ enum err profile_from_recording(const struct recording *recording,
     return ERR_OK;
 }
 
-// What the reader found missing, as a sentence; nothing for a whole or a growing file.
+// Describe what the reader found missing; "" for a whole or growing file.
 static void describe_damage(const struct recording_open_result *result, struct profile *profile)
 {
     static const char *const phrases[] = {
@@ -137,7 +137,7 @@ static void describe_damage(const struct recording_open_result *result, struct p
     if (phrase != NULL) {
         const char *detail =
             result->missing[0] != '\0' ? result->missing : "what follows is all that could be read";
-        // Cut if it is too long, which it is not.
+        // Both texts fit; snprintf would truncate longer ones.
         (void)snprintf(profile->damage, sizeof(profile->damage), "%s: %s", phrase, detail);
     }
 }
@@ -177,7 +177,7 @@ void profile_closep(struct profile **profile)
     profile_close(*profile);
 }
 
-// What was found out about the module now; NULL if nobody has looked.
+// The result of the deferred lookup for the module; NULL without a lookup.
 static const struct late_module *late_module_of(const struct profile *profile, uint32_t module)
 {
     const struct late_module_vec *modules = &profile->late.modules;
@@ -195,7 +195,7 @@ const char *profile_module_source(const struct profile *profile, uint32_t module
     const struct late_module *late = late_module_of(profile, module);
     const char *recorded =
         profile_string(profile, profile->recording.modules[module].symbol_source);
-    // A file without debug information is no better than the one that the recording was named from.
+    // A file without debug information is not better than the recorded source.
     return late == NULL || (!late->is_better && recorded[0] != '\0')
                ? recorded
                : string_table_get(&profile->late.texts, late->source);

@@ -6,10 +6,10 @@
 
 #include "base/compiler.h"
 
-// What one recording ran.
+// The executables that one recording ran.
 struct executables {
     const struct profile *profile;
-    struct u32_vec modules; // each once, in the order in which they ran
+    struct u32_vec modules; // each once, in the order of execution
     uint32_t main;          // a module, or REC_NONE
 };
 
@@ -23,7 +23,7 @@ static const char *file_name_of(const struct profile *profile, uint32_t module)
     return path_file_name(profile_string(profile, profile->recording.modules[module].path));
 }
 
-// The module of a path, REC_NONE if no allocation came from it.
+// The module of a path, REC_NONE if no stack has a frame in it.
 static uint32_t find_module(const struct profile *profile, rec_string path)
 {
     const char *wanted = profile_string(profile, path);
@@ -55,7 +55,7 @@ static MUST_USE enum err add_module(struct executables *executables, uint32_t mo
 static MUST_USE enum err list_executables(const struct profile *profile, struct executables *out)
 {
     const struct recording *recording = &profile->recording;
-    uint32_t last_image = 0; // of the first process
+    uint32_t last_image = 0; // the last image of the first process
     out->profile = profile;
     out->main = REC_NONE;
     for (uint32_t i = 0; i < recording->process_count; i++) {
@@ -73,7 +73,7 @@ static MUST_USE enum err list_executables(const struct profile *profile, struct 
         out->main = find_module(profile, recording->processes[last_image].executable);
     }
     if (out->main == REC_NONE && out->modules.len == 1) {
-        out->main = out->modules.items[0]; // of another tool: it has one executable
+        out->main = out->modules.items[0]; // another tool's recording has one executable
     }
     return ERR_OK;
 }
@@ -88,7 +88,7 @@ static bool is_named_in(const struct executables *other, const char *file_name)
     return false;
 }
 
-// Leaves only those that the other side does not know by their file name.
+// Keep only those whose file name the other side lacks.
 static MUST_USE enum err keep_unmatched(const struct executables *all,
                                         const struct executables *other,
                                         struct executables *out)
@@ -106,7 +106,7 @@ static MUST_USE enum err keep_unmatched(const struct executables *all,
     return ERR_OK;
 }
 
-// The only executable but the main one, REC_NONE if there are others or none.
+// The only executable besides the main one, REC_NONE if there is none or more than one.
 static uint32_t only_other(const struct executables *executables, uint32_t paired)
 {
     uint32_t found = REC_NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wrapper_frames: tables of names, and the one function that asks them. See wrapper_frames.h.
+// wrapper_frames: tables of names and the function that searches them. See wrapper_frames.h.
 #include "profile/model/wrapper_frames.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "profile/model/function_name.h"
 
-// Whole names of C functions: the libc's own, GLib's, and what programs by custom call theirs.
+// Whole names of C functions: libc's, GLib's, and names that many programs give to wrappers.
 static const char *const c_functions[] = {
     "malloc",
     "calloc",
@@ -64,7 +64,7 @@ static const char *const c_functions[] = {
     "cairn_report_realloc",
 };
 
-// Beginnings of qualified names.
+// Prefixes of qualified names.
 static const char *const prefixes[] = {
     "operator new",  // all forms
     "std::",         // C++: containers, strings, smart pointers, allocators
@@ -81,7 +81,7 @@ static const char *const prefixes[] = {
     "<alloc::raw_vec::",
 };
 
-// Parts of the paths of the Rust library's sources, of rustup's builds and of distributions'.
+// Parts of source paths of the Rust library, in rustup's builds and in distributions' builds.
 static const char *const file_parts[] = {
     "/library/alloc/src/",
     "/library/core/src/",
@@ -96,7 +96,7 @@ bool is_wrapper_frame(const char *function, const char *file)
         }
     }
     const char *qualified = function + name_split(function).qualified_at;
-    // First letters by themselves: few names share one, and there are thousands to ask about.
+    // The first letter alone is a fast check: few names share one, and thousands are checked.
     for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
         if (qualified[0] == prefixes[i][0] &&
             strncmp(qualified, prefixes[i], strlen(prefixes[i])) == 0) {

@@ -34,7 +34,7 @@ static void search_stacks(const struct profile *profile, struct search *search)
     }
 }
 
-// Adds a module that may have the function without our being able to tell.
+// Add a module whose functions cannot all be found by name.
 static void add_blind(struct known_functions *known, const char *path)
 {
     if (known->blind_count++ < KNOWN_FUNCTIONS_BLIND_NAMED) {
@@ -69,7 +69,7 @@ static bool is_module(const struct profile *profile, const char *path)
     return false;
 }
 
-// Modules in which no stack was are not in the recording, but the executables are by their path.
+// Modules without any frame are not in the recording, but their executables are, by path.
 static MUST_USE enum err search_executables(const struct profile *profile, struct search *search)
 {
     const struct recording *recording = &profile->recording;

@@ -14,8 +14,8 @@ void named_recording_release(struct named_recording *named)
     *named = (struct named_recording){0};
 }
 
-// The recording's strings, and behind them those that were found: id n of the latter is
-// `count + n - 1`.
+// Copy the recording's strings, then the names that were found: id n of the latter becomes `count +
+// n - 1`.
 static MUST_USE enum err take_strings(struct named_recording *named, const struct profile *profile)
 {
     const struct rec_strings *old = &profile->recording.strings;
@@ -60,7 +60,7 @@ add_found(struct named_recording *named, const struct profile *profile, struct s
     return ERR_OK;
 }
 
-// Counts a frame in its module: the last symbol is the real function.
+// Count a frame in its module: the last symbol is the real function.
 static void count_frame(struct named_recording *named, const struct rec_frame *frame)
 {
     if (frame->module == REC_NONE) {
@@ -77,7 +77,7 @@ static void count_frame(struct named_recording *named, const struct rec_frame *f
     module->frames_with_line += has_function && real->line != 0;
 }
 
-// New symbols stand behind the recording's, whose other frames keep theirs.
+// Append the new symbols to the recording's. Frames without new names keep their symbols.
 static MUST_USE enum err take_frames(struct named_recording *named, const struct profile *profile)
 {
     const struct recording *recording = &profile->recording;
@@ -119,7 +119,7 @@ static MUST_USE enum err take_modules(struct named_recording *named, const struc
             const rec_string source = string_of(profile, late->source);
             module.symbol_source =
                 late->is_better || module.symbol_source == 0 ? source : module.symbol_source;
-            // What would help here need not help where the file is read.
+            // Advice for this machine need not help on the machine that reads the file.
             module.symbol_advice = late->is_better || module.symbol_advice == 0
                                        ? string_of(profile, late->advice)
                                        : module.symbol_advice;

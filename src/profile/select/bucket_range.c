@@ -41,8 +41,7 @@ static struct bucket_share share_of(const struct rec_bucket *buckets,
     return share;
 }
 
-// value * part / whole, rounded to the nearest; a damaged file may say more of a part than of the
-// whole.
+// value * part / whole, rounded to the nearest. In a damaged file `part` may exceed `whole`.
 static uint64_t scaled(uint64_t value, uint64_t part, uint64_t whole)
 {
     if (whole == 0) {
@@ -73,7 +72,7 @@ uint64_t bucket_share_bytes(const struct bucket_share *share, uint64_t bytes)
     return scaled(bytes, share->wanted_bytes, share->bytes);
 }
 
-// One cost of the row becomes that of the wanted blocks.
+// Reduce one cost of the row to the wanted blocks.
 static void cut_cost(struct bucket_cut *cut, enum cost cost, const struct bucket_share *share)
 {
     bool is_bytes = cost_get_info(cost)->unit == COST_UNIT_BYTES;
@@ -83,7 +82,7 @@ static void cut_cost(struct bucket_cut *cut, enum cost cost, const struct bucket
     if (part == whole) {
         return;
     }
-    // What no block or every block of the row adds to is known for the wanted ones.
+    // A cost of no block, or the same for every block, is exact for the wanted ones.
     if (*value != 0 && *value != whole) {
         cut->estimated |= 1U << cost;
     }
@@ -95,7 +94,7 @@ static uint64_t difference(uint64_t whole, uint64_t part)
     return whole > part ? whole - part : 0;
 }
 
-// Leaked is what was not freed, here as everywhere.
+// Leaked is what was not freed.
 static void settle_leaked(struct bucket_cut *cut)
 {
     static const enum cost of[][3] = {

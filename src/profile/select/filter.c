@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// filter: compiling restrictions and applying them to every row. See filter.h.
+// filter: compiles restrictions and applies them to every row. See filter.h.
 //
-// Patterns run once per distinct name, never per stack: first names are marked, then frames, then
-// nodes from the root outwards (a parent lies before its children).
+// Patterns run once for each distinct name, never for each stack. Names are marked first, then
+// frames, then nodes from the root outwards; a parent precedes its children.
 #include "profile/select/filter.h"
 
 #include <fnmatch.h>
@@ -16,7 +16,7 @@ DEFINE_VEC(mark_vec, uint8_t);
 
 struct restriction {
     const char *name;    // in errors
-    enum filter_name by; // what a location is compared by
+    enum filter_name by; // by which part of a location is compared
     enum pattern_kind kind;
     size_t offset; // of the text in struct filter
 };
@@ -35,7 +35,7 @@ static const char *text_of(const struct filter *filter, const struct restriction
     return *(const char *const *)((const char *)filter + restriction->offset);
 }
 
-// The name of a location, as an id below name_count. Code that belongs to no file has no module.
+// The name of a location, as an id below name_count. Code outside any file has no module.
 static uint32_t
 name_of(const struct profile *profile, enum filter_name by, const struct code_location *location)
 {
@@ -50,7 +50,7 @@ name_of(const struct profile *profile, enum filter_name by, const struct code_lo
     case FILTER_THREAD:
     case FILTER_PROCESS:
     case FILTER_NAME_COUNT:
-        break; // no part of a location
+        break; // not a part of a location
     }
     return REC_NONE;
 }
@@ -67,7 +67,7 @@ static const char *get_name(const struct profile *profile, enum filter_name by, 
                                : string_table_get(&profile->code.names, name);
 }
 
-// Marks the locations whose name matches. Each name is compared once.
+// Mark the locations whose name matches. Each name is compared once.
 static MUST_USE enum err mark_locations(const struct profile *profile,
                                         enum filter_name by,
                                         struct cancel *cancel,
@@ -116,7 +116,7 @@ frame_has(const struct profile *profile, uint32_t frame, const struct mark_vec *
     return false;
 }
 
-// Takes the mark from those of `nodes` whose stack has no marked location.
+// Clear the marks of `nodes` whose stack has no marked location.
 static MUST_USE enum err
 keep_nodes(const struct profile *profile, const struct mark_vec *locations, struct mark_vec *nodes)
 {
@@ -138,7 +138,7 @@ keep_nodes(const struct profile *profile, const struct mark_vec *locations, stru
     return ERR_OK;
 }
 
-// What of the recording passes; a vector without items lets everything pass.
+// The parts of the recording that pass; an empty vector passes everything.
 struct passes {
     struct mark_vec threads;
     struct mark_vec nodes;
@@ -175,7 +175,7 @@ static MUST_USE enum err restrict_nodes(const struct profile *profile,
     return keep_nodes(profile, &locations, &passes->nodes);
 }
 
-// By id, or by name: a name may be a number, too.
+// Match by id or by name, since a name may be a number.
 static bool
 thread_matches(const struct profile *profile, const struct rec_thread *thread, const char *wanted)
 {
@@ -237,7 +237,7 @@ static bool lets_pass(const struct mark_vec *marks, uint32_t index)
     return marks->items == NULL || marks->items[index] != 0;
 }
 
-// What the row contributes under the ranges of the filter.
+// The costs of the row under the ranges of the filter.
 static struct bucket_cut cut_row(const struct profile *profile,
                                  const struct filter *filter,
                                  const struct passes *passes,
@@ -261,8 +261,8 @@ static bool is_partial(const struct filter *filter)
     return filter->has_range || filter->has_sizes || filter->has_lifetimes;
 }
 
-// Counts what is leaked of the row that was taken last. It is asked for every row, so that rules
-// lie as rows do; the costs are taken off when somebody asks for them.
+// Count the leaks of the row that was taken last. It runs for every row, so that `rules` has an
+// entry for each. selection_costs() removes the leaked costs later.
 static MUST_USE enum err suppress_row(struct selection *selection, uint32_t rule)
 {
     struct costs costs = selection_costs(selection, selection->rows.len - 1);
@@ -307,7 +307,7 @@ static MUST_USE enum err take_row(struct selection *selection,
     return passes->rules.len > 0 ? suppress_row(selection, rule) : ERR_OK;
 }
 
-// Asking for something that was not recorded would answer "nothing", which is not true.
+// Refuse ranges of data that was not recorded: an empty answer would be wrong.
 static MUST_USE enum err
 check_ranges(const struct recording *recording, const struct filter *filter, struct err_info *info)
 {

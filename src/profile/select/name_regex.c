@@ -13,7 +13,7 @@
 enum {
     STEPS_MAX = 100000, // from one position of a name; usual expressions take less than 1000
     STEPS_MIN = 1000,
-    STEPS_OF_NAME_MAX = 1000000000, // from all its positions, if it is shorter than a mebibyte
+    STEPS_OF_NAME_MAX = 1000000000, // from all positions of a name below a mebibyte
     DEPTH_MAX = 100000,             // of nested backtracking
     HEAP_KIB_MAX = 20000,
     MESSAGE_BYTES = 200,
@@ -41,7 +41,7 @@ refuse(const char *text, const char *name, int problem, size_t offset, struct er
         return err_set(info, ERR_LIMIT, "%s: the regular expression is too large", name);
     }
     PCRE2_UCHAR message[MESSAGE_BYTES] = "";
-    (void)pcre2_get_error_message(problem, message, sizeof(message)); // cut if too long
+    (void)pcre2_get_error_message(problem, message, sizeof(message)); // truncated if too long
     return err_set(info, ERR_INVALID,
                    "%s: \"%.200s\" is not a regular expression: %s (at byte %zu)", name, text,
                    (const char *)message, offset);
@@ -52,7 +52,7 @@ enum err name_regex_compile(struct name_regex *out,
                             const char *name,
                             struct err_info *info)
 {
-    // An expression that is not UTF-8 can only come from the command line; it compares bytes.
+    // An expression that is not UTF-8 can only come from the command line. It compares bytes.
     const uint32_t utf = utf8_is_valid(text) ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF : 0;
     int problem = 0;
     size_t offset = 0;
@@ -68,14 +68,14 @@ enum err name_regex_compile(struct name_regex *out,
     if (regex.match == NULL || regex.limits == NULL) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
-    (void)pcre2_set_depth_limit(regex.limits, DEPTH_MAX); // these always succeed
+    (void)pcre2_set_depth_limit(regex.limits, DEPTH_MAX); // these functions always succeed
     (void)pcre2_set_heap_limit(regex.limits, HEAP_KIB_MAX);
     *out = regex;
     regex = (struct name_regex){0};
     return ERR_OK;
 }
 
-// Reads the processor's time only when the coarse clock has moved, which is each few milliseconds.
+// Read the thread's processor time only after the coarse clock advanced: every few milliseconds.
 static void check_budget(struct name_regex *regex)
 {
     const uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC_COARSE);
@@ -101,7 +101,7 @@ bool name_regex_matches(struct name_regex *regex, const char *text)
     (void)pcre2_set_match_limit(regex->limits, (uint32_t)steps); // always succeeds
     const int found =
         pcre2_match(regex->code, (PCRE2_SPTR)text, len, 0, 0, regex->match, regex->limits);
-    // What else can go wrong is a limit, or memory that pcre2_match() could not get.
+    // Other errors are reached limits, or failed allocations of pcre2_match().
     regex->is_exhausted = found < 0 && found != PCRE2_ERROR_NOMATCH;
     return found >= 0;
 }

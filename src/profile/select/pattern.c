@@ -48,7 +48,7 @@ static bool matches_form(struct pattern *pattern, const char *name, enum name_fo
 bool pattern_matches_function(struct pattern *pattern, const char *name)
 {
     if (name[strcspn(name, " <(")] == '\0') {
-        return pattern_matches(pattern, name); // all forms are the same
+        return pattern_matches(pattern, name); // all forms are equal
     }
     if (pattern->kind == PATTERN_TEXT) {
         bool is_plain = pattern->text[strcspn(pattern->text, " <>()")] == '\0';

@@ -8,74 +8,74 @@
 #include "base/minmax.h"
 #include "profile/model/function_name.h"
 
-// What the C library and libraries that nearly every program has allocate once, or once a thread,
-// and keep: no program can do anything about it. The measure is what valgrind frees before it
-// counts (__libc_freeres, __gnu_cxx::__freeres) and what LeakSanitizer finds by a pointer of the
-// library's own. Nothing stands here that the program asked for and can give back: a FILE, an
-// iconv_t, a locale_t. Names within glibc need its debug symbols; where these are not installed the
-// exported function above them is what is known, so that stands here too if all below it is the
-// library's own.
+// Blocks that the C library and other widely used libraries allocate once, or once per thread, and
+// keep. No program can free them. The measure is what valgrind frees before it counts
+// (__libc_freeres, __gnu_cxx::__freeres), and what LeakSanitizer finds by a pointer of the
+// library's own. The list contains nothing that the program requested and can free: a FILE, an
+// iconv_t, a locale_t. Names within glibc need its debug symbols. Without them only the exported
+// caller has a name, so it is listed too, if all allocations below it are the library's own.
 static const char *const built_in[] = {
-    "_IO_file_doallocate$",         // buffers of stdio; who leaks a FILE leaks fopen's block, too
-    "^__new_exitfn$",               // blocks of atexit handlers
-    "^__cxa_atexit$",               // the same
-    "^tzset_internal$",             // the time zone
-    "^tzset$",                      // the same
-    "^localtime$",                  // the same
-    "^localtime_r$",                // the same
-    "^mktime$",                     // the same
-    "^ctime$",                      // the same
-    "^__gconv_read_conf$",          // character sets
-    "^__gconv_load_cache$",         // the same
-    "^__gconv_find_transform$",     // the same
-    "^__wcsmbs_load_conv$",         // the same
-    "^mbstowcs$",                   // the same
-    "^_nl_intern_locale_data$",     // locales
-    "^_nl_make_l10nflist$",         // the same
-    "^_nl_find_locale$",            // the same
-    "^setlocale$",                  // the same
-    "^__GI_setlocale$",             // the same
-    "^textdomain$",                 // translations
-    "^__textdomain$",               // the same
-    "^bindtextdomain$",             // the same
-    "^__bindtextdomain$",           // the same
-    "^__dcigettext$",               // the same
-    "^dlerror$",                    // what dlerror says
-    "^__dlerror$",                  // the same
-    "^__nss_module_allocate$",      // name services
-    "__nss_database_get$",          // the same
-    "__nss_*_lookup2$",             // the same
-    "__resolv_context_get$",        // a thread's resolver
-    "^getpwuid$",                   // where the answer lies that is nobody's to free
-    "^getpwnam$",                   // the same
-    "^getgrgid$",                   // the same
-    "^getgrnam$",                   // the same
-    "^gethostbyname$",              // the same
-    "^allocate_dtv",                // thread-local storage of threads that still run
-    "^_GLOBAL__sub_I_eh_alloc.cc$", // libstdc++'s memory for exceptions, where linked statically
+    "_IO_file_doallocate$",             // buffers of stdio; a leaked FILE leaks fopen's block too
+    "^__new_exitfn$",                   // blocks of atexit handlers
+    "^__cxa_atexit$",                   // blocks of atexit handlers
+    "^tzset_internal$",                 // time zone
+    "^tzset$",                          // time zone
+    "^localtime$",                      // time zone
+    "^localtime_r$",                    // time zone
+    "^mktime$",                         // time zone
+    "^ctime$",                          // time zone
+    "^__gconv_read_conf$",              // character sets
+    "^__gconv_load_cache$",             // character sets
+    "^__gconv_find_transform$",         // character sets
+    "^__wcsmbs_load_conv$",             // character sets
+    "^mbstowcs$",                       // character sets
+    "^_nl_intern_locale_data$",         // locales
+    "^_nl_make_l10nflist$",             // locales
+    "^_nl_find_locale$",                // locales
+    "^setlocale$",                      // locales
+    "^__GI_setlocale$",                 // locales
+    "^textdomain$",                     // translations
+    "^__textdomain$",                   // translations
+    "^bindtextdomain$",                 // translations
+    "^__bindtextdomain$",               // translations
+    "^__dcigettext$",                   // translations
+    "^dlerror$",                        // message of dlerror
+    "^__dlerror$",                      // message of dlerror
+    "^__nss_module_allocate$",          // name services
+    "__nss_database_get$",              // name services
+    "__nss_*_lookup2$",                 // name services
+    "__resolv_context_get$",            // a thread's resolver
+    "^getpwuid$",                       // static result buffers
+    "^getpwnam$",                       // static result buffers
+    "^getgrgid$",                       // static result buffers
+    "^getgrnam$",                       // static result buffers
+    "^gethostbyname$",                  // static result buffers
+    "^allocate_dtv",                    // thread-local storage of threads that still run
+    "^_GLOBAL__sub_I_eh_alloc.cc$",     // libstdc++'s memory for exceptions, if linked statically
     "^std::ios_base::sync_with_stdio(", // buffers of cin, cout and the like
-    "^std::sys::*stack_overflow::",     // Rust: what it knows of threads, for the main one
+    "^std::sys::*stack_overflow::",     // Rust: thread information of the main thread
     "^std::io::stdio::stdin",           // Rust: the buffer of stdin
     "^g_thread_self$",                  // GLib
-    "^g_main_context_new$",             // the same
+    "^g_main_context_new$",             // GLib
 };
 
-// Blocks that are known by whose code asked for them, names or none: that of the innermost frame,
-// and that of its caller. Both are parts of modules' paths; "" is any.
+// Matches blocks by the code that allocated them, with or without names: the modules of the
+// innermost frame and of its caller. Both are parts of module paths; "" matches any.
 struct code_rule {
-    const char *words; // as it is told
+    const char *words; // for display
     const char *module;
     const char *caller;
 };
 
 static const struct code_rule built_in_code[] = {
-    // Modules that stay loaded, search paths, thread-local storage. By no name, since constructors
-    // of what dlopen loads run below the same functions, and what these ask for is the program's.
+    // Modules that stay loaded, search paths, thread-local storage. Names would not do:
+    // constructors of dlopen'ed modules run below the same functions, and their allocations are the
+    // program's.
     {"ld-linux, innermost", "/ld-linux", ""},
-    // What libstdc++ asks for when it is loaded: its memory for exceptions when there is none.
+    // libstdc++'s memory for exceptions, allocated when the library is loaded.
     {"libstdc++ < ld-linux, innermost", "libstdc++.so", "/ld-linux"},
-    // What an allocator in a library of its own asks itself for. What it passes on has the frame of
-    // who called it innermost.
+    // Allocations of a separate allocator library for itself. For those that it passes on, the
+    // innermost frame is its caller's.
     {"libjemalloc, innermost", "/libjemalloc", ""},
     {"libtcmalloc, innermost", "/libtcmalloc", ""},
     {"libmimalloc, innermost", "/libmimalloc", ""},
@@ -107,7 +107,7 @@ static bool is_blank(char character)
     return character == ' ' || character == '\t' || character == '\r';
 }
 
-// A line without its blanks at either end.
+// Add the rule of a line, without blanks at either end.
 static MUST_USE enum err
 add_line(struct suppressions *list, const char *line, size_t len, enum suppression_source source)
 {
@@ -194,14 +194,14 @@ void suppressions_release(struct suppressions *list)
     strbuf_release(&list->texts);
 }
 
-// The first place at or behind `name` where the part stands; NULL if there is none.
+// The first occurrence of the part in `name`; NULL if there is none.
 static const char *find_part(const char *name, const char *part, size_t len)
 {
     return len > 0 ? memmem(name, strlen(name), part, len) : name;
 }
 
-// The parts between the asterisks are found one after the other, each as early as it can be, which
-// leaves most to the others; only one that is held at the end must stand there.
+// The parts between the asterisks are found in order, each as early as possible, which leaves the
+// most text to the rest. Only a part anchored at the end must be there.
 bool suppression_matches(const char *pattern, const char *name)
 {
     size_t len = strlen(pattern);
@@ -229,7 +229,7 @@ bool suppression_matches(const char *pattern, const char *name)
     }
 }
 
-// The first rule that matches a name, + 1; REC_NONE: none does.
+// The number of the first rule that matches a name, + 1; REC_NONE if none does.
 static uint32_t rule_of_text(const struct suppressions *list, const char *name)
 {
     for (size_t i = 0; name[0] != '\0' && i < list->rules.len; i++) {
@@ -241,7 +241,7 @@ static uint32_t rule_of_text(const struct suppressions *list, const char *name)
     return REC_NONE;
 }
 
-// The same for a path. Answers are kept: names are shared by many locations.
+// The same number for a path, kept in *known: many locations share names.
 static uint32_t rule_of_name(const struct suppressions *list, const char *name, uint32_t *known)
 {
     if (*known == 0) {
@@ -253,9 +253,9 @@ static uint32_t rule_of_name(const struct suppressions *list, const char *name, 
 struct matcher {
     const struct suppressions *list;
     const struct profile *profile;
-    struct u32_vec names;   // by name of the code index: rule + 1, REC_NONE: none, 0: not asked yet
-    struct u32_vec modules; // the same by module
-    struct strbuf form;     // of the function that was compared last
+    struct u32_vec names;   // by name of the code index: rule + 1; REC_NONE: none; 0: unknown
+    struct u32_vec modules; // by module, likewise
+    struct strbuf form;     // buffer: the last function name, without some parts
 };
 
 static void matcher_release(struct matcher *matcher)
@@ -265,7 +265,7 @@ static void matcher_release(struct matcher *matcher)
     strbuf_release(&matcher->form);
 }
 
-// The same for a function, which is matched with and without its parameters and template arguments.
+// The same number for a function, matched with and without parameters and template arguments.
 static uint32_t rule_of_function(struct matcher *matcher, const char *name, uint32_t *known)
 {
     if (*known != 0) {
@@ -301,7 +301,7 @@ static uint32_t rule_of_location(struct matcher *matcher, const struct code_loca
     return rule;
 }
 
-// By frame: its innermost location's rule first; 0: none.
+// By frame: the rule of its innermost location that has one; 0 if none has.
 static MUST_USE enum err rules_of_frames(struct matcher *matcher, struct u32_vec *out)
 {
     const struct profile *profile = matcher->profile;
@@ -317,7 +317,7 @@ static MUST_USE enum err rules_of_frames(struct matcher *matcher, struct u32_vec
     return ERR_OK;
 }
 
-// By module: 1 if the part is in its path; the last is for code of no module.
+// By module: 1 if its path contains the part; the last entry is for code outside modules.
 static MUST_USE enum err
 modules_with(const struct profile *profile, const char *part, struct u32_vec *out)
 {
@@ -338,7 +338,7 @@ static bool is_in(const struct u32_vec *modules, const struct recording *recordi
     return modules->items[module != REC_NONE ? module : recording->module_count] != 0;
 }
 
-// Gives a rule of code the innermost nodes that it matches and no other rule has.
+// Assign a code rule to the innermost nodes that it matches and no other rule has.
 static MUST_USE enum err take_innermost(const struct code_rule *code,
                                         uint32_t number,
                                         const struct profile *profile,
@@ -359,8 +359,8 @@ static MUST_USE enum err take_innermost(const struct code_rule *code,
     return ERR_OK;
 }
 
-// By node: 1 if it called something else than an allocation function, which in cairn's library are
-// the hooks: an allocator that maps memory for a block has a stack of its own below them.
+// By node: 1 if it called anything but an allocation function. Allocation functions are the hooks,
+// in cairn's library. An allocator that maps memory for a block has an extra stack below its frame.
 static MUST_USE enum err find_callers(const struct profile *profile, struct u32_vec *out)
 {
     const struct recording *recording = &profile->recording;

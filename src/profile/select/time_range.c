@@ -10,13 +10,13 @@ struct amount {
     uint64_t bytes;
 };
 
-// What one row did within the range.
+// The events of one row within the range.
 struct row_part {
     struct amount births; // inside
     struct amount in_out;
     struct amount out_in;
     struct amount out_out;
-    struct amount at_moment; // live at the end of the moment's slice, of the wanted classes
+    struct amount at_moment; // live at the end of the peak slice, of the wanted classes
     uint64_t temporary;
 };
 
@@ -70,7 +70,7 @@ static uint32_t find_moment(const struct recording *recording, struct time_range
     return moment;
 }
 
-// The end of a slice, or of the run if that comes first.
+// The end of a slice, or of the run if that is earlier.
 static uint64_t end_of_slice(const struct recording *recording, uint32_t slice)
 {
     uint64_t end_ms = (slice + UINT64_C(1)) * recording->slice_ms;
@@ -104,7 +104,7 @@ add_cells(const struct recording *recording, struct time_range range, struct row
 
 enum block_class time_range_class(const struct time_range *range, const struct rec_cohort *cohort)
 {
-    const bool is_freed_inside = cohort->freed_slice < range->end; // REC_NONE is no slice
+    const bool is_freed_inside = cohort->freed_slice < range->end; // REC_NONE is above all slices
     if (cohort->born_slice >= range->first) {
         return is_freed_inside ? BLOCKS_IN_IN : BLOCKS_IN_OUT;
     }

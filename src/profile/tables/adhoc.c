@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// adhoc: see the header.
+// adhoc: see adhoc.h.
 //
-// A recording tells stacks apart by address. Here those that look the same are one: all are
-// collected, sorted by their frames, and neighbours that are equal are added up.
+// A recording distinguishes stacks by address. Here stacks with equal locations are merged: all are
+// collected and sorted by their frames, then equal neighbours are added up.
 #include "profile/tables/adhoc.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-// By process and frames.
+// Compare by process and frames.
 static int compare_places(const struct adhoc_list *list,
                           const struct adhoc_event *a,
                           const struct adhoc_event *b)
@@ -60,7 +60,7 @@ static int compare_places(const struct adhoc_list *list,
     return compare_u64(a->count, b->count);
 }
 
-// Equal ones in the order of the recording, by where their frames lie.
+// Order equal places as in the recording, by the position of their frames.
 static int compare_for_merging(const void *left, const void *right, void *list)
 {
     const struct adhoc_event *a = left;
@@ -77,7 +77,7 @@ static int compare_by_weight(const void *left, const void *right)
     return order != 0 ? order : compare_u64(a->first, b->first);
 }
 
-// Adds up those that are equal, which stand side by side.
+// Add up equal events, which are adjacent.
 static void merge(struct adhoc_list *list)
 {
     struct adhoc_event *events = list->events.items;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// block_table: see the header.
+// block_table: see block_table.h.
 #include "profile/tables/block_table.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int compare_blocks(const void *left, const void *right, void *context)
 static enum err collect(const struct selection *selection, uint32_t flag, struct block_table *table)
 {
     const struct recording *recording = &selection->profile->recording;
-    size_t at = 0; // rows of the selection and blocks are both sorted by row
+    size_t at = 0; // selected rows and blocks are both sorted by row
     for (uint32_t i = 0; i < recording->block_count; i++) {
         const struct rec_block *block = &recording->blocks[i];
         while (at < selection->rows.len && selection->rows.items[at] < block->row) {

@@ -19,7 +19,7 @@ const char *cost_group_by_name(enum cost_group_by by)
     return by < COST_GROUPS_BY_COUNT ? names[by] : "";
 }
 
-// Groups by an id that each call site has.
+// Group by an id that each call site has.
 static MUST_USE enum err by_site(const struct selection *selection, struct cost_groups *out)
 {
     const struct code_index *code = &selection->profile->code;
@@ -72,7 +72,7 @@ static MUST_USE enum err by_table(const struct selection *selection, struct cost
     return ERR_OK;
 }
 
-// The power of two below which a size lies, + 1: 1 for 0 bytes, 2 for 1, 3 for 2 and 3, ...
+// The smallest n with size < 2^n, + 1: 1 for 0 bytes, 2 for 1, 3 for 2 and 3, ...
 static uint32_t octave_of(uint64_t size_bytes)
 {
     return size_bytes == 0 ? 1 : 65 - (uint32_t)__builtin_clzll(size_bytes);

@@ -44,9 +44,9 @@ void function_trees_release(struct function_trees *trees)
     }
 }
 
-// What a node counts as.
+// How a node is assigned to a key.
 struct keying {
-    uint32_t function; // the one that is asked about
+    uint32_t function; // the queried one
     const struct code_union *code;
 };
 
@@ -60,7 +60,7 @@ key_function(const struct keying *keying, const struct function_tree *tree, size
     return tree->functions.items[node];
 }
 
-// A call into the function counts for its caller; the last key is for the thread's entry.
+// A call into the function counts for its caller. The last key is the thread's entry.
 static uint32_t
 key_caller(const struct keying *keying, const struct function_tree *tree, size_t node)
 {
@@ -79,7 +79,7 @@ key_callee(const struct keying *keying, const struct function_tree *tree, size_t
     return is_called ? tree->functions.items[node] : REC_NONE;
 }
 
-// Lines are of one side: two builds number them differently.
+// Lines are of one side only: two builds number them differently.
 static uint32_t
 key_location(const struct keying *keying, const struct function_tree *tree, size_t node)
 {
@@ -101,7 +101,7 @@ static MUST_USE enum err add_up_by(const struct function_tree *tree,
     return keyed_costs_build(&tree->tree, &keys, key_count, out);
 }
 
-// What the function allocated itself stands among its callees under the last key.
+// Put the function's own allocations among its callees, under the last key.
 static void
 add_own(const struct function_tree *tree, const struct keying *keying, struct keyed_costs *callees)
 {

@@ -11,7 +11,7 @@
 struct bucket_table {
     const struct rec_bucket *buckets;
     size_t count;
-    struct bucket_range range; // what of it passes the filter
+    struct bucket_range range; // of the filter
 };
 
 static struct bucket_table table_of(const struct selection *selection, enum histogram_of of)
@@ -103,7 +103,7 @@ static MUST_USE enum err rank(const struct row_groups *groups,
     return ERR_OK;
 }
 
-// Copies the buckets in use.
+// Copy the used buckets.
 static MUST_USE enum err keep_used(const struct histogram *histogram,
                                    const struct bucket_amount *amounts,
                                    size_t count,
@@ -192,8 +192,8 @@ static uint64_t count_all(struct bucket_table table)
     return sum;
 }
 
-// Spreads the blocks of one lifetime over the row's sizes in proportion. What rounding takes from
-// one size it gives to the next, so that all blocks are somewhere.
+// Distribute the blocks of one lifetime over the row's sizes in proportion. The rounding error of
+// one size carries over to the next, so that no block is lost.
 static void spread_lifetime(struct bucket_table sizes,
                             uint64_t size_sum,
                             const struct rec_bucket *lifetime,
@@ -227,7 +227,7 @@ enum err heat_map_build(const struct selection *selection, struct heat_cell_vec 
 {
     struct bucket_table sizes = table_of(selection, HISTOGRAM_SIZES);
     struct bucket_table lifetimes = table_of(selection, HISTOGRAM_LIFETIMES);
-    // All of a row is spread; what does not pass is left out afterwards.
+    // All blocks of the row are distributed; those that do not pass are removed afterwards.
     sizes.range = lifetimes.range = (struct bucket_range){0, REC_BUCKET_COUNT};
     CLEANUP(heat_cell_vec_release) struct heat_cell_vec cells = {0};
     TRY(heat_cell_vec_resize(&cells, (size_t)REC_BUCKET_COUNT * REC_BUCKET_COUNT));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // keyed_costs: see keyed_costs.h.
 //
-// A walk in depth-first order without recursion, by the nodes' own links; `open` counts the nodes
-// of each key between the root and the place where the walk is.
+// It walks in depth-first order without recursion, by the nodes' own links. `open` counts the nodes
+// of each key between the root and the current node.
 #include "profile/tables/keyed_costs.h"
 
 #include "base/compiler.h"

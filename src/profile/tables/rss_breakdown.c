@@ -8,11 +8,11 @@
 
 DEFINE_VEC(rss_sample_vec, struct rec_rss_sample);
 
-// The processes while time passes.
+// The state of all processes at the current time.
 struct sweep {
     const struct recording *recording; // borrowed
     struct rss_sample_vec held;        // by process, as last sampled
-    struct u32_vec ended;              // processes in the order of their ends
+    struct u32_vec ended;              // processes, by time of their ends
     size_t next_end;                   // in ended
     struct rss_breakdown_sample sum;
 };
@@ -37,7 +37,7 @@ static MUST_USE enum err sweep_init(struct sweep *sweep)
     TRY(rss_sample_vec_resize(&sweep->held, recording->process_count));
     for (size_t i = 0; i < recording->process_count; i++) {
         const struct rec_process *process = &recording->processes[i];
-        if (process->end_ms > process->start_ms) { // one that is running still has no end
+        if (process->end_ms > process->start_ms) { // a running process has no end
             TRY(u32_vec_push(&sweep->ended, (uint32_t)i));
         }
     }
@@ -48,8 +48,8 @@ static MUST_USE enum err sweep_init(struct sweep *sweep)
     return ERR_OK;
 }
 
-// Lets `sample` take the place of the process's last one in the sum. Unsigned differences: what was
-// added before is taken off exactly.
+// Replace the process's last sample in the sum by `sample`. Unsigned differences wrap, so the
+// result is exact.
 static void replace(struct sweep *sweep, uint32_t process, struct rec_rss_sample sample)
 {
     struct rec_rss_sample *held = &sweep->held.items[process];
@@ -154,7 +154,7 @@ static int compare_parts(const void *left, const void *right)
     return a->virtual_bytes > b->virtual_bytes ? -1 : a->virtual_bytes < b->virtual_bytes;
 }
 
-// Adds the parts of the look at `index`; they are sorted by look, *at follows them.
+// Add the parts of the snapshot at `index`. Parts are sorted by snapshot; *at is the next one.
 static MUST_USE enum err add_parts(const struct recording *recording,
                                    size_t index,
                                    size_t *at,

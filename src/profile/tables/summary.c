@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// summary: adding up a selection, whole and by group. See summary.h.
+// summary: adds up a selection, whole and by group. See summary.h.
 #include "profile/tables/summary.h"
 
 #include "base/compiler.h"
@@ -10,7 +10,7 @@
 
 DEFINE_VEC(flag_vec, uint8_t);
 
-// An exec makes a new entry for the same process, counted once.
+// False for the image after an exec: its process is counted already.
 static bool begins_process(const struct recording *recording, size_t process)
 {
     return recording->processes[process].epoch == 0;
@@ -23,7 +23,7 @@ static uint64_t threads_of(const struct rec_thread *thread)
 
 enum err summary_beginnings(const struct recording *recording, struct u32_vec *out)
 {
-    CLEANUP(map_u64_release) struct map_u64 latest = {0}; // by pid, which may be used again
+    CLEANUP(map_u64_release) struct map_u64 latest = {0}; // by pid; pids may be reused
     TRY(u32_vec_resize(out, recording->process_count));
     for (uint32_t i = 0; i < recording->process_count; i++) {
         uint32_t pid = recording->processes[i].pid;
@@ -36,14 +36,14 @@ enum err summary_beginnings(const struct recording *recording, struct u32_vec *o
     return ERR_OK;
 }
 
-// Each process has a thread, whether one is known of it or not: the one that calls exec goes on as
-// the first of the new image.
+// Count at least one thread for each process. The thread that calls exec is the first thread of the
+// new image and counts once.
 static MUST_USE enum err count_everything(const struct recording *recording,
                                           struct summary *summary)
 {
     CLEANUP(u32_vec_release) struct u32_vec beginnings = {0};
     CLEANUP(flag_vec_release) struct flag_vec main_threads = {0}; // by process
-    CLEANUP(u64_vec_release) struct u64_vec threads = {0};        // likewise; all others
+    CLEANUP(u64_vec_release) struct u64_vec threads = {0};        // by process: all other threads
     TRY(summary_beginnings(recording, &beginnings));
     TRY(flag_vec_resize(&main_threads, recording->process_count));
     TRY(u64_vec_resize(&threads, recording->process_count));
@@ -64,7 +64,7 @@ static MUST_USE enum err count_everything(const struct recording *recording,
     return ERR_OK;
 }
 
-// The thread that calls exec goes on as the first of the new image: it is one of the process.
+// The thread that calls exec is the first thread of the new image, so it counts for its process.
 static MUST_USE enum err count_selected(const struct selection *selection, struct summary *summary)
 {
     const struct recording *recording = &selection->profile->recording;
@@ -116,7 +116,7 @@ static uint64_t difference(uint64_t whole, uint64_t part)
     return whole > part ? whole - part : 0;
 }
 
-// What the recorder counted itself, rather than what rows add up to.
+// Take the recorder's own counts, which may exceed the sums over rows.
 static void take_recorded_totals(const struct rec_totals *totals, struct costs *costs)
 {
     uint64_t *values = costs->values;

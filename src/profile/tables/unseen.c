@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unseen: see the header.
+// unseen: see unseen.h.
 #include "profile/tables/unseen.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #define MAPPED_BYTES_MIN  ((uint64_t)8 << 20)
 #define MAPPED_TIMES_HEAP 8u
 
-// The look at which the process was largest; NULL if there is none.
+// The snapshot with the highest RSS of the process; NULL if there is none.
 static const struct rec_memory_snapshot *largest_look(const struct recording *recording,
                                                       uint32_t process)
 {
@@ -24,7 +24,7 @@ static const struct rec_memory_snapshot *largest_look(const struct recording *re
     return largest;
 }
 
-// The stack that mapped most of what was resident in any look at the process.
+// The stack of the largest resident mapping in any snapshot of the process.
 static uint32_t largest_mapper(const struct recording *recording, uint32_t process)
 {
     uint32_t node = REC_NONE;

@@ -20,7 +20,8 @@ bool cut_timeline_is_known(const struct selection *selection)
     return selection->lifetimes.first == 0 && selection->lifetimes.end == REC_BUCKET_COUNT;
 }
 
-// All that a row did within the range; right if each class that was born or freed there is wanted.
+// Add all events of a row within the range. This is exact if each class with births or deaths there
+// is wanted.
 static void
 add_cells(const struct recording *recording, uint32_t row, struct cut_timeline *timeline)
 {
@@ -40,8 +41,8 @@ static void correct(uint64_t *blocks, uint64_t *bytes, const struct rec_cohort *
     *bytes = is_more ? *bytes + part->bytes : difference(*bytes, part->bytes);
 }
 
-// Cells are there if what was born and freed inside is wanted. Of the two classes that cross an
-// end of the range, then the unwanted are taken off, else the wanted are put in.
+// Cells were added if BLOCKS_IN_IN is wanted. Of the classes that cross one end of the range,
+// subtract the unwanted ones then; else add the wanted ones.
 static void add_cohort(const struct rec_cohort *cohort,
                        const struct time_range *range,
                        uint32_t left,
@@ -49,7 +50,7 @@ static void add_cohort(const struct rec_cohort *cohort,
 {
     struct timeline_point *points = timeline->points.items;
     bool has_cells = wants(range, BLOCKS_IN_IN);
-    bool is_freed_inside = cohort->freed_slice < range->end; // REC_NONE is no slice
+    bool is_freed_inside = cohort->freed_slice < range->end; // REC_NONE is above all slices
     enum block_class class = time_range_class(range, cohort);
     if (cohort->freed_slice == REC_NONE && left < range->end && wants(range, class)) {
         points[left].left_bytes += cohort->bytes;
@@ -97,7 +98,7 @@ static void settle(struct cut_timeline *timeline)
     }
 }
 
-// Adds the wanted share of one row's timeline, which is settled, to that of all.
+// Add the wanted share of one row's time line, whose live_bytes are complete, to the sum.
 static void add_share(const struct cut_timeline *row,
                       const struct bucket_share *share,
                       struct cut_timeline *timeline)

@@ -12,12 +12,12 @@ bool growth_is_known(const struct recording *recording)
     return time_range_is_known(recording);
 }
 
-// What is judged: the rows of one process in a group.
+// The unit of classification: the rows of one process in a group.
 struct part {
     const struct growth *growth; // borrowed
     uint32_t group;
     uint32_t process;
-    size_t begin; // its slices, from a step of births on
+    size_t begin; // its first slice, at the start of a step of births
     size_t end;
     struct u64_vec live_bytes;
     struct u64_vec birth_bytes;
@@ -36,7 +36,7 @@ static const struct recording *recording_of(const struct growth *growth)
     return &growth->groups.profile->recording;
 }
 
-// The process that left most of the group unfreed.
+// Find the process with the most unfreed bytes of the group.
 static MUST_USE enum err find_process(const struct growth *growth, uint32_t group, uint32_t *out)
 {
     const struct row_groups *groups = &growth->groups;
@@ -68,7 +68,7 @@ static void add_births(const struct recording *recording, uint32_t row, struct p
     }
 }
 
-// Differences for now: settle_levels adds them up.
+// Store differences; settle_levels() adds them up.
 static void add_levels(const struct recording *recording, uint32_t row, struct part *part)
 {
     size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
@@ -91,7 +91,7 @@ static void settle_levels(struct part *part)
     }
 }
 
-// Whether the process said itself when it ended: who waits for a last look at its memory has.
+// Whether the process reported its own exit. It did if it waited for a last memory snapshot.
 static bool has_noted_exit(const struct recording *recording, uint32_t process)
 {
     for (size_t i = 0; i < recording->look_count; i++) {
@@ -103,14 +103,15 @@ static bool has_noted_exit(const struct recording *recording, uint32_t process)
     return false;
 }
 
-// The slice behind the last one of a process. A recording may go on for some time after its last
-// process has ended, on a busy machine; but one that did nothing at the end did that, too.
+// The slice after the last one of a process. On a busy machine a recording may continue for some
+// time after its last process ended. But a process that was idle at its end looks the same, so only
+// a reported exit counts.
 static size_t end_of_process(const struct recording *recording, uint32_t process, uint32_t left)
 {
     if (left != REC_NONE) {
         return (size_t)left + 1;
     }
-    const uint64_t end_ms = recording->processes[process].end_ms; // 0: not known
+    const uint64_t end_ms = recording->processes[process].end_ms; // 0: unknown
     const uint64_t last = end_ms / recording->slice_ms;
     return end_ms > 0 && has_noted_exit(recording, process) && last < recording->slice_count
                ? (size_t)last + 1

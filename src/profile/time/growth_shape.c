@@ -11,15 +11,15 @@
 
 enum {
     QUARTERS = 4,
-    STEPS_MIN = 8,        // slices, or steps of slices, in which something can be told
-    WINDOW_STEPS_MIN = 6, // of a window in them
-    BIRTHS_MIN = 4,       // likewise
-    TAIL_DIVISOR = 10,    // births that stopped did so before the last tenth,
-    TAIL_GAPS = 2,        // and longer ago than twice the longest time between two of them
+    STEPS_MIN = 8,        // slices, or steps of slices, for a verdict
+    WINDOW_STEPS_MIN = 6, // steps of a window
+    BIRTHS_MIN = 4,       // slices with births in a window
+    TAIL_DIVISOR = 10,    // births that stopped ended before the last tenth,
+    TAIL_GAPS = 2,        // and longer ago than twice their longest gap
     START_DIVISOR = 8,    // of the process's life
-    BOUNDED_DIVISOR = 4,  // of what is born in the window, for its level to be the same
+    BOUNDED_DIVISOR = 4,  // of the births in the window: a smaller climb is level
     FAINT_DIVISOR = 4,    // of a rate
-    PAST_SHARE = 4,       // what is older than the window is so many times as much
+    PAST_SHARE = 4,       // births before the window that outweigh those in it
 };
 
 const char *growth_class_name(enum growth_class class)
@@ -40,12 +40,12 @@ const char *growth_confidence_name(enum growth_confidence confidence)
     return confidence < CONFIDENCE_COUNT ? names[confidence] : "none";
 }
 
-// The births of slices first .. end - 1.
+// The births in slices first .. end - 1.
 struct births {
-    size_t moments; // slices with any
+    size_t moments; // slices with births
     size_t first;
     size_t last;
-    size_t longest_gap; // between two that follow each other
+    size_t longest_gap; // between two consecutive births
     uint64_t bytes;
 };
 
@@ -82,13 +82,13 @@ static enum growth_class class_of_past(const struct growth_history *h, size_t la
                                                                                   : GROWTH_STOPPED;
 }
 
-// How many slices passed without a birth at the end.
+// The number of slices without a birth at the end.
 static size_t tail_of(const struct growth_history *h, size_t last_birth)
 {
     return last_birth + h->step < h->count ? h->count - last_birth - h->step : 0;
 }
 
-// Whether a tail of slices with hardly a birth, behind `births`, says that there will be no more.
+// Whether a tail of slices with hardly a birth, after `births`, means that births have ended.
 static bool is_end(const struct growth_history *h, size_t tail, const struct births *births)
 {
     return tail >= 2 * h->step && tail > TAIL_GAPS * births->longest_gap &&
@@ -112,7 +112,7 @@ static double middle(uint64_t *values, size_t count)
 
 struct level {
     double median;
-    double noise; // the median distance from it
+    double noise; // the median distance from the median
 };
 
 static struct level
@@ -129,12 +129,12 @@ level_of(const uint64_t *live_bytes, size_t first, size_t end, struct u64_vec *s
     return level;
 }
 
-// The window from the first birth that matters to the end.
+// The window from the first relevant birth to the end.
 struct window {
     size_t first;
     struct births births;
-    uint64_t floor_bytes; // lowest level from just before it on
-    uint64_t climb_bytes; // from there to the end
+    uint64_t floor_bytes; // the lowest level from just before the window on
+    uint64_t climb_bytes; // from the floor to the level at the end
 };
 
 static struct window window_from(const struct growth_history *h, size_t first)
@@ -149,8 +149,8 @@ static struct window window_from(const struct growth_history *h, size_t first)
     return window;
 }
 
-// Before the window the level was about as high, and came down again, within a time that is not
-// much shorter than the window.
+// Whether the level was about as high before the window and fell again, after a high time that is
+// not much shorter than the window.
 static bool has_come_down(const struct growth_history *h, const struct window *w)
 {
     const uint64_t high = w->floor_bytes + w->climb_bytes / 2;
@@ -166,7 +166,7 @@ static bool has_come_down(const struct growth_history *h, const struct window *w
     return was_high && h->count - w->first <= 2 * longest + 2 * h->step;
 }
 
-// Of what comes and goes: bursts are low for two thirds of the time.
+// Bursts are low for two thirds of the time, a sawtooth is not.
 static enum growth_class class_of_cycles(const struct growth_history *h)
 {
     uint64_t low = UINT64_MAX;
@@ -191,7 +191,7 @@ static size_t quarter_begin(const struct growth_history *h, const struct window 
     return w->first + (h->count - w->first) * quarter / QUARTERS;
 }
 
-// What was born in each quarter of the window.
+// The births in each quarter of the window.
 struct quarters {
     double births[QUARTERS];
     size_t fourth_begin;
@@ -207,7 +207,7 @@ static struct quarters quarters_of(const struct growth_history *h, const struct 
     return quarters;
 }
 
-// How many slices at the end have births at less than a quarter of `rate`.
+// The length of the longest tail whose births are below a quarter of `rate`.
 static size_t faint_tail(const struct growth_history *h, size_t first, double rate)
 {
     double bytes = 0;
@@ -219,7 +219,7 @@ static size_t faint_tail(const struct growth_history *h, size_t first, double ra
     return longest;
 }
 
-// If what is born in the window at `rate` ended long ago but for some noise, says so in *out.
+// If the births in the window, at `rate` before, ended long ago except for noise, set *out.
 static bool has_faded(const struct growth_history *h,
                       const struct window *w,
                       double rate,
@@ -238,7 +238,7 @@ static bool has_faded(const struct growth_history *h,
     return true;
 }
 
-// Whether the level tells of a growth by what is born.
+// Whether the level rises in accordance with the births.
 static bool is_growing(const struct growth_history *h,
                        const struct window *w,
                        const struct quarters *quarters,
@@ -251,12 +251,12 @@ static bool is_growing(const struct growth_history *h,
     const double noise = third.noise > fourth.noise ? third.noise : fourth.noise;
     const double born = quarters->births[2];
     if (rise + noise < born / 2) {
-        return false; // as much went as came
+        return false; // as much was freed as was born
     }
     return quarters->births[1] >= born / 3 || (rise >= 2 * noise && born >= rise / 4);
 }
 
-// The least-squares line through the last half of the window.
+// The slope of the least-squares line through the last half of the window.
 static double slope_of(const struct growth_history *h, const struct window *w)
 {
     const size_t first = quarter_begin(h, w, 2);
@@ -277,8 +277,8 @@ static double slope_of(const struct growth_history *h, const struct window *w)
     return slope > 0 ? slope : 0;
 }
 
-// Of a window that does not grow, or is too short to tell: `class`, unless nearly all that is there
-// is older than the window.
+// The verdict for a window that does not grow, or is too short: `class`, unless nearly all births
+// are older than the window.
 static struct growth_verdict judge_rest(const struct growth_history *h,
                                         const struct window *w,
                                         enum growth_class class,
@@ -321,7 +321,7 @@ judge_windows(const struct growth_history *h, const struct births *all, struct u
         }
         if (quarters.births[2] == 0) {
             first = find_births(h, quarters.fourth_begin, h->count).first;
-            continue; // less than a quarter is left: this ends
+            continue; // less than a quarter remains, so the loop ends
         }
         if (w.births.moments < BIRTHS_MIN) {
             return judge_rest(h, &w, GROWTH_LATE, CONFIDENCE_LOW);

@@ -15,9 +15,9 @@
 // third quarter has no birth, everything before it is ignored, and a new window begins after it. A
 // window whose level is as high at its start as at its end is bounded. A window whose level had
 // been as high before, and had fallen since, is a sawtooth or a burst. Other windows grow if the
-// level rises from the third quarter to the last by the births of the third, except for noise (the
-// median distance from the median), and if either the second quarter has births too or the rise is
-// clear.
+// level rises from the third quarter to the last by at least half the births of the third, except
+// for noise (the median distance from the median), and if either the second quarter has births too
+// or the rise is clear.
 // Context: H; pure.
 #pragma once
 

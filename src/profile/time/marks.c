@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// marks: see the header.
+// marks: see marks.h.
 #include "profile/time/marks.h"
 
 #include "base/compiler.h"

@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 
-// Which group each stack belongs to: by node of the sites' tree.
+// Assign a group to each stack, by node of the sites' tree.
 static MUST_USE enum err
 number_groups(struct row_groups *groups, enum row_group_by by, struct u32_vec *group_of)
 {
@@ -30,7 +30,7 @@ number_groups(struct row_groups *groups, enum row_group_by by, struct u32_vec *g
     return ERR_OK;
 }
 
-// A counting sort, so that rows stay in order within their group.
+// Counting sort, so that rows stay in order within their group.
 static MUST_USE enum err sort_rows(struct row_groups *groups,
                                    const struct selection *selection,
                                    const struct u32_vec *group_of)

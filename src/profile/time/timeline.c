@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// timeline: adding the cells of the selected rows up by slice. See timeline.h.
+// timeline: adds up the cells of the selected rows by slice. See timeline.h.
 #include "profile/time/timeline.h"
 
 #include "base/compiler.h"
@@ -36,7 +36,7 @@ void timeline_points_settle(struct timeline_point *points, size_t count)
     }
 }
 
-// What was counted of the whole recording.
+// Take the recorder's own counts for the whole recording.
 static void take_slices(const struct recording *recording, struct timeline_point_vec *points)
 {
     for (size_t i = 0; i < points->len; i++) {
@@ -55,7 +55,7 @@ static void take_slices(const struct recording *recording, struct timeline_point
 static void add_rows(const struct selection *selection, struct timeline_point_vec *points)
 {
     const struct recording *recording = &selection->profile->recording;
-    // Rows of the selection and cells are both sorted by row: one pass over each.
+    // Selected rows and cells are both sorted by row: one pass over each.
     size_t at = 0;
     for (size_t i = 0; i < recording->cell_count; i++) {
         const struct rec_cell *cell = &recording->cells[i];

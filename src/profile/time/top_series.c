@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // top_series: see top_series.h.
 //
-// The curves of all groups would be far too many to draw. Groups are taken by what their score
-// cannot exceed, until none that is left can still get in; those that won are drawn again.
+// Drawing the curves of all groups would take too long. Groups are drawn in the order of their
+// upper bounds, until no remaining group can enter the top. The curves of the top groups are then
+// drawn again.
 #include "profile/time/top_series.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int compare_entries(const void *left, const void *right)
     return a->group < b->group ? -1 : a->group > b->group;
 }
 
-// What a group's score cannot exceed: known without drawing.
+// An upper bound of a group's score, known without drawing.
 static uint64_t bound_of(const struct row_group *group, enum series_value value)
 {
     uint64_t own_peak = costs_get(&group->costs, COST_OWN_PEAK_BYTES);
@@ -72,7 +73,7 @@ static void sort(struct top_series_vec *entries)
     }
 }
 
-// Groups that may have any, by their bounds.
+// List the groups whose bound is above 0, by their bounds.
 static MUST_USE enum err find_candidates(const struct row_groups *groups,
                                          enum series_value value,
                                          struct top_series_vec *out)
@@ -102,7 +103,7 @@ static MUST_USE enum err rank(struct top_series *series,
         struct top_series_entry entry = candidates.items[i];
         if (top->len == top_count &&
             (top_count == 0 || top->items[top_count - 1].score > entry.score)) {
-            break; // none of those that follow can get in
+            break; // no later group can enter
         }
         TRY(cancel_step(cancel));
         row_groups_timeline(&series->groups, entry.group, scratch->items);
@@ -116,7 +117,7 @@ static MUST_USE enum err rank(struct top_series *series,
     return ERR_OK;
 }
 
-// Spreads what is in the first slice of each step over the step, as `whole` is.
+// Distribute the value in the first slice of each step over the step, as `whole` is distributed.
 static void spread_counts(struct u64_vec *values,
                           const struct timeline_point_vec *whole,
                           enum series_value value,

@@ -34,7 +34,7 @@ bool access_is_token(const struct access_token *token, const char *text, size_t 
     return difference == 0;
 }
 
-// Takes `prefix` off the front of *text if it is there.
+// Remove `prefix` from the start of *text, if it is there.
 static bool skip_prefix(const char **text, const char *prefix)
 {
     size_t len = strlen(prefix);

@@ -22,7 +22,7 @@ static void remove_at(struct visitors *visitors, size_t at)
             (visitors->count - at) * sizeof(visitors->items[0]));
 }
 
-// Hangs up on the oldest unknown one if there are too many.
+// Disconnect the oldest unknown visitor if there are too many.
 static void make_room(struct visitors *visitors)
 {
     size_t unknown = 0;
@@ -34,7 +34,7 @@ static void make_room(struct visitors *visitors)
         }
     }
     if (unknown >= VISITORS_UNKNOWN_MAX) {
-        (void)shutdown(visitors->items[oldest].fd, SHUT_RDWR); // it may be gone already
+        (void)shutdown(visitors->items[oldest].fd, SHUT_RDWR); // fails if the client disconnected
         remove_at(visitors, oldest);
     }
 }
@@ -43,7 +43,8 @@ void visitors_enter(struct visitors *visitors, int fd)
 {
     (void)pthread_mutex_lock(&visitors->lock); // cannot fail on a plain mutex, nor below
     make_room(visitors);
-    // Those that were hung up on and are still there are in no row; the table holds all others.
+    // Disconnected visitors that still have a thread have no entry; the table has room for all
+    // others.
     if (visitors->count < VISITORS_MAX) {
         visitors->items[visitors->count++] = (struct visitor){.fd = fd};
     }

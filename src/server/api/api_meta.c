@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// api_meta: /api/v1/meta: what is served, and what it can be asked.
+// api_meta: /api/v1/meta: the recordings that are served, and their capabilities.
 #include "base/compiler.h"
 #include "server/api/api.h"
 #include "views_json/views/view_parts.h"

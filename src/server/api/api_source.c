@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// api_source: /api/v1/source: a source file with what its lines cost.
+// api_source: /api/v1/source: a source file with the costs of its lines.
 #include "base/compiler.h"
 #include "server/api/api.h"
 #include "server/state/source_file.h"
@@ -13,7 +13,7 @@ static void write_text(struct question *q, const char *path)
     uint64_t modified_ms = 0;
     bool is_readable = false;
     if (!question_can(q, CAPABILITY_SOURCE)) {
-        (void)err_set(&info, ERR_PERMISSION, "the server does not show source files"); // told
+        (void)err_set(&info, ERR_PERMISSION, "the server does not show source files"); // sent below
     } else {
         is_readable = source_file_read(path, &text, &modified_ms, &info) == ERR_OK;
     }

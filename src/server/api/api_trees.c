@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// api_trees: /api/v1/tree, and /api/v1/stacks: the whole stacks behind a node of a tree, behind a
+// api_trees: /api/v1/tree, and /api/v1/stacks: the whole stacks through a node of a tree, through a
 // function, or all.
 //
-// Which stacks belong to a node is known by rows: two trees of a selection both say where each
+// The stacks of a node are found by rows, since every tree of a selection knows the node where each
 // row's stack ends. Context: H.
 #include "base/compiler.h"
 #include "profile/calls/call_tree.h"
@@ -56,7 +56,7 @@ read_wish(struct question *q, const struct tree_view *tree, struct tree_view_wis
     if (root >= tree->nodes.len) {
         return question_refuse(q, 0, PARAM_ROOT, ERR_NOT_FOUND, "root: the tree has no such node");
     }
-    // Rounded up, so that a share of 0.5 in 5 is at least 3.
+    // Round up, so that a share of 0.5 in 5 is at least 3.
     double minimum = share * (double)root_total(q, tree);
     uint64_t whole = (uint64_t)minimum;
     *out = (struct tree_view_wish){
@@ -71,7 +71,7 @@ read_wish(struct question *q, const struct tree_view *tree, struct tree_view_wis
     return ERR_OK;
 }
 
-// *has_search: a search was asked for, and `out` holds what it found.
+// Set *has_search if a search was requested; `out` then has its matches.
 static MUST_USE enum err
 search(struct question *q, const struct tree_view *tree, struct tree_matches *out, bool *has_search)
 {
@@ -112,7 +112,7 @@ enum err api_tree(struct question *q)
 
 // Stacks
 
-// Takes the mark from rows whose stack does not end at or below `node`.
+// Clear the marks of rows whose stack does not end at or below `node`.
 static MUST_USE enum err
 keep_below(const struct tree_view *tree, uint32_t node, struct flag_vec *rows)
 {
@@ -138,7 +138,7 @@ static MUST_USE enum err keep_of_node(struct question *q, uint64_t node, struct 
     return keep_below(&cached->tree, (uint32_t)node, rows);
 }
 
-// Takes the mark from rows in whose stack the function does not appear.
+// Clear the marks of rows whose stack does not contain the function.
 static MUST_USE enum err
 keep_of_function(struct question *q, uint64_t function, struct flag_vec *rows)
 {

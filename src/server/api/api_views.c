@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// api_views: the answers of the API that are views (views_json/views/views.h): parameters of the
-// request become options of a view.
+// api_views: the API answers that are views (views_json/views/views.h). It converts request
+// parameters into options of a view.
 #include "base/compiler.h"
 #include "profile/tables/function_costs.h"
 #include "server/api/api.h"
@@ -57,7 +57,7 @@ enum err api_functions(struct question *q)
     return view_functions(&q->view, &options);
 }
 
-// The function that the parameters name.
+// Find the function that the parameters name.
 static MUST_USE enum err find_function(struct question *q, uint32_t *out)
 {
     const char *name = request_text(q->request, PARAM_NAME);
@@ -77,7 +77,7 @@ static MUST_USE enum err find_function(struct question *q, uint32_t *out)
         return question_refuse(q, 0, name != NULL ? PARAM_NAME : PARAM_ID, ERR_NOT_FOUND,
                                "the recording has no such function");
     }
-    // Two that are called the same have one id in a diff.
+    // In a comparison, functions of the same name share one id.
     struct code_origin origin = q->code->origins.items[found];
     *out = q->code->ids[origin.side].items[origin.function];
     return ERR_OK;
@@ -167,8 +167,8 @@ enum err api_leaks(struct question *q)
     return view_suppressions(&q->view);
 }
 
-// The breakdown whose mappings are wanted: that of `moment_ms`, else the peak's; REC_NONE if there
-// is none.
+// Choose the breakdown whose mappings are listed: that of `moment_ms`, else the peak's, else
+// REC_NONE.
 static MUST_USE enum err
 choose_breakdown(struct question *q, const struct rss_breakdown *rss_breakdown, uint32_t *out)
 {

@@ -37,7 +37,7 @@ static void read_names(const struct request *request, struct filter *filter)
     filter->pid = (uint32_t)request_number(request, PARAM_PROCESS, filter->pid);
 }
 
-// A range of sizes or lifetimes, both ends included; either may be missing.
+// Read a range of sizes or lifetimes, both ends included and optional.
 static MUST_USE enum err read_buckets(struct question *question,
                                       enum param low,
                                       enum param high,
@@ -67,7 +67,7 @@ enum err filter_params_read(struct question *question, struct filter *filter)
                         &filter->lifetimes);
 }
 
-// The first parameter by which a time range was asked for.
+// The first parameter of a time range that was given.
 static enum param range_param(const struct request *request)
 {
     static const enum param params[] = {PARAM_FROM_MS, PARAM_TO_MS, PARAM_CLASSES};
@@ -104,7 +104,7 @@ enum err filter_params_read_time(struct question *question,
     return ERR_OK;
 }
 
-// A pattern's message begins with the parameter's name.
+// Find the wrong parameter: a pattern's error message starts with its name.
 static void blame_pattern(struct question *question)
 {
     static const enum param patterns[] = {PARAM_FUNCTION_REGEX, PARAM_FILE_REGEX,
@@ -118,7 +118,7 @@ static void blame_pattern(struct question *question)
     }
 }
 
-// A range of something that was not recorded.
+// Find the parameter of a range of unrecorded data.
 static void blame_range(struct question *question)
 {
     static const enum param ranges[] = {PARAM_SIZE_MIN, PARAM_SIZE_MAX, PARAM_LIFETIME_MIN,

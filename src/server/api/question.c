@@ -31,7 +31,7 @@ enum err question_refuse(struct question *question,
     struct problem *problem = question->problem;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(problem->info.text, sizeof(problem->info.text), format, arguments); // cut
+    (void)vsnprintf(problem->info.text, sizeof(problem->info.text), format, arguments); // truncates
     va_end(arguments);
     problem->status = status;
     problem->parameter = parameter != PARAM_COUNT ? request_param_name(parameter) : NULL;
@@ -137,7 +137,7 @@ enum err question_write_envelope(struct question *question)
                                    : ERR_OK;
 }
 
-// All that the nodes of a tree depend on, as one number.
+// Hash everything that the nodes of a tree depend on.
 static MUST_USE enum err
 tree_key(const struct question *question, struct tree_view_spec spec, uint64_t *out)
 {

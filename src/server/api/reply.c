@@ -34,7 +34,7 @@ enum MHD_Result reply_queue(struct MHD_Connection *connection,
                             struct MHD_Response *response)
 {
     if (response == NULL) {
-        return MHD_NO; // no memory: the connection is closed
+        return MHD_NO; // out of memory: the connection is closed
     }
     bool is_well =
         add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type) &&
@@ -71,7 +71,7 @@ reply_send(struct MHD_Connection *connection, const struct reply *reply, struct 
 enum MHD_Result
 reply_send_static(struct MHD_Connection *connection, const struct reply *reply, struct bytes body)
 {
-    // The library does not write to it; its signature is older than const.
+    // libmicrohttpd does not modify the data, although its parameter is not const.
     void *data = (void *)(uintptr_t)body.data;
     return reply_queue(connection, reply,
                        MHD_create_response_from_buffer(body.len, data, MHD_RESPMEM_PERSISTENT));
@@ -126,7 +126,7 @@ enum MHD_Result
 reply_refuse(struct MHD_Connection *connection, int status, enum err code, const char *message)
 {
     struct problem problem = {.status = status};
-    (void)err_set(&problem.info, code, "%s", message); // told right here
+    (void)err_set(&problem.info, code, "%s", message); // sent at once
     return reply_problem(connection, &problem);
 }
 

@@ -11,7 +11,7 @@
      PARAM_BIT(PARAM_FILE_REGEX) | PARAM_BIT(PARAM_MODULE) | PARAM_BIT(PARAM_MODULE_REGEX) |      \
      PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_THREAD))
 #define RANGE (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES))
-// Of each stack the blocks of some sizes or lifetimes; not over time, which is not recorded.
+// Filters by size or lifetime, for answers by stack. Not over time: lifetimes have no times.
 #define BLOCKS                                                         \
     (STACKED | PARAM_BIT(PARAM_SIZE_MIN) | PARAM_BIT(PARAM_SIZE_MAX) | \
      PARAM_BIT(PARAM_LIFETIME_MIN) | PARAM_BIT(PARAM_LIFETIME_MAX))

@@ -20,7 +20,7 @@ static enum MHD_Result add_argument(void *args,
                                     size_t value_len)
 {
     (void)kind;
-    if (name_len > 0 || value != NULL) { // nothing between two '&' is no argument
+    if (name_len > 0 || value != NULL) { // two consecutive '&' are not an argument
         request_args_add(
             args, &(struct request_arg){
                       .name = name, .name_len = name_len, .value = value, .value_len = value_len});
@@ -32,7 +32,7 @@ void http_arguments(struct MHD_Connection *connection, struct request_args *out)
 {
     *out = (struct request_args){0};
     (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument,
-                                      out); // how many
+                                      out); // returns their number
 }
 
 int http_client_socket(struct MHD_Connection *connection)

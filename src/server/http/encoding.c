@@ -17,7 +17,7 @@
 #include <zlib.h>
 
 enum {
-    GZIP_WINDOW = 15 + 16, // zlib's way to ask for a gzip head
+    GZIP_WINDOW = 15 + 16, // zlib's flag for a gzip header
     GZIP_MEMORY = 8,
     STEP_BYTES = 256 * 1024,
 };
@@ -39,13 +39,13 @@ bool etag_is_in(const struct etag *tag, const char *if_none_match)
     if (if_none_match == NULL) {
         return false;
     }
-    // Tags are compared weakly, so that "x" and W/"x" are the same.
+    // Tags are compared weakly: "x" equals W/"x".
     const char *opaque = tag->text + 2;
     const char *found = strstr(if_none_match, opaque);
     return found != NULL || strcmp(if_none_match, "*") == 0;
 }
 
-// Whether "gzip;q=0" or the like forbids the coding at `item`.
+// Whether a weight of 0, as in "gzip;q=0", forbids the coding at `item`.
 static bool is_forbidden(const char *item, size_t len)
 {
     const char *quality = memchr(item, ';', len);
@@ -75,12 +75,12 @@ bool accepts_gzip(const char *accept_encoding)
 
 static void end_deflate(z_stream *stream)
 {
-    (void)deflateEnd(stream); // frees; there is nothing to be done about a stream left unfinished
+    (void)deflateEnd(stream); // frees; its error for an unfinished stream does not matter
 }
 
 static void end_inflate(z_stream *stream)
 {
-    (void)inflateEnd(stream); // as above
+    (void)inflateEnd(stream); // frees; its error does not matter
 }
 
 static uInt part_of(size_t len)

@@ -23,7 +23,7 @@ static void lock(struct event_hub *hub)
 
 static void unlock(struct event_hub *hub)
 {
-    (void)pthread_mutex_unlock(&hub->mutex); // as above
+    (void)pthread_mutex_unlock(&hub->mutex); // cannot fail: this thread holds it
 }
 
 enum err event_hub_init(struct event_hub *hub)
@@ -37,15 +37,15 @@ void event_hub_release(struct event_hub *hub)
     for (size_t i = 0; i < EVENT_HUB_KEPT; i++) {
         strbuf_release(&hub->events[i]);
     }
-    (void)pthread_mutex_destroy(&hub->mutex); // nobody is left to hold it
+    (void)pthread_mutex_destroy(&hub->mutex); // cannot fail: no thread holds it
 }
 
-// The mutex is held.
+// Wake all listeners. The caller holds the mutex.
 static void wake_all(struct event_hub *hub)
 {
     for (size_t i = 0; i < EVENT_HUB_LISTENERS; i++) {
         if (hub->listeners[i] != NULL) {
-            (void)eventfd_write(hub->listeners[i]->wake_fd, 1); // full: it is awake already
+            (void)eventfd_write(hub->listeners[i]->wake_fd, 1); // fails only if readable already
         }
     }
 }
@@ -76,7 +76,8 @@ void event_hub_end(struct event_hub *hub)
     unlock(hub);
 }
 
-// The place of `wanted` among the listeners, NULL for a free one. The mutex is held.
+// Find the place of `wanted` among the listeners; NULL finds a free one. The caller holds the
+// mutex.
 static struct event_listener **find_place(struct event_hub *hub, struct event_listener *wanted)
 {
     for (size_t i = 0; i < EVENT_HUB_LISTENERS; i++) {
@@ -134,14 +135,15 @@ void event_listener_free(struct event_listener *listener)
     discard(listener);
 }
 
-// What became of waiting.
+// Why a wait ended.
 enum wait_end {
-    WAIT_NEWS, // or the end of it all
+    WAIT_NEWS, // or the end of the stream
     WAIT_SILENCE,
     WAIT_CLIENT_LEFT,
 };
 
-// Sleeps until there is something to do. News that came before count: the descriptor keeps them.
+// Wait for an event, a timeout or a disconnection. Earlier events count: the descriptor stays
+// readable.
 static enum wait_end wait_for_news(const struct event_listener *listener)
 {
     struct pollfd fds[] = {{.fd = listener->wake_fd, .events = POLLIN},
@@ -153,12 +155,12 @@ static enum wait_end wait_for_news(const struct event_listener *listener)
     return ready == 0 ? WAIT_SILENCE : WAIT_NEWS;
 }
 
-// Takes the next event, or nothing. False at the end. The mutex is held.
+// Take the next event, if there is one. Return false at the end. The caller holds the mutex.
 static bool take_event(struct event_listener *listener)
 {
     struct event_hub *hub = listener->hub;
     eventfd_t ignored;
-    (void)eventfd_read(listener->wake_fd, &ignored); // nothing to read is as good
+    (void)eventfd_read(listener->wake_fd, &ignored); // fails only if there is nothing to read
     if (hub->is_over) {
         return false;
     }
@@ -173,7 +175,7 @@ static bool take_event(struct event_listener *listener)
     return true;
 }
 
-// Fills `pending` with the next event, or with a comment after a long silence. False at the end.
+// Fill `pending` with the next event, or with a comment after a timeout. Return false at the end.
 static bool fetch(struct event_listener *listener)
 {
     strbuf_clear(&listener->pending);
@@ -182,7 +184,7 @@ static bool fetch(struct event_listener *listener)
         lock(listener->hub);
         bool goes_on = take_event(listener);
         unlock(listener->hub);
-        if (!goes_on || listener->pending.failed) { // without memory it ends, and comes again
+        if (!goes_on || listener->pending.failed) { // out of memory: the client reconnects
             return false;
         }
         if (listener->pending.len > 0) {

@@ -17,9 +17,9 @@ enum value_kind {
     VALUE_FLAG,     // 0 or 1
     VALUE_FRACTION, // from 0 to 1
     VALUE_CHOICE,
-    VALUE_LIST,  // choices with commas
+    VALUE_LIST,  // choices, separated by commas
     VALUE_COST,  // a key of the table of costs
-    VALUE_COSTS, // keys with commas, or "all"
+    VALUE_COSTS, // keys, separated by commas, or "all"
 };
 
 struct param_spec {
@@ -27,10 +27,10 @@ struct param_spec {
     enum value_kind kind;
     uint64_t least;
     uint64_t most;
-    const char *const *choices; // ended by NULL
+    const char *const *choices; // the last entry is NULL
 };
 
-// In the order of the enums whose values they name.
+// The order is that of the enums that the choices stand for.
 static const char *const classes[] = {"in_in", "in_out", "out_in", "out_out", NULL};
 static const char *const recordings[] = {"new", "old", NULL};
 static const char *const scores[] = {"larger", "change", "new", "old", NULL};
@@ -100,7 +100,7 @@ bool target_has_path(const char *target, const char *path)
     return strlen(path) == len && memcmp(target, path, len) == 0;
 }
 
-// libmicrohttpd decodes what is malformed, too, and differently from version to version.
+// libmicrohttpd also decodes malformed escapes, and differently in each version.
 bool target_is_encoded(const char *target)
 {
     for (const char *at = strchr(target, '%'); at != NULL; at = strchr(at + 1, '%')) {
@@ -127,7 +127,7 @@ read_number(const struct param_spec *spec, struct request_value *value, struct e
     if (value->text[strspn(value->text, "0123456789")] != '\0') {
         return err_set(info, ERR_INVALID, "%s: \"%.100s\" is no number", spec->name, value->text);
     }
-    // Becomes the largest number if it does not fit, which is beyond every bound of the table.
+    // A number that does not fit becomes UINT64_MAX, which is above all bounds.
     const uint64_t number = strtoull(value->text, NULL, 10);
     uint64_t most = spec->kind == VALUE_FLAG ? 1 : spec->most;
     if (number < spec->least || number > most) {
@@ -138,7 +138,7 @@ read_number(const struct param_spec *spec, struct request_value *value, struct e
     return ERR_OK;
 }
 
-// "0", "1", "0.001": digits and at most one point, so that no locale and no exponent matters.
+// Parse "0", "1", "0.001": digits and at most one point, without locale or exponent.
 static MUST_USE enum err
 read_fraction(const struct param_spec *spec, struct request_value *value, struct err_info *info)
 {
@@ -268,7 +268,7 @@ static enum param find_param(const char *name, size_t len, uint64_t allowed)
     return PARAM_COUNT;
 }
 
-// Blames a parameter that the route does not take: name[0..len).
+// Report a parameter that the route does not take: name[0..len).
 static MUST_USE enum err
 refuse_param(const char *name, size_t len, const char **parameter, struct err_info *info)
 {
@@ -278,7 +278,7 @@ refuse_param(const char *name, size_t len, const char **parameter, struct err_in
                    (int)(len < 100 ? len : 100), name);
 }
 
-// Checks one parameter, and keeps it unless it is empty, which counts as not given.
+// Check one parameter and store it, unless it is empty, which means that it was not given.
 static MUST_USE enum err read_param(const struct param_spec *spec,
                                     const struct request_arg *arg,
                                     struct request_value *value,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// report_page: see report_page.h. What the answers are called is said in
-// docs/format/html-report.md; web/src/api/report-file.ts reads them.
+// report_page: see report_page.h. docs/format/html-report.md describes the names of the answers;
+// web/src/api/report-file.ts reads them.
 #include "server/pages/report_page.h"
 
 #include <inttypes.h>
@@ -15,13 +15,13 @@
 #include "server/pages/assets.h"
 
 enum {
-    SCOPES_MAX = 32,            // processes and threads with answers of their own
-    SCOPES_NODES_MAX = 1000000, // stack nodes times scopes: it is their time that counts
-    SCOPES_MAX_MIB = 12,        // no more are added beyond this
-    SCOPES_KNOWN_MAX = 128,     // of each kind, for saying how many are left out
+    SCOPES_MAX = 32,            // processes and threads with separate answers
+    SCOPES_NODES_MAX = 1000000, // stack nodes times scopes, which bounds the time
+    SCOPES_MAX_MIB = 12,        // above this size no more are added
+    SCOPES_KNOWN_MAX = 128,     // of each kind, to report how many were left out
 };
 
-// How large tables and trees may be.
+// The limits of tables and trees.
 struct cut {
     uint32_t rows;
     uint32_t nodes;
@@ -35,12 +35,12 @@ enum cut_kind {
     CUT_NODES,
 };
 
-// An answer: its key is its name in the page, and how it is asked for together with `extra`.
+// An answer: `key` is its name in the page, and with `extra` the target of its request.
 struct wanted {
     const char *key;
     const char *extra;
     enum cut_kind cut;
-    bool has_no_thread; // takes no filter by thread
+    bool has_no_thread; // does not take a filter by thread
 };
 
 #define COSTS "&costs=all"
@@ -78,7 +78,7 @@ static const struct wanted each[] = {
     {"modules?", COSTS, CUT_NONE, false},
 };
 
-// One process or thread that has answers of its own.
+// A process or thread with separate answers.
 struct scope {
     bool is_thread;
     uint32_t id;
@@ -92,9 +92,9 @@ struct writer {
     struct snapshot *snapshot; // owned reference
     struct tree_cache trees;
     struct cut cut;
-    struct scope_vec scopes; // that may be asked for
-    size_t scopes_told;      // of them, the first
-    struct strbuf blocks;    // the answers as they stand in the page
+    struct scope_vec scopes; // available ones
+    size_t scopes_told;      // how many of them were added, from the first
+    struct strbuf blocks;    // the answers as written to the page
 };
 
 static void writer_release(struct writer *writer)
@@ -105,7 +105,7 @@ static void writer_release(struct writer *writer)
     strbuf_release(&writer->blocks);
 }
 
-// `key` is ours and holds nothing that HTML reads as its own but '&', which stays what it is.
+// `key` is trusted. Its only special character of HTML is '&', which is read literally here.
 static MUST_USE enum err
 add_block(struct writer *writer, const char *key, const char *scope, const struct strbuf *json)
 {
@@ -118,7 +118,7 @@ add_block(struct writer *writer, const char *key, const char *scope, const struc
     return strbuf_result(&writer->blocks);
 }
 
-// What the recording does not have is left out: `capabilities` tells the page.
+// Add an answer, unless the recording lacks its data: `capabilities` informs the page of that.
 static MUST_USE enum err
 add_answer(struct writer *writer, const struct wanted *wanted, const char *scope)
 {
@@ -135,7 +135,7 @@ add_answer(struct writer *writer, const struct wanted *wanted, const char *scope
         .settings = &writer->settings, .snapshot = writer->snapshot, .trees = &writer->trees};
     const struct route *route = route_find(target.data);
     struct request_args args = {0};
-    request_args_split(&args, strchr(target.data, '?') + 1); // each key has one
+    request_args_split(&args, strchr(target.data, '?') + 1); // each key has a '?'
     enum err outcome = answer_write(&source, route, &args, &json, &problem);
     if (outcome == ERR_UNSUPPORTED) {
         return ERR_OK;
@@ -160,7 +160,7 @@ static size_t mib(size_t bytes)
     return bytes >> 20;
 }
 
-// Answers for single processes and threads, as many as there is room and time for.
+// Add answers for single processes and threads, within the limits of size and time.
 static MUST_USE enum err add_scopes(struct writer *writer)
 {
     size_t nodes = writer->page->profile->recording.node_count + 1;
@@ -191,7 +191,7 @@ static void write_ids(const struct writer *writer, bool threads, struct json_wri
     json_end_array(w);
 }
 
-// What the page must know of itself.
+// Add what the page needs to know about itself.
 static MUST_USE enum err add_info(struct writer *writer)
 {
     CLEANUP(strbuf_release) struct strbuf json = {0};
@@ -244,7 +244,7 @@ static bool knows(const struct scope_vec *scopes, struct scope wanted)
     return false;
 }
 
-// The ids of one kind that have anything selected; none if it is only one, which is everything.
+// List the ids of one kind that have selected rows; none if there is only one, which is everything.
 static MUST_USE enum err
 find_scopes(const struct selection *selection, bool threads, struct scope_vec *out)
 {
@@ -269,7 +269,7 @@ find_scopes(const struct selection *selection, bool threads, struct scope_vec *o
     return ERR_OK;
 }
 
-// A filter by process or thread leaves no other choice of these.
+// Choose the scopes: none under a filter by process or thread.
 static MUST_USE enum err choose_scopes(struct writer *writer)
 {
     const struct filter *filter = writer->page->filter;
@@ -297,7 +297,7 @@ static const struct asset *find_only(const char *suffix)
     return found;
 }
 
-// A file of the viewer as text. What would end the element that it is to stand in is refused.
+// Expand a file of the viewer to text. Refuse text that would end its HTML element.
 static MUST_USE enum err
 expand(const struct asset *asset, const char *const *forbidden, struct strbuf *out)
 {
@@ -334,7 +334,7 @@ static MUST_USE enum err write_head(const struct asset *script,
                        "<meta name=\"generator\" content=\"cairn export --html\">\n"
                        "<title>cairn</title>\n");
     TRY(strbuf_result(&head));
-    // Output errors are found when the stream is closed.
+    // Closing the stream reports output errors.
     (void)fprintf(out, "%s<style>%s</style>\n</head>\n<body>\n<div id=\"app\"></div>\n",
                   strbuf_text(&head), strbuf_text(css));
     (void)fprintf(out, "<noscript>This report needs JavaScript. Without it: cairn report FILE."
@@ -353,7 +353,7 @@ static MUST_USE enum err write_page(const struct writer *writer, FILE *out)
     TRY(expand(script, no_script, &js));
     TRY(expand(style, no_style, &css));
     TRY(write_head(script, style, &css, out));
-    // Output errors are found when the stream is closed.
+    // Closing the stream reports output errors.
     (void)fwrite(strbuf_text(&writer->blocks), 1, writer->blocks.len, out);
     (void)fprintf(out, "<script type=\"module\">%s</script>\n</body>\n</html>\n", strbuf_text(&js));
     return ERR_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// current_recording: see served.h.
+// current_recording: see current_recording.h.
 #include "server/state/current_recording.h"
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@ static void lock(pthread_mutex_t *mutex)
 
 static void unlock(pthread_mutex_t *mutex)
 {
-    (void)pthread_mutex_unlock(mutex); // as above
+    (void)pthread_mutex_unlock(mutex); // cannot fail: this thread holds it
 }
 
 enum err served_init(struct served *served,
@@ -55,7 +55,7 @@ struct snapshot *served_get(struct served *served)
     return snapshot;
 }
 
-// `changing` is held.
+// Serve a new snapshot. The caller holds `changing`.
 static MUST_USE enum err
 put(struct served *served, struct opened *new, struct opened *old, struct err_info *info)
 {
@@ -72,20 +72,20 @@ put(struct served *served, struct opened *new, struct opened *old, struct err_in
     return ERR_OK;
 }
 
-// Reads it again if it has changed. `changing` is held.
+// Read the recording again if its file changed. The caller holds `changing`.
 static MUST_USE enum err reload(struct served *served, bool *changed, struct err_info *info)
 {
     struct stat status;
     *changed = false;
     if (stat(served->path, &status) != 0) {
-        return ERR_OK; // between two names, or gone: what was read stays good
+        return ERR_OK; // renamed or removed: the old snapshot stays valid
     }
     uint64_t identity = file_identity(&status);
     struct opened *const *sides = served->snapshot->sides;
     if (identity == sides[SIDE_NEW]->identity || identity == served->refused_identity) {
         return ERR_OK;
     }
-    served->refused_identity = identity; // unless it can be read
+    served->refused_identity = identity; // reset below if it can be read
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
     TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL,
                    &opened, info));

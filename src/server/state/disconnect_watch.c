@@ -13,7 +13,7 @@ enum err disconnect_watch_ask(void *context)
         answer_slot_tell(watch->slot, watch->cancel);
     }
     struct pollfd fd = {.fd = watch->client_fd, .events = POLLRDHUP};
-    // Relaxed: nothing else is published by it.
+    // Relaxed: the flag publishes nothing else.
     if (poll(&fd, 1, 0) > 0 || atomic_load_explicit(watch->is_closing, memory_order_relaxed)) {
         return ERR_CANCELLED;
     }

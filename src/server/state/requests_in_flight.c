@@ -23,7 +23,7 @@ struct answer_slot *requests_in_flight_enter(struct requests_in_flight *board, c
 
 void requests_in_flight_begin(struct requests_in_flight *board, struct answer_slot *slot)
 {
-    (void)pthread_mutex_lock(&board->mutex); // as above
+    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
     if (slot != NULL) {
         slot->phase = ANSWER_COUNTS;
         board->begun++;
@@ -35,7 +35,7 @@ void requests_in_flight_pack(struct requests_in_flight *board,
                              struct answer_slot *slot,
                              enum err outcome)
 {
-    (void)pthread_mutex_lock(&board->mutex); // as above
+    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
     if (slot != NULL && slot->phase == ANSWER_COUNTS) {
         slot->phase = ANSWER_PACKS;
         board->finished += outcome != ERR_CANCELLED;
@@ -46,7 +46,7 @@ void requests_in_flight_pack(struct requests_in_flight *board,
 
 void requests_in_flight_leave(struct requests_in_flight *board, struct answer_slot *slot)
 {
-    (void)pthread_mutex_lock(&board->mutex); // as above
+    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
     if (slot != NULL) {
         slot->target = NULL;
     }
@@ -82,7 +82,7 @@ enum err requests_in_flight_write(struct requests_in_flight *board, struct strbu
 {
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
-    (void)pthread_mutex_lock(&board->mutex); // as above
+    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
     uint64_t now_ms = clock_monotonic_ms();
     json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
@@ -104,5 +104,5 @@ enum err requests_in_flight_write(struct requests_in_flight *board, struct strbu
 
 void requests_in_flight_release(struct requests_in_flight *board)
 {
-    (void)pthread_mutex_destroy(&board->mutex); // nobody is left to hold it
+    (void)pthread_mutex_destroy(&board->mutex); // cannot fail: no thread holds it
 }

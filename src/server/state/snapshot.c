@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // snapshot: see snapshot.h.
 //
-// Counting references: the last unref must see all that others did with the object before theirs,
-// hence release on every decrement and acquire before the end.
+// Reference counting: the last unref must see all uses by other threads. So every decrement
+// releases, and the last one acquires.
 #include "server/state/snapshot.h"
 
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 
 static bool drop_reference(atomic_uint *references)
 {
-    // Pairs with itself: release publishes our use, acquire sees that of the others.
+    // Pairs with itself: release publishes this thread's use, acquire sees the others' uses.
     return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
 }
 
 static void add_reference(atomic_uint *references)
 {
-    // Relaxed: whoever adds one holds one already.
+    // Relaxed: the caller already has a reference.
     (void)atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
 }
 
@@ -57,7 +57,7 @@ enum err opened_new(const char *path,
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
     atomic_init(&opened->references, 1);
-    // Before it is read: a file that changes meanwhile is then read again.
+    // Before the read, so that a file that changes meanwhile is read again.
     struct stat status;
     if (stat(path, &status) == 0) {
         opened->bytes = (uint64_t)status.st_size;

@@ -46,7 +46,7 @@ struct opened *opened_ref(struct opened *opened);
 void opened_unref(struct opened *opened); // accepts NULL
 void opened_unrefp(struct opened **opened);
 
-// A hash of file and contents, as known from stat; it differs between two states of a file.
+// A hash of device, inode, size and modification time; it identifies one state of a file.
 uint64_t file_identity(const struct stat *status);
 
 struct snapshot {

@@ -19,12 +19,12 @@
 #include "host/os/file.h"
 #include "profile/model/code_union.h"
 
-// By where the opened file really lies, whatever links led there.
+// Whether the opened file is in a file system of the kernel, after all links were followed.
 static bool is_of_the_kernel(int fd)
 {
     struct statfs system;
     if (fstatfs(fd, &system) != 0) {
-        return true; // whatever it is, it cannot be vouched for
+        return true; // unknown: refuse
     }
     static const long kinds[] = {PROC_SUPER_MAGIC,   SYSFS_MAGIC,        DEBUGFS_MAGIC,
                                  TRACEFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
@@ -37,7 +37,7 @@ static bool is_of_the_kernel(int fd)
     return false;
 }
 
-// Keys, settings and lists of passwords are not called so.
+// Whether the name is one of source files. Keys, settings and password lists have other names.
 static bool is_named_like_source(const char *path)
 {
     static const char *const suffixes[] = {
@@ -59,7 +59,7 @@ static bool is_named_like_source(const char *path)
     return false;
 }
 
-// The same of where the opened file really lies.
+// Check the name of the opened file, after all links were followed.
 static bool is_really_named_like_source(int fd)
 {
     char link[32];

@@ -6,14 +6,14 @@
 
 static struct cached_tree *take_reference(struct cached_tree *tree)
 {
-    // Relaxed: the cache, whose mutex is held, has a reference.
+    // Relaxed: the cache has a reference, and its mutex is held.
     (void)atomic_fetch_add_explicit(&tree->references, 1, memory_order_relaxed);
     return tree;
 }
 
 void cached_tree_unref(struct cached_tree *tree)
 {
-    // Pairs with itself: the last one sees what the others did.
+    // Pairs with itself: the last release sees all uses by other threads.
     if (tree == NULL ||
         atomic_fetch_sub_explicit(&tree->references, 1, memory_order_acq_rel) != 1) {
         return;
@@ -28,7 +28,7 @@ void cached_tree_unrefp(struct cached_tree **tree)
     cached_tree_unref(*tree);
 }
 
-// The mutex is held.
+// Find the entry of `key`. The caller holds the mutex.
 static struct cached_tree *find(struct tree_cache *cache, uint64_t key)
 {
     for (size_t i = 0; i < TREE_CACHE_ENTRIES; i++) {
@@ -49,7 +49,7 @@ struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key)
     return tree;
 }
 
-// The entry to fill next: a free one, or the least recently used.
+// The entry to replace: a free one, or the least recently used.
 static size_t find_victim(const struct tree_cache *cache)
 {
     size_t victim = 0;
@@ -87,13 +87,13 @@ static size_t find_oldest(const struct tree_cache *cache)
     return oldest;
 }
 
-// Puts `tree` into the cache and makes room for it. The mutex is held.
+// Put `tree` into the cache and make room for it. The caller holds the mutex.
 static void keep(struct tree_cache *cache, struct cached_tree *tree)
 {
     while (count_nodes(cache) + tree->tree.nodes.len > TREE_CACHE_NODES) {
         size_t oldest = find_oldest(cache);
         if (oldest == TREE_CACHE_ENTRIES) {
-            return; // too large by itself
+            return; // too large on its own
         }
         cached_tree_unref(cache->entries[oldest]);
         cache->entries[oldest] = NULL;
@@ -118,7 +118,7 @@ struct cached_tree *tree_cache_add(struct tree_cache *cache,
     made->snapshot = snapshot_ref(snapshot);
     made->tree = *tree;
     *tree = (struct tree_view){0};
-    (void)pthread_mutex_lock(&cache->mutex); // as above
+    (void)pthread_mutex_lock(&cache->mutex); // cannot fail, as in _find
     struct cached_tree *known = find(cache, key);
     if (known == NULL) {
         keep(cache, made);
@@ -137,5 +137,5 @@ void tree_cache_release(struct tree_cache *cache)
         cached_tree_unref(cache->entries[i]);
         cache->entries[i] = NULL;
     }
-    (void)pthread_mutex_destroy(&cache->mutex); // nobody is left to hold it
+    (void)pthread_mutex_destroy(&cache->mutex); // cannot fail: no thread holds it
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view: see view.h. The end of an answer in columns: the tables `frames` and `code`.
+// view: ends an answer: in columns, writes the tables `frames` and `code`. See view.h.
 #include "views_json/layout/view.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static void write_function_name(struct view *view, const void *row)
     json_string(view->w, code_union_name(view->code, function->id));
 }
 
-// The name without parameters and template arguments; null if nothing was left out.
+// Write the name without parameters and template arguments; null if that is the whole name.
 static void write_short_name(struct view *view, const void *row)
 {
     const struct named_function *function = row;
@@ -72,7 +72,7 @@ static const struct column location_columns[] = {
     COLUMN_WRITTEN("offset", write_offset),
 };
 
-// A path, of a module or a source file.
+// The path of a module or of a source file.
 struct named_path {
     const char *path;
     const char *name;

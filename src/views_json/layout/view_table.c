@@ -56,7 +56,7 @@ static void write_position(struct json_writer *w, uint32_t position)
     }
 }
 
-// Cells that are one JSON value in both layouts.
+// Write a cell that is one JSON value in both layouts.
 static void
 write_value(struct view *view, const struct table *table, const struct column *column, size_t row)
 {
@@ -99,7 +99,7 @@ write_value(struct view *view, const struct table *table, const struct column *c
     case CELL_COSTS:
     case CELL_COSTS_AT:
     case CELL_FRAMES:
-        break; // not one value in both
+        break; // not a single value in both layouts
     }
 }
 
@@ -151,15 +151,15 @@ void view_costs(struct view *view, const char *key, uint64_t bits, const struct 
     json_end_object(view->w);
 }
 
-// A frame of a list, innermost first.
+// A frame of a list.
 struct frame_at {
     uint32_t location;
     bool is_inlined;
-    uint32_t frame; // of the recording; REC_NONE if it is not known
+    uint32_t frame; // of the recording; REC_NONE if unknown
 };
 
-// Steps through a list: `place` is a node or a number, and begins with frames_begin(). False behind
-// the last frame.
+// Iterate over a list, innermost frame first. `place` is a node or an index; frames_begin() starts
+// it. frames_next() returns false after the last frame.
 static uint32_t frames_begin(const struct frame_list *frames)
 {
     return frames->tree != NULL ? frames->node : 0;
@@ -317,7 +317,7 @@ write_frames_columns(struct view *view, const struct table *table, const struct 
     json_end_array(view->w);
 }
 
-// A position in `code` for each row.
+// Write a position in `code` for each row.
 static void
 write_position_column(struct view *view, const struct table *table, const struct column *column)
 {

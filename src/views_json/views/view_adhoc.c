@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_adhoc: events that the program reported (cairn_event). They are no allocations.
+// view_adhoc: events that the program reported with cairn_event. They are not allocations.
 #include "base/compiler.h"
 #include "profile/tables/adhoc.h"
 #include "views_json/views/views.h"
@@ -9,7 +9,7 @@ struct event_row {
     uint32_t pid;
     uint64_t events;
     uint64_t weight;
-    struct frame_list frames; // without the name's own frame
+    struct frame_list frames; // without the frame that is the name
 };
 
 DEFINE_VEC(event_row_vec, struct event_row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_blocks: single blocks that were live at the end, and at the peak.
+// view_blocks: the blocks that were live at the end, and at the peak.
 #include "base/compiler.h"
 #include "profile/tables/block_table.h"
 #include "views_json/views/views.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// view_call_graph: who called whom, and what each source line cost, of all functions at once.
+// view_call_graph: all calls between functions, and the costs of each source line.
 //
-// Every node of the tree by location stands for a call: from its parent's function to its own. The
-// nodes get keys (of calls, of locations, of source lines), and keyed_costs adds up.
+// Every node of the tree by location represents a call from its parent's function to its own. The
+// nodes get keys (of calls, of locations, of source lines), and keyed_costs sums them up.
 #include "base/compiler.h"
 #include "profile/calls/call_tree.h"
 #include "profile/tables/keyed_costs.h"
 #include "views_json/views/views.h"
 
-// A key that stands for two numbers.
+// A key made of two numbers.
 struct pair {
     uint32_t first;
     uint32_t second;
@@ -16,13 +16,13 @@ struct pair {
 
 DEFINE_VEC(pair_vec, struct pair);
 
-// One table of the answer: what its keys stand for, the key of each node, and the costs.
+// One table of the answer: its keys, the key of each node, and the costs.
 struct keyed_table {
     struct pair_vec pairs; // by key
     struct map_u64 known;  // pair -> key
     struct u32_vec keys;   // by node
     struct keyed_costs costs;
-    struct u32_vec order; // of keys: those that have any costs, highest first
+    struct u32_vec order; // of keys with costs, highest first
 };
 
 static void keyed_table_release(struct keyed_table *table)
@@ -54,7 +54,7 @@ struct call_graph {
     struct keyed_table edges;     // caller and callee; REC_NONE: the thread's entry
     struct keyed_table locations; // location and function
     struct keyed_table lines;     // file and line
-    struct u32_vec line_location; // by key of lines: a location that lies there
+    struct u32_vec line_location; // by key of lines: one location on the line
 };
 
 static void call_graph_release(struct call_graph *graph)
@@ -192,7 +192,7 @@ static const struct column place_columns[] = {
     COLUMN(CELL_COSTS_AT, place_row, inclusive),
 };
 
-// `location_of` by key; NULL: the key's first number is the location.
+// `location_of` is by key. NULL: the first number of the key is the location.
 static MUST_USE enum err write_places(struct view *view,
                                       const char *name,
                                       const struct keyed_table *places,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// view_call_sites: the lines that asked for memory, of one recording or two.
+// view_call_sites: the call sites, of one recording or two.
 //
-// Of two, sites are merged by function, since lines move from build to build.
+// For two recordings, sites are merged by function, since line numbers differ between builds.
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -16,10 +16,10 @@ enum {
 struct site_row {
     struct place place;
     bool inlined;
-    uint64_t stack_count; // that have any of the cost
+    uint64_t stack_count; // stacks with any of the cost
     uint64_t stack_first; // in the table of stacks
     uint64_t stacks_shown;
-    uint32_t site; // in call_sites, without a comparison
+    uint32_t site; // in call_sites; unused in a comparison
     uint64_t score;
     struct costs costs;
     struct costs old_costs;
@@ -90,7 +90,7 @@ static void show_progress(const struct view *view, uint64_t stacks)
     }
 }
 
-// Each site holds its stacks. There may be millions, so that only one site's are in memory.
+// Write each site with its stacks. There may be millions, so only one site's are in memory.
 static MUST_USE enum err write_nested(struct view *view,
                                       const struct table *table,
                                       const struct site_row_vec *rows,
@@ -185,8 +185,8 @@ view_site_list(struct view *view, const char *key, const struct call_sites_optio
     return write_sites(view, key, &rows, sites, options);
 }
 
-// Adds the sites of one side. `place_of` has the place in `out` of each function of the union, and
-// one more for allocations without a stack.
+// Add the sites of one side. `place_of` has the index in `out` of each function of the union, and a
+// last entry for allocations without a stack.
 static MUST_USE enum err
 merge_side(struct view *view, enum side side, struct u32_vec *place_of, struct site_row_vec *out)
 {

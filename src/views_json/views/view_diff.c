@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_diff: what changed from an old recording to a new one, and what of it is a finding.
+// view_diff: the changes from an old recording to a new one, and the findings among them.
 #include "base/compiler.h"
 #include "profile/compare/diff.h"
 #include "views_json/views/views.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_functions: functions by what they and their callees cost, and one with its callers, callees
+// view_functions: functions by inclusive or self cost, and one function with its callers, callees
 // and lines; of one recording or two.
 #include "base/compiler.h"
 #include "profile/tables/function_costs.h"
@@ -86,7 +86,7 @@ enum err view_functions(struct view *view, const struct functions_options *optio
     return ERR_OK;
 }
 
-// Callers, callees or lines of a function, as a table.
+// Write the callers, callees or lines of a function as a table.
 static MUST_USE enum err write_neighbours(struct view *view,
                                           const struct function_trees *trees,
                                           enum function_key by,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_groups: who shares in the selection: processes, threads, modules, and groups by a name.
+// view_groups: the selection by process, thread or module, and by named groups.
 #include "base/compiler.h"
 #include "profile/accuracy/coverage.h"
 #include "views_json/views/view_parts.h"
@@ -127,7 +127,7 @@ static const struct column module_columns[] = {
     COLUMN(CELL_COSTS, module_row, costs),
 };
 
-// `id` is REC_NONE for code without a file, whose coverage is the last one.
+// Add a module. `id` is REC_NONE for code outside any file, whose coverage is the last entry.
 static MUST_USE enum err add_module(const struct profile *profile,
                                     const struct module_coverage_vec *coverage,
                                     const struct group *group,
@@ -184,7 +184,7 @@ enum err view_health(struct view *view)
     for (uint32_t id = 0; id < view->profile->recording.module_count; id++) {
         TRY(group_vec_push(&all, (struct group){.id = id}));
     }
-    return write_modules(view, &all, ARRAY_LEN(module_columns) - 1); // without costs
+    return write_modules(view, &all, ARRAY_LEN(module_columns) - 1); // without the column of costs
 }
 
 // Groups by a name

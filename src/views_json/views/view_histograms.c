@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// view_histograms: sizes of blocks, lifetimes of freed ones, and both together.
+// view_histograms: sizes of blocks, lifetimes of freed blocks, and both together.
 #include "base/compiler.h"
 #include "views_json/views/views.h"
 
-// A bucket; its bounds are both included.
+// A bucket with its bounds, both included.
 struct bucket_row {
     uint64_t bucket;
     uint64_t low;
@@ -45,7 +45,7 @@ static MUST_USE enum err write_buckets(struct view *view, const struct histogram
     return ERR_OK;
 }
 
-// Two arrays with a number for each bucket.
+// Write two arrays with a number for each bucket.
 static void write_amounts(struct json_writer *w, const struct bucket_amount_vec *amounts)
 {
     json_key(w, "blocks");
@@ -95,7 +95,7 @@ enum err view_histogram(struct view *view, const struct histogram_options *optio
     return ERR_OK;
 }
 
-// The buckets of one axis that are in use.
+// The used buckets of one axis.
 struct axis {
     uint32_t first;
     uint32_t end;
@@ -117,7 +117,7 @@ static MUST_USE enum err write_axis(struct view *view, const char *key, struct a
     return ERR_OK;
 }
 
-// Sizes and lifetimes of cells are positions on their axes.
+// Sizes and lifetimes of cells are indices on their axes.
 static const struct column cell_columns[] = {
     COLUMN(CELL_U32, heat_cell, size),
     COLUMN(CELL_U32, heat_cell, lifetime),

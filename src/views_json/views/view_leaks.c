@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_leaks: what is live at the end, and how it grew.
+// view_leaks: the memory that is live at the end, and its growth.
 #include <math.h>
 
 #include "base/compiler.h"
@@ -9,11 +9,11 @@ struct leak_row {
     struct place place;
     bool inlined;
     uint32_t stack_count;
-    struct frame_list frames; // empty by call site
+    struct frame_list frames; // empty if grouped by call site
     const struct costs *costs;
     const char *growth;
     const char *growth_confidence;
-    double slope_bytes_per_s; // not a number unless it is growing
+    double slope_bytes_per_s; // NAN unless it is growing
     uint64_t latest_kept_ms;
     uint64_t first_ms;
     uint64_t last_ms;
@@ -35,7 +35,7 @@ static const struct column leak_columns[] = {
     COLUMN(CELL_OPTIONAL, leak_row, last_ms),
 };
 
-// The time `end` slices after the beginning of `slice`.
+// The start of `slice`, plus `end` slices, in milliseconds.
 static uint64_t time_of(uint32_t slice, uint64_t slice_ms, uint32_t end)
 {
     return slice == REC_NONE ? VALUE_UNKNOWN : (slice + (uint64_t)end) * slice_ms;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// view_rows: the whole profile: all call stacks as a tree, and what each cost on each thread.
+// view_rows: the whole profile: all call stacks as a tree, and the costs of each stack on each
+// thread.
 //
-// A stack is a node of the tree, and ends there; a node's parent stands before it. The sum of all
-// rows is the selection.
+// A stack is the node of the tree where it ends. A parent precedes its children. All rows add up to
+// the selection.
 #include "base/compiler.h"
 #include "views_json/views/views.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// view_rss: what resident memory consisted of: samples over time, breakdowns of whole memory maps
-// by kind, and the mappings of some of them.
+// view_rss: the parts of resident memory: samples over time, breakdowns of memory snapshots by
+// kind, and the mappings of some breakdowns.
 #include "base/compiler.h"
 #include "views_json/views/views.h"
 
@@ -25,7 +25,7 @@ static void forget(uint64_t *value, bool is_known)
     *value = is_known ? *value : VALUE_UNKNOWN;
 }
 
-// What was not sampled is unknown, and not 0.
+// Write figures that were not sampled as unknown, not as 0.
 static MUST_USE enum err write_samples(struct view *view, const struct rss_breakdown *rss_breakdown)
 {
     CLEANUP(rss_breakdown_sample_vec_release) struct rss_breakdown_sample_vec rows = {0};
@@ -63,7 +63,7 @@ static void write_kinds(struct view *view)
     view_table(view, &TABLE("kinds", kind_columns, rows, ARRAY_LEN(rows)));
 }
 
-// One mapping, or several put together.
+// One mapping, or several merged ones.
 struct mapping_row {
     uint32_t pid;
     const char *kind;
@@ -90,7 +90,7 @@ static const struct column mapping_columns[] = {
 
 struct mapping_list {
     struct mapping_row_vec rows;
-    struct u32_vec locations; // frames of all rows
+    struct u32_vec locations; // of the frames of all rows
     struct u32_vec inlined;
 };
 
@@ -120,7 +120,7 @@ static MUST_USE enum err add_mapping(const struct profile *profile,
     return mapping_row_vec_push(&out->rows, row);
 }
 
-// The mappings of one breakdown, or of all that list theirs.
+// List the mappings of one breakdown, or of all that list theirs.
 static MUST_USE enum err list_mappings(const struct profile *profile,
                                        const struct rss_breakdown_split *splits,
                                        const struct flag_vec *details,
@@ -141,7 +141,7 @@ static MUST_USE enum err list_mappings(const struct profile *profile,
     return ERR_OK;
 }
 
-// A whole memory map at one moment, taken apart.
+// A breakdown of one memory snapshot.
 struct breakdown_row {
     struct rss_breakdown_split split;
     uint64_t age_ms;
@@ -214,7 +214,7 @@ static MUST_USE enum err list_breakdowns(const struct view *view,
     return ERR_OK;
 }
 
-// Each breakdown holds its mappings.
+// Write each breakdown with its mappings.
 static MUST_USE enum err write_nested(struct view *view,
                                       const struct table *table,
                                       const struct rss_breakdown *rss_breakdown,

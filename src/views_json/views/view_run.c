@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// view_run: what was recorded, and how far the recording can be trusted: `run`, `totals`, `marks`,
-// `counters`, `unrecorded`, `unseen`.
+// view_run: what was recorded, and how reliable it is: `run`, `totals`, `marks`, `counters`,
+// `unrecorded`, `unseen`.
 #include "base/compiler.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/tables/unseen.h"
@@ -95,7 +95,7 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
     json_key(w, key);
     json_begin_object(w);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        // The sum of the rows' own peaks is not what was held at any moment.
+        // The sum of the rows' own peaks was never live at one time.
         if (cost != COST_OWN_PEAK_BYTES) {
             json_key_u64(w, cost_get_info((enum cost)cost)->key, summary->costs.values[cost]);
         }
@@ -201,7 +201,7 @@ static void write_unseen_reason(struct view *view, const void *row)
     json_string(view->w, unseen_key(unseen->kind));
 }
 
-// The call that mapped most: null, or a function and its module.
+// Write the call that mapped most: null, or a function and its module.
 static void write_mapper(struct view *view, const void *row)
 {
     const struct unseen *unseen = row;

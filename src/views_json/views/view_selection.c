@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// view_selection: what is counted: the filter, what of the figures is an estimate or unknown, what
-// is suppressed, and the totals.
+// view_selection: the filter, which figures are estimates or unknown, the suppressed leaks, and the
+// totals.
 #include "base/compiler.h"
 #include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// view_series: the run over time, as a whole and by the call paths that matter most.
+// view_series: the run over time, as a whole and by the call paths with the highest values.
 #include "base/compiler.h"
 #include "views_json/views/views.h"
 
-// A slice of the run.
+// A time slice of the run.
 struct point_row {
     uint64_t start_ms;
     uint64_t end_ms;
@@ -30,7 +30,8 @@ static void forget(uint64_t *value, uint64_t known, enum cost cost)
     *value = (known >> cost & 1) != 0 ? *value : VALUE_UNKNOWN;
 }
 
-// The highest within a slice is recorded for the whole heap. Of a part it is the higher end.
+// The highest level within a slice is recorded for the whole heap only. For a part, it is the
+// higher of the levels at both ends.
 enum err view_points(struct view *view, const struct points_options *options)
 {
     CLEANUP(point_row_vec_release) struct point_row_vec rows = {0};

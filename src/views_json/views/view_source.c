@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_source: what the lines of a source file cost.
+// view_source: the costs of the lines of a source file.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +7,11 @@
 #include "profile/tables/keyed_costs.h"
 #include "views_json/views/views.h"
 
-// The lines of one file: each has a key, in ascending order.
+// The lines of one file. Each has a key, in ascending order.
 struct file_lines {
     uint32_t file;         // id in the profile's names
     struct u32_vec lines;  // by key
-    struct u32_vec key_of; // by location; REC_NONE elsewhere
+    struct u32_vec key_of; // by location; REC_NONE in other files
 };
 
 static void file_lines_release(struct file_lines *lines)
@@ -27,7 +27,7 @@ static int compare_lines(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// Whether the file is named by any frame, and with which lines.
+// List the lines of the file that frames name; none if no frame names it.
 static MUST_USE enum err find_lines(const struct profile *profile, struct file_lines *out)
 {
     const struct code_location_vec *locations = &profile->code.locations;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // view_stacks: whole call stacks, of one recording or two.
 //
-// Of one, stacks are the nodes with costs of their own in a tree by location. Of two, they are
-// those of the tree of both by function: no line and no address matters, and a stack that only one
-// recording has stands beside a zero.
+// For one recording, stacks are the nodes with costs of their own in a tree by location. For two,
+// they are nodes of the common tree by function, so lines and addresses have no effect. A stack of
+// only one recording has costs of 0 in the other.
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -28,7 +28,7 @@ static int compare_stacks(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-// The stacks of the marked rows (NULL: of all) that have any of `sort`, highest first.
+// Find the stacks of the marked rows (NULL: all rows) with any of `sort`, highest first.
 static MUST_USE enum err find_stacks(const struct view *view,
                                      const struct call_tree *tree,
                                      const struct flag_vec *rows,
@@ -59,7 +59,7 @@ struct stack_row {
     const struct costs *costs;
     const struct costs *old_costs;
     struct frame_list frames;
-    uint32_t site_frame; // of a pair: which of its frames is the call site
+    uint32_t site_frame; // of a pair: index of the call site's frame
     uint64_t frame_first;
     uint32_t frame_count;
 };
@@ -107,7 +107,7 @@ static int compare_pairs(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-// The stacks that have any of `sort` on either side, highest score first.
+// Find the stacks with any of `sort` on either side, highest score first.
 static MUST_USE enum err
 find_pairs(const struct view *view, const struct tree_view *tree, struct stack_pair_vec *out)
 {
@@ -126,8 +126,7 @@ find_pairs(const struct view *view, const struct tree_view *tree, struct stack_p
     return ERR_OK;
 }
 
-// How many frames lie before the one that memory is attributed to (wrapper_frames.h), innermost
-// first.
+// Count the wrapper frames before the call site's frame, innermost first.
 static uint32_t count_wrapper_frames(const struct tree_view *tree, uint32_t node)
 {
     uint32_t count = 0;
@@ -137,10 +136,10 @@ static uint32_t count_wrapper_frames(const struct tree_view *tree, uint32_t node
         }
         count++;
     }
-    return 0; // nothing else is there
+    return 0; // all frames are wrappers
 }
 
-// Frames are known by function alone.
+// Frames are identified by function alone.
 struct pair_frame {
     uint32_t function;
     bool inlined;

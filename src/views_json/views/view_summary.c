@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// view_summary: how the run went, what it cost, and which call sites cost most.
+// view_summary: how the run went, what it cost, and the call sites with the highest costs.
 #include "base/compiler.h"
 #include "profile/accuracy/coverage.h"
 #include "views_json/views/view_parts.h"
@@ -32,7 +32,7 @@ static MUST_USE enum err write_health(struct view *view)
     return ERR_OK;
 }
 
-// A list of call sites for each cost. A short list has only the cost that ranks it.
+// Write a list of call sites for each cost. A short list has only the cost that ranks it.
 static MUST_USE enum err write_top(struct view *view, const struct summary_options *options)
 {
     CLEANUP(call_sites_release) struct call_sites built = {0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// view_tree: a call tree: bottom-up, top-down, flame graph.
+// view_tree: a call tree: bottom-up, top-down or flame graph.
 #include "base/compiler.h"
 #include "views_json/views/views.h"
 
 struct node_row {
     uint32_t id;
-    uint32_t parent; // position in the table; REC_NONE for the first
+    uint32_t parent; // index in the table; REC_NONE for the first
     uint32_t depth;
     uint32_t child_count;
     bool inlined;
@@ -76,7 +76,7 @@ static MUST_USE enum err list_rows(const struct view *view,
                                    const struct u32_vec *nodes,
                                    struct node_row_vec *out)
 {
-    CLEANUP(u32_vec_release) struct u32_vec positions = {0}; // by node, in the table
+    CLEANUP(u32_vec_release) struct u32_vec positions = {0}; // by node: index in the table
     TRY(u32_vec_resize(&positions, options->tree->nodes.len));
     for (size_t i = 0; i < nodes->len; i++) {
         positions.items[nodes->items[i]] = (uint32_t)i;
