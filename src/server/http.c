@@ -36,15 +36,42 @@ static const char events_path[] = "/api/v1/events";
 static const char work_path[] = "/api/v1/work";
 static const char baseline_path[] = "/api/v1/baseline";
 
+// One client's connection. libmicrohttpd refuses some requests itself (a target with more arguments
+// than its memory holds) and then calls http_begin without http_end, so the connection owns what
+// the latest request allocated.
+struct visit {
+    struct exchange *exchange; // owned; NULL between requests
+};
+
+static void exchange_free(struct exchange *exchange)
+{
+    if (exchange != NULL) {
+        baseline_upload_release(&exchange->upload);
+        free(exchange->target);
+        free(exchange);
+    }
+}
+
+static struct visit *visit_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
 void *http_begin(void *http, const char *target, struct MHD_Connection *connection)
 {
     (void)http;
-    (void)connection;
-    struct exchange *exchange = calloc(1, sizeof(*exchange));
-    if (exchange != NULL) {
-        exchange->target = strdup(target);
+    struct visit *visit = visit_of(connection);
+    if (visit == NULL) {
+        return NULL; // no memory
     }
-    return exchange;
+    exchange_free(visit->exchange);
+    visit->exchange = calloc(1, sizeof(*visit->exchange));
+    if (visit->exchange != NULL) {
+        visit->exchange->target = strdup(target);
+    }
+    return visit->exchange;
 }
 
 void http_end(void *http,
@@ -53,29 +80,33 @@ void http_end(void *http,
               enum MHD_RequestTerminationCode code)
 {
     (void)http;
-    (void)connection;
     (void)code;
-    struct exchange *ended = *exchange;
-    if (ended != NULL) {
-        baseline_upload_release(&ended->upload);
-        free(ended->target);
-        free(ended);
-        *exchange = NULL;
+    struct visit *visit = visit_of(connection);
+    if (visit != NULL) {
+        exchange_free(visit->exchange);
+        visit->exchange = NULL;
     }
+    *exchange = NULL;
 }
 
 void http_visit(void *context,
                 struct MHD_Connection *connection,
-                void **visit,
+                void **socket_context,
                 enum MHD_ConnectionNotificationCode code)
 {
-    (void)visit;
     struct http *http = context;
-    int fd = http_client_socket(connection);
+    const int fd = http_client_socket(connection);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *socket_context = calloc(1, sizeof(struct visit));
         visitors_enter(&http->visitors, fd);
-    } else {
-        visitors_leave(&http->visitors, fd);
+        return;
+    }
+    visitors_leave(&http->visitors, fd);
+    struct visit *visit = *socket_context;
+    if (visit != NULL) {
+        exchange_free(visit->exchange);
+        free(visit);
+        *socket_context = NULL;
     }
 }
 

@@ -33,8 +33,9 @@ struct http {
     atomic_bool is_closing;
 };
 
-// Callbacks for MHD_start_daemon; each takes the struct http. http_begin allocates a request's own
-// state, from the raw target; http_end frees it.
+// Callbacks for MHD_start_daemon; each takes the struct http. http_visit allocates the state of
+// a connection, http_begin that of a request, from the raw target. http_end frees the request's, or
+// else the next http_begin or the end of the connection.
 void *http_begin(void *http, const char *target, struct MHD_Connection *connection);
 enum MHD_Result http_handle(void *http,
                             struct MHD_Connection *connection,
