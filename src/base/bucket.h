@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // bucket: the buckets of histograms.
 //
-// Bucket 0 holds value 0; values 1..7 have a bucket each; from 8 on, each octave has four buckets
-// of equal width. The bucket of UINT64_MAX is the last one. So the mean of any values of one
-// bucket, rounded down, is of that bucket too. Context: T and H; pure.
+// Bucket 0 contains value 0; values 1..7 have a bucket each; from 8 on, each octave has four
+// buckets of equal width. The bucket of UINT64_MAX is the last one. So the mean of any values of
+// one bucket, rounded down, is in that bucket too. Context: T and H; pure.
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #define BUCKET_SINGLES 8 // values 0 to 7 have a bucket each
 #define BUCKET_OCTAVE  3 // 8 = 1 << 3 begins the first octave that is cut into four
 
-#define BUCKET_TABLE 256 // values below it are looked up: most sizes and lifetimes are
+#define BUCKET_TABLE 256 // smaller values, which most sizes and lifetimes are, are looked up
 
 extern const uint8_t bucket_table[BUCKET_TABLE];
 

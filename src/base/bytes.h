@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // bytes: a borrowed range of memory, and unaligned little-endian access to it.
 //
-// A `struct bytes` never owns. The get_/put_ helpers are the only way in which files and shared
-// memory are turned into numbers, so that neither alignment nor byte order is ever assumed.
-// Context: T and H.
+// A `struct bytes` never owns. Only the get_/put_ functions turn files and shared memory into
+// numbers, so no code assumes alignment or byte order. Context: T and H.
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // clock: the time in nanoseconds.
 //
-// libc reads these clocks without a system call where it can. Code in the target may not call libc
-// for it and uses sys_monotonic_ns() of base/sys.h, which is the same clock. Context: H.
+// libc reads these clocks without a system call where possible. Code in the target must not call
+// libc for this and uses sys_monotonic_ns() of base/sys.h, the same clock. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -33,13 +33,13 @@ static inline uint64_t clock_monotonic_ms(void)
     return clock_monotonic_ns() / NS_PER_MS;
 }
 
-// Since 1970. It may jump.
+// Return the time since 1970. It may jump.
 static inline uint64_t clock_real_ns(void)
 {
     return clock_read_ns(CLOCK_REALTIME);
 }
 
-// The processor time of the calling thread.
+// Return the processor time of the calling thread.
 static inline uint64_t clock_thread_cpu_ns(void)
 {
     return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// compiler: the attributes and the few macros that the rest of the tree is allowed to use.
+// compiler: the attributes and the few macros that the rest of the tree may use.
 //
 // TRY is the only macro that changes control flow. CLEANUP runs a destructor when a local leaves
 // its scope; the destructor takes a pointer to the local and must accept its zeroed form.
@@ -19,7 +19,7 @@
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-// Returns the error of `expression` to our caller unless it is ERR_OK.
+// Return the error of `expression` to our caller unless it is ERR_OK.
 #define TRY(expression)                      \
     do {                                     \
         enum err try_result_ = (expression); \

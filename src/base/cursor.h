@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cursor: the one way to parse bytes that somebody else wrote.
+// cursor: the only parser primitive for bytes from outside.
 //
 // A cursor walks a borrowed range and never leaves it. After the first read that does not fit, or a
 // varint that is too long, `failed` is set, every later read returns 0, and the position stays; so
@@ -36,8 +36,8 @@ static inline size_t cursor_offset(const struct cursor *c)
     return (size_t)(c->at - c->start);
 }
 
-// Advances over `len` bytes and returns where they began, or NULL (and fails) if they are not
-// there.
+// Advance over `len` bytes and return their beginning, or fail and return NULL if they do not
+// exist.
 const uint8_t *cursor_take(struct cursor *c, size_t len);
 
 uint8_t cursor_u8(struct cursor *c);
@@ -45,9 +45,9 @@ uint16_t cursor_u16(struct cursor *c);
 uint32_t cursor_u32(struct cursor *c);
 uint64_t cursor_u64(struct cursor *c);
 
-// LEB128, as DWARF section 7.6 defines it; more than 64 significant bits fail.
+// Read a LEB128, as DWARF section 7.6 defines it; more than 64 significant bits fail.
 uint64_t cursor_uleb(struct cursor *c);
 int64_t cursor_sleb(struct cursor *c);
 
-// A zero-terminated string, borrowed from the range; fails, and returns "", without its terminator.
+// Read a zero-terminated string, borrowed from the range. Without a terminator fail, and return "".
 const char *cursor_string(struct cursor *c);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// err: the reasons for which a function can fail, and the detail that a person needs to act on it.
+// err: the reasons for which a function can fail, and the details that a person needs to act.
 //
 // Functions that can fail return `enum err`; ERR_OK is 0. They write their out parameters only on
-// success. Where a person will read of the failure, they also take `struct err_info *`, which may
-// be NULL. Libraries never print: only src/cli does, and src/recorder logs. Context: `enum err` is
-// T and H; filling err_info formats text and is H only.
+// success. Where a person will read about the failure, they also take `struct err_info *`, which
+// may be NULL. Libraries never print: only src/cli does, and src/recorder logs. Context: `enum err`
+// is T and H; filling err_info formats text and is H only.
 #pragma once
 
 #include <stdarg.h>
@@ -15,15 +15,15 @@
 enum err {
     ERR_OK = 0,
     ERR_NO_MEMORY,   // an allocation or mapping of ours failed
-    ERR_IO,          // a system call failed; err_info.errno_value says how
-    ERR_NOT_FOUND,   // the thing asked for does not exist
-    ERR_PERMISSION,  // it exists and we may not use it
-    ERR_INVALID,     // the caller's or the user's words make no sense
-    ERR_CORRUPT,     // input contradicts its own format or checksum; err_info.offset says where
-    ERR_TRUNCATED,   // input ends before its format says that it should
-    ERR_UNSUPPORTED, // input is well formed, but of a kind or version that we do not handle
+    ERR_IO,          // a system call failed; err_info.errno_value has the reason
+    ERR_NOT_FOUND,   // the requested thing does not exist
+    ERR_PERMISSION,  // it exists, but access is denied
+    ERR_INVALID,     // the caller's or the user's input is not valid
+    ERR_CORRUPT,     // input contradicts its own format or checksum; err_info.offset is the place
+    ERR_TRUNCATED,   // input ends before its format allows
+    ERR_UNSUPPORTED, // input is well formed, but of an unsupported kind or version
     ERR_LIMIT,       // input asks for more than a documented bound
-    ERR_DEAD,        // the other side of a session is gone
+    ERR_DEAD,        // the other side of a session has ended
     ERR_CANCELLED,   // the user asked to stop
 };
 
@@ -34,18 +34,18 @@ struct err_info {
     char text[512];  // one sentence without a full stop, for people
 };
 
-// Fills `info` (may be NULL) and returns `code`, so that a failure is one statement.
+// Fill `info` (may be NULL) and return `code`, so that a failure is one statement.
 enum err err_set(struct err_info *info, enum err code, const char *format, ...) PRINTF_LIKE(3, 4);
 
-// As err_set, for a failed system call: keeps `errno_value` and appends its text. The code is
+// Fill `info` for a failed system call: keep `errno_value` and append its text. The code is
 // ERR_NOT_FOUND for ENOENT, ERR_PERMISSION for EACCES and EPERM, ERR_NO_MEMORY for ENOMEM, else
 // ERR_IO.
 enum err err_set_errno(struct err_info *info, int errno_value, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
-// As err_set, for malformed input: keeps the place.
+// Fill `info` for malformed input: keep the offset.
 enum err err_set_at(struct err_info *info, enum err code, uint64_t offset, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
-// A short name of the code ("corrupt"), for logs and tests. Never NULL.
+// Return a short name of the code ("corrupt"), for logs and tests. Never NULL.
 const char *err_name(enum err code);

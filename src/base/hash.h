@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // hash: the integer mixers shared by both sides of a session.
 //
-// Both are fixed for ever within one session version: target and recorder compute the same names.
+// Both never change within one session version: target and recorder compute the same names.
 // Context: T and H; pure.
 #pragma once
 
@@ -18,8 +18,8 @@ static inline uint64_t hash_mix(uint64_t value)
     return value;
 }
 
-// The name of the stack node that is reached from the node named `parent` by a frame at `pc`. The
-// root is named 0 and no other node is. One 64x64->128 multiplication: this is on the hot path.
+// Return the name of the stack node that a frame at `pc` reaches from the node named `parent`. Only
+// the root is named 0. One 64x64->128 multiplication: this is on the hot path.
 static inline uint64_t stack_name(uint64_t parent, uint64_t pc)
 {
     const uint64_t factor = (pc << 1 | 1) * 0xd6e8feb86659fd93ULL; // odd, so nothing is lost

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-// Its value, -1 for what is none.
+// Return the digit's value, -1 if it is not a digit.
 static inline int hex_digit(char character)
 {
     if (character >= '0' && character <= '9') {
@@ -17,8 +17,8 @@ static inline int hex_digit(char character)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// The bytes that `text`, pairs of digits, stands for, written to `out`; none if it is anything else
-// or stands for more than `max_bytes`.
+// Write the bytes of `text`, pairs of digits, to `out`. Returns no bytes if `text` is anything else
+// or longer than `max_bytes` bytes.
 static inline struct bytes hex_parse(const char *text, uint8_t *out, size_t max_bytes)
 {
     size_t len = 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// sys: the system calls that code inside a target may make, straight to the kernel.
+// sys: the system calls that code inside a target may make, directly to the kernel.
 //
-// Each returns the kernel's own answer: a result, or -errno in -4095..-1; errno is never touched
-// and no libc function is called, so that a hook may use them at any moment, signal handlers
-// included. Nothing here is a cancellation point.
+// Each returns the kernel's result, or -errno in -4095..-1. They never touch errno and call no libc
+// function, so a hook may use them at any moment, signal handlers included. None of them is a
+// cancellation point.
 //
-// Once the program has put a seccomp filter over itself, which may kill it for any call that it
-// does not make itself, all of them answer -EPERM and the kernel is not called. That is one flag
-// (g_sys), for the process, and inherited by its children. Context: T and H.
+// A seccomp filter of the program may kill it for any call that the program does not make itself.
+// Once it has one, all functions return -EPERM without a system call. That is one flag (g_sys), for
+// the process, and inherited by its children. Context: T and H.
 #pragma once
 
 #include <stdbool.h>
@@ -19,17 +19,17 @@
 struct timespec;
 struct iovec;
 
-// True if `result`, as a call below returned it, is an error; the errno is then -result.
+// Whether `result` of a call below is an error; the errno is then -result.
 ALWAYS_INLINE bool sys_failed(long result)
 {
     return (unsigned long)result >= (unsigned long)-4095L;
 }
 
-// Whether system calls are forbidden from now on, to all threads of this process.
+// Set whether system calls are forbidden from now on, to all threads of this process.
 void sys_forbid(bool is_forbidden);
 bool sys_is_forbidden(void);
 
-// The raw call, for the rare one that has no function here.
+// The raw call, for rare calls without a function here.
 long sys_call6(long number, long a, long b, long c, long d, long e, long f);
 
 // Memory. sys_mmap returns an address or -errno.
@@ -38,15 +38,16 @@ long sys_munmap(void *addr, size_t len_bytes);
 long sys_madvise(void *addr, size_t len_bytes, int advice);
 long sys_mprotect(void *addr, size_t len_bytes, int prot);
 
-// True if the 8 bytes at `addr` can be read. Does not read them into this process's registers, and
-// has no side effect but to fault their page in.
+// Whether the 8 bytes at `addr` can be read. Does not read them into this process's registers; the
+// only side effect is that their page is faulted in.
 bool sys_is_readable(uint64_t addr);
 
-// Copies from this process's own memory, some of which may be gone: the bytes that were there up to
-// the first that was not, -EFAULT for none. Other errors: the kernel does not do this here.
+// Copy from this process's own memory, parts of which may be unmapped. Returns the number of bytes
+// up to the first missing one, -EFAULT for none. Other errors: the kernel does not support this
+// here.
 long sys_copy_own(void *to, uint64_t from, size_t len_bytes);
 
-// As process_vm_readv(2). A seccomp filter may forbid it: not for hooks, but for sys_copy_own().
+// process_vm_readv(2). A seccomp filter may forbid it: only for sys_copy_own(), not for hooks.
 long sys_process_vm_readv(int pid,
                           const struct iovec *local,
                           size_t local_count,
@@ -58,7 +59,7 @@ int sys_getpid(void);
 int sys_getppid(void);
 int sys_gettid(void);
 
-// Sleeps while *word == expected, on a futex shared between processes; NULL waits for ever.
+// Sleep while *word == expected, on a futex shared between processes; NULL waits without end.
 long sys_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *timeout);
 long sys_futex_wake(const uint32_t *word, int count);
 
@@ -70,7 +71,7 @@ long sys_close(int fd);
 long sys_readlink(const char *path, char *into, size_t len_bytes);
 long sys_fstat_size(int fd); // the file's size in bytes
 
-// The monotonic clock; 0 once system calls are forbidden.
+// Return the monotonic clock; 0 once system calls are forbidden.
 uint64_t sys_monotonic_ns(void);
 
 long sys_kill(int pid, int signal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stamp_arch (AArch64): the processor's clock, read when all that came before is done.
+// stamp_arch (AArch64): the processor's clock, read after all earlier instructions.
 //
 // The virtual counter is the same on all processors. It may be read early unless an ISB comes
 // first, and the ISB waits for loads only if a barrier does (Arm ARM, D12.2.1 and D13). Context: T
@@ -21,7 +21,7 @@ ALWAYS_INLINE uint64_t stamp_arch_read(void)
     return now;
 }
 
-// The same clock, perhaps read a little before earlier instructions are done.
+// Read the same clock, perhaps a little before earlier instructions are done.
 ALWAYS_INLINE uint64_t stamp_arch_read_early(void)
 {
     uint64_t now;
@@ -29,8 +29,8 @@ ALWAYS_INLINE uint64_t stamp_arch_read_early(void)
     return now;
 }
 
-// Before Armv8.6 the counter may tick 25 million times a second. Within one tick an address can be
-// freed by one thread and be had by another, and the two stamps would be equal.
+// Before Armv8.6 the counter may tick 25 million times a second. Within one tick one thread can
+// free an address and another can get it, with equal stamps.
 #define STAMP_ARCH_HZ_MIN UINT64_C(1000000000)
 
 static inline bool stamp_arch_has_clock(void)

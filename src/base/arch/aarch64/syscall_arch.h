@@ -25,7 +25,7 @@ ALWAYS_INLINE long arch_syscall6(long number, long a, long b, long c, long d, lo
     return x0;
 }
 
-// Lets a processor wait for a moment, as spinning loops do.
+// Make a processor wait for a moment, for spinning loops.
 ALWAYS_INLINE void arch_pause(void)
 {
     __asm__ volatile("yield" : : : "memory");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// stamp_arch (x86-64): the processor's clock, read when all that came before is done.
+// stamp_arch (x86-64): the processor's clock, read after all earlier instructions.
 //
 // RDTSCP waits until earlier instructions have executed and earlier loads have their values (Intel
-// SDM volume 2B, AMD64 APM volume 3), so that an allocator's lock was taken, and a pointer was
-// received, before the time that is read. Later instructions may begin early; that harms nobody,
-// for stores become visible in order. Context: T and H, async-signal-safe.
+// SDM volume 2B, AMD64 APM volume 3). So an allocator's lock was taken, and a pointer was received,
+// before the clock is read. Later instructions may begin early; that is harmless, because stores
+// become visible in order. Context: T and H, async-signal-safe.
 #pragma once
 
 #include <cpuid.h>
@@ -28,7 +28,7 @@ ALWAYS_INLINE uint64_t stamp_arch_read(void)
     return (uint64_t)high << 32 | low;
 }
 
-// The same clock, perhaps read a little before earlier instructions are done. Any processor has it.
+// Read the same clock, perhaps a little before earlier instructions are done. Any processor has it.
 ALWAYS_INLINE uint64_t stamp_arch_read_early(void)
 {
     return __builtin_ia32_rdtsc();

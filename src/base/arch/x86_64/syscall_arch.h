@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // syscall_arch (x86-64): the kernel's calling convention, without libc's errno.
 //
-// Returns what the kernel returned: a result, or -errno in -4095..-1. Clobbers nothing but what the
-// System V psABI (appendix A.2) says: rcx and r11. Context: T and H, async-signal-safe.
+// Returns the kernel's result, or -errno in -4095..-1. Clobbers only rcx and r11, as the System V
+// psABI (appendix A.2) states. Context: T and H, async-signal-safe.
 #pragma once
 
 #include <stdint.h>
@@ -22,7 +22,7 @@ ALWAYS_INLINE long arch_syscall6(long number, long a, long b, long c, long d, lo
     return result;
 }
 
-// Lets a processor wait for a moment, as spinning loops do.
+// Make a processor wait for a moment, for spinning loops.
 ALWAYS_INLINE void arch_pause(void)
 {
     __asm__ volatile("pause" : : : "memory");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// announce: tells those modules that contain include/cairn.h where its table is.
+// announce: gives the modules that contain include/cairn.h the address of its table.
 //
-// Each has a note in its image (owner "cairn", type 1) that says where its pointer to the table
-// lies. Modules that are loaded when we are hear of it from here, before their constructors run, or
-// in the middle of the program's life when we come late; those that are loaded afterwards look for
-// the table themselves. Context: T; under the loader's lock, not in a hook.
+// Each such module has a note in its image (owner "cairn", type 1) that locates its pointer to the
+// table. Modules that are loaded together with the library get the pointer from here, before their
+// constructors run; if the library is loaded later, in the middle of the program's life. Modules
+// that are loaded afterwards look the table up themselves. Context: T; under the loader's lock, not
+// in a hook.
 #pragma once
 
 struct cairn_api;

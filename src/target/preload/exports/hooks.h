@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// hooks: prototypes of what the preload library exports, as in libc's headers and the C++ ABI.
+// hooks: prototypes of the preload library's exports, as in libc's headers and the C++ ABI.
 //
-// Own prototypes instead of <stdlib.h> and <malloc.h>: theirs carry attributes (alloc_size, malloc,
-// nonnull) that let the compiler assume what the definitions are there to find out, and newer and
-// older libcs declare only some of them. Context: T.
+// Own prototypes instead of <stdlib.h> and <malloc.h>, because libc's carry attributes (alloc_size,
+// malloc, nonnull) that let the compiler assume facts that our definitions have to check. Also,
+// newer and older libcs each declare only some of them. Context: T.
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ NEW_OPERATORS(X)
 DELETE_OPERATORS(X)
 #undef X
 
-// free, whatever its name.
+// Do free, whatever the name of the hook.
 ALWAYS_INLINE void release_block(void *block)
 {
     if (block != NULL) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// program_api: the table that include/cairn.h looks for, by this name. Context: T.
+// program_api: the table that include/cairn.h looks up by this name. Context: T.
 #pragma once
 
 #include <cairn.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// environment: what the recorder put into the program's environment, taking it out again, and what
-// the environment of a program that is executed has of it.
+// environment: removes the recorder's variables from the program's environment, and prepares the
+// environment of a program that is executed.
 //
-// Without getenv, setenv or putenv: these allocate, lock, or are replaced by the program. Owns: a
-// copy of our two variables, made when the process joins, since the program may change its own.
-// Context: T; environment_strip and environment_remember at the process's start, the rest at each
-// exec, async-signal-safe. Failure: none.
+// It does not use getenv, setenv or putenv: these allocate, lock, or are replaced by the program.
+// Owns: a copy of our two variables, made when the process joins, since the program may change its
+// own. Context: T; environment_strip and environment_remember at the process's start, the rest at
+// each exec, async-signal-safe. Failure: none.
 #pragma once
 
 #include <stdbool.h>
@@ -13,20 +13,20 @@
 
 #include "session/session_env.h"
 
-// False in the short time in which libc has not been given its environment.
+// False in the short time before libc has its environment.
 bool environment_is_there(void);
 
-// The value of CAIRN_SESSION, borrowed from the environment; NULL if there is none.
+// Return the value of CAIRN_SESSION, borrowed from the environment; NULL if there is none.
 const char *environment_session(void);
 
-// Takes CAIRN_SESSION and our own entry of LD_PRELOAD out, so that programs started from here run
-// without us. Other entries of LD_PRELOAD stay; without any it is removed.
+// Remove CAIRN_SESSION and our own entry of LD_PRELOAD, so that programs started from here run
+// without the library. Other entries of LD_PRELOAD stay; an empty LD_PRELOAD is removed.
 void environment_strip(void);
 
-// Keeps CAIRN_SESSION and our own entry of LD_PRELOAD.
+// Remember CAIRN_SESSION and our own entry of LD_PRELOAD.
 void environment_remember(void);
 
-// Of an environment. Strings are borrowed from it; NULL where there is none.
+// The variables of an environment that matter here, borrowed from it; NULL where one is missing.
 struct environment_look {
     const char *path;    // value of PATH
     const char *session; // value of CAIRN_SESSION
@@ -42,7 +42,7 @@ struct environment_look environment_look(char *const *variables);
 #define ENVIRONMENT_SESSION_BYTES \
     (sizeof(SESSION_ENV_NAME "=") + SESSION_ENV_BYTES_MAX + SESSION_SOCKET_NAME_BYTES_MAX)
 
-// An environment to execute a program with. `variables` borrows from the one that it was made from.
+// An environment for an exec. `variables` borrows from the one that it was made from.
 struct made_environment {
     char *const *variables;
     void *mapped; // NULL where the arrays below are large enough
@@ -52,12 +52,12 @@ struct made_environment {
     char session[ENVIRONMENT_SESSION_BYTES];
 };
 
-// Whether a value of CAIRN_SESSION names the session that was walk_cache.
+// Whether a value of CAIRN_SESSION names the remembered session.
 bool environment_names_ours(const char *session);
 
-// `variables` as they are, with what was walk_cache put (back) in, or without CAIRN_SESSION and our
-// entry of LD_PRELOAD. Where there is no memory for that, or nothing is walk_cache: as they are,
-// and false.
+// Make the environment from `variables`: unchanged, with the remembered variables put (back) in, or
+// without CAIRN_SESSION and our entry of LD_PRELOAD. If memory is lacking, or nothing is
+// remembered: unchanged, and false.
 void environment_as_is(struct made_environment *made, char *const *variables);
 bool environment_with_us(struct made_environment *made, char *const *variables, const char *door);
 bool environment_without_us(struct made_environment *made, char *const *variables);

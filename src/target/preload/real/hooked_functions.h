@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hooked_functions: the one list of what the preload library exports.
+// hooked_functions: the list of all functions that the preload library exports.
 //
 // exports.map must name the same symbols; a test compares them with the built library.
 //
@@ -8,15 +8,15 @@
 //                      without it
 //   pthread_create     threads announce themselves by their first event
 //   mallocx and the rest of jemalloc's own interface, tc_*, mi_*
-//                      programs find out whether such an allocator is there by testing these very
-//                      symbols, which would then be ours; and a plugin that brings its own copy
-//                      would be bound to ours without a next definition to call. Their standard
-//                      entry points (malloc, operator new) are hooked as everybody's.
+//                      programs detect such an allocator by testing exactly these symbols, which
+//                      would then be ours; and a plugin that brings its own copy would be bound to
+//                      ours without a next definition to call. Their standard entry points (malloc,
+//                      operator new) are hooked as usual.
 #pragma once
 
 #include <stddef.h>
 
-// X(name, result type, parameters, arguments, the answer while there is no real one)
+// X(name, result type, parameters, arguments, the result while there is no real function)
 #define ALLOCATOR_FUNCTIONS(X)                                                                  \
     X(malloc, void *, (size_t size), (size), refuse())                                          \
     X(calloc, void *, (size_t count, size_t size), (count, size), refuse())                     \

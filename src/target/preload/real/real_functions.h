@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// real_functions: the next definitions of what we hook, in the order in which the loader would have
-// found them without us.
+// real_functions: the next definitions of the functions that we hook, in the loader's search order.
 //
-// How: each pointer begins at a stub that looks all of them up (definitions.h) and goes on to the
-// real one; so the hooks never test whether the pointers are there. The constructor looks them up
-// before the program runs; a stub is only met by those who allocate, or map memory, earlier than
-// that. Whoever joins a session looks them up first: a process that is recorded knows its real
-// functions, and whether its malloc is ours.
+// How: each pointer begins at a stub that looks all of them up (definitions.h) and calls the real
+// function; so the hooks never test the pointers. The constructor looks them up before the program
+// runs; only code that allocates, or maps memory, earlier than that meets a stub. A process looks
+// them up before it joins a session, so a recorded process knows its real functions, and whether
+// its malloc is ours.
 //
 // operator new and delete (see operators.c) are looked up once, and only if the process has a C++
 // runtime at start.
 //
-// Context: T, anywhere: the look-up takes no lock, calls nobody and may be done twice. Failure: a
-// function that libc does not have keeps its stub, which refuses as that function refuses.
+// Context: T, anywhere: the look-up takes no lock, calls no other code and may happen twice.
+// Failure: a function that libc does not have keeps its stub, which refuses as that function
+// refuses.
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@
 // How operator new and delete reach the heap.
 enum operators_kind {
     OPERATORS_FORWARD = 0, // to the next definition, which calls malloc and free: tail calls
-    OPERATORS_RECORD = 1,  // the allocator brings its own, which do not: record here
-    OPERATORS_REPLACE = 2, // there is no next definition in sight: malloc and free
+    OPERATORS_RECORD = 1,  // the allocator brings its own, which do not call malloc: record here
+    OPERATORS_REPLACE = 2, // no next definition was found: malloc and free
 };
 
 struct real_functions {
@@ -46,12 +46,12 @@ struct real_functions {
 
 extern struct real_functions g_real;
 
-// Looks everything up if that was not done yet.
+// Look everything up, unless that was done before.
 void real_functions_resolve(void);
 
-// True if the program's malloc is ours.
+// Whether the program's malloc is ours.
 bool real_functions_are_hooked(void);
 
-// True if it is one that the executable or an earlier preload defines. If it is libc's, we came
-// late, by a dlopen.
+// Whether the executable or an earlier preload defines the program's malloc. If it is libc's, our
+// library came late, by a dlopen.
 bool real_functions_are_bypassed(void);

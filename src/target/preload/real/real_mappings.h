@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// real_mappings: the next definitions of mmap and its kin, in the order in which the loader would
-// have found them without us.
+// real_mappings: the next definitions of mmap and its kin, in the loader's search order.
 //
-// As in real_functions.h: each pointer begins at a stub that looks all of them up. Context: T,
-// anywhere, as definitions.h. Failure: mmap, munmap and mremap go to the kernel, as libc's do,
-// where libc has none; brk and sbrk, which share a variable with libc's malloc, are refused.
+// Like real_functions.h, each pointer begins at a stub that looks all of them up. Context: T,
+// anywhere, as definitions.h. Failure: where libc lacks mmap, munmap or mremap, they call the
+// kernel, as libc's do; brk and sbrk, which share a variable with libc's malloc, are refused.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-// X(name, result type, parameters, arguments, the answer while there is no real one)
+// X(name, result type, parameters, arguments, the result while there is no real function)
 #define MAPPING_FUNCTIONS(X)                                                                     \
     X(mmap, void *, (void *address, size_t size, int prot, int flags, int fd, off_t offset),     \
       (address, size, prot, flags, fd, offset),                                                  \
@@ -34,5 +33,5 @@ struct real_mappings {
 
 extern struct real_mappings g_real_mappings;
 
-// Looks them up if that was not done yet.
+// Look them up, unless that was done before.
 void real_mappings_resolve(void);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// real_process: the next definitions of the functions that change what the process is: they execute
-// another program, set a seccomp filter, set a limit, or end the process.
+// real_process: the next definitions of the functions that change the process: they execute another
+// program, set a seccomp filter, set a limit, or end the process.
 //
-// As real_mappings.h. The constructor looks them up; who calls one earlier than that looks them up
-// himself. Context: T. Failure: what libc does not have answers ENOSYS, as the kernel would.
+// Like real_mappings.h. The constructor looks them up; an earlier caller looks them up itself.
+// Context: T. Failure: a function that libc does not have answers ENOSYS, as the kernel would.
 #pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
 
-struct rlimit; // as the kernel has it; libc's prototypes differ in the names of its types
+struct rlimit; // as in the kernel; libc's prototypes differ in the names of its types
 
-// X(name, result type, parameters, arguments, the answer where there is none)
+// X(name, result type, parameters, arguments, the result where there is no real function)
 #define PROCESS_FUNCTIONS(X)                                                                  \
     X(execve, int, (const char *path, char *const *argv, char *const *environment),           \
       (path, argv, environment), no_such_function())                                          \
@@ -55,5 +55,5 @@ struct real_process {
 
 extern struct real_process g_real_process;
 
-// Looks them up if that was not done yet.
+// Look them up, unless that was done before.
 void real_process_resolve(void);

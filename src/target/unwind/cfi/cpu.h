@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// cpu: the full register state of one frame, as far as it is known.
+// cpu: the full register state of one frame; each register may be unknown.
 //
-// Only the interpreter needs it (precise_walk.h); compact rules get by with pc, sp and fp.
-// Context: T and H; pure.
+// Only the interpreter needs it (precise_walk.h); compact rules only need pc, sp and fp. Context: T
+// and H; pure.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory_reader: how a walk reads the stack when it is not its own, or not to be trusted.
+// memory_reader: the interface of walks to a stack that is not their own, or not trusted.
 //
 // An implementation embeds this struct as its first member. Context: as the implementation.
 #pragma once
@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 
-// Reads a word that is known to be readable, whatever its alignment and type.
+// Read a word that is known to be readable, whatever its alignment and type.
 ALWAYS_INLINE uint64_t memory_word(uint64_t addr)
 {
     uint64_t word;
@@ -20,5 +20,5 @@ ALWAYS_INLINE uint64_t memory_word(uint64_t addr)
 struct memory_reader {
     // Reads 8 bytes at `addr`, in the machine's byte order. False if they cannot be read.
     bool (*read)(struct memory_reader *self, uint64_t addr, uint64_t *word);
-    bool is_guess; // set by a walk: what it asks for from now on may be unmapped at any moment
+    bool is_guess; // set by a walk: the memory of later reads may be unmapped at any moment
 };

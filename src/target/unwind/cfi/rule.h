@@ -12,9 +12,9 @@
 //   fp'    = FP_SAVED ? *((FP_FROM_BASE ? base : cfa) + fp slot) : fp
 //   sp'    = cfa
 //
-// With STOP set there is no such step, and the offset field holds an enum rule_stop. This form says
-// everything that compilers emit for code that calls: CFA_DEREF with FP_FROM_BASE is gcc's
-// realigned frame, with RET_FROM_BASE too it is the kernel's signal frame; the PLT's expression
+// With STOP set there is no such step, and the offset field contains an enum rule_stop. This form
+// covers everything that compilers emit for code that calls. CFA_DEREF with FP_FROM_BASE is gcc's
+// realigned frame; with RET_FROM_BASE too it is the kernel's signal frame. The PLT's expression
 // depends on the pc alone and becomes a plain offset. A rule is never 0. Context: T and H; pure.
 #pragma once
 
@@ -31,10 +31,10 @@ enum rule_flags {
     RULE_RET_FROM_BASE = 1 << 4,
     RULE_SIGNAL = 1 << 5,
     RULE_STOP = 1 << 6,
-    RULE_GUESSED = 1 << 7, // not by CFI: the frame pointer was followed; only in walk_cache frames
+    RULE_GUESSED = 1 << 7, // not by CFI: the frame pointer was followed; only in remembered frames
 };
 
-// Rules with any of these are stepped outside of the inner loop.
+// Rules with any of these flags are stepped outside of the inner loop.
 #define RULE_RARE \
     (RULE_CFA_DEREF | RULE_FP_FROM_BASE | RULE_RET_FROM_BASE | RULE_SIGNAL | RULE_STOP)
 
@@ -77,7 +77,7 @@ static inline bool rule_field_fits(int64_t offset_bytes, unsigned bits)
     return offset_bytes % 8 == 0 && offset_bytes >= -limit && offset_bytes < limit;
 }
 
-// RULE_COMPLEX if an offset does not fit.
+// Build a rule. RULE_COMPLEX if an offset does not fit.
 static inline uint64_t rule_of(uint32_t flags, int64_t cfa, int64_t fp_slot, int64_t ret_slot)
 {
     if (!rule_field_fits(cfa, 28) || !rule_field_fits(fp_slot, 14) ||
@@ -89,14 +89,14 @@ static inline uint64_t rule_of(uint32_t flags, int64_t cfa, int64_t fp_slot, int
     return rule != 0 ? rule : rule_stopping(RULE_COMPLEX);
 }
 
-// True if what the step leads to may be no return address of a call: the frame pointer was
+// Whether the step may lead to a pc that is not the return address of a call: the frame pointer was
 // followed, or a handler interrupted code whose tables need not be right at that instruction.
 ALWAYS_INLINE bool rule_leads_to_guesses(uint64_t rule)
 {
     return (rule & (RULE_GUESSED | RULE_SIGNAL)) != 0 || rule == rule_stopping(RULE_NO_TABLE);
 }
 
-// True if the step, as far as it goes, depends on fp.
+// Whether the step, up to its stop, depends on fp.
 ALWAYS_INLINE bool rule_uses_fp(uint64_t rule)
 {
     return (rule & RULE_CFA_FP) != 0 || rule == rule_stopping(RULE_NO_TABLE);

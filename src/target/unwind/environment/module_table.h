@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// module_table: which loaded module holds a pc, and where its unwind tables are.
+// module_table: finds the loaded module that contains a pc, and its unwind tables.
 //
-// How: glibc 2.35 and later answer by _dl_find_object, without a lock. It is looked up weakly;
-// where it is missing, module_table_refresh() lists the modules (it takes the loader's lock) and
-// the list is searched instead. Lists are replaced, never changed: readers see the old or the new
-// one. Invariant: a span's memory stays mapped while its module is loaded, and code that is on a
-// stack is loaded. Owns: the lists, one after the other; a replaced list is kept for readers that
-// still hold it and reused by the next refresh but one. Context: T; find anywhere, refresh not in
-// hooks. Failure: no list or a full one means that pcs are not found, and frames go by frame
-// pointer.
+// How: glibc 2.35 and later has _dl_find_object, which takes no lock. It is looked up weakly. Where
+// it is missing, module_table_refresh() lists the modules (it takes the loader's lock), and the
+// list is searched instead. Lists are replaced, never changed: readers see the old or the new list.
+// Invariant: a span's memory stays mapped while its module is loaded, and code that is on a stack
+// is loaded. Owns: the lists, one after the other; a replaced list is kept for its readers, and the
+// next refresh but one reuses it. Context: T; find anywhere, refresh not in hooks. Failure: without
+// a list, or with a full one, pcs are not found, and walks follow frame pointers.
 //
-// The kernel maps a program's segments one by one. If pages are left free between them (segments
-// aligned to 64 KiB, some of lld's layouts), other mappings may lie there: then each segment is a
-// span. A library's pages are all its own: it is one span.
+// The kernel maps a program's segments one by one. If free pages remain between them (segments
+// aligned to 64 KiB, some of lld's layouts), other mappings may be there: then each segment is a
+// span. A library owns all pages of its range: it is one span.
 #pragma once
 
 #include <stdbool.h>
@@ -25,42 +24,42 @@ struct module_span {
     uint64_t start; // of the mapping, or of the segment
     uint64_t end;   // exclusive
     uint64_t bias;
-    struct bytes headers; // the module's program headers; empty if they cannot be reached
+    struct bytes headers; // the module's program headers; empty if unreachable
     uint64_t hdr_addr;    // of .eh_frame_hdr, 0 if there is none
     const char *path;     // "" for the main program; owned by the loader
     uint64_t link_map;    // of the loader's list; 0 if unknown
 };
 
-// The module that holds `pc`; the span is written only if there is one.
+// Find the module that contains `pc`. The span is written only on success.
 bool module_table_find(uint64_t pc, struct module_span *out);
 
-// As module_table_find, but reads nothing that the module or the loader owns, so that either may be
-// gone already: no bias, headers and path.
+// Find the module of `pc` without reading memory of the module or the loader, either of which may
+// be unmapped: the span has no bias, headers and path.
 bool module_table_find_unread(uint64_t pc, struct module_span *out);
 
-// True if `pc` is in a module that was listed at the start, which is never unloaded.
+// Whether `pc` is in a module that was listed at the start, which is never unloaded.
 bool module_table_stays(uint64_t pc);
 
-// As module_table_find, in the list that the last module_table_refresh() made.
+// Find the module of `pc` in the list that the last module_table_refresh() made.
 bool module_table_find_listed(uint64_t pc, struct module_span *out);
 
-// Lists the loaded modules. Where module_table_find() does not need the list, it is of those that
-// are never unloaded.
+// List the loaded modules. Where module_table_find() does not need the list, it contains the
+// modules that are never unloaded.
 void module_table_refresh(void);
 
-// True once module_table_refresh() has listed them.
+// Whether module_table_refresh() has listed them.
 bool module_table_is_listed(void);
 
-// True if module_table_find() needs module_table_refresh() to have been called.
+// Whether module_table_find() needs an earlier module_table_refresh().
 bool module_table_needs_refresh(void);
 
-// The unwind tables of the module; false if it has none that can be reached.
+// Find the unwind tables of the module; false if it has none that can be reached.
 bool module_table_unwind(const struct module_span *span, struct eh_table *out);
 
-// The program headers of a module whose first mapped page is at `start`: that page is whole in
-// memory though the module may be shorter. Empty if it does not begin with an ELF header of our
-// kind.
+// Return the program headers of a module whose first mapped page is at `start`. That page is
+// completely in memory even if the module is shorter. Empty if it does not begin with a suitable
+// ELF header.
 struct bytes module_table_headers(uint64_t start);
 
-// The build-id in the module's mapped notes; empty if it has none.
+// Return the build-id in the module's mapped notes; empty if it has none.
 struct bytes module_table_build_id(const struct module_span *span);

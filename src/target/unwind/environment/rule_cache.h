@@ -2,14 +2,14 @@
 // rule_cache: the rules of all return addresses seen so far, for the whole process.
 //
 // A set-associative hash table of (key ^ rule, rule) pairs, four to a cache line. A pair is written
-// and read with two plain atomic accesses; one that is torn by a race fails its check and counts as
+// and read with two plain atomic accesses. A pair torn by a race fails its check and counts as
 // missing, so there are no locks and no fences. A full line loses an entry, which is compiled again
-// when it is needed. The table begins with 16 KiB and is replaced by one four times as large, up to
-// 4 MiB, when it is three quarters full; replaced tables stay, since a thread may be reading them.
-// Flushing changes the salt that is mixed into every key and then wipes the table, so that an entry
-// that is written late by a thread that began before the flush is never found.
-// Owns: its tables, never freed. Context: T and H, any thread, signal handlers included.
-// Failure: if a larger table cannot be mapped, the small one goes on losing entries.
+// when needed. The table begins with 16 KiB. When it is three quarters full, one four times as
+// large replaces it, up to 4 MiB; replaced tables stay, since a thread may be reading them.
+// Flushing changes the salt that is mixed into every key and then wipes the table, so an entry that
+// a thread writes late, after beginning before the flush, is never found. Owns: its tables, never
+// freed. Context: T and H, any thread, signal handlers included. Failure: if a larger table cannot
+// be mapped, the small one continues to lose entries.
 #pragma once
 
 #include <stdatomic.h>
@@ -43,12 +43,12 @@ extern struct rule_cache g_rule_cache;
 struct rule_view {
     struct rule_table *table;
     uint64_t salt;
-    bool is_guess; // the pcs are not known to be return addresses; see module_copy.h
+    bool is_guess; // the pcs may not be return addresses; see module_copy.h
 };
 
 ALWAYS_INLINE uint64_t rule_cache_generation(void)
 {
-    // Acquire pairs with the release in rule_cache_flush: what the flusher unloaded is unloaded.
+    // Acquire pairs with the release in rule_cache_flush: the flusher's code is unloaded by then.
     return atomic_load_explicit(&g_rule_cache.generation, memory_order_acquire);
 }
 
@@ -61,8 +61,8 @@ ALWAYS_INLINE struct rule_view rule_cache_view(void)
     };
 }
 
-// Fibonacci hashing; the high bits are the good ones. Few operations: in a walk each frame's lookup
-// has to wait for the one before.
+// Fibonacci hashing; the high bits are the good ones. Few operations, because in a walk the lookups
+// of the frames depend on each other.
 ALWAYS_INLINE struct rule_entry *rule_cache_line(const struct rule_table *table, uint64_t key)
 {
     const uint64_t line_mask = ~(uint64_t)(RULE_LINE_ENTRIES * sizeof(struct rule_entry) - 1);
@@ -70,13 +70,13 @@ ALWAYS_INLINE struct rule_entry *rule_cache_line(const struct rule_table *table,
     return (struct rule_entry *)(void *)(table->memory + offset);
 }
 
-// Lets what rule_cache_find(view, pc) will look at come nearer.
+// Prefetch the memory that rule_cache_find(view, pc) will read.
 ALWAYS_INLINE void rule_cache_prefetch(struct rule_view view, uint64_t pc)
 {
     __builtin_prefetch(rule_cache_line(view.table, pc ^ view.salt));
 }
 
-// The rule of the return address `pc`, or 0 if it is not cached. `pc` is not 0.
+// Return the rule of the return address `pc`, or 0 if it is not cached. `pc` is not 0.
 ALWAYS_INLINE uint64_t rule_cache_find(struct rule_view view, uint64_t pc)
 {
     uint64_t key = pc ^ view.salt;
@@ -91,8 +91,8 @@ ALWAYS_INLINE uint64_t rule_cache_find(struct rule_view view, uint64_t pc)
     return 0;
 }
 
-// Compiles the rule of `pc` by the tables of its module, and caches it. Never 0. A guess of which
-// nothing can be learned has no table, and that is not cached.
+// Compile the rule of `pc` by the tables of its module, and cache it. Never 0. A guessed pc without
+// obtainable tables gets the rule "no table", which is not cached.
 uint64_t rule_cache_fill(struct rule_view view, uint64_t pc);
 
 ALWAYS_INLINE uint64_t rule_cache_get(struct rule_view view, uint64_t pc)
@@ -101,12 +101,12 @@ ALWAYS_INLINE uint64_t rule_cache_get(struct rule_view view, uint64_t pc)
     return LIKELY(rule != 0) ? rule : rule_cache_fill(view, pc);
 }
 
-// True if a cached rule says "no table" of code outside of all modules. A module that is loaded at
-// its place later would not be looked up.
+// Whether a cached rule says "no table" for code outside of all modules. A module loaded at that
+// place later would not be looked up.
 ALWAYS_INLINE bool rule_cache_has_unknown_code(void)
 {
     return atomic_load_explicit(&g_rule_cache.unknown_code, memory_order_relaxed);
 }
 
-// Makes every cached rule void.
+// Void every cached rule.
 void rule_cache_flush(void);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// signal_frame: the step from a signal handler to what it interrupted, where no table says it.
+// signal_frame: steps from a signal handler to the interrupted code, where no table describes it.
 //
-// A handler returns to a few instructions that ask the kernel to restore all registers. Debuggers
-// recognize them by their bytes, and so do we; the registers lie at fixed distances from sp then
-// (signal_arch.h). Context: T and H; async-signal-safe if the reader is.
+// A handler returns to a few instructions that ask the kernel to restore all registers. This code
+// recognizes them by their bytes, as debuggers do; the registers are then at fixed distances from
+// sp (signal_arch.h). Context: T and H; async-signal-safe if the reader is.
 #pragma once
 
 #include <stdbool.h>
@@ -13,18 +13,18 @@
 #include "target/unwind/cfi/cpu.h"
 #include "target/unwind/cfi/memory_reader.h"
 
-// True if the instructions at `pc`, itself no return address of a call, are those.
+// Whether these instructions are at `pc`, which is not the return address of a call.
 bool signal_frame_begins(struct memory_reader *memory, uint64_t pc);
 
-// The step as a compact rule.
+// Return the step as a compact rule.
 uint64_t signal_frame_rule(void);
 
-// True if `pc`, itself no return address, is in a stub that jumps on to another function, of which
-// no table says anything. Only a handler that interrupted it can lead there.
+// Whether `pc`, which is not a return address, is in a stub without tables that jumps on to another
+// function. Only a handler that interrupted the stub can lead there.
 bool signal_frame_is_in_stub(struct memory_reader *memory, uint64_t pc);
 
-// The step from such a stub. ERR_UNSUPPORTED: the register with the return address is not known.
+// Step out of such a stub. ERR_UNSUPPORTED: the register with the return address is unknown.
 MUST_USE enum err signal_frame_step_from_stub(struct cpu *cpu);
 
-// The step with all registers. ERR_IO: memory cannot be read, `cpu` is as it was.
+// Step with all registers. ERR_IO: memory cannot be read, and `cpu` is unchanged.
 MUST_USE enum err signal_frame_step(struct memory_reader *memory, struct cpu *cpu);

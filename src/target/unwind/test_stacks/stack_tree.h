@@ -3,9 +3,9 @@
 //
 // A node is a function that calls a few random other nodes and, now and then, the probe. Nodes are
 // compiled many times: by gcc and clang, at each level of optimisation, without frame pointers
-// (stack_tree_nodes.c), and in C++ with exceptions (stack_tree_throw.cpp). Each keeps the truth
-// about itself: on entry it pushes its own return address on a shadow stack. So whatever a walk
-// finds, it must contain these addresses in this order.
+// (stack_tree_nodes.c), and in C++ with exceptions (stack_tree_throw.cpp). Each node records its
+// own truth: on entry it pushes its return address on a shadow stack. So every walk must contain
+// these addresses in this order.
 #pragma once
 
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static inline uint64_t tree_random(struct stack_tree *tree)
     return tree->random;
 }
 
-// To be expanded in the node's own frame.
+// Expand this in the node's own frame.
 #define TREE_ENTER(tree) \
     ((tree)->shadow[(tree)->shadow_depth++] = (uint64_t)__builtin_return_address(0))
 #define TREE_LEAVE(tree) ((void)(tree)->shadow_depth--)
@@ -55,7 +55,7 @@ static inline tree_node tree_pick(struct stack_tree *tree)
     return tree->nodes[(tree_random(tree) >> 8) % tree->node_count];
 }
 
-// Calls up to three children, the probe in between. The sum keeps the calls from being tail calls.
+// Call up to three children, the probe in between. The sum keeps the calls from being tail calls.
 static inline __attribute__((always_inline)) uint64_t tree_children(struct stack_tree *tree,
                                                                     unsigned depth)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// fast_path: unwind_thread_again(), inline for the hooks, and the memory that it looks at.
+// fast_path: unwind_thread_again(), inline for the hooks, and the memory that it reads.
 //
-// Most allocations come from where the last one came from, or from a leaf beside it. This is all
-// that they cost: is the first frame the one that was walk_cache, and are the words that the rest
-// depends on what they were. Whoever includes this reads the words of any stack: it is to be
-// compiled without AddressSanitizer. Context: T, as unwind.h.
+// Most allocations come from the same place as the last one, or from a leaf beside it. Then this
+// check suffices: the first frame is the remembered one, and the words that the rest depends on are
+// unchanged. The code reads the words of any stack, so compile its includers without
+// AddressSanitizer. Context: T, as unwind.h.
 #pragma once
 
 #include <stdbool.h>
@@ -19,30 +19,30 @@
 #include "target/unwind/walk/proof.h"
 #include "target/unwind/walk/walk_cache.h"
 
-// Frames that unwind_thread_again steps through before it leaves the rest to a walk.
+// How many frames unwind_thread_again steps through before it leaves the rest to a walk.
 #define UNWIND_AGAIN_STEPS 3u
 
 struct unwind_thread {
     struct stack_bounds bounds;
     uint64_t generation; // of the rule cache, when `walk_cache` was filled
     uint32_t max_frames;
-    uint32_t cut_from;     // inner_from of the last result that was a cut walk_cache stack, else 0
-    uint32_t changed_from; // of the walk_cache frames, since the last result; UINT32_MAX: none
+    uint32_t cut_from;     // inner_from of the last result that was a cut remembered stack, else 0
+    uint32_t changed_from; // of the remembered frames, since the last result; UINT32_MAX: none
     struct walk_cache walk_cache;
     struct shortcuts shortcuts;
-    uint32_t capacity_max; // what `walk_cache` may grow to
+    uint32_t capacity_max; // upper limit for the growth of `walk_cache`
     enum proof_clock clock;
-    struct moment proved;            // before this, all that is walk_cache was on the stack
+    struct moment proved;            // before this, all remembered frames were on the stack
     void *grown;                     // the memory of `walk_cache` if it grew, else NULL
-    struct unwind_frame *cut_frames; // the result, while a walk_cache stack is being cut
+    struct unwind_frame *cut_frames; // the result, while a remembered stack is being cut
     struct frame_sink sink;          // the result of full walks
 };
 
-// The rest of unwind_again: the first frame is not the walk_cache one, or not all words are intact.
+// Do the rest of unwind_again: the first frame is not the remembered one, or not all words are
+// intact.
 uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start);
 
-// The name of the stack that begins with `start` if it is the very one that was walked last, else
-// 0.
+// Return the name of the stack that begins with `start` if it equals the last walk, else 0.
 ALWAYS_INLINE uint64_t unwind_same(const struct unwind_thread *thread,
                                    const struct unwind_regs *start)
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // frame_sink: collects the frames of a walk, innermost first, and makes a named stack of them.
 //
-// Of a stack of more than max_frames frames it keeps the outer half and the inner half, with one
-// WIRE_FRAME_CUT in between; memory is bounded whatever the depth:
+// From a stack of more than max_frames frames it keeps the outer half and the inner half, with one
+// WIRE_FRAME_CUT in between; memory is bounded at any depth:
 //
 //   walk:    leaf ................................................ entry
 //   kept:    inner[0 .. inner_max)      (dropped)       outer, a ring of the latest
 //
 // The cut moves in steps: the inner half begins at a frame whose distance from the entry is a
-// multiple of cut_step, so that a recursion that goes a little deeper keeps the names of the frames
-// that it had.
-// Owns: nothing; lives in the caller's memory. Context: T and H.
+// multiple of cut_step. So a recursion that becomes a little deeper keeps the names of its earlier
+// frames. Owns: nothing; lives in the caller's memory. Context: T and H.
 #pragma once
 
 #include <stddef.h>
@@ -27,8 +26,8 @@ struct frame_sink {
     struct unwind_frame *kept; // the result
 };
 
-// How a stack of `count` > max_frames frames is cut: frames [0, outer) and [inner_from, count) are
-// kept, counted from the entry.
+// Describes how a stack of `count` > max_frames frames is cut: frames [0, outer) and [inner_from,
+// count) are kept, counted from the entry.
 struct frame_cut {
     uint32_t outer;
     uint32_t inner_from;
@@ -38,7 +37,7 @@ struct frame_cut frame_cut_of(uint32_t count, uint32_t max_frames);
 
 size_t frame_sink_bytes(uint32_t max_frames);
 
-// Prepares a sink in `memory` of frame_sink_bytes().
+// Prepare a sink in `memory` of frame_sink_bytes().
 void frame_sink_init(struct frame_sink *sink, void *memory, uint32_t max_frames);
 
 ALWAYS_INLINE uint32_t frame_sink_outer_max(uint32_t max_frames)
@@ -63,6 +62,5 @@ ALWAYS_INLINE void frame_sink_push(struct frame_sink *sink, uint64_t pc)
     sink->count++;
 }
 
-// Names what was pushed, cutting it if need be, and fills `walk` but for its flags other than
-// UNWIND_CUT.
+// Name the pushed frames, cut them if needed, and fill `walk`. Of its flags set only UNWIND_CUT.
 void frame_sink_finish(struct frame_sink *sink, struct unwind_walk *walk);

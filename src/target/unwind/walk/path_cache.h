@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-// path_cache: from a place where a walk began straight to a frame that is walk_cache.
+// path_cache: leads from the start of a walk directly to a remembered frame.
 //
-// A program allocates from the same places again and again, at the same depth, by turns. Each turn
-// changes a few frames next to the leaf, and to step through them again costs a rule for each, one
-// after the other. A path_cache is what such steps amounted to:
+// A program allocates again and again from the same places, at the same depth, by turns. Each turn
+// changes a few frames next to the leaf, and stepping through them costs one rule after the other.
+// A path_cache entry is the combined effect of such steps:
 //
-//   start pc sp fp --- words that the steps read ---> end sp fp, a frame of the walk_cache walk
+//   start pc sp fp --- words that the steps read ---> end sp fp, a frame of the remembered walk
 //
-// It is taken if the walk begins in the same state, all words hold the same values, and the frame
-// that is walk_cache now is the one in which it ended; the rest is proved as always, by reading
-// back the words further out. All loads are independent of each other: nothing waits for a rule.
+// An entry applies if the walk begins in the same state, all words have the same values, and its
+// end frame is the frame remembered now; the rest is proved as usual, by reading back the words
+// further out. All loads are independent of each other: no load waits for a rule.
 //
-// A table for each thread, direct-mapped by pc and sp; one that is taken over by another place is
-// learned again by the next steps.
+// Each thread has a table, direct-mapped by pc and sp. A path that another one replaced is learned
+// again by the next steps.
 //
-// Invariant: if SHORTCUT.is_known, then from the start state, if the words hold their values, the
+// Invariant: if SHORTCUT.is_known, then from the start state, if the words have their values, the
 // steps by CFI lead to the end state; fp counts only where it is needed (walk_cache.h). All words
-// lie in the thread's own stack, at or above the start's sp. Owns: nothing, it lies in the memory
-// of an unwind_thread. Context: T, its thread only.
+// are in the thread's own stack, at or above the start's sp. Owns: nothing; all of it is in the
+// memory of an unwind_thread. Context: T, its thread only.
 #pragma once
 
 #include <stdbool.h>
@@ -36,25 +36,25 @@ struct path_cache {
     struct frame_regs start;
     uint64_t end_sp;
     uint64_t end_fp;
-    uint64_t base; // name of the frame that it ended at
-    uint64_t name; // of the stack
+    uint64_t base; // name of the end frame
+    uint64_t name; // name of the stack
     uint32_t index;
     uint8_t word_count;
     uint8_t flags;         // enum path_cache_flags
     uint16_t return_words; // bit i: word i is a return address
-    // Outermost first: the first is the return address into the frame that it ends at.
+    // Outermost first: words[0] is the return address into the end frame.
     struct walk_cache_word words[SHORTCUT_WORDS_MAX];
 };
 _Static_assert(sizeof(struct path_cache) == 256, "four lines of the cache, of which most need two");
 
 enum path_cache_flags {
     SHORTCUT_NEEDS_FP = 1 << 0,     // the start's fp counts
-    SHORTCUT_END_NEEDS_FP = 1 << 1, // and that of the end
+    SHORTCUT_END_NEEDS_FP = 1 << 1, // the end's fp counts
 };
 
 struct shortcuts {
     uint64_t is_known[SHORTCUT_COUNT / 64];
-    uint32_t stepped[SHORTCUT_COUNT]; // names of the stacks that were last stepped through
+    uint32_t stepped[SHORTCUT_COUNT]; // names of the last stacks stepped through
     struct path_cache *table;         // SHORTCUT_COUNT of them
 };
 
@@ -64,8 +64,8 @@ ALWAYS_INLINE uint32_t path_cache_place(const struct frame_regs *start)
     return (uint32_t)(mixed >> (64 - SHORTCUT_COUNT_LOG2));
 }
 
-// True if the stack `name` was what was stepped through last from a start at this place, too: most
-// ways are gone once, and to keep one costs as much as to go it.
+// Whether the last stack stepped through from a start at this place was `name`, too. Most paths are
+// walked once, and learning one costs as much as walking it.
 ALWAYS_INLINE bool
 path_cache_is_worth(struct shortcuts *shortcuts, const struct frame_regs *start, uint64_t name)
 {
@@ -75,8 +75,8 @@ path_cache_is_worth(struct shortcuts *shortcuts, const struct frame_regs *start,
     return is_same;
 }
 
-// Learns the way through fresh[0], ..., fresh[count - 1], count > 0, to the walk_cache frame
-// r->frames[end]; `name` is that of the whole stack, which is not cut.
+// Learn the path through fresh[0], ..., fresh[count - 1], count > 0, to the remembered frame
+// r->frames[end]. `name` is the name of the whole stack, which is not cut.
 void path_cache_learn(struct shortcuts *shortcuts,
                       const struct walk_cache *r,
                       uint32_t end,
@@ -86,7 +86,7 @@ void path_cache_learn(struct shortcuts *shortcuts,
 
 void path_cache_forget_all(struct shortcuts *shortcuts);
 
-// The name of the stack if it does not end at the frame that it ended at.
+// Return the name of the stack if the path ends at a frame of another name, `base`.
 uint64_t path_cache_rename(const struct path_cache *path_cache, uint64_t base);
 
 ALWAYS_INLINE bool path_cache_begins_at(const struct path_cache *s, const struct frame_regs *start)
@@ -95,7 +95,7 @@ ALWAYS_INLINE bool path_cache_begins_at(const struct path_cache *s, const struct
            ((s->start.fp == start->fp) | ((s->flags & SHORTCUT_NEEDS_FP) == 0));
 }
 
-// Whether it ends at a frame that is walk_cache now.
+// Whether the path ends at a frame that is remembered now.
 ALWAYS_INLINE bool path_cache_ends_in(const struct path_cache *s, const struct walk_cache *r)
 {
     const struct walk_cache_state *state = &r->states[s->index];
@@ -106,8 +106,8 @@ ALWAYS_INLINE bool path_cache_ends_in(const struct path_cache *s, const struct w
            ((state->fp == s->end_fp) | !needs_fp);
 }
 
-// The name of the stack that begins with `start`, or 0 if no path_cache proves it. The start's sp
-// lies in the thread's own stack.
+// Return the name of the stack that begins with `start`, or 0 if no path_cache proves it. The
+// start's sp is in the thread's own stack.
 ALWAYS_INLINE uint64_t path_cache_take(const struct shortcuts *shortcuts,
                                        const struct walk_cache *r,
                                        const struct frame_regs *start)

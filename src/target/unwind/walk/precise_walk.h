@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// precise_walk: a walk with the full register state, by interpreting every frame's CFI.
+// precise_walk: a walk with the full register state, which interprets every frame's CFI.
 //
 // Slow (about half a microsecond a frame) and complete: for the rare stack with a frame whose CFI
-// no compact rule can say, for stacks of other processes, and as an oracle. It uses neither rules
-// nor caches. Where no table covers a frame it follows the frame pointer, as the other walks do.
-// Context: T and H; async-signal-safe if its source is.
+// does not fit a compact rule, for stacks of other processes, and as an oracle. It uses neither
+// rules nor caches. Where no table covers a frame it follows the frame pointer, as the other walks
+// do. Context: T and H; async-signal-safe if its source is.
 #pragma once
 
 #include <stdbool.h>
@@ -17,11 +17,11 @@
 #include "target/unwind/walk/frame_sink.h"
 #include "target/unwind/walk/full_walk.h"
 
-// Where a walk takes the world from.
+// The inputs of a walk besides registers.
 struct unwind_source {
     struct memory_reader *memory;
-    // The unwind tables that cover `pc`; false if there are none. Of a guess they may be a copy
-    // (module_copy.h), which is closed after use.
+    // Finds the unwind tables that cover `pc`; false if there are none. For a guessed pc they may
+    // be a copy (module_copy.h), which is closed after use.
     bool (*find_table)(const struct unwind_source *self,
                        uint64_t pc,
                        bool is_guess,
@@ -29,14 +29,14 @@ struct unwind_source {
     struct stack_bounds own; // as in full_walk
 };
 
-// Walks from `cpu` and pushes every frame, the first one included.
+// Walk from `cpu` and push every frame, the first one included.
 enum walk_end precise_walk_run(const struct unwind_source *source,
                                const struct cpu *cpu,
                                struct frame_sink *sink,
                                bool *used_frame_pointer);
 
-// Walks the calling thread: from here outwards until the frame of `start` is reached, then on,
-// pushing that frame and all further out. So every register has its true value.
+// Walk the calling thread: step from here outwards to the frame of `start`, then push that frame
+// and all frames further out. So every register has its true value.
 enum walk_end precise_walk_self(const struct stack_bounds *own,
                                 const struct unwind_regs *start,
                                 struct frame_sink *sink,

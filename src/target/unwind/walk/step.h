@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// step: from one frame to its caller by a compact rule.
+// step: steps from one frame to its caller by a compact rule.
 //
-// The one place that knows what a rule means. It is expanded twice: into the walk of the thread's
-// own stack, where a load is a bounds check, and into the walk that reads through a memory_reader.
-// Context: T and H.
+// Only this file interprets a rule. It is expanded twice: into the walk of the thread's own stack,
+// where a load is a bounds check, and into the walk that reads through a memory_reader. Context: T
+// and H.
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "strip_arch.h"
 #include "target/unwind/cfi/rule.h"
 
-// All that a compact rule needs of a frame. pc is to be looked up at pc - 1.
+// The registers of a frame that a compact rule needs. pc is to be looked up at pc - 1.
 struct frame_regs {
     uint64_t pc;
     uint64_t sp;
@@ -23,21 +23,21 @@ struct frame_regs {
 enum step_result {
     STEP_OK = 0,
     STEP_LAST,       // this frame is the thread's entry
-    STEP_UNFINISHED, // the caller cannot be found, whatever memory holds
-    // What follows cannot be walk_cache.
-    STEP_COMPLEX,    // only the interpreter can go on
-    STEP_UNREADABLE, // the caller cannot be found because of what memory holds, or does not
-    STEP_TOO_DEEP,   // there are more frames than there is room for
+    STEP_UNFINISHED, // the caller cannot be found, whatever the memory contains
+    // The results from here on cannot be remembered.
+    STEP_COMPLEX,    // only the interpreter can continue
+    STEP_UNREADABLE, // the memory for the step is missing or has unsuitable contents
+    STEP_TOO_DEEP,   // there are more frames than the room for them
 };
 
-// A frame of code without tables is followed only if its frame record looks like one: aligned, not
-// below sp, within reach, inside the stack, with a return address that is an address of a user.
+// A frame of code without tables is followed only if its frame record is plausible: aligned, not
+// below sp, within reach, inside the stack, with a return address in user space.
 #define FRAME_RECORD_REACH_BYTES ((uint64_t)1 << 20)
 #define FRAME_RECORD_BYTES       16u
 #define USER_ADDR_MIN            ((uint64_t)1 << 16)
 #define USER_ADDR_MAX            ((uint64_t)1 << 56)
 
-// The rule by which such a frame is walk_cache: that of a function with a frame pointer.
+// Return the rule by which such a frame is remembered: the rule of a function with a frame pointer.
 static inline uint64_t rule_frame_pointer(void)
 {
     return rule_of(RULE_CFA_FP | RULE_FP_SAVED | RULE_GUESSED, 16, -16, -8);
@@ -66,7 +66,7 @@ ALWAYS_INLINE enum step_result step_frame_pointer(struct frame_regs *regs,
     return STEP_OK;
 }
 
-// Steps by a rule without RULE_STOP. On failure `regs` is unchanged.
+// Step by a rule without RULE_STOP. On failure `regs` is unchanged.
 ALWAYS_INLINE enum step_result step_rule(uint64_t rule,
                                          struct frame_regs *regs,
                                          bool (*load)(void *, uint64_t, uint64_t *),

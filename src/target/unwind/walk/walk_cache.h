@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// walk_cache: the last walk of a thread, in the form that lets the next one prove it unchanged.
+// walk_cache: the last walk of a thread, in a form that lets the next walk prove it unchanged.
 //
 // Frames are kept outermost first, so that the part that stays the same stays in place:
 //
 //   index          0       1                    kept        count
-//   frames       entry   main   ...                         leaf      what the caller sees
-//   states        sp fp rule ...                                      what a step starts from
-//   words        [ those that frame 1's step read ][ frame 2's ] ...  what a step depended on
+//   frames       entry   main   ...                         leaf      the result for the caller
+//   states        sp fp rule ...                                      the start of each step
+//   words        [ those that frame 1's step read ][ frame 2's ] ...  the inputs of each step
 //
 // Frame i's step leads to frame i - 1. Its words are words[states[i].first_word ..
 // states[i + 1].first_word); states[count] ends the last.
 //
-// Invariants (docs/design/unwinding.md proves what follows from them):
-//   - states[i].sp falls strictly with i, and every word of frame i lies in [states[i].sp, top).
+// Invariants (docs/design/unwinding.md proves their consequences):
+//   - states[i].sp falls strictly with i, and every word of frame i is in [states[i].sp, top).
 //   - From (pc, sp, fp) of frame i, and if its words hold their values, the step by CFI leads to
 //     (pc, sp, fp) of frame i - 1; fp counts only where REMEMBERED_NEEDS_FP is set.
-//   - REMEMBERED_NEEDS_FP of frame i: fp there decides about some frame further out.
-// Owns: nothing, all of it lies in the memory of an unwind_thread. Context: T, its thread only.
+//   - REMEMBERED_NEEDS_FP of frame i: fp there determines some frame further out.
+// Owns: nothing; all of it is in the memory of an unwind_thread. Context: T, its thread only.
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@
 
 enum walk_cache_flags {
     REMEMBERED_NEEDS_FP = 1 << 0,
-    // Of this frame or one further out:
+    // Of this frame or a frame further out:
     REMEMBERED_GUESSED = 1 << 1,
     REMEMBERED_UNFINISHED = 1 << 2,
 };
@@ -50,7 +50,7 @@ struct walk_cache_word {
 
 #define REMEMBERED_WORDS_PER_FRAME 3u // CFA, return address, fp
 
-// The innermost frame, once more: what a walk from the same place asks for, side by side.
+// A copy of the innermost frame: the data that a walk from the same place needs, side by side.
 struct walk_cache_tip {
     struct frame_regs regs; // REMEMBERED_NOWHERE in sp: none
     uint64_t fp_mask;       // the bits of fp that count: all or none
@@ -58,9 +58,9 @@ struct walk_cache_tip {
     uint32_t word_count; // of all frames
 };
 
-#define REMEMBERED_NOWHERE UINT64_MAX // no stack pointer
+#define REMEMBERED_NOWHERE UINT64_MAX // a stack pointer that means "none"
 
-// A frame that a walk has just stepped through, and the rule that led on from it.
+// A frame that a walk has just stepped through, and the rule of that step.
 struct fresh_frame {
     struct frame_regs regs;
     uint64_t rule;
@@ -73,17 +73,17 @@ struct walk_cache {
     struct unwind_frame *frames;
     struct walk_cache_state *states; // one more than capacity
     struct walk_cache_word *words;
-    struct fresh_frame *fresh; // as many as can be walk_cache: what a walk has just stepped through
+    struct fresh_frame *fresh; // room for `capacity` frames that a walk has just stepped through
 };
 
-// As walk_cache_append_words, for rules with a RULE_RARE flag.
+// Do walk_cache_append_words for rules with a RULE_RARE flag.
 uint32_t walk_cache_append_rare_words(struct walk_cache_word *words,
                                       uint32_t at,
                                       const struct fresh_frame *frame,
                                       const struct walk_cache_state *outer);
 
-// Appends what the step from `frame` to the outer frame depended on. The return address is loaded
-// again, since it may carry more than the pc.
+// Append the inputs of the step from `frame` to the outer frame. The return address is loaded
+// again, since it may contain more than the pc.
 ALWAYS_INLINE uint32_t walk_cache_append_words(struct walk_cache_word *words,
                                                uint32_t at,
                                                const struct fresh_frame *frame,
@@ -102,10 +102,10 @@ ALWAYS_INLINE uint32_t walk_cache_append_words(struct walk_cache_word *words,
     return at;
 }
 
-// The flags of a frame with `rule`, which leads to a frame with `outer_flags`.
+// Return the flags of a frame with `rule`, which leads to a frame with `outer_flags`.
 ALWAYS_INLINE uint32_t walk_cache_flags_of(uint64_t rule, uint32_t outer_flags)
 {
-    // By shifting bits: who saves fp and who does not is nothing that a branch could foretell.
+    // Shifts bits instead of branching: the processor cannot predict which functions save fp.
     _Static_assert((int)RULE_CFA_FP == REMEMBERED_NEEDS_FP, "one bit means the other");
     _Static_assert((int)RULE_FP_SAVED >> 2 == REMEMBERED_NEEDS_FP, "two bits lower");
     _Static_assert((int)RULE_GUESSED >> 6 == REMEMBERED_GUESSED, "six bits lower");
@@ -114,7 +114,7 @@ ALWAYS_INLINE uint32_t walk_cache_flags_of(uint64_t rule, uint32_t outer_flags)
            (bits >> 6 & REMEMBERED_GUESSED);
 }
 
-// The bits in which `count` words, read back, differ from what they were.
+// Return the bits in which `count` words, read back, differ from their remembered values.
 ALWAYS_INLINE uint64_t walk_cache_difference(const struct walk_cache_word *word, uint32_t count)
 {
     uint64_t difference = 0;
@@ -125,8 +125,8 @@ ALWAYS_INLINE uint64_t walk_cache_difference(const struct walk_cache_word *word,
     return difference;
 }
 
-// True if `count` words hold what they did. Four at a time, the last four whatever their number is,
-// so that some may be read twice: dearer than a few words are branches that nobody can foretell.
+// Whether `count` words have their remembered values. Reads four at a time, the last four whatever
+// the count, so some may be read twice: unpredictable branches cost more than a few words.
 ALWAYS_INLINE bool walk_cache_hold(const struct walk_cache_word *word, uint32_t count)
 {
     if (UNLIKELY(count < 4)) {
@@ -144,8 +144,8 @@ ALWAYS_INLINE bool walk_cache_hold(const struct walk_cache_word *word, uint32_t 
     return walk_cache_difference(last, 4) == 0;
 }
 
-// Reads back the words of frames [from, known), outermost first, and returns the index of the first
-// that is not intact, or the end of theirs.
+// Read back the words of frames [from, known), outermost first. Returns the index of the first
+// frame that is not intact, or `known`.
 ALWAYS_INLINE uint32_t walk_cache_read_back(const struct walk_cache *r,
                                             uint32_t from,
                                             uint32_t known)
@@ -161,7 +161,7 @@ ALWAYS_INLINE uint32_t walk_cache_read_back(const struct walk_cache *r,
     return intact;
 }
 
-// True if a walk that begins with `regs` begins in the innermost walk_cache frame.
+// Whether a walk that begins with `regs` begins in the innermost remembered frame.
 ALWAYS_INLINE bool walk_cache_is_at_tip(const struct walk_cache *r, const struct frame_regs *regs)
 {
     const struct walk_cache_tip *tip = &r->tip;
@@ -169,7 +169,7 @@ ALWAYS_INLINE bool walk_cache_is_at_tip(const struct walk_cache *r, const struct
             ((tip->regs.fp ^ regs->fp) & tip->fp_mask)) == 0;
 }
 
-// True if a walk that has come to `regs` is in walk_cache frame `index`.
+// Whether a walk that has reached `regs` is in the remembered frame `index`.
 ALWAYS_INLINE bool
 walk_cache_is_at(const struct walk_cache *r, uint32_t index, const struct frame_regs *regs)
 {
@@ -179,7 +179,7 @@ walk_cache_is_at(const struct walk_cache *r, uint32_t index, const struct frame_
            ((state->fp == regs->fp) | ((state->flags & REMEMBERED_NEEDS_FP) == 0));
 }
 
-// How many of the first `known` frames lie at `sp` or further out.
+// Return how many of the first `known` frames are at `sp` or further out.
 ALWAYS_INLINE uint32_t walk_cache_from_sp(const struct walk_cache *r, uint32_t known, uint64_t sp)
 {
     while (known > 0 && r->states[known - 1].sp < sp) {
@@ -188,8 +188,8 @@ ALWAYS_INLINE uint32_t walk_cache_from_sp(const struct walk_cache *r, uint32_t k
     return known;
 }
 
-// Of the first `known` frames those whose words, and those of all others from `from` on, were read
-// back and found intact. At least `from`.
+// Return how many of the first `known` frames are intact with all frames from `from` on: their
+// words were read back and are unchanged. At least `from`.
 ALWAYS_INLINE uint32_t walk_cache_intact_from(const struct walk_cache *r,
                                               uint32_t from,
                                               uint32_t known)
@@ -203,15 +203,15 @@ ALWAYS_INLINE uint32_t walk_cache_intact_from(const struct walk_cache *r,
 
 void walk_cache_forget(struct walk_cache *r);
 
-// No walk is at the tip until the next is walk_cache.
+// Hide the tip: until the next remembered walk, walk_cache_is_at_tip is false.
 ALWAYS_INLINE void walk_cache_hide_tip(struct walk_cache *r)
 {
     r->tip.regs.sp = REMEMBERED_NOWHERE;
 }
 
-// Replaces the frames from `kept` on by fresh[fresh_count - 1], ..., fresh[0]. They must fit. If
-// `kept` is 0, the outermost fresh frame has a stopping rule, and `unfinished` says whether that
-// was the thread's entry. Returns the first index at which the stack differs from what it was.
+// Replace the frames from `kept` on by fresh[fresh_count - 1], ..., fresh[0]. They must fit. If
+// `kept` is 0, the outermost fresh frame has a stopping rule, and `unfinished` is false if that was
+// the thread's entry. Returns the first index at which the stack has changed.
 uint32_t walk_cache_replace(struct walk_cache *r,
                             uint32_t kept,
                             const struct fresh_frame *fresh,

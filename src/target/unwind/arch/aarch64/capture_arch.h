@@ -9,8 +9,8 @@
 #include "base/compiler.h"
 #include "registers_arch.h"
 
-// Fills `values` (indexed by DWARF number) with the registers of this very place that a callee
-// keeps, and returns the place. Expanded in the caller, so that its own CFI describes its frame.
+// Fill `values` (indexed by DWARF number) with the callee-saved registers of this place, and return
+// its address. Expanded in the caller, so that its own CFI describes its frame.
 ALWAYS_INLINE uint64_t arch_capture(uint64_t values[ARCH_REG_COUNT])
 {
     uint64_t pc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// moment_arch (AArch64): a moment, to bound what a thread can have done since an earlier one.
+// moment_arch (AArch64): a reading of the clock, to limit a thread's work since an earlier one.
 //
 // The virtual counter ticks at the rate that CNTFRQ_EL0 states, and is the same on all processors.
 // Cores run at less than 8 GHz and complete two calls in a cycle at best. Context: T and H;
@@ -25,13 +25,13 @@ static inline uint64_t arch_ticks_per_second(void)
     return rate;
 }
 
-// Whether this processor can tell moments.
+// Whether this processor has a suitable clock.
 static inline bool arch_has_moments(void)
 {
     return arch_ticks_per_second() != 0;
 }
 
-// ISB: not before the instructions before it are done.
+// Return the present moment. ISB waits until earlier instructions are done.
 ALWAYS_INLINE struct moment arch_moment(void)
 {
     uint64_t ticks;

@@ -2,8 +2,8 @@
 // signal_arch (AArch64): the kernel's frame below a signal handler (arch/arm64/kernel/signal.c:
 // struct rt_sigframe, which is a siginfo of 128 bytes and a ucontext).
 //
-// The tables say nothing of it: the vDSO's CFI of Linux before 5.8 leaves sp out, later ones have
-// none, and under qemu-user there is not even a module. Context: T and H; constants.
+// No table describes it: the vDSO's CFI of Linux before 5.8 omits sp, later ones have none, and
+// under qemu-user there is not even a module. Context: T and H; constants.
 #pragma once
 
 #include <stdint.h>
@@ -11,10 +11,10 @@
 #include "base/compiler.h"
 #include "registers_arch.h"
 
-// What handlers return to, its first 8 bytes: mov x8, #139; svc #0.
+// The code that handlers return to, its first 8 bytes: mov x8, #139; svc #0.
 #define ARCH_SIGRETURN_CODE 0xd4000001d2801168ULL
 
-// Where registers are kept, in bytes from sp at that place.
+// Positions of the registers, in bytes from sp at that code.
 #define ARCH_SIGNAL_PC        568
 #define ARCH_SIGNAL_REGISTERS ARCH_REG_PC // by DWARF number: x0 to x30, sp
 

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// caller_arch (x86-64): the registers with which a function's caller will go on after it returns.
+// caller_arch (x86-64): the registers of a function's caller after the function returns.
 //
-// Valid in a function that keeps a frame pointer: rbp points at the caller's saved rbp, above it
-// lies the return address, and above that the caller's stack pointer after the return (System V
-// psABI 3.2.2). Context: T and H; three loads.
+// Valid in a function that keeps a frame pointer: rbp points at the caller's saved rbp, above it is
+// the return address, and above that the caller's stack after the return (System V psABI 3.2.2).
+// Context: T and H; three loads.
 #pragma once
 
 #include <stdint.h>
 
 #include "base/compiler.h"
 
-// What a walk starts from; see unwind.h.
+// The start of a walk; see unwind.h.
 struct unwind_regs {
     uint64_t pc; // return address: the instruction after the call
     uint64_t sp; // of the caller, after the return
     uint64_t fp; // of the caller
 };
 
-// The caller of the function that this is expanded in. That function must be compiled with
-// -fno-omit-frame-pointer.
+// Return the registers of the caller of the function that this is expanded in. Compile that
+// function with -fno-omit-frame-pointer.
 ALWAYS_INLINE struct unwind_regs unwind_caller_regs(void)
 {
     const uint64_t *frame = (const uint64_t *)__builtin_frame_address(0);

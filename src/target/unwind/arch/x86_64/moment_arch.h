@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// moment_arch (x86-64): a moment, to bound what a thread can have done since an earlier one.
+// moment_arch (x86-64): a reading of the clock, to limit a thread's work since an earlier one.
 //
 // The time stamp counter ticks at 1 GHz at least; cores run at up to three and a half times its
 // rate and complete two calls in a cycle at best. Counters of two processors need not agree: a
@@ -18,7 +18,7 @@ struct moment {
     uint32_t processor;
 };
 
-// Whether this processor can tell moments: RDTSCP is CPUID 8000_0001h, EDX bit 27.
+// Whether this processor has a suitable clock: RDTSCP is CPUID 8000_0001h, EDX bit 27.
 static inline bool arch_has_moments(void)
 {
     uint32_t eax = 0x80000000u;
@@ -35,7 +35,7 @@ static inline bool arch_has_moments(void)
     return (edx >> 27 & 1) != 0;
 }
 
-// RDTSCP waits for all instructions before it.
+// Return the present moment. RDTSCP waits for all earlier instructions.
 ALWAYS_INLINE struct moment arch_moment(void)
 {
     uint32_t low;

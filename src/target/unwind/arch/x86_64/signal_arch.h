@@ -2,8 +2,8 @@
 // signal_arch (x86-64): the kernel's frame below a signal handler (arch/x86/include/asm/sigframe.h:
 // struct rt_sigframe, whose ucontext is at sp once the handler has returned).
 //
-// libc's CFI says the same of libc's own way back; this is for runtimes that bring another.
-// Context: T and H; constants.
+// libc's CFI describes libc's own return code; this is for runtimes that bring another. Context: T
+// and H; constants.
 #pragma once
 
 #include <stdint.h>
@@ -11,10 +11,10 @@
 #include "base/compiler.h"
 #include "registers_arch.h"
 
-// What handlers return to, its first 8 bytes: mov $15, %rax; syscall.
+// The code that handlers return to, its first 8 bytes: mov $15, %rax; syscall.
 #define ARCH_SIGRETURN_CODE 0x0f0000000fc0c748ULL
 
-// Where registers are kept, in bytes from sp at that place.
+// Positions of the registers, in bytes from sp at that code.
 #define ARCH_SIGNAL_PC        168
 #define ARCH_SIGNAL_REGISTERS ARCH_REG_PC // by DWARF number: rax to r15
 

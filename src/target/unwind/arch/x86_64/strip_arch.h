@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// strip_arch (x86-64): a return address in memory is an address and nothing else.
+// strip_arch (x86-64): a return address in memory contains only the address.
 //
 // Context: T and H; pure.
 #pragma once
