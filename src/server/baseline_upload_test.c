@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of baseline_upload: exactly 1 GiB may come, announced or not. Most of it is only counted
-// here, since a test that writes so much takes too long.
+// Tests of baseline_upload: at most 1 GiB is accepted, with or without Content-Length. Most bytes
+// are only counted here, since writing 1 GiB takes too long for a test.
 #include "server/baseline_upload.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void what_comes_is_bounded_whatever_was_announced(void **state)
     upload.bytes = ((uint64_t)1 << 30) - 10;
     baseline_upload_add(&upload, ten);
     assert_int_equal(upload.outcome, ERR_OK);
-    assert_int_equal(ftell(upload.file), 20); // it was written
+    assert_int_equal(ftell(upload.file), 20); // all bytes were written
     baseline_upload_add(&upload, (struct bytes){ten.data, 1});
     assert_int_equal(upload.outcome, ERR_LIMIT);
     assert_int_equal(ftell(upload.file), 20);

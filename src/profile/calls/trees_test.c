@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of the trees that the viewer shows, of caller/callee costs and of comparisons, against
-// random stacks that are spelled out as texts: every answer is counted again by comparing texts.
+// Tests of tree views, of caller and callee costs and of comparisons, on random stacks. The oracle
+// spells stacks as texts and counts every answer again by comparing texts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,11 +20,11 @@ enum {
     ROWS_MAX = 60,
     DEPTH_MAX = 8,
     NAMES = 5,
-    MANY_NAMES = 26, // nodes have more children than are looked through (call_tree.c)
+    MANY_NAMES = 26, // above FEW_CHILDREN (call_tree.c)
     PATH_BYTES = 64,
 };
 
-// A stack as one letter a function, outermost first; equal letters are the same function.
+// A stack with one letter for each function, outermost first. Equal letters are the same function.
 struct model_row {
     char stack[DEPTH_MAX + 1];
     uint64_t allocations;
@@ -78,8 +78,8 @@ static void expect_ok(enum err problem)
     assert_int_equal(problem, ERR_OK);
 }
 
-// Lines differ from frame to frame, so that one function has several locations. `module` is what
-// the functions' module is called.
+// Draw the model as a recording. Lines differ between frames, so a function has several locations.
+// `module` is the name of the functions' module.
 static void draw(const struct model *model, const char *module, struct fixture *out)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -102,7 +102,7 @@ static void draw(const struct model *model, const char *module, struct fixture *
     expect_ok(code_union_build(out->profile, NULL, &out->code));
 }
 
-// The stack as the tree shows it: reversed for bottom-up, repetitions left out if it collapses.
+// Spell the stack as the tree has it: reversed for bottom-up, without repetitions if it collapses.
 static void shape_stack(const char *stack, struct tree_view_spec spec, char *out)
 {
     size_t len = strlen(stack);
@@ -137,7 +137,7 @@ expect_costs(const char *what, const char *path, const struct costs *got, uint64
     }
 }
 
-// Sums over the rows whose shaped stack begins with `path`, or is it.
+// Sum up the rows whose shaped stack is `path` or begins with it.
 static void count_path(const struct model *model,
                        const char *path,
                        struct tree_view_spec spec,
@@ -179,7 +179,7 @@ static const struct tree_view_spec specs[] = {
     {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, true},
 };
 
-// Siblings differ, and every stack has its node.
+// Check that siblings differ, and that every stack has its node.
 static void
 check_shape(const struct model *model, const struct tree_view *tree, struct tree_view_spec spec)
 {
@@ -223,7 +223,8 @@ static void trees_agree_with_texts(void **state)
     }
 }
 
-// A location is of the recording that has the node, whichever one its function was first met in.
+// Check that a location is in the recording that has the node, whichever recording named the
+// function.
 static void check_locations(const struct tree_view *tree)
 {
     assert_int_equal(tree->sides.len, tree->nodes.len);
@@ -244,7 +245,7 @@ static void two_recordings_are_compared_by_names(void **state)
         struct model old;
         g_random = seed;
         make_model(&new, NAMES);
-        make_model(&old, NAMES + 2); // functions that the new one does not have
+        make_model(&old, NAMES + 2); // functions that the new one lacks
         CLEANUP(fixture_release) struct fixture new_fixture = {0};
         CLEANUP(fixture_release) struct fixture old_fixture = {0};
         draw(&new, "/new/build/app", &new_fixture);
@@ -383,7 +384,7 @@ static void check_pick(const struct tree_view *tree, const struct tree_view_wish
         assert_true(wish->levels == 0 ||
                     nodes[node].depth <= nodes[wish->root].depth + wish->levels);
         lowest = total < lowest ? total : lowest;
-        // The one before is its parent, or lies in the subtree of the sibling before it.
+        // The preceding node is its parent, or is in the subtree of its preceding sibling.
         uint32_t left = picked.items[i - 1];
         while (nodes[left].depth > nodes[node].depth) {
             left = nodes[left].parent;
@@ -392,7 +393,7 @@ static void check_pick(const struct tree_view *tree, const struct tree_view_wish
         assert_true(left == nodes[node].parent || left_total > total ||
                     (left_total == total && left < node));
     }
-    // What was left out for want of room is no higher than anything that was taken.
+    // Check that no node left out by the limit is higher than a taken one.
     for (uint32_t node = 1; node < tree->nodes.len; node++) {
         uint64_t total = costs_get(&tree->total[SIDE_NEW].items[node], wish->sort);
         bool is_due =
@@ -437,7 +438,7 @@ static void a_search_counts_each_stack_once(void **state)
         CLEANUP(tree_view_release) struct tree_view tree = {0};
         CLEANUP(tree_matches_release) struct tree_matches matches = {0};
         CLEANUP(pattern_release) struct pattern pattern = {0};
-        draw(&model, "mod", &fixture); // shares no letter with the functions a, b, c
+        draw(&model, "mod", &fixture); // no letter in common with the functions a, b, c
         expect_ok(tree_view_build(&fixture.code, &fixture.selection, NULL, specs[seed % 4], &tree));
         expect_ok(pattern_init(&pattern, PATTERN_REGEX, "^[ab]$", "search", NULL));
         expect_ok(tree_view_search(&tree, &pattern, &matches, NULL));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests that every question about a selection can be stopped, at each time it asks, and cleanly.
+// Tests that every query of a selection can be cancelled, at each of its checks, without leaks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,7 +130,7 @@ static const struct question {
     {"histograms", ask_sizes},  {"heat_map", ask_heat_map},   {"growth", ask_growth},
 };
 
-// Says no once it was asked `after` times.
+// A callback that cancels after `after` calls.
 struct patience {
     unsigned asked;
     unsigned after;
@@ -164,7 +164,7 @@ static void every_question_can_be_stopped(void **state)
             patience = (struct patience){.after = after};
             cancel.steps = 0;
             assert_int_equal(questions[i].ask(&selection, &fixture.code), ERR_CANCELLED);
-            assert_int_equal(patience.asked, after + 1); // and no more
+            assert_int_equal(patience.asked, after + 1); // no further call
         }
     }
 }
@@ -182,7 +182,7 @@ static void selecting_can_be_stopped(void **state)
         patience.asked = 0;
         assert_int_equal(profile_select(fixture.profile, &filters[i], &selection, NULL),
                          ERR_CANCELLED);
-        assert_null(selection.rows.items); // untouched
+        assert_null(selection.rows.items); // not changed
         assert_int_equal(patience.asked, 1);
     }
 }

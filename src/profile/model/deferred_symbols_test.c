@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of deferred_symbols: a recording without names, of this very program, gets them when it is
-// opened, and only then.
+// Tests of deferred_symbols: a recording of this program without names gets them when it is opened,
+// and only then.
 #include "profile/model/deferred_symbols.h"
 
 #include <link.h>
@@ -27,14 +27,14 @@ static int take_first_base(struct dl_phdr_info *info, size_t size, void *out)
 {
     (void)size;
     *(uint64_t *)out = info->dlpi_addr;
-    return 1; // the first is the program itself
+    return 1; // the first entry is the program itself
 }
 
-// Where known_function lies in this program's file.
+// The offset of known_function in this program's file.
 static uint64_t known_offset(void)
 {
     uint64_t base = 0;
-    (void)dl_iterate_phdr(take_first_base, &base); // the result is what the callback returns
+    (void)dl_iterate_phdr(take_first_base, &base); // the result is the callback's
     return (uint64_t)(uintptr_t)known_function - base;
 }
 
@@ -45,7 +45,7 @@ static void own_path(char *out, size_t size)
     out[len] = '\0';
 }
 
-// One frame in this program, called from one that belongs to no file.
+// Make a recording with one frame in this program, whose caller is code outside any file.
 static void make_recording(enum rec_state state,
                            const char *build_id,
                            const struct builder_symbol *symbol,
@@ -91,7 +91,7 @@ static void names_are_found_where_there_are_none(void **state)
         bool has_advice;
     } cases[] = {
         {REC_STATE_RUNNING, "", NULL, "known_function", false},
-        {REC_STATE_FINISHED, "", NULL, "known_function", false}, // a foreign file without any names
+        {REC_STATE_FINISHED, "", NULL, "known_function", false}, // another tool's, without names
         {REC_STATE_RUNNING, "00112233445566778899", NULL, "",
          true}, // another build: no wrong names
         {REC_STATE_RUNNING, "no hexadecimal", NULL, "known_function", false},
@@ -130,9 +130,9 @@ static void a_finished_recording_is_believed(void **state)
     assert_int_equal(symbols.modules.len, 0);
 }
 
-// A callback that gives up now and then.
+// A callback that cancels repeatedly.
 struct patience {
-    uint32_t left; // 0: gives up
+    uint32_t left; // 0: cancels
     uint32_t given_up;
 };
 
@@ -167,7 +167,7 @@ static void compare_chains(const struct deferred_symbols *want, const struct def
     }
 }
 
-// Names `code` in steps: more of it each time, and most of them cancelled on the way.
+// Name `code` in steps: each has more of it, and most are cancelled on the way.
 static void
 name_in_steps(const struct late_code *code, uint64_t keep_bytes, struct deferred_symbols *out)
 {
@@ -208,7 +208,7 @@ static void steps_find_what_one_finds(void **state)
         frames[i] = (struct rec_frame){.module = i % 5 == 2 ? 1 : 0,
                                        .offset = known_offset() + i * STEP_BYTES};
     }
-    frames[0].module = 0; // the second module comes later
+    frames[0].module = 0; // a later step adds the second module
     const struct late_code code = {.modules = modules,
                                    .module_count = ARRAY_LEN(modules),
                                    .frames = frames,
@@ -229,7 +229,7 @@ static void steps_find_what_one_finds(void **state)
 
 int main(void)
 {
-    (void)known_function(0); // it has to exist
+    (void)known_function(0); // keeps the function in the binary
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_found_where_there_are_none),
         cmocka_unit_test(a_finished_recording_is_believed),

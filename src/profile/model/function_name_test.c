@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of function_name and wrapper_frames: names as compilers and demanglers really write them.
+// Tests of function_name and wrapper_frames, with names of real compilers and demanglers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static const struct {
     {                          \
         name, name, name, name \
     }
-    // No signatures: nothing is cut.
+    // Names without a signature: nothing is removed.
     SAME("<script>alert(1)</script>"),
     SAME(".*regex[special](+)?^$|{2}"),
     SAME("a<b>c"),
@@ -99,8 +99,8 @@ static void names_are_shortened_without_losing_what_they_name(void **state)
     }
 }
 
-// Forms never grow, whatever brackets a name is made of, and every read stays inside it (the
-// sanitizers look).
+// For any brackets in a name, each form is at most as long as the one before it, and every read
+// stays inside the name (checked by the sanitizers).
 static void any_brackets_make_shorter_forms(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void wrapper_frames_is_told_from_what_people_wrote(void **state)
          true},
         {"std::vector<int> app::load(char const*)", "", false},
         {"main", "", false},
-        {"operator newest(int)", "", true}, // no C++ name can be this: it would be two words
+        {"operator newest(int)", "", true}, // impossible as a C++ name: it would be two words
         {"app::malloc(unsigned long)", "", false},
         {"malloc_everything", "", false},
         {"stdx::make()", "", false},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of the profile against a naive model: random recordings, every stack spelled out as text,
-// and everything counted again by comparing texts. Nothing here knows of ids, trees or maps.
+// Tests of the profile against a naive model: random recordings, with every stack spelled as text.
+// The model counts everything by comparing texts and has no ids, trees or maps.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ enum {
     PARTS_MAX = DEPTH_MAX * 3,
 };
 
-// One location as the model knows it: what a reader of the report would see.
+// One location in the model: the text that a report shows.
 struct part {
     char text[64];
     bool is_inlined;
@@ -95,14 +95,14 @@ static void append_part(struct model_row *row, const struct random_frame *frame,
                    known->file, known->line, frame->module);
 }
 
-// The same random stack, told to the builder by ids and to the model by texts.
+// Make a random stack, for the builder by ids and for the model by texts.
 static uint32_t
 make_stack(struct recording_builder *b, const struct random_frame *frames, struct model_row *row)
 {
     uint32_t node = 0;
     uint32_t depth = 1 + below(DEPTH_MAX);
     for (uint32_t i = 0; i < depth; i++) {
-        uint32_t frame = below(below(2) == 0 ? 4 : FRAMES); // few outer ones, so that stacks meet
+        uint32_t frame = below(below(2) == 0 ? 4 : FRAMES); // few outer frames: stacks share some
         expect_ok(recording_builder_node(b, node, frame, &node));
         uint32_t parts = frames[frame].symbol_count > 0 ? frames[frame].symbol_count : 1;
         for (uint32_t part = 0; part < parts; part++) {
@@ -159,7 +159,7 @@ static void make_recording(struct model *model, struct recording *recording)
     recording->meta.state = REC_STATE_FINISHED;
 }
 
-// Model: the index of a row's call site among its parts.
+// The index of a row's call site among its parts, in the model.
 static size_t model_site(const struct model_row *row)
 {
     for (size_t i = row->part_count; i-- > 0;) {
@@ -195,7 +195,7 @@ static bool same_parts(const struct model_row *left, const struct part *right, s
     return true;
 }
 
-// The answer's side: a tree node's path as texts, outermost first.
+// Spell the path of a tree node as texts, outermost first.
 static size_t spell_path(const struct profile *profile,
                          const struct call_tree *tree,
                          uint32_t at,
@@ -293,7 +293,7 @@ static void check_bottom_up(const struct selection *selection, const struct call
     }
 }
 
-// Without the stacks, the sites are the same.
+// Check that the sites built without stacks are equal.
 static void check_sites_alone(const struct selection *selection, const struct call_sites *sites)
 {
     CLEANUP(call_sites_release) struct call_sites alone = {0};
@@ -326,7 +326,7 @@ static void answers_agree_with_counting_by_hand(void **state)
             expect_ok(profile_select(profile, &filters[i], &selection, NULL));
             CLEANUP(call_sites_release) struct call_sites sites = {0};
             expect_ok(call_sites_build(&selection, &sites));
-            call_tree_release(&sites.tree); // the same again, with costs
+            call_tree_release(&sites.tree); // rebuild with costs
             expect_ok(call_tree_build(&selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION,
                                       &sites.tree));
             expect_ok(call_tree_add_up(&sites.tree));

@@ -40,13 +40,13 @@ static void open_text(const char *text, struct fixture *out)
     }
 }
 
-// The history of stacks may be coarser than the slices: then dead and living of one step are not
-// added up, whichever part of the run is asked for.
+// If the history of stacks is coarser than the slices, dead and live blocks of one step are never
+// added up, for any part of the run.
 static void processes_of_one_coarse_step_do_not_meet(void **state)
 {
     (void)state;
     CLEANUP(fixture_release) struct fixture fixture = {0};
-    // The processes are called as the notes are whose strings they lend.
+    // The processes have the names of the notes, so that the recording has these strings.
     open_text("process coarse_cells\nleft 250\n"
               "one 1 100 0 0 0 0 1 100 100\n@0 1 100 0 0 0\ncohort 0 - 1 100\n"
               "process coarse_cohorts\n"
@@ -83,8 +83,8 @@ static void processes_of_one_coarse_step_do_not_meet(void **state)
     }
 }
 
-// What a stack did in a coarse step is spread over it as all was; nothing is lost, and no part is
-// above the whole.
+// A stack's amount in a coarse step is distributed as the total is; the sum is kept, and no part
+// exceeds the total.
 static void charts_of_a_coarse_history_add_up(void **state)
 {
     (void)state;

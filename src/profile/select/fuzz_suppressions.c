@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fuzz_suppressions: any bytes as rules, each of which is then matched with all the others.
+// fuzz_suppressions: reads any bytes as rules, then matches each rule with all the others.
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             abort();
         }
         for (size_t n = 0; n < count; n++) {
-            (void)suppression_matches(pattern, suppression_pattern(&list, n)); // must end
+            (void)suppression_matches(pattern, suppression_pattern(&list, n)); // must terminate
         }
     }
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of name_regex: the same answers as glibc's regexec where both know the syntax, on a table
-// and on random expressions; the limits; and names that are not UTF-8.
+// Tests of name_regex: equal results to glibc's regexec where both have the syntax, on a table and
+// on random expressions; the limits; names that are not UTF-8.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "host/text/strbuf.h"
 #include "profile/select/name_regex.h"
 
-// No line feeds, after which glibc sometimes takes ^ for true though nobody asked for lines.
+// No line feeds: after one, glibc sometimes matches ^ although REG_NEWLINE is not set.
 static const char *const texts[] = {
     "",
     "a",
@@ -38,7 +38,7 @@ static const char *const texts[] = {
     "tab\there",
 };
 
-// -1: does not compile.
+// Match with glibc. Return -1 if the expression does not compile.
 static int by_glibc(const char *expression, const char *text)
 {
     regex_t regex;
@@ -57,7 +57,7 @@ static int by_us(const char *expression, const char *text)
         return -1;
     }
     int matches = name_regex_matches(&regex, text);
-    // The same expression answers the same again.
+    // A second match with the same expression gives the same result.
     assert_int_equal(name_regex_matches(&regex, text), matches);
     assert_int_equal(name_regex_result(&regex, NULL), ERR_OK);
     return matches;
@@ -74,7 +74,7 @@ static void compare(const char *expression)
     }
 }
 
-// What POSIX and PCRE2 both know, and answer alike; the senseless ones last.
+// Expressions with equal results in POSIX and PCRE2. Malformed ones come last.
 static const char *const known_expressions[] = {
     "",
     "a",
@@ -145,7 +145,7 @@ static const char *const known_expressions[] = {
 
     "(b$)|x",
     "(a|b)\\1",
-    // What makes no sense.
+    // Malformed expressions.
     "(",
     "((a)",
     "[",
@@ -177,8 +177,8 @@ static unsigned below(unsigned limit)
     return (unsigned)(random_state >> 33) % limit;
 }
 
-// Short ones, so that glibc survives them. No part has two quantifiers: there PCRE2 has a meaning
-// of its own.
+// Random expressions are short, because glibc fails on long ones. No part has two quantifiers,
+// which PCRE2 interprets differently.
 static void random_expressions_are_as_in_glibc(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void names_are_characters_or_bytes(void **state)
         {"abc",
          "\xff"
          "abc\xff",
-         1}, // what is not UTF-8 is passed over
+         1}, // bytes that are not UTF-8 are skipped
         {"a.b",
          "a\xff"
          "b",
@@ -227,7 +227,7 @@ static void names_are_characters_or_bytes(void **state)
         {"\xff", "a\xff", 1}, // an expression that is not UTF-8 compares bytes
         {"a.b", "a\nb", 1},
         {"a$", "a\n", 0},
-        {"(?i)NEW", "operator new", 1}, // what POSIX does not know
+        {"(?i)NEW", "operator new", 1}, // not in POSIX
         {"^(?!std::)\\w+", "std::x", 0},
         {"\\Qa+b\\E", "a+b", 1},
     };
@@ -269,7 +269,7 @@ static void nothing_matches_once_a_limit_was_reached(void **state)
     }
 }
 
-// Each match is quick enough; a million of them are not.
+// Each match is fast enough, but a million of them exceed the budget.
 static void many_names_have_one_budget(void **state)
 {
     (void)state;

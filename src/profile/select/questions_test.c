@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of the profile's questions on drawn recordings, where every answer can be counted by hand.
+// Tests of the profile's queries on drawn recordings, with results counted by hand.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,7 +103,7 @@ static void totals_are_those_of_all_rows(void **state)
     }
     assert_int_equal(summary.processes, 2);
     assert_int_equal(summary.threads, 4);
-    assert_int_equal(summary.stacks, 5); // the workers share one
+    assert_int_equal(summary.stacks, 5); // both workers share one
 }
 
 static void call_sites_skip_wrapper_frames_and_merge_threads(void **state)
@@ -153,7 +153,7 @@ static void what_costs_nothing_is_not_ranked(void **state)
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     assert_int_equal(call_sites_ranked(&sites, COST_LEAKED_BYTES, &ids), ERR_OK);
     assert_int_equal(ids.len, 2);
-    // load() app.c:10 has two stacks; both the one of main and that of the workers leak.
+    // load() app.c:10 has two stacks: main's and the workers'. Both leak.
     CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
     assert_int_equal(call_sites_ranked_stacks(&sites, &sites.sites.items[ids.items[0]],
                                               COST_LEAKED_BYTES, &stacks),
@@ -178,7 +178,7 @@ static void filters_compose(void **state)
         {{0}, 29},
         {{.function = "^load$"}, 21},
         {{.function = "strdup"}, 15},
-        {{.function = "operator new"}, 5}, // inlined frames count, too
+        {{.function = "operator new"}, 5}, // inlined frames count too
         {{.function = "^(push|spin)$"}, 13},
         {{.function = "nobody"}, 0},
         {{.module = "libc"}, 15},
@@ -232,7 +232,7 @@ static void groups_add_up_to_the_selection(void **state)
     } cases[] = {
         {GROUP_BY_PROCESS, {0}, 2, 29},
         {GROUP_BY_THREAD, {0}, 4, 29},
-        {GROUP_BY_MODULE, {0}, 3, 29}, // libc owns no call site, but is in the table
+        {GROUP_BY_MODULE, {0}, 3, 29}, // libc has no call site, but is in the table
         {GROUP_BY_PROCESS, {.function = "load"}, 1, 21},
         {GROUP_BY_THREAD, {.function = "strdup"}, 3, 15},
         {GROUP_BY_MODULE, {.function = "strdup"}, 1, 15},
@@ -276,7 +276,8 @@ static void recursion_keeps_every_frame_of_a_stack(void **state)
 static void stacks_that_read_the_same_are_one(void **state)
 {
     (void)state;
-    // The same source line at two addresses: a drawing names frames by text, so build them apart.
+    // One source line at two addresses. A drawing identifies frames by text, so the builder makes
+    // these.
     CLEANUP(recording_builder_release) struct recording_builder b = {0};
     assert_int_equal(recording_builder_init(&b), ERR_OK);
     uint32_t process;
@@ -290,7 +291,7 @@ static void stacks_that_read_the_same_are_one(void **state)
         uint32_t frame;
         uint32_t node;
         uint32_t row;
-        // The last two have no name: those stay apart, an address is all there is of them.
+        // The last two have no name and stay separate, since they differ in address.
         uint32_t known = offset < 32 ? 1 : 0;
         assert_int_equal(recording_builder_frame(&b, module, offset, &symbol, known, &frame),
                          ERR_OK);
@@ -367,7 +368,7 @@ static void an_exec_makes_no_other_process_under_a_filter_either(void **state)
     draw(server, &fixture);
     struct recording *recording = &fixture.profile->recording;
     const struct {
-        uint32_t epoch; // of the second image; 0: the pid was used again
+        uint32_t epoch; // of the second image; 0: the pid was reused
         const char *module;
         uint64_t processes;
         uint64_t threads;

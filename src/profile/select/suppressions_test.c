@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of suppressions: what is a rule, and what it matches.
+// Tests of suppressions: the syntax of rules, and what they match.
 #include "profile/select/suppressions.h"
 
 #include <setjmp.h>
@@ -78,7 +78,7 @@ static void lines_are_rules_comments_or_mistakes(void **state)
     for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
         assert_int_equal(add(&list, mistakes[i], "f", &info), ERR_INVALID);
         assert_string_equal(info.text, "f:2: expected leak:PATTERN or # comment");
-        assert_int_equal(add(&list, mistakes[i], NULL, NULL), ERR_OK); // passed over
+        assert_int_equal(add(&list, mistakes[i], NULL, NULL), ERR_OK); // skipped
     }
     assert_int_equal(suppressions_add_built_in(&list), ERR_OK);
     assert_true(list.rules.len > ARRAY_LEN(wanted) + 10);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tests of what is asked about time, sizes and lifetimes: random lists of blocks, each with its
-// birth, death and size, are summed up as a recorder would, and every answer is counted again from
-// the list. One stack is that of a child, which may end before its parent does.
+// Tests of queries about time, sizes and lifetimes. Random lists of blocks, each with birth, death
+// and size, are summed up as a recorder would do it, and every answer is counted again from the
+// list. One stack belongs to a child process, which may end before its parent.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ enum {
     CHILD_STACK = 2,
 };
 
-// Two of them lead to the same site.
+// Two stacks have the same call site.
 static const char *const stacks[STACKS] = {
     "app!main(a.c:1);app!zero(a.c:10)",
     "app!main(a.c:2);app!one(a.c:11)",
@@ -49,7 +49,7 @@ struct block {
     unsigned stack;
     unsigned born;
     unsigned freed; // NEVER
-    unsigned left;  // when its process ended, or NEVER; not before it was freed
+    unsigned left;  // end of its process, or NEVER; never before the free
     unsigned bytes;
     unsigned lifetime_ms;
     bool is_temporary;
@@ -58,7 +58,7 @@ struct block {
 struct model {
     struct block blocks[BLOCKS_MAX];
     size_t count;
-    unsigned left; // when the child ended, or NEVER
+    unsigned left; // end of the child, or NEVER
 };
 
 static uint64_t g_random;
@@ -79,12 +79,12 @@ static void make_model(struct model *model)
         block->left = block->stack == CHILD_STACK ? model->left : NEVER;
         const unsigned end = block->left < NEVER ? block->left + 1 : SLICES;
         block->born = below(end);
-        block->bytes = block->stack == 0 ? 24 : 1 + below(300); // one stack has one size
+        block->bytes = block->stack == 0 ? 24 : 1 + below(300); // equal sizes in stack 0
         block->freed = below(3) == 0 ? NEVER : block->born + below(end - block->born);
         block->lifetime_ms = (block->freed - block->born) * SLICE_MS + below(SLICE_MS);
         block->is_temporary = block->freed == block->born && below(2) == 0;
     }
-    // So that every slice exists.
+    // This block makes every slice exist.
     model->blocks[0] = (struct block){
         .stack = 1, .born = SLICES - 1, .freed = NEVER, .left = NEVER, .bytes = 1 + below(300)};
 }
@@ -242,7 +242,7 @@ static void expect_equal(const char *what, unsigned where, uint64_t got, uint64_
     }
 }
 
-// The class of a block in slices from .. to - 1; 0 if it was allocated later or gone before.
+// The class of a block in slices from .. to - 1; 0 if it was allocated later or ended before.
 static unsigned class_of(const struct block *block, unsigned from, unsigned to)
 {
     if (block->born >= to || block->freed < from || block->left < from) {
@@ -302,7 +302,7 @@ static void a_time_range_counts_blocks_by_birth_and_death(void **state)
             unsigned to = from + 1 + below(SLICES - from);
             unsigned classes = 1 + below(15);
             struct filter filter = {.has_range = true};
-            // Anywhere within the first and the last slice.
+            // Random times within the first and the last slice.
             filter.range =
                 time_range_covering(&fixture.recording, from * SLICE_MS + below(SLICE_MS),
                                     to * SLICE_MS - below(SLICE_MS), classes);
@@ -322,7 +322,7 @@ static void a_time_range_counts_blocks_by_birth_and_death(void **state)
     }
 }
 
-// What the blocks of a range did in one slice of it, and what they held at its end.
+// Count what the blocks of a range did in one slice of it, and their live bytes at its end.
 static struct timeline_point
 count_slice(const struct model *model, struct time_range range, unsigned slice)
 {
@@ -384,8 +384,8 @@ static void a_timeline_counts_the_blocks_of_its_range(void **state)
     }
 }
 
-// Where a stack has blocks of both kinds its timeline is an estimate, but what small ones are not,
-// large ones are: the two add up to the whole but for rounding, a byte for each stack.
+// A stack with both small and large blocks has an estimated time line. The time lines of small and
+// large blocks add up to the whole, except for rounding by a byte for each stack.
 static void timelines_of_all_sizes_add_up_to_the_whole(void **state)
 {
     (void)state;
@@ -435,7 +435,7 @@ static void rows_without_blocks_in_the_range_do_not_pass(void **state)
     assert_int_equal(costs_get(&selection.costs.items[0], COST_LEAKED_BYTES), 20);
 }
 
-// What a group did in a slice. `is_site`: the group is a site, else a stack.
+// Count what a group did in a slice. `is_site`: the group is a site, else a stack.
 static uint64_t count_point(const struct model *model,
                             bool is_site,
                             unsigned group,
@@ -480,7 +480,8 @@ count_score(const struct model *model, bool is_site, unsigned group, enum series
     return value == SERIES_LIVE_BYTES ? highest : sum;
 }
 
-// Which group of the model an entry is, by its call site's name and, for stacks, its caller's.
+// Find the model's group for an entry, by the names of its call site and, for stacks, of its
+// caller.
 static unsigned
 find_group(const struct fixture *fixture, const struct row_groups *groups, uint32_t group)
 {
@@ -614,7 +615,7 @@ static void histograms_count_every_block_once(void **state)
     }
 }
 
-// The blocks of the stack with one size, which the heat map knows for certain.
+// Count the blocks of the stack with one size, which are certain in the heat map.
 static uint64_t count_pairs(const struct model *model, uint32_t size, uint32_t lifetime)
 {
     uint64_t count = 0;
@@ -651,7 +652,7 @@ static void the_heat_map_tells_what_is_certain(void **state)
     }
 }
 
-// What a stack never freed, whether its process is there at the end or not.
+// The bytes of a stack that were never freed, whether its process exists at the end or not.
 static uint64_t unfreed_bytes(const struct model *model, unsigned stack)
 {
     uint64_t sum = 0;
@@ -683,7 +684,7 @@ static void what_is_alive_is_listed_most_bytes_first(void **state)
             assert_true(bytes <= before);
             before = bytes;
             sum += bytes;
-            // Only the first two were to be described.
+            // Only the first two entries were requested with details.
             assert_int_equal(i >= 2, growth.entries.items[i].first_slice == REC_NONE);
         }
         uint64_t all_bytes = 0;

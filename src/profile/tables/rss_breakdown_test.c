@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of the rss_breakdown: samples of several processes at their own moments, added up over
-// time.
+// Tests of rss_breakdown: samples of several processes at different times, added up over time.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,9 +47,9 @@ static void open_recording(struct recording *recording, struct profile **out)
     add_sample(&b, 200, 1, 400);
     add_sample(&b, 300, 0, 1200);
     add_sample(&b, 350, 1, 600);
-    add_sample(&b, 400, 0, 1200); // the child's last moment
+    add_sample(&b, 400, 0, 1200); // the child's last sample
     add_sample(&b, 500, 0, 800);  // the child has ended
-    add_sample(&b, 800, 0, 820);  // beyond the last slice
+    add_sample(&b, 800, 0, 820);  // after the last slice
     expect_ok(recording_builder_finish(&b, recording));
     expect_ok(profile_from_recording(recording, NULL, NULL, out, NULL));
 }
@@ -146,9 +145,9 @@ static void looks_of_one_moment_are_one_split(void **state)
     assert_int_equal(peak->bytes[REC_PART_LIVE], 1800);
     assert_int_equal(peak->bytes[REC_PART_FILE], 100);
     assert_int_equal(rss_breakdown_split_age_ms(profile, peak), 50);
-    assert_true(rss_breakdown_is_estimate(peak, REC_PART_LIVE)); // of one of them it is
+    assert_true(rss_breakdown_is_estimate(peak, REC_PART_LIVE)); // for one of the processes
     assert_false(rss_breakdown_is_estimate(peak, REC_PART_FILE));
-    static const uint64_t sizes[] = {900, 500, 400, 100}; // by kind, the largest first
+    static const uint64_t sizes[] = {900, 500, 400, 100}; // by kind, largest first
     assert_int_equal(peak->parts.len, ARRAY_LEN(sizes));
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         assert_int_equal(peak->parts.items[i].rss_bytes, sizes[i]);
@@ -180,12 +179,11 @@ static void one_process_has_its_own_rss_breakdown(void **state)
     expect_ok(rss_breakdown_build(profile, 200, &rss_breakdown));
     assert_int_equal(rss_breakdown.samples.len, 2);
     assert_int_equal(rss_breakdown.samples.items[1].rss_bytes, 600);
-    assert_false(
-        rss_breakdown.samples.items[1].has_live);        // that is known of all processes together
-    assert_int_equal(rss_breakdown.peak_rss_bytes, 700); // as the process itself says
+    assert_false(rss_breakdown.samples.items[1].has_live); // known for all processes together
+    assert_int_equal(rss_breakdown.peak_rss_bytes, 700);   // the process's own figure
 }
 
-// The kernel may know a higher peak than any sample; another process's says nothing of this one's.
+// The kernel may know a higher peak than any sample; another process's peak does not count.
 static void a_peak_that_no_sample_saw_is_its_own_processes(void **state)
 {
     (void)state;
@@ -204,8 +202,8 @@ static void a_peak_that_no_sample_saw_is_its_own_processes(void **state)
     }
 }
 
-// A file of another tool may know nothing but RSS: what it does not tell is unknown, not 0. And a
-// look below 95 % of the highest RSS is not one at the peak.
+// A file of another tool may have only RSS. Missing figures are unknown, not 0. A snapshot below 95
+// % of the highest RSS does not show the peak.
 static void what_nobody_said_is_unknown(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of growth verdicts: programs of known behaviour, played by a clock that the test sets, in
-// runs of three lengths, with and without noise.
+// Tests of growth verdicts: programs of known behaviour, simulated with a test clock, in runs of
+// three lengths, with and without noise.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct block {
     int born; // slices
     int freed;
     unsigned bytes;
-    int dies; // tick at which the play frees it, or NEVER
+    int dies; // tick at which the simulation frees it, or NEVER
 };
 
 // One run of a program.
@@ -35,7 +35,7 @@ struct play {
     struct block blocks[BLOCKS_MAX];
     int count;
     int ticks; // of the whole run
-    int now;   // tick
+    int now;   // the current tick
     bool is_noisy;
     unsigned long random;
 };
@@ -46,7 +46,7 @@ static unsigned below(struct play *play, unsigned limit)
     return (unsigned)(play->random >> 33) % limit;
 }
 
-// How much of the run is over, in thousandths.
+// The elapsed part of the run, in thousandths.
 static int at(const struct play *play)
 {
     return (int)((long)play->now * 1000 / play->ticks);
@@ -75,7 +75,7 @@ static int allocate(struct play *play, unsigned bytes)
     return play->count++;
 }
 
-// A block that lives for `ticks`.
+// Allocate a block that lives for `ticks`.
 static void lend(struct play *play, unsigned bytes, int ticks)
 {
     const int block = allocate(play, bytes);
@@ -96,7 +96,7 @@ static void give_back_all(struct play *play)
     }
 }
 
-// The oldest (or, of `choice`, another) block that is alive.
+// Free the oldest live block, or another one by `choice`.
 static void evict(struct play *play, unsigned choice)
 {
     for (int i = 0; i < play->count; i++) {
@@ -338,7 +338,7 @@ static void teeth_on_a_base(struct play *play)
 static void bursts(struct play *play)
 {
     const int period = play->ticks / 8;
-    const int phase = (play->ticks - 1 - play->now) % period; // the last one ends with the run
+    const int phase = (play->ticks - 1 - play->now) % period; // the last period ends with the run
     if (phase * 8 < period) {
         allocate(play, 1000);
     } else {
@@ -372,7 +372,7 @@ static void fill_slower_and_slower(struct play *play)
 static const struct pattern {
     const char *name;
     void (*play)(struct play *play);
-    unsigned classes; // that are right
+    unsigned classes; // the accepted ones
 } patterns[] = {
 #define PATTERN(name, classes) \
     {                          \
@@ -402,13 +402,13 @@ static const struct pattern {
     PATTERN(cache_of_a_few, IS(BOUNDED) | IS(SAWTOOTH)),
     PATTERN(cache_on_a_base, IS(BOUNDED)),
     PATTERN(cache_that_then_idles, IS(STOPPED)),
-    PATTERN(sessions, IS(BOUNDED) | IS(SAWTOOTH)), // few are there at a time in short runs
-    PATTERN(work, IS(BOUNDED) | IS(SAWTOOTH)),     // a few blocks that come and go
+    PATTERN(sessions, IS(BOUNDED) | IS(SAWTOOTH)), // few are live at a time in short runs
+    PATTERN(work, IS(BOUNDED) | IS(SAWTOOTH)),     // a few blocks with short lifetimes
     PATTERN(teeth, IS(SAWTOOTH)),
     PATTERN(long_teeth, IS(SAWTOOTH)),
     PATTERN(teeth_on_a_base, IS(SAWTOOTH) | IS(START_UP)), // by their sizes
-    PATTERN(bursts, IS(BURSTS) | IS(SAWTOOTH)),            // which of them 24 slices do not show
-    PATTERN(once, IS(ONCE) | IS(STOPPED)),                 // with noise it is not one block
+    PATTERN(bursts, IS(BURSTS) | IS(SAWTOOTH)),            // 24 slices cannot distinguish them
+    PATTERN(once, IS(ONCE) | IS(STOPPED)),                 // noise adds more blocks
     PATTERN(results, IS(LATE)),
     PATTERN(fill_slower_and_slower, IS(BOUNDED) | IS(STOPPED)),
 #undef PATTERN
@@ -433,7 +433,7 @@ struct slice {
     unsigned long sums[4]; // allocations, bytes, frees, bytes
 };
 
-// Draws the run as one stack. `first` is the slice in which the run begins.
+// Draw the run as one stack, beside another one that lives as long as the run.
 static void draw(const struct play *play, struct strbuf *text)
 {
     const int slices = play->ticks / TICKS;
@@ -462,7 +462,7 @@ static void draw(const struct play *play, struct strbuf *text)
         }
     }
     free(cells);
-    // Of those that were freed nobody asks.
+    // Cohorts only need the blocks that were never freed.
     for (int born = 0, at = 0; born < slices; born++) {
         unsigned blocks = 0;
         unsigned long bytes = 0;
@@ -474,7 +474,7 @@ static void draw(const struct play *play, struct strbuf *text)
             strbuf_printf(text, "cohort %d - %u %lu\n", born, blocks, bytes);
         }
     }
-    // Somebody else is there to the end, so that the recording is as long as the run.
+    // Another stack lives until the end, so that the recording is as long as the run.
     strbuf_printf(text, "app!main;app!other 1 1 1 1\n@%d 1 1 1 1 0\n", slices - 1);
 }
 
@@ -493,7 +493,7 @@ static void fixture_release(struct fixture *fixture)
     recording_release(&fixture->recording);
 }
 
-// Returns the verdict of the only entry.
+// Return the verdict of the only entry.
 static struct growth_entry judge_text(const char *text, struct fixture *out)
 {
     assert_int_equal(recording_from_text(text, &out->recording, NULL), ERR_OK);
@@ -508,7 +508,7 @@ static struct growth_entry judge_text(const char *text, struct fixture *out)
     return out->growth.entries.items[0];
 }
 
-// What is said with little confidence may be wrong, of what is noisy, once in twenty times.
+// Verdicts with low confidence may be wrong; those of noisy runs, once in twenty times.
 static void patterns_are_told_apart(void **state)
 {
     (void)state;
@@ -545,7 +545,7 @@ static void patterns_are_told_apart(void **state)
     assert_in_range(20 * unsure_wrong, 0, unsure);
 }
 
-// 100 bytes each 25 ms.
+// A leak of 100 bytes every 25 ms.
 static void slopes_are_those_of_the_leak(void **state)
 {
     (void)state;
@@ -562,8 +562,8 @@ static void slopes_are_those_of_the_leak(void **state)
     }
 }
 
-// A child that grows to its end is a leak, however long the program goes on; and of several
-// children it is the one that left most that is looked at.
+// A child that grows until its end is a leak, however long the program continues. Of several
+// children, the verdict is about the one that left most.
 static void a_process_is_judged_by_its_own_life(void **state)
 {
     (void)state;
@@ -585,7 +585,7 @@ static void a_process_is_judged_by_its_own_life(void **state)
     assert_int_equal(entry.latest_birth_slice, 99);
 }
 
-// Nothing is said of a run that is too short, and nothing of a slope where there is one block.
+// A run that is too short has no verdict, and a single block has no slope.
 static void too_little_is_too_little(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of access: who is let in.
+// Tests of access: which requests are granted.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +99,7 @@ static void every_request_must_show_where_it_comes_from(void **state)
         {{.host = host, .authorization = "bearer " TOKEN}, ACCESS_GRANTED},
         {{.host = host, .authorization = TOKEN}, ACCESS_NO_TOKEN},
         {{.host = host, .authorization = "Basic " TOKEN}, ACCESS_NO_TOKEN},
-        // The host comes first: a rebound name must not even learn that a token is missing.
+        // The host is checked first: a rebound name must not learn that a token is missing.
         {{.host = NULL, .token = TOKEN}, ACCESS_WRONG_HOST},
         {{.host = "evil.com", .token = TOKEN}, ACCESS_WRONG_HOST},
         {{.host = host, .origin = origin, .token = TOKEN}, ACCESS_GRANTED},
@@ -110,7 +110,7 @@ static void every_request_must_show_where_it_comes_from(void **state)
         {{.host = host, .origin = "http://localhost:8080", .token = TOKEN}, ACCESS_WRONG_ORIGIN},
         {{.host = host, .fetch_site = "cross-site", .token = TOKEN}, ACCESS_WRONG_ORIGIN},
         {{.host = host, .fetch_site = "same-origin", .token = TOKEN}, ACCESS_GRANTED},
-        // A link on any page may lead to the viewer.
+        // Any page may link to the viewer.
         {{.host = host, .fetch_site = "cross-site", .token = TOKEN, .is_page = true},
          ACCESS_GRANTED},
         {{.host = host, .authorization = "Bearer " TOKEN}, ACCESS_GRANTED},

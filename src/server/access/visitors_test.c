@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of visitors: who is hung up on, by pairs of connected sockets.
+// Tests of visitors: which connections are shut down, observed on pairs of connected sockets.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void as_many_known_ones_as_the_server_takes(void **state)
         visitors_enter(&visitors, pairs[i].server);
         visitors_trust(&visitors, pairs[i].server);
     }
-    visitors_enter(&visitors, -1); // in no row, and does no harm
+    visitors_enter(&visitors, -1); // not entered, and harmless
     for (size_t i = 0; i < VISITORS_MAX; i++) {
         assert_false(is_hung_up_on(pairs[i]));
         part(&visitors, pairs[i]);

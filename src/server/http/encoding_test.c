@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of encoding: gzip there and back, and what clients say that they take or have.
+// Tests of encoding: gzip in both directions, and the request headers about encodings and tags.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +21,10 @@ static void gzip_comes_back_as_it_was(void **state)
         uint32_t random = 1;
         for (size_t at = 0; at < lengths[i]; at++) {
             random = random * 1664525 + 1013904223;
-            // Some that compresses, some that does not, and zeros.
+            // Compressible data, random data, and zeros.
             strbuf_append_char(&plain, (char)(at % 4096 < 2048 ? random >> 24 : at % 7));
         }
-        strbuf_append_text(&packed, "kept"); // it appends
+        strbuf_append_text(&packed, "kept"); // the output is appended
         assert_int_equal(gzip_compress(strbuf_bytes(&plain), GZIP_FAST, &packed), ERR_OK);
         assert_memory_equal(packed.data, "kept\x1f\x8b", 6);
         struct bytes body = {(const uint8_t *)packed.data + 4, packed.len - 4};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of event_hub: listeners hear each event once, in order, and all end together.
+// Tests of event_hub: listeners receive each event once, in order, and all end together.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,13 +21,13 @@ static struct event_listener *listen_by(struct event_hub *hub, int client_fd)
     return event_listener_new(hub, &greeting, client_fd);
 }
 
-// A listener whose client never leaves.
+// A listener whose client never disconnects.
 static struct event_listener *listen_to(struct event_hub *hub)
 {
     return listen_by(hub, -1);
 }
 
-// Reads exactly the bytes of `wanted`, in parts of `part` bytes.
+// Read exactly the bytes of `wanted`, at most `part` bytes at a time.
 static void expect_read(struct event_listener *listener, const char *wanted, size_t part)
 {
     char got[256] = "";
@@ -46,7 +46,7 @@ static void events_are_heard_once_and_in_order(void **state)
     (void)state;
     struct event_hub hub;
     assert_int_equal(event_hub_init(&hub), ERR_OK);
-    event_hub_send(&hub, "early", 1, "{}"); // before anyone listens
+    event_hub_send(&hub, "early", 1, "{}"); // without listeners
     struct event_listener *first = listen_to(&hub);
     struct event_listener *second = listen_to(&hub);
     assert_non_null(first);

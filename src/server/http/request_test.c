@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of request: which parameters it takes, what it refuses, and whom it blames.
+// Tests of request: which parameters it accepts or refuses, and which one an error names.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define EVERY_PARAM (~(uint64_t)0 >> (64 - PARAM_COUNT))
 
-// A request whose texts last as long as it does.
+// A request together with the texts that it borrows.
 struct parsed {
     char query[REQUEST_TARGET_MAX];
     struct request_args args;
@@ -122,7 +122,7 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
     (void)state;
     static const struct {
         const char *query;
-        const char *parameter; // to blame, NULL: none
+        const char *parameter; // the wrong one; NULL: none
         const char *words;
     } cases[] = {
         {"beauty=1", NULL, "\"beauty\""},
@@ -189,7 +189,7 @@ static void lengths_are_limited(void **state)
     static const struct {
         const char *begin;
         const char *part;
-        size_t most; // parts that are let in
+        size_t most; // accepted parts
     } cases[] = {{"function=", "x", REQUEST_VALUE_MAX},
                  {"function_regex=", "x", REQUEST_REGEX_MAX}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -208,7 +208,7 @@ static void lengths_are_limited(void **state)
     }
 }
 
-// One too many is said before what is wrong with each.
+// Too many parameters is reported before errors in them.
 static void parameters_are_limited_in_number(void **state)
 {
     (void)state;

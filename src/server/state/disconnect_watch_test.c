@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of disconnect_watch: who leaves, what ends, and what takes too long.
+// Tests of disconnect_watch: a client's disconnection, the server's end, and the deadline.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static void it_goes_on_until_the_client_leaves(void **state)
     struct disconnect_watch watch = {
         .client_fd = ends[0], .is_closing = &is_closing, .deadline_ms = UINT64_MAX};
     assert_int_equal(disconnect_watch_ask(&watch), ERR_OK);
-    assert_int_equal(send(ends[1], "GET", 3, 0), 3); // the next request is no good-bye
+    assert_int_equal(send(ends[1], "GET", 3, 0), 3); // another request is not a disconnection
     assert_int_equal(disconnect_watch_ask(&watch), ERR_OK);
     assert_int_equal(close(ends[1]), 0);
     assert_int_equal(disconnect_watch_ask(&watch), ERR_CANCELLED);
@@ -35,7 +35,7 @@ static void it_goes_on_until_the_server_ends(void **state)
     struct disconnect_watch watch = {
         .client_fd = -1, .is_closing = &is_closing, .deadline_ms = UINT64_MAX};
     assert_int_equal(disconnect_watch_ask(&watch), ERR_OK);
-    atomic_store_explicit(&is_closing, true, memory_order_relaxed); // one thread
+    atomic_store_explicit(&is_closing, true, memory_order_relaxed); // only one thread
     assert_int_equal(disconnect_watch_ask(&watch), ERR_CANCELLED);
 }
 

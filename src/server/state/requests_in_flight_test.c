@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of requests_in_flight: what it says of answers that wait, count, are given up and are sent.
+// Tests of requests_in_flight: what it shows of answers that wait, run, are given up or are sent.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static bool says(struct requests_in_flight *board, const char *what)
     return does;
 }
 
-// Invariant of requests_in_flight.h.
+// Check the invariant of requests_in_flight.h.
 static void check(const struct requests_in_flight *board)
 {
     uint64_t counting = 0;
@@ -47,7 +47,7 @@ static void an_answer_waits_counts_and_is_sent(void **state)
     check(&board);
     assert_true(says(&board, "\"begun\":1,\"finished\":0"));
     assert_true(says(&board, "\"phase\":\"counting\""));
-    requests_in_flight_pack(&board, slot, ERR_INVALID); // a refusal is an answer
+    requests_in_flight_pack(&board, slot, ERR_INVALID); // an error counts as finished
     check(&board);
     assert_true(says(&board, "\"finished\":1,\"abandoned\":0"));
     assert_true(says(&board, "\"phase\":\"packing\""));
@@ -75,7 +75,7 @@ static void only_what_was_begun_is_abandoned(void **state)
     requests_in_flight_release(&board);
 }
 
-// The watch tells how far the loop is that runs, each time it is asked.
+// The watch reports the progress of the running loop each time it is asked.
 static void it_says_how_far_the_work_is(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of source_file: which files are shown, and which are not.
+// Tests of source_file: which files are shown and which are refused.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void what_is_no_source_file_is_refused(void **state)
     expect_refused(test_path(*state, "binary.c"), ERR_INVALID, "not text");
 }
 
-// A recording may name whatever its maker wants to see.
+// A recording may name any file.
 static void a_file_that_is_not_called_like_a_source_file_is_refused(void **state)
 {
     static const char *const names[] = {"/etc/shadow",        "/root/.ssh/id_rsa", "/dev/null",
@@ -99,7 +99,7 @@ static void a_file_that_is_not_called_like_a_source_file_is_refused(void **state
     expect_refused(test_path(*state, "secret.c"), ERR_INVALID, "leads to a file");
 }
 
-// Opening a pipe that nobody writes to must not wait.
+// Opening a pipe without a writer must not block.
 static void a_pipe_does_not_block(void **state)
 {
     assert_int_equal(mkfifo(test_path(*state, "pipe.c"), 0600), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of tree_cache: what is found again, what goes first, and that trees in use stay alive.
+// Tests of tree_cache: hits, evictions, and trees that stay alive while in use.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static void add_reference(struct snapshot *snapshot)
 
 static unsigned references(const struct snapshot *snapshot)
 {
-    return atomic_load_explicit(&snapshot->references, memory_order_relaxed); // one thread
+    return atomic_load_explicit(&snapshot->references, memory_order_relaxed); // only one thread
 }
 
 static struct tree_view tree_of(size_t nodes)
@@ -52,7 +52,7 @@ static void the_least_recently_used_goes_first(void **state)
     for (uint64_t key = 0; key < TREE_CACHE_ENTRIES; key++) {
         add(&cache, &snapshot, key, 1);
     }
-    assert_true(has(&cache, 0)); // used again
+    assert_true(has(&cache, 0)); // now the most recently used
     add(&cache, &snapshot, 100, 1);
     assert_true(has(&cache, 0));
     assert_false(has(&cache, 1));
@@ -73,7 +73,7 @@ static void large_trees_push_out_others(void **state)
     assert_false(has(&cache, 1));
     assert_true(has(&cache, 2));
     assert_true(has(&cache, 3));
-    add(&cache, &snapshot, 4, TREE_CACHE_NODES + 1); // answered, but not kept
+    add(&cache, &snapshot, 4, TREE_CACHE_NODES + 1); // returned, but not kept
     assert_false(has(&cache, 4));
     tree_cache_release(&cache);
     assert_int_equal(references(&snapshot), 1);
