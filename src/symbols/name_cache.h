@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// name_cache: a folder that keeps names which were looked up once, so that the next run need not
-// read the same debug information again.
+// name_cache: a folder of looked-up names, so that a later run need not read the same debug
+// information again.
 //
-//   ~/.cache/cairn/                      0700, ours; $XDG_CACHE_HOME/cairn where that is set
+//   ~/.cache/cairn/                      0700, the user's; or $XDG_CACHE_HOME/cairn
 //     <build-id>.names                   one file for each module (cached_names.h)
-//     file-<hash of its path>.names      of a module without a build-id
-//     limit                              bytes that all files may have together, if it was changed
+//     file-<hash of its path>.names      one for each module without a build-id
+//     limit                              limit for the bytes of all files, if changed
 //
-// Only names that came from debug information are kept: of one build-id these are always the same,
-// whether or not the module and its debug information are still there. A file is used if it is
-// ours, sound, and written by this very build of cairn. A user who has no such folder, cannot write
-// to it, or finds somebody else's there, works without. Files are replaced in one step, so any
-// number of processes may read and write; of two that write at one time, one's news are lost and
-// looked up again. A file that is used becomes the youngest, and when all have more bytes than the
-// limit, the oldest go. Context: H; any thread, one at a time for one struct. Failure costs only
-// time, so that those who look names up do not hear of it.
+// The cache holds only names from debug information. They are the same for one build-id, whether or
+// not the module and its debug information still exist. A file is used if the user owns it, it is
+// sound, and the same build of cairn wrote it. Without a folder, or if the folder is read-only or
+// has another owner, cairn works without a cache. Files are replaced in one step, so any number of
+// processes may read and write; if two write at once, the new names of one are lost and looked up
+// again. Using a file makes it the youngest. When the files exceed the limit, the oldest are
+// removed. Context: H; any thread, one at a time for one struct. A failure costs only time, so
+// lookups do not report it.
 #pragma once
 
 #include <stdbool.h>
@@ -29,11 +29,11 @@
 #define NAME_CACHE_LIMIT_DEFAULT ((uint64_t)256 << 20)
 
 struct name_cache {
-    struct strbuf folder; // owned; "": there is none
+    struct strbuf folder; // owned; "": none
     char reader[96];      // this build of cairn
 };
 
-// Where the folder lies for this user and environment, without touching it.
+// Set the folder's path from user and environment, without touching it.
 enum err name_cache_init(struct name_cache *cache) MUST_USE;
 void name_cache_release(struct name_cache *cache);
 
@@ -41,16 +41,17 @@ enum {
     CACHE_NAME_BYTES = 160,
 };
 
-// What a module's file is called. `identity` is what must be equal for its names to hold.
+// The identity of a module's file. `name` is the file's name in the cache; `identity` must be equal
+// for the names to be valid.
 struct cache_key {
-    char name[CACHE_NAME_BYTES]; // "": the module is not kept
-    uint64_t identity;           // of a file without a build-id; else 0
+    char name[CACHE_NAME_BYTES]; // "": the module is not cached
+    uint64_t identity;           // identity of a file without a build-id; else 0
 };
 
 struct cache_key cache_key_of_build_id(struct bytes build_id);
 struct cache_key cache_key_of_file(const char *path, const struct stat *status);
 
-// A module's names as they lie in the cache.
+// The cached names of a module.
 struct cache_entry {
     struct strbuf bytes; // owned
     struct cached_names names;
@@ -59,14 +60,14 @@ struct cache_entry {
 
 void cache_entry_release(struct cache_entry *entry);
 
-// Nothing found is no failure. ERR_NO_MEMORY.
+// Read the names of a module. A missing file gives ERR_OK. ERR_NO_MEMORY.
 enum err name_cache_read(const struct name_cache *cache,
                          const struct cache_key *key,
                          struct cache_entry *out) MUST_USE;
 
-// Adds `fresh` to what is there by now, and removes what is too old if that becomes too much.
-// `source` is the file that the names came from. Sorts `fresh`. ERR_NO_MEMORY, ERR_LIMIT; what the
-// folder refuses (`info`).
+// Add `fresh` to the module's file as it is now, and remove the oldest files if all exceed the
+// limit. `source` is the file with the names. Sorts `fresh`. ERR_NO_MEMORY, ERR_LIMIT; `info`
+// describes a failure of the folder.
 enum err name_cache_write(const struct name_cache *cache,
                           const struct cache_key *key,
                           const char *module,
@@ -75,27 +76,27 @@ enum err name_cache_write(const struct name_cache *cache,
                           const struct string_table *strings,
                           struct err_info *info);
 
-// What lies in the folder, for those who look after it.
+// A file in the folder, for `cairn cache`.
 struct cache_file {
     char name[CACHE_NAME_BYTES];
     uint64_t bytes;
-    int64_t used_ns; // when it was last used, CLOCK_REALTIME
+    int64_t used_ns; // time of its last use, CLOCK_REALTIME
 };
 
 DEFINE_VEC(cache_file_vec, struct cache_file);
 
-// All files but `limit`, the youngest first. No folder: none. ERR_IO, ERR_PERMISSION,
-// ERR_NO_MEMORY.
+// List all files but `limit`, the youngest first. A missing folder gives none. ERR_IO,
+// ERR_PERMISSION, ERR_NO_MEMORY.
 enum err name_cache_list(const struct name_cache *cache,
                          struct cache_file_vec *out,
                          struct err_info *info) MUST_USE;
 
-// Reads and checks one of them. Not found: it is damaged, or another build of cairn's.
+// Read and check one of them. A file that is damaged or of another cairn build counts as not found.
 enum err name_cache_read_file(const struct name_cache *cache,
                               const char *name,
                               struct cache_entry *out) MUST_USE;
 
-// Removes the oldest until no more than `limit_bytes` are left. `out_count` may be NULL.
+// Remove the oldest files until at most `limit_bytes` are left. `out_count` may be NULL.
 enum err name_cache_trim(const struct name_cache *cache,
                          uint64_t limit_bytes,
                          size_t *out_count,

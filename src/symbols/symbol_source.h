@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// symbol_source: all that one module's names can come from, opened together.
+// symbol_source: all sources of one module's names, opened together.
 //
-// The module's file, its separate debug file, the DWARF in one of them and the symbol table of the
-// fuller one; each may be missing, and `gap` says which matters. Owns all of it.
-// Context: H; one thread.
+// The sources are the module's file, its separate debug file, the DWARF in one of them and the
+// symbol table of the fuller one. Each may be missing; `gap` names the most important missing one.
+// Owns all of them. Context: H; one thread.
 #pragma once
 
 #include <stdbool.h>
@@ -19,18 +19,18 @@
 #include "symbols/symbolizer.h"
 
 struct symbol_source {
-    struct elf_file module; // not open if it was not found or is another file than the recorded
+    struct elf_file module; // not open if not found, or if it differs from the recorded file
     struct elf_file debug;  // not open if there is no separate file
     struct dwarf_reader dwarf;
     bool has_dwarf;
     struct symtab symtab;
-    struct function_starts starts; // of the module's file
+    struct function_starts starts; // starts in the module's file
     enum symbol_gap gap;
     struct err_info trouble; // about the module's file, if that is the gap
 };
 
-// Of a module without DWARF, no symbol table is read if `needs_dwarf`. ERR_NO_MEMORY only:
-// everything else is a gap.
+// Open the sources. With `needs_dwarf`, do not read the symbol table of a module without DWARF.
+// ERR_NO_MEMORY only: every other failure is a gap.
 enum err symbol_source_open(struct symbol_source *source,
                             const struct name_sources *sources,
                             const char *path,
@@ -38,10 +38,10 @@ enum err symbol_source_open(struct symbol_source *source,
                             bool needs_dwarf) MUST_USE;
 void symbol_source_close(struct symbol_source *source);
 
-// The file that the best names come from; "" if there is none. Borrowed.
+// Return the file with the best names, "" if there is none. Borrowed.
 const char *symbol_source_path(const struct symbol_source *source);
 
-// Says in words what the gap is and what to do about it; both may be "". `path` is the module's.
+// Describe the gap and how to close it; both texts may be "". `path` is the module's.
 void symbol_source_explain(const struct symbol_source *source,
                            const char *path,
                            struct strbuf *out_reason,

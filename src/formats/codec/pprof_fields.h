@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pprof_fields: the numbers of the fields of pprof's message Profile, for its reader and its writer
+// pprof_fields: the field numbers of pprof's message Profile, for its reader and its writer
 // (profile.proto of github.com/google/pprof).
 #pragma once
 
@@ -16,5 +16,5 @@ enum profile_field {
     PROFILE_PERIOD = 12,
     PROFILE_COMMENT = 13,
     PROFILE_DEFAULT_TYPE = 14,
-    PROFILE_FIELD_MAX = 15, // doc_url, which nobody here needs
+    PROFILE_FIELD_MAX = 15, // doc_url, unused
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// protobuf: Protocol Buffers' wire format.
+// protobuf: the wire format of Protocol Buffers.
 //
-// Writing: a message is appended to a strbuf field by field; a field of a field is built in a
-// strbuf of its own and added as bytes. Out of memory is the strbuf's to remember.
-// Reading: a cursor over a message gives its fields one by one, in whatever order they come.
+// Writing: fields are appended to a message in a strbuf. A message that is a field of another is
+// built in its own strbuf and appended as bytes. The strbuf remembers a lack of memory. Reading: a
+// cursor over a message returns its fields one by one, in any order.
 // Context: H; pure.
 #pragma once
 
@@ -16,24 +16,25 @@
 
 void protobuf_varint(struct strbuf *out, uint64_t value);
 
-// A number; 0 is the default of every field and is not written.
+// Append a number. 0 is the default of every field and is not written.
 void protobuf_u64(struct strbuf *out, uint32_t field, uint64_t value);
 
-// A string, bytes, a message or packed numbers.
+// Append a string, bytes, a message or packed numbers.
 void protobuf_bytes(struct strbuf *out, uint32_t field, const void *data, size_t len);
 void protobuf_message(struct strbuf *out, uint32_t field, const struct strbuf *message);
 
 struct protobuf_field {
     uint64_t number;
-    bool is_bytes;      // else it is a number
-    uint64_t value;     // of a number
+    bool is_bytes;      // false: a number
+    uint64_t value;     // a number's value
     struct bytes bytes; // borrowed from the message
 };
 
-// The next field; false at the end of the message, or if c->failed then: what comes is no field.
+// Read the next field. Return false at the end of the message, and with c->failed set if the bytes
+// are not a field.
 bool protobuf_next(struct cursor *c, struct protobuf_field *out) MUST_USE;
 
-// The numbers of a repeated field: all of a packed one, or its single one.
+// The numbers of a repeated field, packed or single.
 struct protobuf_numbers {
     struct cursor packed;
     uint64_t single;
@@ -42,5 +43,5 @@ struct protobuf_numbers {
 
 struct protobuf_numbers protobuf_numbers_of(const struct protobuf_field *field);
 
-// The next one; false at the end, or if n->packed.failed then.
+// Read the next number. Return false at the end, and with n->packed.failed set for malformed bytes.
 bool protobuf_next_number(struct protobuf_numbers *n, uint64_t *out) MUST_USE;

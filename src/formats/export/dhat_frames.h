@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dhat_frames: the table of frames of a DHAT file, "ftbl", to which program points refer.
+// dhat_frames: the frame table "ftbl" of a DHAT file, to which program points refer.
 //
 //   dhat_frames_init(&frames, profile)
 //   dhat_frames_id(&frames, location, &id)    while program points are written; REC_NONE: no stack
@@ -22,8 +22,8 @@ struct dhat_frames {
 enum err dhat_frames_init(struct dhat_frames *frames, const struct profile *profile) MUST_USE;
 void dhat_frames_release(struct dhat_frames *frames);
 
-// The id of a location, which is in the table from now on.
+// Find or add the id of a location.
 enum err dhat_frames_id(struct dhat_frames *frames, uint32_t location, uint32_t *out) MUST_USE;
 
-// The key "ftbl" and its array.
+// Write the key "ftbl" and its array.
 enum err dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w) MUST_USE;

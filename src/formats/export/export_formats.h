@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// export_formats: the exporters that there are, for the table in exporter.c. Context: H.
+// export_formats: the exporters for the table in exporter.c. Context: H.
 #pragma once
 
 #include "formats/export/exporter.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// exporter: a profile in the words of another tool.
+// exporter: write a profile in the format of another tool.
 //
 // Each format is one file, export_<name>.c, with one const struct exporter; exporter.c lists them.
 // All of them write the same view of a profile: the selected rows, their top-down tree by location,
-// and what was asked for. Exporters only write, src/profile computes, so that the totals of every
-// export are those of `cairn report` with the same filter. What the selection does not know
-// (selection_knows) is no 0: a format without which it means nothing is refused, and a writer
-// leaves the rest out. Failure: a writer returns ERR_NO_MEMORY and what src/profile returns; a
-// stream that cannot be written to keeps its error, which whoever closes it finds. Trust: names in
-// a recording are hostile, so each writer keeps them from being read as its format's syntax.
+// and the request. Exporters only write and src/profile computes, so the totals of every export
+// equal those of `cairn report` with the same filter. A figure that the selection does not know
+// (selection_knows) is never written as 0: a format that needs it is refused, and other writers
+// omit it. Failure: a writer returns ERR_NO_MEMORY or an error of src/profile; an unwritable stream
+// keeps its error for the code that closes it. Trust: names in a recording are hostile, so each
+// writer keeps them from acting as syntax of its format.
 // Context: H.
 #pragma once
 
@@ -23,62 +23,62 @@
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
 
-// Which live blocks a format with one figure for them means.
+// The live blocks for a format with one live figure.
 enum export_moment {
     EXPORT_AT_PEAK,
     EXPORT_AT_END,
-    EXPORT_AT_ANY, // none was named: the peak if it is known
+    EXPORT_AT_ANY, // unspecified: the peak if it is known
 };
 
 struct exporter;
 
-// What is wanted.
+// The options of an export.
 struct export_request {
     const struct exporter *exporter;
-    enum cost cost; // COST_COUNT: none was named
+    enum cost cost; // COST_COUNT: unspecified
     enum export_moment moment;
-    enum packing packing; // as the name of the output asks for
+    enum packing packing; // from the suffix of the output's name
 };
 
 struct export_view {
-    const char *path;              // borrowed; of the recording, as it was given
+    const char *path;              // borrowed; path of the recording, as given
     const struct profile *profile; // borrowed
-    const struct filter *filter;   // borrowed; what `selection` comes from
+    const struct filter *filter;   // borrowed; source of `selection`
     struct selection selection;    // owned
-    struct call_tree tree;         // owned; top-down, by location, added up
-    enum cost cost;                // COST_COUNT: none was named
-    enum cost usual_cost;          // that, or the first known one of those that people ask for
+    struct call_tree tree;         // owned; top-down, by location, with inclusive costs
+    enum cost cost;                // COST_COUNT: unspecified
+    enum cost usual_cost;          // `cost`, or the first known default cost
     enum export_moment moment;     // at the peak or at the end
-    enum packing packing;          // of a format that is packed
+    enum packing packing;          // for a format that may be packed
 };
 
 enum export_uses {
-    EXPORT_USES_COST = 1 << 0,   // --cost means something to it
-    EXPORT_USES_MOMENT = 1 << 1, // --at does
-    EXPORT_USES_SERIES = 1 << 2, // it is a series over time
-    EXPORT_USES_SLICES = 1 << 3, // and nothing without one
-    EXPORT_USES_EVENTS = 1 << 4, // it is of the events that the program reported, and nothing else
+    EXPORT_USES_COST = 1 << 0,   // it uses --cost
+    EXPORT_USES_MOMENT = 1 << 1, // it uses --at
+    EXPORT_USES_SERIES = 1 << 2, // it contains a series over time
+    EXPORT_USES_SLICES = 1 << 3, // it needs a series over time
+    EXPORT_USES_EVENTS = 1 << 4, // it contains the program's own events and nothing else
 };
 
 struct exporter {
     const char *name;
-    const char *file_suffix; // with its dot
-    bool goes_by_name;       // its readers tell by .gz or .zst how a file is packed
-    const char *help;        // one line: what reads it, and what is in it
-    bool is_binary;          // not for terminals
+    const char *file_suffix; // with the dot
+    bool goes_by_name;       // its readers detect the packing by .gz or .zst
+    const char *help;        // one line: its readers and its content
+    bool is_binary;          // unsuitable for terminals
     uint32_t uses;           // enum export_uses
-    uint32_t needs;          // bit n: without enum cost n the format says nothing
+    uint32_t needs;          // bit n: the format needs enum cost n
     enum err (*write)(const struct export_view *view, FILE *out);
 };
 
-// The exporters, ended by NULL.
+// All exporters, ended by NULL.
 extern const struct exporter *const exporters[];
 
-// The exporter of that name, NULL if there is none.
+// Return the exporter of that name, NULL if there is none.
 const struct exporter *exporter_find(const char *name);
 
-// Selects and adds up. Errors as of profile_select, ERR_UNSUPPORTED if what was asked for is not
-// known, or ERR_NO_MEMORY, each with a sentence.
+// Select the rows and build the tree. Fails as profile_select does, with ERR_UNSUPPORTED if a
+// requested figure is unknown, or with ERR_NO_MEMORY, each with a sentence.
 enum err export_view_build(const struct profile *profile,
                            const struct filter *filter,
                            const struct export_request *request,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// sqlite_schema: what a database written by export_sqlite.c looks like.
+// sqlite_schema: the schema of a database by export_sqlite.c.
 //
-// docs/user/export.md documents it; SQLITE_SCHEMA_VERSION grows when a column changes its meaning
-// or goes away, and is the database's user_version. Indexes are made last, when the tables are
-// full: that is faster, and the file smaller.
+// docs/user/export.md documents it. SQLITE_SCHEMA_VERSION is the database's user_version. It grows
+// when a column changes its meaning or is removed. Indexes are made last, when the tables are full:
+// that is faster, and the file is smaller.
 #pragma once
 
 enum {

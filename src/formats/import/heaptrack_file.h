@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// heaptrack_file: what the parts of the heaptrack importer share while they read one file.
+// heaptrack_file: the state and functions that the parts of the heaptrack importer share.
 //
-// A heaptrack file is lines of text: a letter, then hexadecimal numbers and strings. Raw files,
-// which the recorded program wrote, and interpreted ones, which heaptrack_interpret made of them,
-// share their header and clock:
+// A heaptrack file is lines of text: a letter, then hexadecimal numbers and strings. The recorded
+// program writes raw files, and heaptrack_interpret converts them into interpreted ones. Both have
+// the same header and clock:
 //
 //            raw                                  interpreted
 //   code     x, m: modules; t ip parent           s string; i ip with its names; t i parent
 //   blocks   + size trace address; - address      a size trace; + a; - a
 //   both     v version, X command line, I pages, S suppression, A attached, c ms, R rss, # comment
 //
-// import_heaptrack.c reads the lines of both, heaptrack_code.c those on code, heaptrack_events.c
-// those on blocks. Context: H; one thread.
+// import_heaptrack.c reads the lines of both, heaptrack_code.c the lines about code,
+// heaptrack_events.c those about blocks. Context: H; one thread.
 #pragma once
 
 #include <stdbool.h>
@@ -20,19 +20,19 @@
 #include "aggregate/totals/heap_totals.h"
 #include "formats/import/importer.h"
 
-// Blocks of one kind that were allocated in one slice.
+// Blocks of one kind that were allocated in one time slice.
 struct birth {
     uint64_t born_ms;
     uint64_t count;
     uint32_t older; // in heaptrack.births, or REC_NONE
 };
 
-// What an interpreted file allocates: a size and a stack, which is a row.
+// A size and a stack (a row), as interpreted files list them.
 struct allocation_kind {
     uint64_t size_bytes;
     struct birth youngest;
     uint32_t row;
-    uint32_t twin; // a kind of the same row and size, or REC_NONE
+    uint32_t twin; // another kind of the same row and size, or REC_NONE
 };
 
 // A block of a raw file.
@@ -40,10 +40,10 @@ struct raw_block {
     uint64_t size_bytes;
     uint64_t born_ms;
     uint32_t row;
-    uint32_t next; // a younger one at the same address; or the next free entry; or REC_NONE
+    uint32_t next; // a younger block at the same address; or the next free entry; or REC_NONE
 };
 
-// Where a module lay in memory.
+// The addresses of a module.
 struct raw_range {
     uint64_t start;
     uint64_t end;
@@ -61,25 +61,27 @@ DEFINE_VEC(raw_range_vec, struct raw_range);
 struct heaptrack {
     struct import *import; // borrowed
     struct heap_totals totals;
-    uint64_t rss_bytes[SERIES_SLICES_MAX]; // the highest of each time slice, 0 where none is known
+    uint64_t rss_bytes[SERIES_SLICES_MAX]; // highest of each time slice, 0 if unknown
     uint64_t version;
     uint32_t thread;
-    bool is_raw;         // a line was of a raw file
-    bool is_interpreted; // a line was of an interpreted file; never both
+    bool is_raw;         // the file has a line of raw files
+    bool is_interpreted; // the file has a line of interpreted files; is_raw is false
     bool has_end_mark;
     bool has_pages;
     uint64_t page_bytes;
     struct strbuf command;      // owned
-    struct strbuf suppressions; // owned; a line each
+    struct strbuf suppressions; // owned; one a line
     struct map_u64 module_of;   // owned; by rec_string
-    uint64_t last_allocated;    // by the event before: a kind, in a raw file an address; or NOTHING
+    uint64_t last_allocated;    // by the previous event: a kind, or an address in a raw file; or
+                                // NOTHING
 
     // Interpreted files.
     struct u32_vec strings;           // owned; by index - 1
     struct allocation_kind_vec kinds; // owned
-    struct birth_vec births;          // owned; older ones, linked; also the free ones
+    struct birth_vec births;          // owned; linked older births, and free entries
     uint32_t free_birth;              // in births, or REC_NONE
-    uint32_t indexed_kinds; // how many are in kind_of: none before a number is freed as another
+    uint32_t indexed_kinds; // number of kinds in kind_of: 0 until a kind is freed under another
+                            // number
     struct map_u64 kind_of; // owned; by (row, size)
 
     // Raw files.
@@ -88,12 +90,12 @@ struct heaptrack {
     bool is_sorted;
     struct map_u64 frame_of;     // owned; by ip
     struct raw_block_vec blocks; // owned
-    struct map_u64 block_of;     // owned; by address, the oldest one
+    struct map_u64 block_of;     // owned; by address, the oldest block
     uint32_t free_block;         // in blocks, or REC_NONE
 };
 
-// Takes the next number off `line`, which a space or its beginning precedes. False, and nothing
-// taken, if there is none or it has more than 16 digits.
+// Take the next number off `line`, after an optional space. Return false and take nothing if there
+// is none or it has more than 16 digits.
 static inline bool heaptrack_number(struct bytes *line, uint64_t *out)
 {
     const uint8_t *at = line->data;
@@ -119,18 +121,17 @@ static inline bool heaptrack_number(struct bytes *line, uint64_t *out)
     return is_sound;
 }
 
-// Takes a string: in version 3 its length stands before it; else it goes to the next space if
-// `is_word`, or to the end.
+// Take a string. In version 3 its length precedes it. Otherwise it extends to the next space if
+// `is_word`, else to the end of the line.
 bool heaptrack_string(const struct heaptrack *h,
                       struct bytes *line,
                       bool is_word,
                       struct bytes *out);
 
-// "'x', line 12: <why>" with ERR_CORRUPT.
+// Refuse the file: "'x', line 12: <why>" with ERR_CORRUPT.
 enum err heaptrack_refuse(struct heaptrack *h, const char *why) MUST_USE;
 
-// One line each, from behind its letter. Errors: with a sentence, or ERR_NO_MEMORY and ERR_LIMIT
-// without.
+// Read one line each, after its letter. Errors have a sentence, except ERR_NO_MEMORY and ERR_LIMIT.
 enum err heaptrack_read_string(struct heaptrack *h, struct bytes line) MUST_USE;
 enum err heaptrack_read_instruction(struct heaptrack *h, struct bytes line) MUST_USE;
 enum err heaptrack_read_trace(struct heaptrack *h, struct bytes line) MUST_USE;
@@ -141,10 +142,10 @@ enum err heaptrack_read_kind(struct heaptrack *h, struct bytes line) MUST_USE;
 enum err heaptrack_read_allocation(struct heaptrack *h, struct bytes line) MUST_USE;
 enum err heaptrack_read_free(struct heaptrack *h, struct bytes line) MUST_USE;
 
-// Reads the events that lie in the window of an interpreted file, up to the first other line.
+// Read the events in the window of an interpreted file, up to the first other line.
 enum err heaptrack_read_run(struct heaptrack *h) MUST_USE;
 
-// Fills the builder's rows, their history, time slices, RSS samples and totals.
+// Fill the builder's rows, their history, time slices, RSS samples and totals.
 enum err heaptrack_fill_tables(struct heaptrack *h) MUST_USE;
 
-uint64_t heaptrack_bytes(const struct heaptrack *h); // in use beside the builder's tables, roughly
+uint64_t heaptrack_bytes(const struct heaptrack *h); // memory beside the builder's tables, roughly

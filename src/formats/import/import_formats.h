@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// import_formats: the importers that there are, for the table in importer.c. Context: H.
+// import_formats: the importers for the table in importer.c. Context: H.
 #pragma once
 
 #include "formats/import/importer.h"

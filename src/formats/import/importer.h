@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// importer: a file of another tool, read as the recording that cairn would have made of it.
+// importer: read a file of another tool as the recording that cairn would have made.
 //
 // Each format is one file, import_<name>.c, with one const struct importer; importer.c lists them.
-// Which one reads a file is decided by its first (unpacked) bytes, never by its name. An importer
-// fills a recording_builder, as the reader of a .cairn file does a recording, and everything behind
-// it treats both alike; what a format does not say is listed in rec_meta.unknown, so that nobody
-// takes it for 0.
+// The first (unpacked) bytes of a file choose the importer, never its name. An importer fills a
+// recording_builder, and later code treats the result like a recording from a .cairn file.
+// rec_meta.unknown lists the figures that a format lacks, so that they are not shown as 0.
 //
-// A file that stops early, as those of killed runs do, is read as far as it goes, and `damage` says
-// where that is. Everything else that makes no sense is refused in one sentence with its place.
-// Trust: none. Memory is bounded by import.max_bytes, which follows the size of the (packed) file.
+// A truncated file, as of a killed run, is read up to its end, and `damage` describes what is
+// missing. Other malformed content is refused in one sentence with its position. Trust: none.
+// import.max_bytes bounds the memory; it follows the size of the (packed) file.
 // Context: H; one thread.
 #pragma once
 
@@ -21,7 +20,7 @@
 #include "recording/write/recording_builder.h"
 
 enum {
-    IMPORT_HEAD_BYTES = 4096, // that recognizes() sees
+    IMPORT_HEAD_BYTES = 4096, // length of the `head` for recognizes()
     IMPORT_DAMAGE_BYTES = 256,
 };
 
@@ -29,25 +28,25 @@ struct import {
     struct unpacked *in;              // borrowed
     struct recording_builder *b;      // borrowed; holds the root and process 0
     struct err_info *info;            // borrowed
-    uint64_t max_bytes;               // of memory for what is read
-    char damage[IMPORT_DAMAGE_BYTES]; // one clause on what is missing, "" for a whole file
+    uint64_t max_bytes;               // limit for the imported data in memory
+    char damage[IMPORT_DAMAGE_BYTES]; // one clause about what is missing, "" for a whole file
 };
 
 struct importer {
-    const char *name;   // as in rec_meta.source_format
+    const char *name;   // value of rec_meta.source_format
     const char *phrase; // for progress: "reading ..."
-    uint32_t unknown;   // enum rec_unknown: what its files never say
+    uint32_t unknown;   // enum rec_unknown: figures that the format never has
     bool (*recognizes)(struct bytes head);
     enum err (*read)(struct import *import);
 };
 
-// The importers, ended by NULL.
+// All importers, ended by NULL.
 extern const struct importer *const importers[];
 
-// The importer for a file that begins like this, NULL if there is none.
+// Return the importer for a file that begins with `head`, NULL if there is none.
 const struct importer *importer_find(struct bytes head);
 
-// Reads what `in` holds into `out`, which then owns its arrays. `damage` (of
+// Read the content of `in` into `out`, which then owns its arrays. `damage` (of
 // IMPORT_DAMAGE_BYTES) is "" for a whole file.
 enum err importer_read(const struct importer *importer,
                        struct unpacked *in,
@@ -57,14 +56,15 @@ enum err importer_read(const struct importer *importer,
 
 // For importers.
 
-// The id of text[0..len), up to its first zero byte.
+// Find or add the id of text[0..len), up to its first zero byte.
 enum err import_string(struct import *import, struct bytes text, rec_string *out_id) MUST_USE;
 
-// "'x', line 12: <why>".
+// Refuse the file: "'x', line 12: <why>".
 enum err import_refuse_line(struct import *import, enum err err, const char *why) MUST_USE;
 
-// Says in the recording that its figures are estimates.
+// Note in the recording that its figures are estimates.
 enum err import_note_sampling(struct import *import, uint64_t period_bytes) MUST_USE;
 
-// ERR_LIMIT with a sentence if `used_bytes` and the builder's tables are more than allowed.
+// Check the memory limit: ERR_LIMIT with a sentence if `used_bytes` and the builder's tables exceed
+// it.
 enum err import_check_memory(struct import *import, uint64_t used_bytes) MUST_USE;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// unpacked: the content of a foreign file, front to back, whether packed by gzip, zstd or not at
-// all.
+// unpacked: the content of a foreign file, front to back, unpacked by gzip or zstd if it is packed.
 //
-//   unpacked_open -> unpacked_peek (to see what it is) -> unpacked_line ... or unpacked_all
+//   unpacked_open -> unpacked_peek (to recognize it) -> unpacked_line ... or unpacked_all
 //
-// Holds one window of the content, however long that is: what a small file can make us allocate is
-// one line (LINE_MAX_BYTES), or what the caller of unpacked_all allows. Several gzip members or
-// zstd frames one after the other are one content. A packed file that stops early is no error: the
-// content ends there and `is_cut` says so, as for a run that was killed. Packed data that
-// contradicts itself is ERR_CORRUPT with its offset. Context: H; one thread at a time.
+// It holds one window of content of any length. So a small file causes an allocation of at most one
+// line (LINE_MAX_BYTES), or of the limit given to unpacked_all. Several gzip members or zstd frames
+// in sequence are one content. A truncated packed file is not an error: the content ends there and
+// `is_cut` is set, as for a killed run. Contradictory packed data is ERR_CORRUPT with its offset.
+// Context: H; one thread at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -20,28 +19,28 @@
 #include "host/os/progress.h"
 #include "host/text/strbuf.h"
 
-struct unpacker; // what takes apart the packing
+struct unpacker; // state of the decompressor
 
 struct unpacked {
     const char *path;          // borrowed; names the file in errors
     const char *phrase;        // borrowed; for progress, may be NULL
     struct progress *progress; // borrowed, may be NULL
     uint64_t file_bytes;
-    uint64_t line_number; // of the line that was read last, from 1
-    uint64_t offset;      // in the content, of data[begin]
-    bool is_cut;          // the packing ended early, or the last line has no end
-    bool is_line_cut;     // the line that was read last has no end
+    uint64_t line_number; // number of the last line read, from 1
+    uint64_t offset;      // offset of data[begin] in the content
+    bool is_cut;          // the packed data ended early, or the last line has no end
+    bool is_line_cut;     // the last line read has no end
 
     struct unpacker *unpacker; // owned
-    char *data;                // owned; the window, and room for a line feed behind it
+    char *data;                // owned; the window, with room for a line feed after it
     size_t cap;
-    size_t begin; // of what is not consumed
+    size_t begin; // start of unconsumed data
     size_t end;
-    bool is_ended; // nothing comes after the window
+    bool is_ended; // the content ends with the window
 };
 
-// From a descriptor at its beginning, which stays the caller's, or from bytes. `u` is zeroed. Sets
-// up everything but `phrase` and `progress`. ERR_NO_MEMORY.
+// Open a descriptor at its beginning, which the caller keeps, or bytes. `u` must be zeroed. Sets
+// everything but `phrase` and `progress`. ERR_NO_MEMORY.
 enum err unpacked_open_fd(struct unpacked *u,
                           int fd,
                           uint64_t file_bytes,
@@ -52,22 +51,23 @@ unpacked_open_bytes(struct unpacked *u, struct bytes file, const char *path, str
     MUST_USE;
 void unpacked_release(struct unpacked *u); // accepts a zeroed one
 
-// The next `want` bytes, or all there are, without consuming them. Borrowed until the next call.
+// Return the next `want` bytes, or all if fewer are left, without consuming them. Borrowed until
+// the next call.
 enum err unpacked_peek(struct unpacked *u, size_t want, struct bytes *out, struct err_info *info)
     MUST_USE;
 
-// Appends all that is left to `out`; ERR_LIMIT if that is more than max_bytes.
+// Append the rest of the content to `out`; ERR_LIMIT if it is more than max_bytes.
 enum err
 unpacked_all(struct unpacked *u, uint64_t max_bytes, struct strbuf *out, struct err_info *info)
     MUST_USE;
 
-// The rest of unpacked_line: the window holds no whole line.
+// Complete unpacked_line when the window holds no whole line.
 enum err unpacked_line_further(struct unpacked *u, struct bytes *out, struct err_info *info)
     MUST_USE;
 
-// The next line without its end; ERR_NOT_FOUND, and no words, if there is none. data[len] is a line
-// feed also behind a last line that has none in the file, which then is_cut. Borrowed until the
-// next call.
+// Read the next line without its line feed. ERR_NOT_FOUND without a sentence at the end. data[len]
+// is a line feed, even if the last line of the file has none; is_cut is set then. Borrowed until
+// the next call.
 static inline MUST_USE enum err
 unpacked_line(struct unpacked *u, struct bytes *out, struct err_info *info)
 {
@@ -84,7 +84,7 @@ unpacked_line(struct unpacked *u, struct bytes *out, struct err_info *info)
     return ERR_OK;
 }
 
-// A refusal that names the file and the line: "'x', line 12: ...".
+// Refuse the file, with its name and the line: "'x', line 12: ...".
 enum err
 unpacked_refuse_line(const struct unpacked *u, enum err err, struct err_info *info, const char *why)
     MUST_USE;

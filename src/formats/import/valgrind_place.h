@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// valgrind_place: frames as Valgrind's tools write them, "0x10A2FA: main (t.cpp:10)".
+// valgrind_place: frames in the form of Valgrind's tools, "0x10A2FA: main (t.cpp:10)".
 //
 // Equal texts are one frame. Context: H; one thread.
 #pragma once
@@ -14,7 +14,7 @@ struct valgrind_places {
 
 void valgrind_places_release(struct valgrind_places *places); // accepts a zeroed one
 
-// The frame that `text` describes; what is no place at all becomes a function of that name.
+// Find or add the frame that `text` describes. Any other text becomes a function of that name.
 enum err valgrind_place_frame(struct valgrind_places *places,
                               struct import *import,
                               struct bytes text,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// map_u64: from 64-bit keys to 32-bit values, by open addressing.
+// map_u64: a hash table from 64-bit keys to 32-bit values, with open addressing.
 //
-// Linear probing over a power of two, at most two thirds full, 12 bytes a slot. Removal shifts the
-// followers back, so there are no tombstones and lookups never get slower. Key 0 marks a free slot
-// and is therefore kept aside; callers may use it like any other.
-// A zeroed map is empty and valid. Context: H; one thread at a time.
+// Linear probing over a power of two, at most two thirds full, 12 bytes a slot. Removal shifts
+// later entries back, so there are no tombstones and lookups never get slower. Key 0 marks a free
+// slot, so its value is stored apart; callers may use key 0 like any other. A zeroed map is empty
+// and valid. Context: H; one thread at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -23,22 +23,23 @@ struct map_u64 {
 };
 
 void map_u64_release(struct map_u64 *map);
-void map_u64_clear(struct map_u64 *map); // empties it, keeps the memory
+void map_u64_clear(struct map_u64 *map); // removes all keys, keeps the memory
 
 size_t map_u64_count(const struct map_u64 *map);
 
-// The place of the value of `key`, NULL if there is none. Borrowed until the next put or remove.
+// Return a pointer to the value of `key`, NULL if there is none. Borrowed until the next put or
+// remove.
 uint32_t *map_u64_find(struct map_u64 *map, uint64_t key);
 
-// Fetches what finding `key` will most likely need.
+// Prefetch the memory that finding `key` will most likely need.
 void map_u64_prefetch(const struct map_u64 *map, uint64_t key);
 
-// Sets the value of `key`, whether it was there or not. ERR_NO_MEMORY leaves the map unchanged.
+// Set the value of `key`, new or not. ERR_NO_MEMORY leaves the map unchanged.
 enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value) MUST_USE;
 
-// Returns whether it was there.
+// Remove `key`. Return whether it was present.
 bool map_u64_remove(struct map_u64 *map, uint64_t key);
 
-// Walks in no particular order: start with *position = 0; false at the end. Do not change the map
-// meanwhile.
+// Visit the entries in no particular order: start with *position = 0; false at the end. The map
+// must not change during the walk.
 bool map_u64_next(const struct map_u64 *map, size_t *position, uint64_t *key, uint32_t *value);

@@ -20,15 +20,14 @@
 
 #include "base/err.h"
 
-// Returns `items` (may be NULL) moved to room for at least `len + extra` items of `item_bytes`, and
-// sets *cap; or NULL, with everything as it was.
+// Return `items` (may be NULL) moved to room for at least `len + extra` items of `item_bytes`, and
+// set *cap. On failure return NULL and change nothing.
 void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_bytes) MUST_USE;
 
-// clang warns of unused inline functions that a .c file defines.
+// clang warns about unused inline functions in a .c file.
 #define UNUSED __attribute__((unused))
 
-// A type cannot stand in parentheses.
-// NOLINTBEGIN(bugprone-macro-parentheses)
+// A type cannot be in parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
 #define DEFINE_VEC(name, type)                                                           \
     struct name {                                                                        \
         type *items;                                                                     \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// cancel: long work that asks now and then whether it is still wanted.
+// cancel: lets long work check now and then whether to stop.
 //
-// Whoever starts the work fills in `ask`; loops that may be long call cancel_step once a turn,
-// which is cheap enough for every row. Work that is stopped returns what `ask` said, as any other
-// failure. What is known of how far the work is stands there too, for whoever tells a person: the
-// loop that runs, how many turns it has done, and of how many. Context: H; one thread at a time.
+// The caller who starts the work sets `ask`. Long loops call cancel_step in each turn; it is cheap
+// enough for every row. Cancelled work returns the error of `ask`, like any other failure. The
+// struct also holds the progress, for display: the number of the current loop, its turns so far,
+// and its total. Context: H; one thread at a time.
 #pragma once
 
 #include <stddef.h>
@@ -18,15 +18,15 @@ enum {
 };
 
 struct cancel {
-    enum err (*ask)(void *context); // ERR_OK: go on
+    enum err (*ask)(void *context); // ERR_OK: continue
     void *context;
     uint32_t steps;
-    uint32_t stage;       // loops that were begun
-    uint32_t stage_steps; // `steps` when the last of them was
-    uint64_t stage_total; // its turns; 0: not known
+    uint32_t stage;       // number of loops begun
+    uint32_t stage_steps; // value of `steps` when the current loop began
+    uint64_t stage_total; // turns of the current loop; 0: unknown
 };
 
-// A loop of `total` turns begins. `cancel` may be NULL.
+// Begin a loop of `total` turns. `cancel` may be NULL.
 static inline void cancel_stage(struct cancel *cancel, uint64_t total)
 {
     if (cancel != NULL) {
@@ -36,7 +36,7 @@ static inline void cancel_stage(struct cancel *cancel, uint64_t total)
     }
 }
 
-// One turn of a loop. `cancel` may be NULL: nobody ever stops it.
+// Count one turn of a loop. `cancel` may be NULL: the work is never cancelled.
 static inline MUST_USE enum err cancel_step(struct cancel *cancel)
 {
     return cancel == NULL || ++cancel->steps % CANCEL_ASKS_EVERY != 0

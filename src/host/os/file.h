@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// file: opening, reading and replacing whole files; and the cleanups for what they hold.
+// file: open, read and replace whole files; and cleanups for descriptors, streams and memory.
 //
-// Everything is opened close-on-exec. A file is replaced by writing a temporary one beside it and
-// renaming: readers see the old or the new one, never a part; a failure leaves the old one and no
-// litter. Nor does a death: the temporary one has no name until it is whole (O_TMPFILE), where the
-// file system can do that. Errors carry the path. Context: H.
+// Everything is opened close-on-exec. Replacing a file writes a temporary file beside it and
+// renames that: readers see the old or the new file, never a part. A failure leaves the old file
+// and no temporary one. A killed process leaves none either, because the temporary file has no name
+// until it is complete (O_TMPFILE), where the file system supports that. Errors carry the path.
+// Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -16,78 +17,79 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
-// For CLEANUP: close or free what the local holds, unless it is -1 or NULL. Errors are ignored, so
-// a stream that was written to is closed by hand. They keep errno.
+// For CLEANUP: close or free the value of the local, unless it is -1 or NULL. They ignore errors,
+// so a stream that was written to must be closed explicitly. They keep errno.
 void fd_closep(int *fd);
 void stream_closep(FILE **stream);
 void text_freep(char **text);
 
-// The descriptor, open for reading, is the caller's to close.
+// Open `path` for reading. The caller closes the descriptor.
 enum err file_open_read(const char *path, int *out_fd, struct err_info *info) MUST_USE;
 
-// Appends the whole file to `out`. Does not trust its size (/proc files say 0, others grow): reads
-// to the end. ERR_LIMIT if there is more than max_bytes.
+// Append the whole file to `out`. Read to the end, because its size is not reliable (/proc files
+// say 0, others grow). ERR_LIMIT if it has more than max_bytes.
 enum err file_read(const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
     MUST_USE;
 
-// As file_read, from an open descriptor's current position; `path` only names it in errors.
+// Append the rest of an open file, from its current position. `path` only names it in errors. Fails
+// as file_read does.
 enum err
 file_read_fd(int fd, const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
     MUST_USE;
 
-// Creates the directories in which `path` is to lie, as `mkdir -p` would. Nothing to do is success.
+// Create the missing parent directories of `path`, as `mkdir -p` does.
 enum err file_make_parents(const char *path, struct err_info *info) MUST_USE;
 
-// Appends the absolute path of a file that need not exist, in a directory that does; a symbolic
-// link in its last part stays.
+// Append the absolute path of a file. The file need not exist, its directory must. A symbolic link
+// as the last part stays.
 enum err file_absolute_path(const char *path, struct strbuf *out, struct err_info *info) MUST_USE;
 
-// Whether a shell would find the program: in one of the folders of PATH, or in /usr/bin and /bin
-// where that is not set.
+// Return whether a shell would find the program: in a folder of PATH, or in /usr/bin and /bin if
+// PATH is not set.
 bool file_is_in_path(const char *program);
 
-// Writes all of `data`, through short writes and EINTR.
+// Write all of `data`. Continues after short writes and EINTR.
 enum err file_write_all(int fd, struct bytes data, const char *path, struct err_info *info)
     MUST_USE;
 
-// A file in the making. Zeroed is valid: nothing under way.
+// A new file before it replaces the old one. Zeroed is valid: none.
 //   replacement_begin -> write to .stream -> replacement_commit
-// and `CLEANUP(replacement_abandon)` for every other way out.
+// and `CLEANUP(replacement_abandon)` for every other exit.
 struct replacement {
     FILE *stream;     // owned until commit or abandon
-    char *path;       // owned; the name it will have
-    char *temporary;  // owned; the name that it has now, NULL for none
-    bool is_nameless; // a regular file that is named when it is whole
+    char *path;       // owned; the final name
+    char *temporary;  // owned; the current name, NULL for none
+    bool is_nameless; // a regular file that gets its name when complete
 };
 
-// What a new file may be used for by whom. Under sudo a file belongs to who called that.
+// The permissions of a new file. Under sudo the file belongs to the caller of sudo.
 enum {
-    FILE_MODE_BY_UMASK = 0, // as any other file: 0666 less the umask
+    FILE_MODE_BY_UMASK = 0, // as any other file: 0666 without the umask's bits
     FILE_MODE_PRIVATE = 0600,
 };
 
-// The name of what is at `path` behind all symbolic links, or of what is to be made there; the
-// caller's. A link that somebody else has put into a directory in which anybody may create files is
-// not followed (ERR_PERMISSION), whatever fs.protected_symlinks says. A link to nothing is itself
-// the target.
+// Return the path behind all symbolic links at `path`, of an existing file or of one to create. The
+// caller frees it. In a directory that is writable for all users, a link of another user is not
+// followed (ERR_PERMISSION), whatever fs.protected_symlinks says. A link without a target is itself
+// the result.
 enum err file_find_target(const char *path, char **out, struct err_info *info) MUST_USE;
 
-// Gives a file that was just created to who called sudo; nothing if nobody did.
+// Give a new file to the caller of sudo. Without sudo do nothing.
 void file_give_to_caller(int fd);
 
-// A pipe, a terminal or a device at `path` is written to as it is, and what a symbolic link points
-// to is replaced, not the link (file_find_target). `mode`: FILE_MODE_..., or permissions that hold
-// whatever the umask is.
+// Begin to replace `path`. A pipe, a terminal or a device is written to directly. The target of a
+// symbolic link is replaced, not the link (file_find_target). `mode`: FILE_MODE_..., or permissions
+// that apply regardless of the umask.
 enum err
 replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
     MUST_USE;
 
-// Flushes, with `durable` also fsyncs, renames and releases `r`. A write that failed earlier (disk
-// full) is noticed here; then the file at `path` is as it was.
+// Flush, with `durable` also fsync, rename and release `r`. Reports an earlier failed write (disk
+// full); the file at `path` is unchanged then.
 enum err replacement_commit(struct replacement *r, bool durable, struct err_info *info) MUST_USE;
 
-// Removes the temporary and releases `r`; does nothing after a commit.
+// Remove the temporary file and release `r`. Does nothing after a commit.
 void replacement_abandon(struct replacement *r);
 
-// All of the above for bytes that are at hand, by the umask.
+// Replace the file at `path` by `data`, with the permissions of the umask.
 enum err file_replace(const char *path, struct bytes data, struct err_info *info) MUST_USE;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// litter: names that killed processes of ours have left beside a file.
+// litter: remove temporary files of killed cairn processes.
 //
-// A file that takes the place of another has a name of its own, PATH.PID-N.tmp, between two system
-// calls (file.h). Who is killed just there leaves it behind. Context: H.
+// A file that replaces another has a temporary name, PATH.PID-N.tmp, between two system calls
+// (file.h). A process that is killed there leaves it behind. Context: H.
 #pragma once
 
-// Removes those beside `path` that are a minute old, and whose process is gone. What cannot be
-// read or removed stays.
+// Remove the temporary files of `path` that are at least a minute old and whose process has ended.
+// Files that cannot be read or removed stay.
 void litter_remove(const char *path);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// memory_limit: how much memory this process can hope for.
+// memory_limit: the memory that this process may expect to get.
 //
-// That is the machine's, or what the tightest control group around us may have, whichever is less:
-// memory.max and memory.high of version 2 (cgroups(7), "Documentation/admin-guide/cgroup-v2.rst"),
-// memory.limit_in_bytes of version 1. Context: H. What cannot be read limits nothing.
+// It is the smaller of the machine's memory and the tightest limit of the control groups around the
+// process: memory.max and memory.high of version 2 (cgroups(7),
+// "Documentation/admin-guide/cgroup-v2.rst"), memory.limit_in_bytes of version 1. An unreadable
+// limit does not count. Context: H.
 #pragma once
 
 #include <stdint.h>
 
-// In bytes. `proc_cgroup` is /proc/self/cgroup, `cgroup_root` where the hierarchies are mounted
-// (/sys/fs/cgroup); `machine_bytes` is what there is in all.
+// Return the limit in bytes. `proc_cgroup` is /proc/self/cgroup, `cgroup_root` the mount point of
+// the hierarchies (/sys/fs/cgroup), `machine_bytes` the memory of the machine.
 uint64_t memory_limit_of(const char *proc_cgroup, const char *cgroup_root, uint64_t machine_bytes);
 
-// Of this process, on this machine.
+// Return the limit of this process on this machine.
 uint64_t memory_limit_here(void);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// quiet_thread: a thread that no signal is ever delivered to, so that they all stay its starter's.
+// quiet_thread: start a thread with all signals blocked, so that the starter's thread gets them.
 //
-// Context: H, any thread, whose own mask is afterwards what it was.
+// Context: H, any thread. The caller's signal mask is restored.
 #pragma once
 
 #include <pthread.h>
 
 #include "base/compiler.h"
 
-// Starts `run(argument)`. 0, or the error number of pthread_create; then there is no thread.
+// Start `run(argument)`. Return 0, or the error number of pthread_create; then there is no thread.
 int quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) MUST_USE;
 
-// Gives all threads that begin from now on, of libraries too, a stack that does not depend on
-// `ulimit -s`, which is the recorded program's.
+// Give all later threads, of libraries too, a stack size that does not depend on `ulimit -s`, which
+// is the recorded program's.
 void quiet_thread_make_room(void);

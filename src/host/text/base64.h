@@ -6,8 +6,8 @@
 #include "base/bytes.h"
 #include "host/text/strbuf.h"
 
-// Appends `data`, on one line. Running out of memory is walk_cache by `out`.
+// Append `data` on one line. `out` remembers a failure.
 void base64_append(struct strbuf *out, struct bytes data);
 
-// Appends the bytes that `hex`, pairs of hexadecimal digits in lower case, stands for.
+// Append the bytes of `hex`, pairs of hexadecimal digits in lower case.
 void base64_append_hex(struct strbuf *out, const char *hex);

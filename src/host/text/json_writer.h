@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // json_writer: JSON (RFC 8259) as a stream, in constant memory.
 //
-// The caller opens and closes objects and arrays; the writer puts the commas, quotes and, if
-// wished, line breaks. It remembers no nesting but the depth: after a container has closed, its
-// parent is known not to be empty, so one flag is enough for commas and trees may be as deep as
-// they like. Keys and strings may hold any bytes: control characters are escaped, bytes that are no
-// UTF-8 become U+FFFD. A failing sink is walk_cache; later calls do nothing; json_finish reports
-// it.
+// The caller opens and closes objects and arrays; the writer adds commas, quotes and, if requested,
+// line breaks. Of the nesting it stores only the depth: the parent of a closed container is not
+// empty, so one flag is enough for commas, and the depth is unlimited. Keys and strings may hold
+// any bytes: control characters are escaped, bytes that are not UTF-8 become U+FFFD. After the sink
+// fails, later calls do nothing, and json_finish reports the failure.
 //
 //   struct json_writer w;
 //   json_to_stream(&w, stdout, JSON_INDENTED);
@@ -27,12 +26,12 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
-// Takes the next bytes; false when it cannot, after which it is not called again.
+// Takes the next bytes. Returns false on failure; it is not called again then.
 typedef bool json_sink(void *context, const char *data, size_t len);
 
 enum json_style {
     JSON_COMPACT,
-    JSON_INDENTED, // two spaces a level
+    JSON_INDENTED, // indented by two spaces a level
 };
 
 struct json_writer {
@@ -40,7 +39,7 @@ struct json_writer {
     void *context; // borrowed, passed to the sink
     enum json_style style;
     size_t depth;
-    bool has_sibling; // something was written before in the innermost open container
+    bool has_sibling; // the innermost open container already has a member
     bool after_key;
     bool failed;
     size_t buffered;
@@ -49,7 +48,7 @@ struct json_writer {
 
 void json_to_sink(struct json_writer *w, json_sink *sink, void *context, enum json_style style);
 
-// The stream stays the caller's, who also closes it; json_finish flushes it.
+// Write to `stream`. The caller keeps and closes it; json_finish flushes it.
 void json_to_stream(struct json_writer *w, FILE *stream, enum json_style style);
 void json_to_strbuf(struct json_writer *w, struct strbuf *out, enum json_style style);
 
@@ -58,27 +57,27 @@ void json_end_object(struct json_writer *w);
 void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 
-// What follows is this key's value.
+// Write a key. Its value must follow.
 void json_key(struct json_writer *w, const char *key);
 
 void json_u64(struct json_writer *w, uint64_t value); // exact: all digits
 void json_i64(struct json_writer *w, int64_t value);
-void json_double(struct json_writer *w, double value); // shortest that reads back equal; NaN: null
+void json_double(struct json_writer *w, double value); // shortest text that reads back equal; NaN:
+                                                       // null
 void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
 void json_string(struct json_writer *w, const char *text); // NULL counts as null
 void json_string_bytes(struct json_writer *w, const char *text, size_t len);
 
-// A key with its value.
+// Write a key with its value.
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
 void json_key_i64(struct json_writer *w, const char *key, int64_t value);
 void json_key_double(struct json_writer *w, const char *key, double value);
 void json_key_bool(struct json_writer *w, const char *key, bool value);
 void json_key_string(struct json_writer *w, const char *key, const char *text);
 
-// Sends what is buffered; for answers that are streamed while they grow.
+// Send the buffered bytes, for replies that are streamed while they grow.
 void json_flush(struct json_writer *w);
 
-// Ends the document with a line feed if it is indented, and flushes. ERR_IO if the sink ever
-// refused.
+// End the document, with a line feed if it is indented, and flush. ERR_IO if the sink ever failed.
 enum err json_finish(struct json_writer *w) MUST_USE;

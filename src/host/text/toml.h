@@ -5,9 +5,9 @@
 //   [table]                  key = "text"      'text as it is'
 //   [[array of tables]]      key = 1_000       -5    true    false
 //
-// Keys are bare (letters, digits, - and _). What else TOML knows (dotted and quoted keys, arrays,
-// inline tables, numbers with a fraction, dates, texts over several lines) is refused by name, so
-// that a file means here what it means to every other reader, or nothing. Duplicates are errors.
+// Keys are bare (letters, digits, - and _). Other parts of TOML (dotted and quoted keys, arrays,
+// inline tables, numbers with a fraction, dates, texts over several lines) are refused by name, so
+// a file has the same meaning as for every other reader, or is an error. Duplicates are errors.
 // Input is hostile: at most TOML_MAX_BYTES. Errors name the line. Context: H.
 #pragma once
 
@@ -30,17 +30,17 @@ enum toml_type {
 };
 
 struct toml_table {
-    size_t name;   // in texts
-    uint32_t line; // from 1; 0 for the table of what stands before any
+    size_t name;   // offset in texts
+    uint32_t line; // from 1; 0 for the table of entries before any table
     bool is_element;
 };
 
 struct toml_entry {
-    uint32_t table; // in tables
+    uint32_t table; // index in tables
     uint32_t line;
-    size_t key; // in texts
+    size_t key; // offset in texts
     enum toml_type type;
-    size_t text; // in texts
+    size_t text; // offset in texts
     int64_t integer;
     bool boolean;
 };
@@ -50,12 +50,12 @@ DEFINE_VEC(toml_entry_vec, struct toml_entry);
 
 struct toml {
     struct strbuf texts;           // owned; each ended by a zero byte
-    struct toml_table_vec tables;  // owned; the first is that of what stands before any
+    struct toml_table_vec tables;  // owned; the first holds the entries before any table
     struct toml_entry_vec entries; // owned; in order of the file
 };
 
-// `name` is the file's, for errors: "cairn.toml:3: ...". ERR_INVALID, ERR_UNSUPPORTED, ERR_LIMIT,
-// ERR_NO_MEMORY.
+// Parse `input`. `name` is the file's, for errors: "cairn.toml:3: ...". ERR_INVALID,
+// ERR_UNSUPPORTED, ERR_LIMIT, ERR_NO_MEMORY.
 enum err toml_parse(struct bytes input, const char *name, struct toml *out, struct err_info *info)
     MUST_USE;
 void toml_release(struct toml *toml);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// utf8: reads and writes UTF-8, as RFC 3629 defines it: no overlong forms, no surrogates, nothing
+// utf8: read and write UTF-8, as RFC 3629 defines it: no overlong forms, no surrogates, nothing
 // above U+10FFFF. Context: H; pure.
 #pragma once
 
@@ -9,18 +9,18 @@
 
 #include "host/text/strbuf.h"
 
-// Decodes the character that text[0..len) begins with. Returns its length in bytes and sets *code,
-// or returns 0 if the bytes are not UTF-8. A NUL is a character of one byte.
+// Decode the first character of text[0..len). Return its length in bytes and set *code, or return 0
+// if the bytes are not UTF-8. A NUL is a character of one byte.
 size_t utf8_decode_bytes(const char *text, size_t len, uint32_t *code);
 
-// The same for a text that ends with a NUL.
+// Decode the first character of a zero-terminated text. Returns as utf8_decode_bytes does.
 size_t utf8_decode(const char *text, uint32_t *code);
 
-// Whether all of `text` is UTF-8.
+// Return whether all of `text` is UTF-8.
 bool utf8_is_valid(const char *text);
 
-// Whether `code` is a character: at most U+10FFFF and no surrogate.
+// Return whether `code` is a character: at most U+10FFFF and not a surrogate.
 bool utf8_is_character(uint32_t code);
 
-// Appends the character `code`.
+// Append the character `code`.
 void utf8_append(struct strbuf *out, uint32_t code);

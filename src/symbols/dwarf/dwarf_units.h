@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// dwarf_units: the compilation units of a file, and which of them covers an address.
+// dwarf_units: the compilation units of a file, by address.
 //
-// libdw finds a unit by .debug_aranges, which clang does not write and others write incompletely;
-// so the ranges of each unit's own DIE are collected here, once for a file. A unit that states no
-// ranges gets those of its functions. Type units and partial units hold no code. For split DWARF,
-// the unit's tree is that of the .dwo file, if libdw has found it. Hostile input: no more ranges
-// are kept than the file has bytes for. Borrows the Dwarf handle. Context: H.
+// libdw finds a unit by .debug_aranges, which clang does not write and other compilers write
+// incompletely. So this module collects the ranges of each unit's DIE, once for a file. A unit
+// without ranges gets the ranges of its functions. Type units and partial units hold no code. For
+// split DWARF, the tree of a unit is in the .dwo file, if libdw found it. Hostile input: the number
+// of ranges is limited by the bytes of the file. Borrows the Dwarf handle. Context: H.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -16,8 +16,8 @@
 #include "symbols/names/range_index.h"
 
 struct dwarf_unit {
-    Dwarf_Die die;  // of the unit in the file: has the line table
-    Dwarf_Die tree; // whose children are the functions: the same, or that of the .dwo file
+    Dwarf_Die die;  // unit DIE in the file: has the line table
+    Dwarf_Die tree; // parent of the functions: `die`, or the unit DIE of the .dwo file
 };
 
 DEFINE_VEC(dwarf_unit_vec, struct dwarf_unit);
@@ -27,6 +27,6 @@ struct dwarf_units {
     struct range_index ranges; // value: index into units
 };
 
-// Reads all units that libdw can read; those after a damaged one are lost.
+// Read all units that libdw can read. Units after a damaged one are lost.
 enum err dwarf_units_init(struct dwarf_units *units, Dwarf *dwarf, uint64_t file_bytes) MUST_USE;
 void dwarf_units_release(struct dwarf_units *units);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// debug_search: finding the file of a module, and the separate file that holds its debug
-// information.
+// debug_search: find the file of a module, and the separate file with its debug information.
 //
-// A module is looked for in the executable directories, in the target's own root (containers), and
-// at its plain path, in this order; the first whose build-id is the recorded one wins. A separate
-// debug file is looked for by build-id (<debug dir>/.build-id/ab/cdef.debug), then by the module's
-// name (<debug dir>/<name>.debug), then by .gnu_debuglink (beside the module, in .debug/ beside it,
-// in <debug dir>, and in <debug dir>/<directory of the module>), then in what debuginfod has
-// fetched before, then, if wished, from its servers. A file whose build-id, or for want of one
-// whose checksum, is another one is never used: wrong names are worse than none. Context: H; one
-// thread.
+// Places for a module, in this order: the executable directories, the target's root (containers),
+// the plain path. The first file with the recorded build-id wins. Places for a separate debug file:
+// by build-id (<debug dir>/.build-id/ab/cdef.debug); by the module's name (<debug
+// dir>/<name>.debug); by .gnu_debuglink (beside the module, in .debug/ beside it, in <debug dir>,
+// and in <debug dir>/<directory of the module>); among earlier downloads of debuginfod; on its
+// servers, if the user wants that. A file with another build-id, or without a build-id and with
+// another checksum, is never used: wrong names are worse than none. Context: H; one thread.
 #pragma once
 
 #include "base/bytes.h"
@@ -17,16 +15,17 @@
 #include "symbols/elf/elf_file.h"
 #include "symbols/names/name_sources.h"
 
-// Opens the module itself. `build_id` may be empty: then the first file that exists is taken.
-// ERR_CORRUPT if there are files but all have other build-ids, ERR_NOT_FOUND if there is no file.
+// Open the module itself. If `build_id` is empty, take the first file that exists. ERR_CORRUPT if
+// all files have other build-ids, ERR_NOT_FOUND if there is no file.
 enum err debug_search_module(const struct name_sources *sources,
                              const char *path,
                              struct bytes build_id,
                              struct elf_file *out,
                              struct err_info *info) MUST_USE;
 
-// Opens the file with the DWARF of `module` (NULL if the module's file was not found; `path` is its
-// name and `build_id` what was recorded or what the file says). ERR_NOT_FOUND if there is none.
+// Open the file with the DWARF of `module`, which is NULL if the module's file was not found.
+// `path` is the module's path, `build_id` the recorded one or the one in the file. ERR_NOT_FOUND if
+// there is none.
 enum err debug_search_dwarf(const struct name_sources *sources,
                             const char *path,
                             struct bytes build_id,

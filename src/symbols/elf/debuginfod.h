@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// debuginfod: asks the servers in $DEBUGINFOD_URLS for debug information, through libdebuginfod.
+// debuginfod: request debug information from the servers in $DEBUGINFOD_URLS, through
+// libdebuginfod.
 //
-// The library is loaded with the first question and stays loaded; it is no dependency. Its own
-// environment variables hold (DEBUGINFOD_URLS, DEBUGINFOD_TIMEOUT, DEBUGINFOD_CACHE_PATH, ...), and
-// what it fetches lies in its own cache, where it and we find it the next time. The servers learn
-// which programs the user runs, so they are only asked where he has set their names.
-// Context: H; one thread. A question lasts as long as the servers take, or until `go_on` says no.
+// The first request loads the library, and it stays loaded; cairn does not depend on it. Its own
+// environment variables apply (DEBUGINFOD_URLS, DEBUGINFOD_TIMEOUT, DEBUGINFOD_CACHE_PATH, ...). It
+// keeps downloads in its own cache, where it and cairn find them later. Requests reveal to the
+// servers which programs the user runs, so cairn sends them only if the user has set the servers'
+// names.
+// Context: H; one thread. A request lasts until the servers answer, or until `go_on` returns false.
 #pragma once
 
 #include <stdbool.h>
@@ -18,38 +20,38 @@
 struct debuginfod_library;
 
 enum debuginfod_end {
-    DEBUGINFOD_ANSWERED,    // yes or no
+    DEBUGINFOD_ANSWERED,    // the servers have it or do not
     DEBUGINFOD_INTERRUPTED, // by go_on
-    DEBUGINFOD_SILENT,      // no server could be reached, or not in time
+    DEBUGINFOD_SILENT,      // no server was reachable, or none answered in time
 };
 
 struct debuginfod {
-    // Called before a question and a few times a second while it lasts; `total_bytes` is 0 if
-    // nobody knows. False ends this question and all that follow. May be NULL.
+    // Called before a request and a few times a second during it. `total_bytes` is 0 if unknown.
+    // False ends this request and all later ones. May be NULL.
     bool (*go_on)(void *context, uint64_t done_bytes, uint64_t total_bytes);
     void (*end_question)(void *context, enum debuginfod_end end); // may be NULL
     void *context;
-    struct debuginfod_library *library; // owned; NULL before the first question
+    struct debuginfod_library *library; // owned; NULL before the first request
     bool has_given_up;
 };
 
-// Whether the user has named servers.
+// Return whether the user has named servers.
 bool debuginfod_is_wanted(void);
 
-// Whether libdebuginfod is there.
+// Return whether libdebuginfod is installed.
 bool debuginfod_is_installed(void);
 
 void debuginfod_release(struct debuginfod *servers); // accepts a zeroed one
 
-// Appends the path of what an earlier question has brought for `build_id`. ERR_NOT_FOUND,
-// ERR_NO_MEMORY. `servers` may be NULL and is not used.
+// Append the path of an earlier download for `build_id`. ERR_NOT_FOUND, ERR_NO_MEMORY. `servers` is
+// unused and may be NULL.
 enum err debuginfod_find_fetched(struct debuginfod *servers,
                                  struct bytes build_id,
                                  struct strbuf *out_path) MUST_USE;
 
-// Appends the path of the debug information for `build_id`. ERR_UNSUPPORTED without the library,
-// ERR_NOT_FOUND if no server has it, ERR_CANCELLED once it has given up: interrupted, or because
-// the servers were silent once, which costs their time-out. ERR_NO_MEMORY.
+// Append the path of the debug information for `build_id`. ERR_UNSUPPORTED without the library,
+// ERR_NOT_FOUND if no server has it, ERR_NO_MEMORY. ERR_CANCELLED after an interruption, and after
+// a request that no server answered, because each of those costs a time-out.
 enum err debuginfod_fetch(struct debuginfod *servers,
                           struct bytes build_id,
                           struct strbuf *out_path) MUST_USE;

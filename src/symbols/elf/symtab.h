@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// symtab: function names by address from .symtab, or .dynsym where strip has taken that away.
+// symtab: function names by address from .symtab, or from .dynsym after strip.
 //
-// Only functions (and indirect functions) that are defined in the file. A symbol holds the
-// addresses of its size; one without a size holds those up to the next symbol. Of several names for
-// one address the public one wins: global before weak before local, then fewer leading underscores,
-// then the shorter, then the alphabet's order; so malloc is not called __libc_malloc. Borrows the
-// names from the Elf handle, which must outlive it. Context: H.
+// It holds the functions (and indirect functions) that the file defines. A symbol covers its size;
+// a symbol without a size extends to the next symbol. Of several names for one address the public
+// one wins: global before weak before local, then fewer leading underscores, then the shorter name,
+// then alphabetical order. So malloc does not become __libc_malloc. Borrows the names from the Elf
+// handle, which must outlive it. Context: H.
 #pragma once
 
 #include <libelf.h>
@@ -21,9 +21,9 @@ struct symtab {
     struct name_vec names;
 };
 
-// Reads the fuller of the tables of `elf`. A file without symbols gives an empty symtab.
+// Read the fuller one of the tables of `elf`. A file without symbols gives an empty symtab.
 enum err symtab_init(struct symtab *symtab, Elf *elf) MUST_USE;
 void symtab_release(struct symtab *symtab);
 
-// The mangled name of the function that holds `address`; NULL if there is none. Borrowed.
+// Return the mangled name of the function that holds `address`, NULL if there is none. Borrowed.
 const char *symtab_find(const struct symtab *symtab, uint64_t address);

@@ -27,7 +27,7 @@ enum {
     TEST_ELF_TEXT_MAX = TEST_ELF_SYMBOLS - TEST_ELF_TEXT,
 };
 
-// The file, open; what does not fit of code and text is left out. False if the system says no.
+// Return the open file; code and text are truncated if too long. False if a system call fails.
 static inline bool test_elf_open(
     uint16_t machine, struct bytes code, struct bytes text, const char *name, struct elf_file *out)
 {
@@ -66,7 +66,7 @@ static inline bool test_elf_open(
     memcpy(image + sizeof(header), &segment, sizeof(segment));
     memcpy(image + TEST_ELF_SYMBOLS + sizeof(symbol), &symbol, sizeof(symbol));
     memcpy(image + TEST_ELF_SECTIONS, sections, sizeof(sections));
-    (void)snprintf((char *)image + TEST_ELF_NAMES + 1, 0x3f, "%s", name); // cut
+    (void)snprintf((char *)image + TEST_ELF_NAMES + 1, 0x3f, "%s", name); // truncated
     memcpy(image + TEST_ELF_CODE, code.data,
            code.len < TEST_ELF_CODE_MAX ? code.len : TEST_ELF_CODE_MAX);
     memcpy(image + TEST_ELF_TEXT, text.data,

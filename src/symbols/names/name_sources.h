@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// name_sources: where names may be looked for, beside the modules' own files and /usr/lib/debug.
+// name_sources: the places to search for names, besides the modules' own files and /usr/lib/debug.
 //
-// Filled in by who knows what the user wants; a zeroed one adds nothing. All is borrowed.
-// Context: H.
+// The caller fills it in from the user's options; a zeroed one adds no places. All pointers are
+// borrowed. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -12,13 +12,13 @@ struct debuginfod;
 struct name_cache;
 
 struct name_sources {
-    bool is_off; // nothing is looked up at all, not even in the standard places
-    const char *const
-        *executable_dirs; // with copies of modules, below their paths or by name alone
+    bool is_off;                        // look up no names, not even in the standard places
+    const char *const *executable_dirs; // folders with copies of modules, by full path or by name
     size_t executable_dir_count;
-    const char *const *debug_dirs; // like /usr/lib/debug, or with debug files side by side
+    const char *const *debug_dirs; // folders like /usr/lib/debug, or with all debug files side by
+                                   // side
     size_t debug_dir_count;
-    int root_pid;                   // look into /proc/PID/root, too (containers); 0: no
-    struct debuginfod *servers;     // asked last; NULL: they are not
-    const struct name_cache *cache; // asked before any file is opened; NULL: none
+    int root_pid;                   // also search /proc/PID/root (containers); 0: no
+    struct debuginfod *servers;     // used last; NULL: not used
+    const struct name_cache *cache; // used before opening any file; NULL: none
 };

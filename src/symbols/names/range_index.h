@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// range_index: which of many address ranges hold an address. Ranges may overlap and nest.
+// range_index: find the address ranges that hold an address. Ranges may overlap and nest.
 //
-// Ranges are added in any order, then sealed: sorted by their begin, with the furthest end of all
-// ranges up to each one beside them. A search starts at the last range that begins at or before the
-// address, goes down, and stops where nothing further down reaches the address; so it yields the
-// innermost first. Hostile input could make every search visit every range; SEARCH_LIMIT ends that.
-// A zeroed index is empty and valid. Owns its arrays. Context: H.
+// Ranges are added in any order, then sealed: sorted by begin, each with the largest end of all
+// ranges up to it. A search starts at the last range that begins at or before the address,
+// continues downwards, and stops where no lower range reaches the address. So it yields the
+// innermost range first. Hostile input could make every search visit every range; SEARCH_LIMIT
+// prevents that. A zeroed index is empty and valid. Owns its arrays. Context: H.
 #pragma once
 
 #include <stddef.h>
@@ -30,20 +30,20 @@ struct range_index {
 void range_index_release(struct range_index *index);
 void range_index_clear(struct range_index *index);
 
-// Ranges without an address in them are ignored.
+// Add a range. Ignore an empty one.
 enum err range_index_add(struct range_index *index, uint64_t begin, uint64_t end, uint32_t value)
     MUST_USE;
 
-// Ends the adding. Ranges with the same begin are yielded in ascending order of `value`.
+// End the adding. A search yields ranges with the same begin in ascending order of `value`.
 enum err range_index_seal(struct range_index *index) MUST_USE;
 
 struct range_search {
-    size_t next; // one above the range to look at next
+    size_t next; // index of the next range to check, plus one
     size_t steps;
 };
 
 struct range_search range_index_search(const struct range_index *index, uint64_t address);
 
-// The next range that holds `address`, or NULL. Borrowed from the index.
+// Return the next range that holds `address`, or NULL. Borrowed from the index.
 const struct range *
 range_index_next(const struct range_index *index, struct range_search *search, uint64_t address);
