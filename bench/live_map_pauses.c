@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
-// live_map_pauses: how long the recorder stands still while its live map grows.
+// live_map_pauses: measures how long the recorder pauses while its live map grows.
 //
-// Adds blocks and measures the processor time of every BATCH of them: the longest batch is an upper
-// bound for the longest single one, whatever else the machine does meanwhile. By the clock, a batch
-// takes longer where it waits, be it for the map's own thread or because the machine has other
-// things to do.
+// Adds blocks and measures the processor time of every BATCH of them. The longest batch is an upper
+// bound for the longest single insertion, whatever else the machine does. Wall-clock time of a
+// batch also includes waiting, for the map's own thread or for a processor.
 //
-// On a virtual machine, processor time also counts what the host does under the processor: memory
-// that it moves is missed by the guest without any page fault. So the map grows several times over.
-// It does the same things around the same block each time, and the host does not: of each STRETCH
-// of blocks, the least that the longest batch took in any growth is the map's own ("each time").
-// What the host does meanwhile is measured, too: as many batches of reads at random in as much
-// memory, all of which has been there before.
+// On a virtual machine, processor time also includes work of the host: memory that the host moves
+// costs the guest time without a page fault. So the map grows several times. Each growth does the
+// same work around the same block, but the host does not. For each STRETCH of blocks, the shortest
+// of the longest batches over all growths is therefore the map's own ("each time"). The work of the
+// host is measured too: the same number of batches of random reads in the same amount of memory,
+// all of it touched before.
 //
 //     live_map_pauses [MILLION_BLOCKS [GROWTHS]]
 //
-// Prints one line for each power of ten on the way up, of all growths; one for the way down, after
-// the last; and one for the reads.
+// Prints one line for each power of ten on the way up, for all growths; one for the way down after
+// the last growth; and one for the reads.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ enum {
     BATCH = 64,
     ADDRESS_STEP = 48,
     STRETCH = 1024 * BATCH, // the map's own thread does not end at the same block each time
-    LINES = 4,              // that the map touches for a block, about
+    LINES = 4,              // approximate cache lines that the map touches for a block
     DECADES = 8,            // of blocks, from 100 000 on
     MAX_MILLIONS = 1000,
     MAX_GROWTHS = 100,
@@ -44,15 +43,15 @@ struct moment {
 struct pauses {
     struct moment longest;
     uint64_t each_time_ns;
-    uint64_t total_ns; // of processor time
+    uint64_t total_ns; // processor time
     uint64_t count;
 };
 
 struct growth {
     uint64_t blocks;
-    uint64_t *stretches_ns; // the least of all growths of each one's longest batch
+    uint64_t *stretches_ns; // longest batch of each stretch, the minimum of all growths
     struct pauses decades[DECADES];
-    uint64_t live[DECADES]; // at each one's end
+    uint64_t live[DECADES]; // at the end of each decade
     uint64_t bytes[DECADES];
 };
 
@@ -85,7 +84,7 @@ static _Noreturn void fail(const char *why)
     exit(1);
 }
 
-// A batch is over that began at `before`. Returns its processor time, ns.
+// Record a batch that began at `before`. Return its processor time in ns.
 static uint64_t note(struct pauses *pauses, const struct moment *before)
 {
     const struct moment now = this_moment();
@@ -116,7 +115,7 @@ static void take(struct live_map *map, uint64_t first)
     }
 }
 
-// Lets the empty map grow once.
+// Grow the empty map once.
 static void grow(struct live_map *map, struct growth *growth)
 {
     uint64_t decade = 0;
@@ -139,7 +138,7 @@ static void grow(struct live_map *map, struct growth *growth)
     }
 }
 
-// What came in each growth, from the stretches that have a part in each decade.
+// Find the maximum of each decade that occurred in every growth, from its stretches.
 static void find_each_time(struct growth *growth)
 {
     uint64_t first = 0;
@@ -181,7 +180,7 @@ static void shrink(struct live_map *map, uint64_t blocks)
     (void)putchar('\n');
 }
 
-// As many batches as the map had, which only read what was there before.
+// Run as many batches as the map had, which only read memory that was touched before.
 static void read_memory(uint64_t bytes, uint64_t blocks)
 {
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -203,7 +202,8 @@ static void read_memory(uint64_t bytes, uint64_t blocks)
     (void)munmap(memory, bytes);
 }
 
-// The number that an argument gives, `otherwise` without one; 0 where it is none from 1 to max.
+// Return the number in an argument, or `otherwise` without one. Return 0 if it is not from 1 to
+// max.
 static uint64_t number_of(const char *argument, uint64_t otherwise, uint64_t max)
 {
     if (argument == NULL)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// measure: runs a command and tells what each process of it cost, exactly.
+// measure: runs a command and reports the exact cost of each of its processes.
 //
 //   measure REPORT COMMAND [ARGUMENT]...
 //
-// A profiler's run is a family: a recorder or a script, the target, compressors. The target is
-// often a grandchild, so wait4 cannot tell its share, and polling /proc misses the end, where the
-// peaks are. So this follows the family with ptrace, which stops each process once at its birth, at
-// every exec, and at its exit, while its memory and its clocks can still be read; in between all of
-// them run at full speed (no system call is traced, and threads are not followed). REPORT becomes a
-// JSON object:
+// A profiler's run is a family of processes: a recorder or a script, the target, compressors. The
+// target is often a grandchild, so wait4 cannot separate its share, and polling /proc misses the
+// end, where the peaks are. So this program follows the family with ptrace. ptrace stops each
+// process once at its birth, at every exec, and at its exit, while its memory and its clocks can
+// still be read. Between the stops all processes run at full speed: no system call is traced, and
+// threads are not followed. REPORT becomes a JSON object:
 //
 //   status       the command's exit status, or 128 + its signal
 //   wall_ns      from the command's exec until the last process of the family has ended
@@ -16,8 +16,8 @@
 //                cpu_ns (all threads, with a fork's part before an exec), user_ns and system_ns
 //                (whole clock ticks), peak_rss_kib, and rss_{anon,file,shmem}_kib at the end
 //
-// When measure is killed the whole family is (PTRACE_O_EXITKILL). A process born by a fork of a
-// thread other than the first is not seen. Exits with 125 when it cannot do its work.
+// PTRACE_O_EXITKILL kills the whole family when measure is killed. A process that a thread other
+// than the first forks is not seen. Exit status 125 if measure itself fails.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@
 #define PROCESSES_MAX  1024
 
 struct process {
-    pid_t pid; // 0 when the entry is unused
+    pid_t pid; // 0: unused entry
     pid_t parent;
     bool alive;
     uint64_t start_ns;
@@ -130,7 +130,7 @@ static void read_memory(struct process *process)
     process->rss_shmem_kib = status_field(status, "\nRssShmem:");
 }
 
-// Fields 14 and 15 of /proc/PID/stat, counted from behind the name, which may hold anything.
+// Read fields 14 and 15 of /proc/PID/stat, counted from behind the name, which may hold any byte.
 static void read_ticks(struct process *process)
 {
     char stat[1024];
@@ -156,7 +156,7 @@ static void read_exe(struct process *process)
     process->exe[len < 0 ? 0 : len] = 0;
 }
 
-// The process stands at its exit; its address space is still whole.
+// Read the cost of a process that has stopped at its exit; its address space still exists.
 static void take_leave(struct process *process)
 {
     clockid_t clock;
@@ -206,7 +206,7 @@ static void handle_stop(struct family *family, pid_t pid, int status)
         signal = 0;
         break;
     case PTRACE_EVENT_STOP:
-        if (signal != SIGTRAP) { // a job control stop stays one until SIGCONT
+        if (signal != SIGTRAP) { // a job control stop lasts until SIGCONT
             (void)ptrace(PTRACE_LISTEN, pid, NULL, NULL);
             return;
         }
@@ -246,7 +246,7 @@ static void follow(struct family *family, pid_t command)
     }
 }
 
-// Starts the command, held back until it is traced.
+// Start the command, and hold it until it is traced.
 static pid_t start(char **command)
 {
     int hold[2];
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
     follow(&family, command);
     uint64_t end_ns = now_ns(CLOCK_MONOTONIC);
     if (!family.begin_ns) {
-        return 127; // the command could not be executed; the child has said why
+        return 127; // the command could not be executed; the child has printed the reason
     }
     write_report(&family, argv[1], end_ns);
     return 0;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// recorder_throughput: how many nanoseconds the recorder needs for an event, with nobody running.
+// recorder_throughput: measures the nanoseconds per event of the recorder, without a running
+// program.
 //
-// Writes lanes as recorded threads would (lane_producer), then lets the drain read them, and times
-// only the drain: ring, decoding, live map, rows, series, peak. Each event pair frees a block at
-// random and allocates another at its address, so that the number of live blocks stays. The first
-// figure is for the time in which the live blocks are made.
+// Writes lanes as recorded threads would (lane_producer), then drains them. Only the drain is
+// timed: ring, decoding, live map, rows, series, peak. Each event pair frees a random block and
+// allocates another one at its address, so that the number of live blocks is constant. The first
+// figure is the time in which the live blocks are allocated.
 //
 //     recorder_throughput [MILLION_EVENTS [STACKS [LIVE_BLOCKS [LANES]]]]
 //
-// With LIVE_BLOCKS that case alone is measured.
-// Prints one line for each number of live blocks and lanes: ns per event, and bytes a live block.
+// With LIVE_BLOCKS, only that case is measured.
+// Prints one line for each number of live blocks and lanes: ns per event, and bytes per live block.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 enum {
     STACK_DEPTH = 12,
     LANES_MAX = 4,
-    BATCH_EVENTS = 12000, // of a lane, between two passes: about a millisecond's worth
+    BATCH_EVENTS = 12000, // of a lane, between two passes: about the events of a millisecond
     ADDRESS_STEP = 48,
 };
 
@@ -88,7 +89,7 @@ static void put_allocation(struct bench *b, struct bench_lane *lane, uint64_t ad
     put(lane, (uint64_t[]){wire_word(WIRE_ALLOC, address), wire_slot_size(slot, size)}, 2);
 }
 
-// The clock moves on, everything is published, and the recorder reads it.
+// Advance the clock, publish everything, and let the recorder read it.
 static void drain_all(struct bench *b)
 {
     for (unsigned i = 0; i < b->lane_count; i++) {
@@ -115,7 +116,7 @@ static void open_lane(struct bench *b, uint32_t index)
     atomic_store(&header->state, LANE_ACTIVE);
     atomic_fetch_or(&b->session.header->lane_bitmap[0], (uint64_t)1 << index);
     lane_producer_init(&lane->producer, b->session.header, header);
-    lane->producer.ring_bytes = LANE_RING_BYTES_MAX; // as a busy thread's ring soon is
+    lane->producer.ring_bytes = LANE_RING_BYTES_MAX; // the size of a busy thread's ring
     lane->producer.soft_limit = LANE_RING_BYTES_MAX;
     lane->base = 0x555500000000 + ((uint64_t)index << 40);
     for (uint32_t slot = 0; slot < b->stacks; slot++) {

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run: measures cairn and its peers, and writes what came out into docs/performance.md.
+"""run: measures cairn and its peers, and writes the results into docs/performance.md.
 
     bench/run.py                          everything, as `make bench` does
     bench/run.py --only churn-30-1 --tools bare,cairn --runs 9
-    bench/run.py --quick                  a tenth of the work, two rounds: does it all still run?
-    bench/run.py --curves                 how the cost grows with depth, blocks, threads, stacks
-    bench/run.py --instructions           instructions an operation, by callgrind
+    bench/run.py --quick                  a tenth of the work, two rounds: a test of all parts
+    bench/run.py --curves                 cost against depth, blocks, threads, stacks
+    bench/run.py --instructions           instructions per operation, by callgrind
     bench/run.py --merge OTHER.json --markdown docs/performance.md
     bench/run.py --list
 
-The results are kept in a JSON file, from which the document's tables are made. A tool measured anew
-replaces its old figures of those workloads; other tools keep theirs, each beside the bare runs of its
-own sitting. Exit status 1 when cairn failed in a run.
+The results are kept in a JSON file, the source of the document's tables. A new measurement of a
+tool replaces its old figures for those workloads. Other tools keep theirs, each with the bare runs
+of its own sitting. Exit status 1 if cairn failed in a run.
 """
 import argparse
 import pathlib
@@ -54,7 +54,7 @@ def arguments():
 
 
 def build_programs(build):
-    """Configures with the benchmark programs and builds them; cairn itself is built by make."""
+    """Configure the benchmark programs and build them; `make` builds cairn itself."""
     subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-Wno-dev", "-DCAIRN_BENCH=ON"],
                    check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", build, "--target", "bench_programs"],
@@ -62,7 +62,7 @@ def build_programs(build):
 
 
 def choose_tools(wanted, build):
-    """The tools to run, bare first; those that are not installed get a line and are left out."""
+    """The tools to run, bare first. A line names each tool that is not installed and skipped."""
     unknown = set(wanted or []) - {tool.name for tool in tools.TOOLS}
     if unknown:
         raise SystemExit(f"run.py: there is no tool {', '.join(sorted(unknown))}")
@@ -94,7 +94,7 @@ def choose_workloads(wanted, build):
 
 
 def measure_workloads(data, setup, here, options, chosen):
-    """Fills data["workloads"]; returns the names measured."""
+    """Fill data["workloads"]; return the names of the measured workloads."""
     measured = []
     for workload in choose_workloads(options.only, setup.build):
         say(workload.title)
@@ -142,7 +142,7 @@ def merge(data, options):
 
 
 def measure(data, options):
-    """Measures what the options say; returns the names of the workloads measured."""
+    """Measure what the options select; return the names of the measured workloads."""
     if not options.no_build:
         build_programs(options.build)
     here = machine.describe_machine(ROOT)

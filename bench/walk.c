@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// walk: nanoseconds of one stack walk against the depth of the stack, by what has changed since the
-// last walk.
+// walk: measures the nanoseconds of one stack walk against the depth of the stack and the changes
+// since the last walk.
 //
-//   unchanged   the same call again: only verified
+//   unchanged   the same call again: the stack is only verified
 //   leaf        another innermost function each time
 //   root        another outermost function each time: all frames keep their place and return
-//               address, but every one has a new name
-//   full        by a new thread: nothing walk_cache, its stack unknown, only the rules cached
+//               address, but every node is new
+//   full        by a new thread: nothing cached but the rules, the whole stack unknown
 //
 // The time of a descent without a walk is measured too and subtracted. Each figure is the median of
-// ROUNDS, with the smallest and largest in parentheses. Links the code that the preload library is
-// made of. Prints a Markdown table. Exits with 1 when a walk does not reach as deep as it must.
+// ROUNDS, with the smallest and largest in parentheses. Links the code of the preload library.
+// Prints a Markdown table. Exit status 1 if a walk does not reach the required depth.
 
 #include "target/unwind/unwind.h"
 #include "workload.h"
@@ -36,14 +36,14 @@ struct walker {
     uint32_t repeats; // walks at the bottom of one descent
     uint32_t depth;
     enum change change;
-    bool is_walking; // false: only descend, to know what that costs
+    bool is_walking; // false: only descend, to measure the cost of the descent
 };
 
 struct sample {
     double ns[ROUNDS];
 };
 
-// Stands for the hook: the walk begins with its caller. Asking for its frame's address gives it a
+// Represents the hook: the walk begins with its caller. Taking the address of its frame gives it a
 // frame pointer.
 static __attribute__((noinline)) void hook(struct walker *w)
 {
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void step(struct walker *w, uint32_
 static double time_descents(struct walker *w)
 {
     const uint32_t descents = WALKS / w->repeats;
-    // Root, bottom and leaf are frames too; level 0 is the last of the middle.
+    // Root, bottom and leaf are frames too; level 0 is the last middle frame.
     const uint32_t levels = w->depth - 4;
     uint64_t begin = workload_now_ns();
     for (uint32_t i = 0; i < descents; i++) {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_commits: holds the subjects of commits against the rule of STYLE.md.
+"""check_commits: checks the subjects of commits against the rule of STYLE.md.
 
 usage: tools/check_commits.py ROOT [SINCE]
 
 A subject is `area: Imperative change`, at most 72 characters: areas in lower case, several with
-commas, then a capital letter and a verb such as Add, not Adds, Added or Adding. Commits before
-SINCE, a date that git understands, are left alone; by default that is when the rule began. A tree
-without git has nothing to check. Exit status 1 and one line per finding.
+commas, then a capital letter and a verb such as Add, not Adds, Added or Adding. SINCE is a date
+that git understands, by default the date of the rule; older commits are not checked. A tree without
+git has no commits to check. Exit status 1 and one line per finding.
 """
 import re
 import subprocess
@@ -17,7 +17,7 @@ SINCE = "2026-11-24T00:00:00Z"
 LENGTH = 72
 SUBJECT = re.compile(r"^[a-z0-9][\w./-]*(?:, [a-z0-9][\w./-]*)*: ([A-Z][\w'-]*)(?: .*)?[^.\s]$")
 NO_IMPERATIVE = re.compile(r"(?:[^s]s|ed|ing)$")
-# Verbs that only look as if they were not in the imperative.
+# Verbs that are imperative although they do not look so.
 IMPERATIVES = {"Alias", "Bring", "Embed", "Exceed", "Feed", "Focus", "Need", "Proceed", "Ring", "Seed",
                "Shed", "Speed", "String", "Swing"}
 
@@ -33,7 +33,7 @@ def findings_of(subject):
 
 
 def commits(root, since):
-    """Hash and subject of each commit of `root` since then, or nothing without git."""
+    """The hash and the subject of each commit of `root` since then; none without git."""
     log = subprocess.run(["git", "-C", root, "log", "--no-merges", f"--since={since}",
                           "--format=%h %s"], capture_output=True, text=True, check=False)
     if log.returncode != 0:

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_layers: holds every project #include in src/ against the table of modules below.
+"""check_layers: checks every project #include in src/ against the table of modules below.
 
 usage: tools/check_layers.py ROOT
 
-A file may include headers of its own folder, of the folders listed before its own in the same module,
-and of the modules that its module may use; nothing else. So every arrow points down and there are no
-cycles between folders. T modules run inside the recorded program and may use only T modules; the
+A file may include headers of its own folder, of the folders listed before its own in the same
+module, and of the modules that its module may use. So every arrow points down, and there are no
+cycles between folders. T modules run inside the recorded program and may use only T modules. The
 table itself is checked for that and for unknown names. A folder has at most 25 files, so that its
-name says what is in it. Headers of an architecture (*_arch.h) are found by their name alone, since
-CMake chooses the folder; folders called arch count as the folder above them; programs and helpers
-that only tests use (test_* folders and files, *_test.c, fuzz_*.c) may use the whole of their module
-and every module above it in the table, and only they may use what lies in folders called test_*.
-Exit status 1 and one line per finding.
+name describes its content. Headers of an architecture (*_arch.h) are found by their name alone,
+because CMake chooses the folder; folders called arch count as the folder above them. Programs and
+helpers of tests (test_* folders and files, *_test.c, fuzz_*.c) may use their whole module and every
+module above it in the table. Only they may use folders called test_*. Exit status 1 and one line
+per finding.
 """
 import pathlib
 import re
@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 
 class Module(NamedTuple):
-    """A module: on which side it runs, which modules it may use, its folders, lowest first.
+    """A module: its side, the modules that it may use, and its folders, lowest first.
 
-    side: T = inside the recorded program (and perhaps in our processes, too), H = our processes.
+    side: T = inside the recorded program (and perhaps in our processes), H = our processes.
     folders: below the module's own; "." is the module's own folder.
     """
     side: str
@@ -62,7 +62,7 @@ TEST = re.compile(r"(_test\.c$|(^|/)(fuzz_|test_)[^/]*)")
 
 
 def table_findings(modules):
-    """What is wrong with the table itself."""
+    """Findings in the table itself."""
     seen = []
     for name, module in modules.items():
         for used in module.uses.split():
@@ -74,7 +74,7 @@ def table_findings(modules):
 
 
 def place_of(name, modules):
-    """(module, folder in it) of a file's or header's path below src/; None where the table has neither."""
+    """(module, folder in it) of a path below src/; None if the table has neither."""
     parts = [part for part in pathlib.PurePath(name).parent.parts]
     for at, part in enumerate(parts):
         if part == "arch" or part.startswith("test_"):
@@ -89,7 +89,7 @@ def place_of(name, modules):
 
 
 def may_use(user, used, is_test, modules):
-    """Whether a file at `user` may include a header at `used`, both as place_of says them."""
+    """Return whether a file at `user` may include a header at `used`, both from place_of."""
     if user[0] != used[0]:
         above = list(modules)[:list(modules).index(user[0])]
         return used[0] in (above if is_test else modules[user[0]].uses.split())
@@ -98,7 +98,7 @@ def may_use(user, used, is_test, modules):
 
 
 def file_findings(root, path, modules):
-    """What is wrong with the includes of one file."""
+    """Findings in the includes of one file."""
     where = path.relative_to(root)
     name = str(path.relative_to(root / "src"))
     user = place_of(name, modules)
@@ -124,7 +124,7 @@ def file_findings(root, path, modules):
 
 
 def folder_findings(root):
-    """Folders of src/ with more files than one name can stand for."""
+    """Folders of src/ with too many files for one name."""
     for folder in sorted(path for path in (root / "src").rglob("*") if path.is_dir()):
         count = sum(path.is_file() for path in folder.iterdir())
         if count > FILES_MAX:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_sizes: no source file over 800 lines, no function over 70.
+"""check_sizes: finds source files over 800 lines and functions over 70.
 
 usage: tools/check_sizes.py ROOT
 
-A function's size is the number of lines between its braces. clang-format puts a function's braces
-into column 0 and nothing else's closing brace before the end, which is what this relies on.
-ALLOWED names what may be larger, with the reason; an entry that is no longer needed is a finding.
-Exit status 1 and one line per finding.
+The size of a function is the number of lines between its braces. This relies on clang-format: it
+puts the braces of a function into column 0, and no other closing brace before them. ALLOWED names
+larger files and functions, with the reason; an unneeded entry is a finding. Exit status 1 and one
+line per finding.
 """
 import pathlib
 import re
@@ -25,7 +25,7 @@ FUNCTION_NAME = re.compile(r"(\w+)\s*\(")
 
 
 def c_functions(lines):
-    """Yields (name, first line number, body lines) of each function of a C or C++ file."""
+    """Yield (name, first line number, body lines) of each function of a C or C++ file."""
     start = None
     for number, line in enumerate(lines, 1):
         if line == "{":
@@ -40,7 +40,7 @@ def c_functions(lines):
 
 
 def python_functions(lines):
-    """Yields (name, first line number, lines) of each function at any depth of a Python file."""
+    """Yield (name, first line number, lines) of each function at any depth of a Python file."""
     open_functions = []
     for number, line in enumerate([*lines, "end"], 1):
         if not line.strip() or line.lstrip().startswith((")", "#")):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_style: the rules of STYLE.md that a text search can hold.
+"""check_style: checks the rules of STYLE.md that a text search can check.
 
 usage: tools/check_style.py ROOT
 
-Every file opens with its licence and says what it is; clang-format agrees with the layout; some
-functions and words are banned, each with its reason. A rule is added here after each mistake that
-it would have caught. Exit status 1 and one line per finding.
+Every file begins with its licence and a module comment. clang-format accepts the layout. Some
+functions and words are banned, each with a reason. A mistake that a new rule would find gets a rule
+here. Exit status 1 and one line per finding.
 """
 import pathlib
 import re
@@ -43,7 +43,7 @@ BANNED_FUNCTIONS = {
 }
 BANNED_CALL = re.compile(r"(?<![\w.>\"])(" + "|".join(BANNED_FUNCTIONS) + r")\s*\(")
 GOTO = re.compile(r"^\s*goto\s+\w+;")
-COLUMNS = 100  # clang-format leaves comments alone, so that drawings in them stay whole
+COLUMNS = 100  # clang-format does not wrap comments, which keeps drawings intact
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
 VAGUE_NAME = re.compile(r"(^|_)(util|utils|misc|common|helper|helpers|manager)(_|$)")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')

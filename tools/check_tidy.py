@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_tidy: clang-tidy over the C sources, in parallel, each file once.
+"""check_tidy: runs clang-tidy over the C sources, in parallel, each file once.
 
 usage: tools/check_tidy.py ROOT BUILD [FILE...]
 
-BUILD holds compile_commands.json. Without FILEs, every C file of src/ that the build compiles; a
+BUILD holds compile_commands.json. The default is every C file of src/ that the build compiles; a
 file that the build compiles twice (T code) is checked once. Flags that only gcc knows are dropped.
-A clean file is walk_cache in BUILD/tidy by the content of what it depends on: itself, its flags, the
-configuration, and the project's headers that the preprocessor reads for it. So a second run costs
-only what has changed. Exit status 1 and clang-tidy's own words per finding.
+A clean file is cached in BUILD/tidy by the content of its dependencies: the file, its flags, the
+configuration, and the project's headers that the preprocessor reads for it. So a second run checks
+only changed files. Exit status 1 and clang-tidy's output per finding.
 """
 import concurrent.futures
 import hashlib
@@ -39,8 +39,8 @@ def commands(root, build, wanted):
 
 
 def dependencies(root, path, flags):
-    """The file and the project's headers that it includes. Where one is missing, the file alone:
-    clang-tidy will not accept it then, and only clean files are walk_cache."""
+    """The file and the project's headers that it includes. If one is missing, only the file:
+    clang-tidy rejects such a file, and only clean files are cached."""
     run = subprocess.run(["cc", "-MM", *flags, str(path)], cwd=root, capture_output=True, text=True,
                          check=False)
     if run.returncode != 0:
@@ -57,7 +57,7 @@ def fingerprint(root, path, flags):
 
 
 def check(root, build, path, flags):
-    """Returns what clang-tidy says about one file, "" if it is content."""
+    """Return clang-tidy's findings about one file, "" without findings."""
     memory = build / "tidy" / fingerprint(root, path, flags)
     if memory.exists():
         return ""

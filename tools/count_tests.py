@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""count_tests: how many single cases ran in the entries of a ctest run.
+"""count_tests: counts the single cases in the entries of a ctest run.
 
 usage: tools/count_tests.py RESULTS.xml...
 
-Reads ctest's JUnit files and looks into each entry's output for the closing lines of cmocka and
-pytest, or of this script in a nested run. An entry without such a line is one case. Prints
-"N passed, N failed".
+Reads ctest's JUnit files and searches each entry's output for the closing lines of cmocka and
+pytest, or of this script in a nested run. An entry without such a line is one case. Prints "N
+passed, N failed".
 """
 import re
 import sys

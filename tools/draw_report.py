@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""draw_report: the picture in README.md: what a command shows on a terminal, as SVG.
+"""draw_report: draws a command's output on a terminal as SVG, for the picture in README.md.
 
 usage: tools/draw_report.py OUT.svg LINES TITLE COMMAND ARGS...
 
-Runs the command on a pseudo-terminal of 100 columns, reads its colours and draws the first LINES lines of
-what it wrote. For the README: after `make demo`,
+Runs the command on a pseudo-terminal of 100 columns, reads its colours and draws the first LINES
+lines of its output. For the README, after `make demo`:
 
     tools/draw_report.py docs/report.svg 54 "cairn report -n 2 -s 1 shop.cairn" \
         build/bin/cairn report -n 2 -s 1 --max-depth 16 build/demo/shop.cairn
@@ -26,7 +26,7 @@ ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
 
 
 def output_of(command):
-    """What the command writes to a terminal."""
+    """The output of the command on a terminal."""
     status, written = terminal.run(
         command, {**os.environ, "TERM": "xterm-256color", "PAGER": "cat"}, COLUMNS, ROWS)
     if status != 0:
@@ -35,7 +35,7 @@ def output_of(command):
 
 
 def spans_of(line, style):
-    """Splits a line into (text, style); returns also the style that the next line begins with."""
+    """Split a line into (text, style); return also the style at the begin of the next line."""
     spans, end = [], 0
     for match in ESCAPE.finditer(line):
         if match.start() > end:

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mini_reader: a recording as JSON, read as docs/format/recording.md says and no other way.
+"""mini_reader: prints a recording as JSON, read only as docs/format/recording.md specifies.
 
 usage: tools/mini_reader.py FILE
 
-It exists to hold the specification against the C reader: it was written from that page alone and
-shares nothing with src/recording. It is strict where the C reader mends: what breaks a rule of the
-format is an error; a file that was cut is read up to there. Needs only Python and the `zstd`
-program (Debian's package zstd). Slow; a small recording takes tenths of a second.
+It checks the specification against the C reader: it was written from that page alone and shares no
+code with src/recording. It is strict where the C reader repairs: a violation of the format is an
+error; a truncated file is read up to its end. Needs only Python and the `zstd` program (Debian's
+package zstd). A small recording takes tenths of a second.
 
 Output: {"generation", "complete", and each table by name: a list of entries (of texts for
-"strings", in which a byte is a character of the same number)}.
+"strings"; each byte is the character of the same number)}.
 """
 import json
 import struct
@@ -22,7 +22,7 @@ END_MAGIC = b"\n\rnriac\x8b"
 MASK = (1 << 64) - 1
 NONE = 0xFFFFFFFF
 
-# chunk type: (name, one field a line: id, name, bits, default)
+# chunk type: (name, one field per line: id, name, bits, default)
 TABLES = {
     "META": ("meta", [
         (1, "state", 32, 0), (2, "page_bytes", 32, 0), (3, "cpu_count", 32, 0), (4, "pid", 32, 0),
@@ -135,7 +135,7 @@ EVENTS = [
 
 
 class FormatError(Exception):
-    """The bytes break a rule of the format."""
+    """The bytes violate the format."""
 
 
 def require(condition, what):
@@ -209,14 +209,14 @@ def read_header(data):
 
 
 def read_footer(data):
-    """The offset of the contents chunk, or None if the file has no end."""
+    """The offset of the contents chunk, or None if the file has no footer."""
     contents, size, check, magic = struct.unpack_from("<QQQ8s", data, len(data) - 32)
     is_there = magic == END_MAGIC and check == xxh64(data[-32:-16]) and size == len(data)
     return contents if is_there else None
 
 
 def walk(data):
-    """The chunks from the first to the end, or to where the file was cut."""
+    """The chunks from the first to the end, or to the end of a truncated file."""
     contents = read_footer(data) if len(data) >= 56 else None
     end = len(data) - (32 if contents is not None else 0)
     chunks, at = [], 24
@@ -305,7 +305,7 @@ def lowest(bucket):
 
 
 def share(kind, blocks, columns, i, rows):
-    """The bytes that the blocks of entry i have if they are of mean size."""
+    """The bytes of the blocks of entry i if they have the mean size."""
     if kind == "SIZB":
         low = columns[2][i] if 2 in columns else 0
         middle = lowest(low) + (lowest(low + 1) - lowest(low)) // 2 if low < 252 else 0
@@ -367,7 +367,7 @@ def bucket_of(value):
 
 
 def lone_entry(kind, number, row, lone):
-    """What LONE says of a row in a table; None if that is nothing."""
+    """The entry that LONE describes for a row of a table; None without an entry."""
     if kind == "CELL" and lone["slice"] != NONE:
         return {"row": number, "slice": lone["slice"],
                 **{key: row[key] for key in ("allocations", "allocated_bytes", "frees",
@@ -386,7 +386,7 @@ def lone_entry(kind, number, row, lone):
 
 
 def take_flow(cells, cohorts):
-    """Puts right the frees of cells of CELF."""
+    """Correct the frees of cells by CELF."""
     place = {(cell["row"], cell["slice"]): cell for cell in cells}
     for cohort in cohorts:
         for when, sign in (("born_slice", -1), ("freed_slice", 1)):
@@ -397,7 +397,7 @@ def take_flow(cells, cohorts):
 
 
 def unfold(tables, forms, is_whole_history):
-    """Completes the tables of a folded history, or empties them if a chunk of it is missing."""
+    """Complete the tables of a folded history, or empty them if a chunk of it is missing."""
     lones = list(enumerate(zip(tables["rows"], tables["lones"])))
     for kind in HISTORY:
         name = TABLES[kind][0]

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mutate: plants faults in the sources, one at a time, and tells which of them no test notices.
+"""mutate: plants faults in the sources, one at a time, and reports the faults that no test notices.
 
 usage: tools/mutate.py [--count N] [--seed N] [--only FOLDER] [--near] [--keep DIR]
 
-Works on a copy of the committed tree with a build of its own. A fault is drawn at random: a
-comparison that is off by one or negated, `and` for `or`, a sign, a constant, a condition, a statement
-that is left out. One that does not compile is drawn again. The unit test of that name runs
-first, then those nearest to the file, then all of `make test`; the first failure ends it. --near leaves out the latter. Prints a
-line for each fault and the share that was noticed; exit status 1 if that is below 85 of 100. Some
-faults change nothing that anybody could notice: look at each survivor before you write a test.
+Works on a copy of the committed tree with its own build. A fault is drawn at random: a comparison
+that is off by one or negated, `and` for `or`, a sign, a constant, a condition, a removed statement.
+A fault that does not compile is drawn again. The unit test of the same name runs first, then the
+tests nearest to the file, then all of `make test`; the first failure ends the run. --near omits the
+last step. Prints a line for each fault and the share of noticed faults; exit status 1 if the share
+is below 85 of 100. Some faults change nothing observable: examine each survivor before you write a
+test.
 """
 import argparse
 import pathlib
@@ -26,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 NO_PRODUCT = re.compile(r"_test\.c$|/fuzz_\w+\.c$|/test_")
 TEST_TIMEOUT_S = 1800
 
-# What is replaced by what. Spaces are the formatter's, so that templates, pointers and unary
-# operators are left alone.
+# Patterns and their replacements. The spaces are clang-format's, so that templates, pointers and
+# unary operators do not match.
 FAULTS = [
     ("comparison", r" < ", " <= "), ("comparison", r" <= ", " < "), ("comparison", r" > ", " >= "),
     ("comparison", r" >= ", " > "), ("negation", r" == ", " != "), ("negation", r" != ", " == "),
@@ -41,8 +42,8 @@ FAULTS = [
      r"[\w>\[\]*][\w>.\[\]*-]*(?: [|&+-]?= [^;{]*|\([^;{]*\));$", ""),
 ]
 
-# Faults that no test can notice: of the larger or the smaller of two, that of equal ones; memory that
-# is not given back, which the sanitizers of `make check` find.
+# Faults that no test can notice: the larger or the smaller of two equal values, and memory leaks,
+# which the sanitizers of `make check` find.
 EQUIVALENT = {
     "comparison": re.compile(r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+)\s\?\s(?:\1 : \2|\2 : \1)\b"),
     "statement": re.compile(r"\s*(?:\w+_)?(?:release|free)\("),
@@ -76,7 +77,7 @@ class Fault(NamedTuple):
 
 
 def code_only(source):
-    """The source with comments, strings, characters and preprocessor lines blanked out, place by place."""
+    """The source with comments, strings, characters and preprocessor lines replaced by spaces."""
     pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^#(?:[^\n]*\\\n)*[^\n]*'
     blank = lambda found: re.sub(r"[^\n]", " ", found[0])
     return re.sub(pattern, blank, source, flags=re.M | re.S)
@@ -99,7 +100,7 @@ def faults_of(path, source):
 
 
 def run(command, cwd, log):
-    """Whether the command succeeded; what it printed goes to the log."""
+    """Return whether the command succeeded; its output goes to the log."""
     with open(log, "w", encoding="utf-8") as out:
         try:
             done = subprocess.run(command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT,
@@ -146,7 +147,7 @@ class Copy:
 
 
 def draw(copy, only, random_source):
-    """Faults without end, each file as likely as it is long."""
+    """Generate faults without end; the probability of a file is proportional to its length."""
     faults = []
     for path in sorted((copy.source / "src").rglob("*.[ch]")):
         name = str(path.relative_to(copy.source))
@@ -164,7 +165,8 @@ def describe(copy, fault):
 
 
 def plant(copy, fault, near_only):
-    """Returns who noticed the fault, None if nobody did, "" if it does not compile."""
+    """Return the test that noticed the fault, None without one, "" if the fault does not
+    compile."""
     path = copy.source / fault.path
     source = path.read_text(encoding="utf-8")
     path.write_text(source[:fault.start] + fault.text + source[fault.end:], encoding="utf-8")

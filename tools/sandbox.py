@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""sandbox: runs programs that nobody has looked at, as a user who may nothing.
+"""sandbox: runs unknown programs as a user without rights.
 
-Who is root gives each run namespaces of its own (processes, mounts, network, IPC), the user nobody
-without privileges, an empty HOME in a /tmp of its own, no input, no terminal, and bounds on time,
-processes and what it writes. Whatever it starts dies with it. Without the right to make namespaces,
-what a run leaves behind is found by a mark in its environment. cairn is run inside of the sandbox.
+For root, each run has its own namespaces (processes, mounts, network, IPC), the user nobody without
+privileges, an empty HOME in its own /tmp, no input, no terminal, and limits on time, processes and
+output. All processes that it starts die with it. Without the right to make namespaces, a mark in
+the environment finds the processes that a run leaves behind. cairn runs inside the sandbox.
 """
 import os
 import pathlib
@@ -20,7 +20,7 @@ OUTPUT_BYTES_MAX = 4 << 20
 RUNS_ON = "runs on"
 TOO_MUCH = "writes too much"
 
-# In the namespaces: cairn at a place that the program's own /tmp does not hide.
+# In the namespaces cairn is at a path that the program's own /tmp does not hide.
 ENTER = """
 set -e
 mount -t tmpfs -o mode=755 sandbox /mnt
@@ -48,7 +48,7 @@ FIRST = 'i=0; while [ $i -lt "$1" ]; do /bin/true; i=$((i + 1)); done; shift; "$
 
 
 class Outcome(typing.NamedTuple):
-    """How a run ended: a shell's status, or RUNS_ON or TOO_MUCH, and the bytes that it wrote."""
+    """How a run ended: a shell's status, RUNS_ON or TOO_MUCH; and its output as bytes."""
     status: typing.Union[int, str]
     out: bytes
     err: bytes
@@ -60,17 +60,17 @@ def read_back(stream):
 
 
 def kill_marked(mark):
-    """Ends what a run without namespaces has left behind."""
+    """End the processes that a run without namespaces has left behind."""
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if f"SANDBOX={mark}\0".encode() in (entry / "environ").read_bytes() + b"\0":
                 os.kill(int(entry.name), signal.SIGKILL)
         except (OSError, ValueError):
-            pass  # gone, or somebody else's
+            pass  # it has ended, or belongs to another user
 
 
 class Sandbox:
-    """The place where programs run. `build` is the build directory that holds cairn."""
+    """The environment in which programs run. `build` is the build directory that holds cairn."""
 
     def __init__(self, build):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="cairn-sandbox-"))
@@ -97,7 +97,7 @@ class Sandbox:
         return inner
 
     def run(self, command, limit_s, behind=0):
-        """Runs it to its end, or for limit_s seconds."""
+        """Run the command to its end, or for limit_s seconds."""
         self.count += 1
         mark = f"{os.getpid()}.{self.count}.{id(command)}"
         with tempfile.TemporaryDirectory(prefix="cairn-home-") as home:

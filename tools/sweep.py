@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""sweep: runs every program of a directory bare and recorded, and compares what it does.
+"""sweep: runs every program of a directory bare and recorded, and compares the runs.
 
 usage: tools/sweep.py BUILD [--way version|help|nothing]... [--sample N] [--date YYYY-MM-DD]
                       [--jobs N] [--patience S] [--directory DIR] [PROGRAM...]
 
 Each ELF program of DIR (/usr/bin) runs in a sandbox (sandbox.py) with --version, --help, or without
-an argument, twice bare and once under `cairn record -q`, cairn inside of the sandbox too. What the
-bare runs do not agree on (lines with times, or process numbers) is not compared. Results:
+an argument: twice bare and once under `cairn record -q`, with cairn inside the sandbox too. Lines
+that differ between the bare runs (times, process numbers) are not compared. Results:
 
-  same      status and output are those of the bare runs
-  refused   cairn will not record it, and binutils and the file's mode confirm the reason
-  unstable  more bare runs, or one more that is recorded, show that the difference comes and goes
-  left out  the bare run does not end, or writes too much, or leaves processes that run on, for which
+  same      status and output equal those of the bare runs
+  refused   cairn refuses to record it, and binutils and the file's mode confirm the reason
+  unstable  more runs, bare or recorded, show that the difference is not reproducible
+  left out  the bare run does not end, or writes too much, or leaves running processes, for which
             cairn waits; or it is in LEFT_OUT
   hang      it ends, but not under cairn
-  differ    status or output are others
+  differ    status or output differ
   wrong     refused for a reason that does not hold
 
-The last three are failures. --sample draws that many programs, by the date, which is printed with
-them: `make test` runs other programs each day, and a day's can be run again.
+The last three are failures. --sample draws that many programs by the date and prints it with them:
+`make test` runs other programs each day, and the draw of a day can be repeated.
 """
 import argparse
 import collections
@@ -41,14 +41,14 @@ WAYS = {"version": ["--version"], "help": ["--help"], "nothing": []}
 BARE_S = 6
 FAILURES = ("hang", "differ", "wrong")
 
-# Not run at all, for what they would do outside of namespaces, or to each other.
+# Never run, because of their effects outside of namespaces or on each other.
 LEFT_OUT = {
     "reach for the whole machine": """chvt deallocvt halt init loadkeys loginctl mesg openvt poweroff
         reboot runlevel setfont setterm shutdown startx systemctl telinit wall write X Xorg Xvfb""",
     "end or hold processes of others": "kill killall pidwait pkill skill snice",
     "are cairn": "cairn",
 }
-# Not run without an argument: they list the processes that are there, cairn among them.
+# Not run without an argument: they list the present processes, and cairn is one of them.
 LIST_PROCESSES = "htop lsfd lslogins lsof pidof ps pstree top w".split()
 
 
@@ -77,7 +77,7 @@ def readelf(path, *options):
 
 
 def has_own_malloc(path):
-    """A symbol of an allocator, defined in the executable itself."""
+    """Return whether the executable itself defines a symbol of an allocator."""
     names = r"malloc|(?:je_|_rjem_)?mallctl|mi_malloc|tc_malloc|rallocx|mallocx|scalable_malloc|__asan_init"
     return re.search(rf"^ *\d+: \S+ +\S+ +(?:FUNC|NOTYPE|IFUNC) +\S+ +\S+ +(?!UND)\S+ (?:{names})(?:@|$)",
                      readelf(path, "--syms", "--dyn-syms"), re.M) is not None
@@ -91,7 +91,7 @@ def changes_identity(path):
     return has_capabilities or bool(os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID))
 
 
-# What cairn says when it refuses, and whether that is so.
+# cairn's reasons for a refusal, and checks whether each holds.
 REASONS = (
     ("is a program of Go", lambda path: ".note.go.buildid" in readelf(path, "-S")),
     ("is a static executable", lambda path: "INTERP" not in readelf(path, "-l")),
@@ -109,7 +109,7 @@ REASONS = (
 
 
 def refusal(path, recorded):
-    """Why cairn refused, and whether that holds; None if it did not refuse."""
+    """The reason why cairn refused, and whether it holds; None if cairn did not refuse."""
     said = recorded.err.decode(errors="replace")
     if recorded.status != 126 or recorded.out or not said.startswith("cairn: "):
         return None
@@ -125,15 +125,15 @@ def without(text, *beginnings):
 
 
 def seen_through(recorded):
-    """The recorded run without what is cairn's: its notes, and its variables where the program
-    prints its environment."""
+    """The output of the recorded run without cairn's notes, and without its variables if the
+    program prints its environment."""
     own = (b"LD_PRELOAD=", b"CAIRN_SESSION=")
     return recorded._replace(out=without(recorded.out, *own),
                              err=without(recorded.err, *own, b"cairn: "))
 
 
 def stable_lines(texts):
-    """The lines that all texts have at the same place, by number; None if they are of different
+    """The lines that are equal in all texts, by number; None if the texts have different
     lengths."""
     every = [text.splitlines() for text in texts]
     if len({len(lines) for lines in every}) != 1:
@@ -143,7 +143,7 @@ def stable_lines(texts):
 
 
 def difference(bare_runs, recorded):
-    """What the recorded run does that all bare runs agree not to do; None if there is nothing."""
+    """The difference between the recorded run and what all bare runs have in common, or None."""
     if len({run.status for run in bare_runs}) == 1 and recorded.status != bare_runs[0].status:
         return f"status {recorded.status}, not {bare_runs[0].status}: {recorded.err[-200:]!r}"
     for name in ("out", "err"):
@@ -161,7 +161,7 @@ def difference(bare_runs, recorded):
     return None
 
 
-# Fails if there are other processes than before: each line of /proc counts, and no shell is started.
+# Fails if there are more processes than before: each line of /proc counts, and no shell is started.
 COUNTS_PROCESSES = """
 before=0
 for process in /proc/[0-9]*; do before=$((before + 1)); done
@@ -172,13 +172,14 @@ for process in /proc/[0-9]*; do before=$((before - 1)); done
 
 
 def leaves_processes(sandbox, command):
-    """Whether the bare program ends before all that it starts. Only namespaces tell."""
+    """Return whether the bare program ends before all processes that it starts. Needs
+    namespaces."""
     run = sandbox.run(["sh", "-c", COUNTS_PROCESSES, "sh", *command], BARE_S)
     return sandbox.has_namespaces and run.status == 99
 
 
 def examine(sandbox, path, arguments, patience_s):
-    """(result, why) of one program."""
+    """(result, reason) of one program."""
     if not arguments and path.name in LIST_PROCESSES:
         return "left out", "lists processes"
     command = [str(path), *arguments]
@@ -207,7 +208,7 @@ def examine(sandbox, path, arguments, patience_s):
 
 
 def sweep(sandbox, names, way, options):
-    """Runs them all; prints what failed, and what was refused or left out. Returns the counts."""
+    """Run them all and print the failed, refused and left out programs. Return the counts."""
     counts = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         work = {name: pool.submit(examine, sandbox, pathlib.Path(options.directory) / name, WAYS[way],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""terminal: what a command writes to a terminal.
+"""terminal: runs a command on a terminal and returns its output.
 
-A pipe will not do where colours, widths or progress depend on a terminal. The end of the command is
-seen as the error that Linux answers once the other end of a pseudo-terminal is closed.
+A pipe is not enough where colours, widths or progress depend on a terminal. The end of the command
+appears as the error that Linux returns once the other end of a pseudo-terminal is closed.
 """
 import fcntl
 import os
@@ -12,8 +12,8 @@ import termios
 
 
 def run(command, environment, columns=80, rows=24, see=None):
-    """Runs `command` on a terminal of that size; returns its exit status and all that it wrote. `see` is
-    called with what it wrote so far, each time that there is more."""
+    """Run `command` on a terminal of that size; return its exit status and its whole output. `see`
+    is called with the output so far, each time that there is more."""
     pid, terminal = pty.fork()
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

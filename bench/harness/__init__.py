@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""harness: what bench/run.py is made of.
+"""harness: the modules of bench/run.py.
 
     spread       medians and ranges
     machine      what this computer is, and whether it is quiet

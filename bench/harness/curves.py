@@ -4,7 +4,7 @@ import dataclasses
 
 from harness import programs, results, rounds
 
-# What a live block takes of target and profiler together, generously.
+# Memory of target and profiler for a live block, a generous bound.
 BYTES_PER_LIVE_BLOCK = {"bare": 60, "cairn": 100, "heaptrack": 200}
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The harness's own arithmetic, and that measure and the workloads do what their comments claim.
+"""Tests of the harness's arithmetic, and of the claims that measure and the workloads make.
 
-Programs are looked for in $CAIRN_BUILD/bench (ctest sets it).
+Programs are searched in $CAIRN_BUILD/bench (ctest sets it).
 """
 import dataclasses
 import json

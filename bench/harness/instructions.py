@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""instructions: how many instructions an operation costs, and in which object they are spent.
+"""instructions: counts the instructions of an operation, by the object that executes them.
 
-Instructions do not depend on what else the machine does. The target runs under callgrind inside the
-tool, at two amounts of work; the difference, divided by the difference in operations, has no start-up
-in it. The tool's library is preloaded into the program that valgrind runs: by the tool itself when it
-follows an exec, else by the dynamic loader. The recorder, if there is one, runs natively.
+Instructions do not depend on other load. The target runs under callgrind inside the tool, with two
+amounts of work. The difference, divided by the difference in operations, contains no start-up. The
+tool's library is preloaded into the program that valgrind runs: by the tool itself if it follows an
+exec, else by the dynamic loader. The recorder, if any, runs natively.
 """
 import collections
 import dataclasses
@@ -23,7 +23,7 @@ NAME = re.compile(r"^\((\d+)\)(?: (.*))?$")
 
 
 def self_cost_by_object(text):
-    """{object: instructions} from callgrind's output; calls' inclusive costs are left out."""
+    """{object: instructions} from callgrind's output, without the inclusive costs of calls."""
     names = {}
     costs = collections.Counter()
     current = "?"
@@ -45,19 +45,20 @@ def self_cost_by_object(text):
 
 
 def short_name(path):
-    """`libcairn_preload.so` for its path; callgrind's ??? is code of no object."""
+    """`libcairn_preload.so` for its path; callgrind's ??? is code without an object."""
     return pathlib.Path(path).name or "?"
 
 
 def loader():
-    """The dynamic loader, which can preload a library into the one program that it runs."""
+    """The dynamic loader, which can preload a library into one program."""
     return next(str(path) for pattern in ("lib64/ld-linux*.so.2", "lib/ld-linux*.so.1")
                 for path in pathlib.Path("/").glob(pattern))
 
 
 def callgrind_command(setup, tool, workload):
-    """The program under callgrind in the tool. Not all of valgrind's parts are static, so a library
-    preloaded by the environment may meet them first and take itself out of it there."""
+    """The command that runs the program under callgrind in the tool. Some parts of valgrind are
+    dynamic, so a library preloaded by the environment may be loaded there first and disable
+    itself."""
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=callgrind.out"]
     program = workload.command(setup.build)
     if tool.preload:
@@ -66,13 +67,14 @@ def callgrind_command(setup, tool, workload):
 
 
 def is_countable(workload):
-    """Whether it says what it did, little work is little, and all of it is one thread's."""
+    """Return whether the workload reports its operations, scales down, and has one thread."""
     return (workload.is_ours and workload.unit in ("pair", "block", "realloc")
             and not any(argument.startswith("threads=") for argument in workload.arguments))
 
 
 def count(setup, tool, workload, work):
-    """(Instructions by object, operations) of one run with so much work; raises on failure."""
+    """(Instructions by object, operations) of one run with this amount of work; raises on
+    failure."""
     counted = dataclasses.replace(workload, work=work)
     with tempfile.TemporaryDirectory(prefix="cairn-bench-") as name:
         folder = pathlib.Path(name)
@@ -93,7 +95,7 @@ def count(setup, tool, workload, work):
 
 
 def per_operation(setup, tool, workload):
-    """{object: instructions an operation}, objects below a tenth of an instruction left out."""
+    """{object: instructions per operation}, without objects below a tenth of an instruction."""
     low, few = count(setup, tool, workload, SHORT)
     high, many = count(setup, tool, workload, LONG)
     return {name: (high[name] - low[name]) / (many - few)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""machine: what this computer is, and whether it is quiet enough to measure."""
+"""machine: describes this computer, and whether it is quiet enough to measure."""
 import dataclasses
 import datetime
 import os
@@ -13,7 +13,7 @@ QUIET_LOAD = 0.3
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What a reader must know to judge a figure."""
+    """The data that a reader needs to judge a figure."""
 
     cpu: str
     cores: int
@@ -43,12 +43,12 @@ def _commit(root):
 
 
 def available_memory_bytes():
-    """What may be used without pushing anybody out."""
+    """Memory that can be used without evicting other programs."""
     return int(_first_match(r"^MemAvailable:\s+(\d+)", "/proc/meminfo")) * 1024
 
 
 def describe_machine(root):
-    """The machine as it is now; `root` is the repository."""
+    """Describe the present machine; `root` is the repository."""
     model = _first_match(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo")
     family = _first_match(r"^cpu family\s*:\s*(.+)$", "/proc/cpuinfo")
     return Machine(
@@ -66,7 +66,7 @@ def describe_machine(root):
 
 
 def quietness_warning(machine):
-    """A sentence when something else is running, else None."""
+    """A sentence if other work runs, else None."""
     if machine.load < QUIET_LOAD:
         return None
     return (f"load average {machine.load:.2f} before the first run: other work was going on, "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""measuring: one command, run under bench/measure.c, and what it cost.
+"""measuring: runs one command under bench/measure.c and returns its cost.
 
-The processes of a run are told apart by their executable: those that run the workload's program are
-the target, all others belong to the profiler. Valgrind runs the target inside itself, so there all
+The processes of a run are classified by their executable. Processes with the workload's program are
+the target; all others belong to the profiler. Valgrind runs the target inside itself, so all of it
 counts as target.
 """
 import contextlib
@@ -18,15 +18,15 @@ TIMEOUT_S = 600
 
 @dataclasses.dataclass
 class Outcome:
-    """One run. Times in seconds, memory in KiB. `failure` says why the rest is missing."""
+    """One run. Times in seconds, memory in KiB. `failure` is the reason for missing figures."""
 
     wall: float = None
     target_cpu: float = None
     recorder_cpu: float = None
     target_rss: int = None      # peak resident memory
-    recorder_rss: int = None    # the same, of the largest recorder process
+    recorder_rss: int = None  # peak resident memory of the largest recorder process
     file_bytes: int = None
-    report: float = None        # to open the recording and print its report
+    report: float = None  # to open the recording and print its report
     ns_per_op: float = None     # by the workload's own clock, around its loop only
     throughput: float = None    # operations a second, where a client drives the target
     p99_ms: float = None        # latency seen by that client
@@ -34,14 +34,14 @@ class Outcome:
 
 
 def limit_memory(limit_bytes):
-    """For preexec_fn: no process of the run may take more private memory than this."""
+    """For preexec_fn: limit the private memory of each process of the run."""
     def apply():
         resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
     return apply
 
 
 def why_failed(log_path, status):
-    """The line of the log that explains most, with the status."""
+    """The most informative line of the log, with the status."""
     reason = ""
     for line in log_path.read_text(errors="replace").splitlines():
         if any(word in line for word in ("what():", "rror", "annot", "erminate", "egmentation")):
@@ -54,7 +54,7 @@ def is_target(exe, programs):
 
 
 def add_processes(outcome, report, programs):
-    """Splits the measured processes into target and recorder."""
+    """Split the measured processes into target and recorder."""
     target = [p for p in report["processes"] if is_target(p["exe"], programs)]
     others = [p for p in report["processes"] if not is_target(p["exe"], programs)]
     if not target:
@@ -68,14 +68,14 @@ def add_processes(outcome, report, programs):
 
 
 def stop_group(process):
-    """Ends a run of ours and everything it has started."""
-    with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+    """End a run of ours and all processes that it started."""
+    with contextlib.suppress(ProcessLookupError):  # it may have ended already
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def start_measured(measure, argv, folder, *, env, memory_bytes):
-    """Starts argv under `measure` in a process group of its own; logs into the folder."""
+    """Start argv under `measure` in a process group of its own, with logs in the folder."""
     with open(folder / "log", "wb") as log:
         return subprocess.Popen(
             [str(measure), str(folder / "measured.json"), *map(str, argv)],
@@ -84,7 +84,7 @@ def start_measured(measure, argv, folder, *, env, memory_bytes):
 
 
 def collect(process, folder, programs, timeout_s=TIMEOUT_S):
-    """Waits for a started run and reads what it cost."""
+    """Wait for a started run and read its cost."""
     outcome = Outcome()
     try:
         status = process.wait(timeout_s)

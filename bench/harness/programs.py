@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """programs: the workloads, as a table.
 
-A workload is a command with a place for the amount of work, so that slow tools can be given less.
-What each does is told in its source (bench/workloads/); the limits are in promises.py.
+A workload is a command with a parameter for the amount of work, so that slow tools can do less. The
+source of each workload (bench/workloads/) describes it; the limits are in promises.py.
 """
 import dataclasses
 import os
@@ -15,23 +15,23 @@ REAL = pathlib.Path(__file__).resolve().parent.parent / "workloads" / "real"
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """`arguments` may contain {work}, the amount, and {real}, the folder of the real programs'
-    inputs. Work that is not divisible is the same for all tools."""
+    """`arguments` may contain {work}, the amount, and {real}, the folder with the inputs of real
+    programs. Work that is not divisible is the same for all tools."""
 
     name: str
     title: str
     program: str                # of bench/workloads/, or a command found in PATH
     arguments: tuple = ()
     work: int = 0
-    unit: str = ""              # what ns_per_op is about
+    unit: str = ""  # the operation that ns_per_op counts
     env: dict = dataclasses.field(default_factory=dict)
-    skip_tools: tuple = ()      # tools that would need minutes or gigabytes
+    skip_tools: tuple = ()  # tools that would need minutes or gigabytes
     is_divisible: bool = True   # slow tools may do less of it
     is_ours: bool = True        # takes result=FILE and is in the build directory
     is_server: bool = False     # see server_load.py
 
     def executable(self, build):
-        """The path of the program, or None when it is not installed."""
+        """The path of the program, or None if it is not installed."""
         if self.is_ours:
             return build / "bench" / self.program
         found = compiler_proper() if self.program == "cc1plus" else shutil.which(self.program)
@@ -48,7 +48,7 @@ class Workload:
         return [str(self.executable(build)), *arguments]
 
     def heading(self):
-        """What the results say of it."""
+        """The title and unit for the results."""
         return {"title": self.title, "unit": self.unit}
 
     def programs(self, build):
@@ -64,13 +64,13 @@ def _compiler_says(option):
 
 
 def compiler_proper():
-    """Path of cc1plus, which the g++ driver calls, or None."""
+    """Path of cc1plus, which the g++ driver executes, or None."""
     path = _compiler_says("-print-prog-name=cc1plus")
     return path if os.path.isabs(path) else None
 
 
 def multiarch_arguments():
-    """What the driver tells cc1plus on Debian, so that it finds libc's headers."""
+    """The options that the driver passes to cc1plus on Debian for libc's headers."""
     triplet = _compiler_says("-print-multiarch")
     return ["-imultiarch", triplet] if triplet else []
 
@@ -112,7 +112,7 @@ WORKLOADS = (
     real("cc1plus", "cc1plus, a large C++ file", "cc1plus", "-quiet", "-O2", "-std=gnu++17",
          "-D_GNU_SOURCE", "{real}/compile.cpp", "-o", "/dev/null",
          skip_tools=("dhat", "massif", "gperftools")),
-    # Without -O2 heaptrack can interpret what it recorded, so both can be asked for a report.
+    # Without -O2 heaptrack can interpret its recording, so both tools can print a report.
     real("cc1plus-O0", "cc1plus, the same file without optimization", "cc1plus", "-quiet", "-O0",
          "-std=gnu++17", "-D_GNU_SOURCE", "{real}/compile.cpp", "-o", "/dev/null",
          skip_tools=("dhat", "massif", "gperftools")),
@@ -126,7 +126,7 @@ WORKLOADS = (
              unit="request", skip_tools=("dhat",), is_ours=False, is_server=True),
 )
 
-# The same work, and ten times as much of it: what grows with the length of a run, and what must not.
+# The same work, once and ten times: it separates costs that grow with a run from constant ones.
 LENGTHS = tuple(
     Workload(f"length-{threads}-{pairs // 1_000_000}m",
              f"churn, {threads} thread{'s' if threads > 1 else ''}, "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""promises: the limits that the project sets itself, and whether results keep them.
+"""promises: the limits that the project sets itself, and whether the results keep them.
 
-A limit is an upper bound on one figure that is computed from a workload's results. `figure` returns
-None while something that it needs has not been measured.
+A limit is an upper bound on one figure, which is computed from the results of a workload. `figure`
+returns None while a value that it needs has not been measured.
 """
 import dataclasses
 import typing
@@ -12,17 +12,17 @@ from harness import results
 
 @dataclasses.dataclass(frozen=True)
 class Promise:
-    """`figure(entry)` of the workload's entry in the results must be at most `limit`."""
+    """`figure(entry)` of the workload's entry must be at most `limit`."""
 
     workload: str
     text: str
     limit: float
     figure: typing.Callable
     form: str = "{:.2f}"
-    peer: str = ""      # the tool that `figure` compares cairn with, if not with bare
+    peer: str = ""  # the tool that `figure` compares cairn with, if not bare
 
     def judge(self, figure, entry=None):
-        """What stands in the table."""
+        """The cell of the table."""
         if figure is None:
             has_failed = entry and self.peer and results.failure(entry, self.peer)
             return f"{self.peer} failed" if has_failed else "not measured"

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""results: what was measured, as it is kept in JSON, and figures drawn from it.
+"""results: the measurements, as stored in JSON, and figures derived from them.
 
     {"workloads": {NAME: ENTRY}, "instructions": {NAME: ENTRY},
      "curves": {NAME: {"title": ..., "points": {X: ENTRY}}}}
     ENTRY: {"title": ..., "unit": ..., "sittings": [SITTING, ...]}, the newest last
     SITTING: {"machine": {...}, "scale": 1, "tools": {TOOL: {"divisor": 1, "outcomes": [{...}, ...]}}}
 
-The tools of a sitting were interleaved with each other, so a tool is only ever compared with the bare
-program of its own sitting. A newer sitting takes the place of the tools that it ran, and the others
-stay, each with the bare runs that it is judged against. (A tool of "instructions" has counts in the
-place of outcomes.)
+The tools of a sitting were interleaved. So a tool is only compared with the bare program of its own
+sitting. A newer sitting replaces the results of the tools that it ran. Other results stay, each
+with the bare runs of its sitting. (A tool of "instructions" has counts in place of outcomes.)
 """
 import dataclasses
 import json
@@ -46,7 +45,7 @@ def save(path, data):
 
 
 def sitting_of(machine, scale, outcomes, divisors):
-    """Makes a sitting out of run_rounds' answer."""
+    """Make a sitting from the result of run_rounds."""
     return {
         "scale": scale,
         "machine": dataclasses.asdict(machine),
@@ -59,12 +58,12 @@ def sitting_of(machine, scale, outcomes, divisors):
 
 
 def _replaced_by(names):
-    """The tools of which nothing older is wanted beside these: themselves, and what stood in for them."""
+    """The tools whose older results are replaced: the tools themselves, and their fallbacks."""
     return set(names) | {tools.find_tool(name).fallback for name in names}
 
 
 def _without(sittings, names):
-    """What the sittings have of other tools; bare runs alone are of no use."""
+    """The results of other tools in the sittings; bare runs alone are dropped."""
     for sitting in sittings:
         kept = {name: found for name, found in sitting["tools"].items()
                 if name == BARE or name not in names}
@@ -73,7 +72,7 @@ def _without(sittings, names):
 
 
 def add_sitting(kept, name, heading, sitting):
-    """Takes the sitting over into the entry `name` of the dictionary `kept`, as its newest."""
+    """Add the sitting as the newest of entry `name` in the dictionary `kept`."""
     older = kept[name]["sittings"] if name in kept else []
     replaced = _replaced_by(sitting["tools"])
     kept[name] = {**heading, "sittings": [*_without(older, replaced), sitting]}
@@ -89,7 +88,7 @@ def _fill_entries(kept, others):
 
 
 def fill_in(data, others):
-    """Takes over from other results what these have not: tools of workloads, points of curves."""
+    """Add results from `others` that are missing: tools of workloads, points of curves."""
     _fill_entries(data["workloads"], others["workloads"])
     _fill_entries(data["instructions"], others["instructions"])
     for name, curve in others["curves"].items():
@@ -103,7 +102,8 @@ def tools_of(entry):
 
 
 def sitting_with(entry, tool):
-    """The newest sitting in which the tool ran, or None; of bare that which cairn is judged against."""
+    """The newest sitting with the tool, or None; for bare, the sitting that cairn is judged
+    against."""
     if tool == BARE and "cairn" in tools_of(entry):
         tool = "cairn"
     return next((s for s in reversed(entry["sittings"]) if tool in s["tools"]), None)
@@ -125,7 +125,7 @@ def column(entry, tool, field):
 
 
 def bare_column(entry, tool, field):
-    """The same of the bare runs in the tool's sitting."""
+    """The field of every bare round in the tool's sitting."""
     sitting = sitting_with(entry, tool) if entry else None
     return _figures(sitting["tools"].get(BARE), field) if sitting else []
 
@@ -140,20 +140,20 @@ def median(entry, tool, field):
 
 
 def failure(entry, tool):
-    """Why a tool has no figures, or None."""
+    """The reason why a tool has no figures, or None."""
     found = measured(entry, tool)
     reasons = [o["failure"] for o in found["outcomes"] if o["failure"]] if found else []
     return reasons[0] if reasons else None
 
 
 def did_less(entry, tool):
-    """Whether the tool was given less work than the bare program."""
+    """Return whether the tool had less work than the bare program."""
     found = measured(entry, tool)
     return bool(found) and found["divisor"] != 1
 
 
 def ratio(entry, tool):
-    """Slowdown against bare: of the whole run, or, when the tool did less, of the timed loop."""
+    """Slowdown against bare: of the whole run, or of the timed loop if the tool had less work."""
     field = "ns_per_op" if entry and did_less(entry, tool) else "wall"
     return spread.paired_ratios(column(entry, tool, field), bare_column(entry, tool, field))
 
@@ -164,14 +164,14 @@ def throughput_ratio(entry, tool):
 
 
 def in_bare_runs(entry, tool, field):
-    """Seconds in units of the bare run: so figures of two sittings can be compared."""
+    """Seconds in units of the bare run, so that figures of two sittings can be compared."""
     seconds = median(entry, tool, field)
     bare = _median(bare_column(entry, tool, "wall"))
     return seconds / bare if seconds is not None and bare else None
 
 
 def extra_target_kib(entry, tool):
-    """Peak resident memory of the target beyond that of the bare program doing the same work."""
+    """Peak resident memory of the target minus that of the bare program with the same work."""
     with_tool = median(entry, tool, "target_rss")
     bare = _median(bare_column(entry, tool, "target_rss"))
     if with_tool is None or bare is None or did_less(entry, tool):

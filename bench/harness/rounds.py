@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """rounds: one workload under several tools, interleaved: A B C, A B C, ...
 
-A disturbance of the machine then hits all tools alike, and ratios are formed inside a round. Every
+A disturbance of the machine affects all tools alike, and ratios are computed inside a round. Every
 run has a folder of its own, removed afterwards.
 """
 import dataclasses
@@ -17,7 +17,7 @@ from harness import measuring, server_load, tools
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """Where things are and how much memory a run may take."""
+    """The paths, and the memory limit of a run."""
 
     build: pathlib.Path
     runs: int
@@ -30,7 +30,7 @@ class Setup:
 
 
 def time_report(setup, tool, file, folder):
-    """Seconds to open the recording and print its report; the best of three, the cache is warm."""
+    """Seconds to open the recording and print its report: the best of three, with a warm cache."""
     best = None
     for _ in range(3):
         with open(folder / "report", "wb") as out:
@@ -45,7 +45,7 @@ def time_report(setup, tool, file, folder):
 
 
 def add_recording(outcome, setup, tool, folder):
-    """Size of the recording, and the time to open it."""
+    """Add the size of the recording, and the time to open it."""
     files = sorted(folder.glob(tool.recordings)) if tool.recordings else []
     if not files:
         return
@@ -61,7 +61,7 @@ def target_programs(setup, tool, workload):
 
 
 def given_less(tool, workload):
-    """By how much a slow tool's work is divided, where the workload allows that."""
+    """The divisor of a slow tool's work, if the workload is divisible."""
     return tool.divisor if workload.is_divisible else 1
 
 
@@ -85,8 +85,8 @@ def run_once(setup, tool, workload):
 
 
 def run_rounds(setup, workload, chosen, say):
-    """{tool name: [Outcome of each round]}. A tool that fails is not tried again; its fallback takes
-    its place, from this round on."""
+    """{tool name: [Outcome of each round]}. After a failure the tool's fallback replaces it, from
+    the same round on."""
     results = {}
     active = [tool for tool in chosen if tool.name not in workload.skip_tools]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """server_load: redis-server under a tool, driven by redis-benchmark.
 
-The server is the target and is measured; the client is not. Throughput and p99 are the client's.
-The server listens on a socket in the run's folder, saves nothing, and is told to end by its own
-SHUTDOWN, so that a profiler may finish its work.
+Only the server, the target, is measured. Throughput and p99 are the client's. The server listens on
+a socket in the run's folder and saves nothing. Its own SHUTDOWN ends it, so that a profiler can
+finish its work.
 """
 import csv
 import io
@@ -18,7 +18,7 @@ START_DEADLINE_S = 60
 
 
 def wait_until_listening(path, process):
-    """True once the server accepts; False if it ends or does not come up."""
+    """Return True when the server accepts, False if it ends or does not start."""
     deadline = time.monotonic() + START_DEADLINE_S
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket(socket.AF_UNIX) as probe:
@@ -31,7 +31,7 @@ def wait_until_listening(path, process):
 
 
 def drive(path, requests):
-    """Runs the client: ([requests a second], [p99 in ms]), one for each test."""
+    """Run the client: ([requests per second], [p99 in ms]), one for each test."""
     done = subprocess.run(
         ["redis-benchmark", "-s", str(path), "-t", TESTS, "-n", str(requests), "-P", "16",
          "-r", "100000", "-d", "64", "--csv"],
@@ -48,7 +48,7 @@ def shut_down(path):
 
 
 def run(setup, tool, workload, folder):
-    """One server's life. Throughput is the harmonic mean over the tests (equal requests each)."""
+    """Run one server. Throughput is the harmonic mean over the tests (equal requests each)."""
     path = folder / "socket"
     server = workload.command(setup.build) + [
         "--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no",

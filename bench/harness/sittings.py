@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""sittings: on which machine and when the figures of a document were measured, and what else ran.
+"""sittings: the machine, date and load of the measurements in a document.
 
-Each line is one start of run.py, with the tools whose figures it still holds.
+Each line is one start of run.py, with the tools whose figures it still provides.
 """
 import dataclasses
 
@@ -12,15 +12,15 @@ MANY = 6
 
 @dataclasses.dataclass
 class Sitting:
-    """What one start of run.py contributed."""
+    """The contribution of one start of run.py."""
 
     tools: set = dataclasses.field(default_factory=set)
     subjects: dict = dataclasses.field(default_factory=dict)    # kind: names, in order
-    is_timed: bool = False                                      # else only counts: load is no matter
+    is_timed: bool = False  # else only counts, which load does not change
 
 
 def _contributions(data):
-    """(kind, name, sitting, whether it has times) of everything that is stored."""
+    """(kind, name, sitting, whether it has times) of all stored results."""
     for name, entry in sorted(data["workloads"].items()):
         yield from (("workloads", name, sitting, True) for sitting in entry["sittings"])
     for name, curve in sorted(data["curves"].items()):
@@ -69,12 +69,12 @@ def _line(key, sitting):
 
 
 def is_loud(key, sitting):
-    """Whether other work may have spoiled its times."""
+    """Return whether other work may have disturbed its times."""
     return sitting.is_timed and key[2] >= machine.QUIET_LOAD
 
 
 def sittings_text(data):
-    """For the document: the computers, and under each what was measured when."""
+    """The text for the document: each computer, with its measurements and dates."""
     blocks = []
     loud = False
     for computer, of in collect(data).items():

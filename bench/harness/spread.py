@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """spread: a median with its range.
 
-Means are not used: one disturbed run would move them. Few runs do not allow more than the median
-and what lies around it.
+Means are not used: one disturbed run would shift them. Few runs justify only the median and the
+range.
 """
 import dataclasses
 import statistics
@@ -10,7 +10,7 @@ import statistics
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """Of `count` figures: the middle one, the smallest, the largest."""
+    """The median, the smallest and the largest of `count` figures."""
 
     median: float
     low: float
@@ -18,14 +18,14 @@ class Spread:
     count: int
 
     def text(self):
-        """`2.91 (2.85 to 3.02)`, or just the figure when there is only one; large ones are rounded."""
+        """`2.91 (2.85 to 3.02)`, or only the figure if there is one; large figures are rounded."""
         digits = 2 if self.median < 10 else 1 if self.median < 100 else 0
         middle, low, high = (f"{figure:.{digits}f}" for figure in (self.median, self.low, self.high))
         return middle if self.count == 1 else f"{middle} ({low} to {high})"
 
 
 def spread(figures):
-    """The spread of the figures, leaving out None; None if nothing is left."""
+    """The spread of the figures without None; None if no figure remains."""
     known = [figure for figure in figures if figure is not None]
     if not known:
         return None
@@ -33,7 +33,7 @@ def spread(figures):
 
 
 def paired_ratios(figures, bases):
-    """figure / base round by round, so that what disturbs a whole round falls out."""
+    """figure / base for each round, which cancels disturbances of a whole round."""
     return spread(
         figure / base if figure is not None and base else None
         for figure, base in zip(figures, bases)

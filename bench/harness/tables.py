@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""tables: results as Markdown, put between markers of a document.
+"""tables: prints results as Markdown between the markers of a document.
 
-A section NAME of the document is what lies between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`;
-it is replaced as a whole and everything else is left alone.
+A section NAME of the document is the text between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`.
+It is replaced as a whole; the rest of the document is not changed.
 """
 import re
 
@@ -43,7 +43,7 @@ def present_tools(data):
 
 
 def column_tools(data):
-    """Those with a column of their own: what stands in for a failed tool is shown in its cells."""
+    """The tools with a column of their own. The cells of a failed tool show its fallback."""
     stand_ins = {tool.fallback for tool in tools.TOOLS}
     return [tool for tool in present_tools(data) if tool.name not in stand_ins]
 
@@ -56,7 +56,7 @@ def slowdown_figure(entry, tool):
 
 
 def slowdown_cell(workload, entry, tool):
-    """The tool's figure and that of what stood in for it; why there is none, where that is known."""
+    """The figure of the tool and of its fallback, or the reason for a missing figure."""
     figures = [slowdown_figure(entry, tool)]
     stand_in = tools.find_tool(tool.fallback) if tool.fallback else None
     if stand_in and slowdown_figure(entry, stand_in):
@@ -86,7 +86,7 @@ def slowdown_table(data):
 
 
 def failure_notes(data):
-    """What went wrong in which run; nothing is left out silently."""
+    """The failure of each failed run; none is omitted."""
     notes = []
     for _name, entry in sorted(data["workloads"].items()):
         for tool in tools.TOOLS:
@@ -108,7 +108,7 @@ def promise_table(data):
 
 
 def cost_row(entry, tool):
-    """One tool's costs; None without a run that ended well."""
+    """The costs of one tool; None without a successful run."""
     def median(field):
         return results.median(entry, tool.name, field)
     if median("wall") is None:
@@ -123,7 +123,7 @@ def cost_row(entry, tool):
 
 
 def cost_table(data):
-    """A block of rows for each workload, which is named in the first of them."""
+    """A block of rows for each workload; the first row names the workload."""
     rows = []
     for workload in programs.WORKLOADS + programs.LENGTHS:
         entry = data["workloads"].get(workload.name)
@@ -151,7 +151,7 @@ def latency_table(data):
 
 
 def who_ran(entry, tool):
-    """The tool, or what stood in for it where it failed."""
+    """The tool, or its fallback if it failed."""
     return tool.fallback if tool.fallback and results.failure(entry, tool.name) else tool.name
 
 
@@ -187,7 +187,8 @@ def curve_tables(data):
     return "\n\n".join(parts) or EMPTY
 
 
-# Whose instructions: all that is no profiler's is the program's, libc's calls by a profiler too.
+# The owner of instructions: all objects except the profiler's count as the program's. libc counts
+# as the program's even when the profiler calls it.
 PROFILERS = ("libcairn_preload", "libheaptrack_preload")
 UNWINDERS = ("libunwind",)
 
@@ -228,7 +229,7 @@ SECTIONS = {
 
 
 def replace_section(document, name, body):
-    """The document with the section's body exchanged; raises when the markers are missing."""
+    """The document with a new body of the section; raises if the markers are missing."""
     pattern = re.compile(rf"(<!-- bench:{name} -->\n).*?(<!-- /bench:{name} -->)", re.DOTALL)
     if not pattern.search(document):
         raise ValueError(f"the document has no section {name}")

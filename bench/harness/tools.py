@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""tools: how each profiler is put around a command, where its recording lies, how it reports.
+"""tools: how each profiler wraps a command, names its recording and prints its report.
 
-`divisor` makes a slow tool do less work; its ratio is then formed from the workload's own clock and
-marked. A tool that is not installed is left out.
+`divisor` reduces the work of a slow tool. Its ratio is then computed from the workload's own clock
+and marked. A tool that is not installed is skipped.
 """
 import dataclasses
 import os
@@ -19,20 +19,20 @@ class Tool:
 
     name: str
     title: str
-    needs: str                  # what must exist: a command in PATH or a path
+    needs: str  # a required command in PATH, or a path
     wrap: tuple = ()
-    preload: str = ""           # its library, where `wrap` does not follow an exec
+    preload: str = ""  # its library, if `wrap` does not follow an exec
     preload_env: dict = dataclasses.field(default_factory=dict)
-    recordings: str = ""        # glob of the files left in the run's folder
-    report: tuple = ()          # command that opens the recording and prints what is in it
+    recordings: str = ""  # glob of the files in the run's folder
+    report: tuple = ()  # command that opens the recording and prints a report
     divisor: int = 1
-    rounds: int = 1000          # at most so many of them: valgrind is slow and hardly scatters
+    rounds: int = 1000  # maximal rounds: valgrind is slow and its figures hardly vary
     is_inside_target: bool = False  # valgrind: target and profiler are one process
     fallback: str = ""          # tool to try when this one fails
     is_default: bool = True     # measured unless --tools says otherwise
 
     def path(self, build):
-        """What `needs` resolves to, or None."""
+        """The path of `needs`, or None."""
         wanted = self.fill(self.needs, build)
         if not wanted:
             return ""
@@ -53,7 +53,8 @@ class Tool:
 
 
 def tcmalloc_library():
-    """gperftools' library: CAIRN_BENCH_TCMALLOC, or where Debian puts it, or a path that is not."""
+    """gperftools' library: CAIRN_BENCH_TCMALLOC, or Debian's path, or a path that does not
+    exist."""
     named = os.environ.get("CAIRN_BENCH_TCMALLOC")
     candidates = (named,) if named else TCMALLOC
     return next((path for path in candidates if pathlib.Path(path).exists()), "/nonexistent")

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// churn: random small blocks from a deep call tree whose root frames change at random.
+// churn: random small blocks from a deep call tree with root frames that change at random.
 //
-// The hard case of a profiler that remembers stacks: every descent takes another way near the root,
-// so that the whole stack has a new name although most of its frames look the same.
+// The hard case for a profiler that caches stacks: every descent takes another path near the root,
+// so that the whole stack is new although most of its frames look the same.
 //
 //   worker -> root levels        `levels` frames, each one of `roots` functions, drawn per descent
 //          -> middle             fixed functions, as many as `depth` needs
 //          -> bottom             one frame that makes `burst` pairs
 //          -> leaf               one of four functions, drawn per pair: free(old) and malloc(new)
 //
-// Between worker and malloc lie exactly `depth` frames; all of them are real: the functions are
-// reached through a table, so none is inlined, and each uses its locals after the call, so none is
-// a tail call. They differ in frame size and in saved registers, and one realigns its stack, so the
-// unwinder meets several kinds of rules. Distinct stacks are bounded by roots^levels * 4 a thread
-// entry. With check=1 nothing is timed: every pair's stack is taken with backtrace(3), and the
-// result holds the frames and distinct stacks really seen.
+// Exactly `depth` frames are between worker and malloc. All of them are real: the functions are
+// called through a table, so none is inlined, and each uses its locals after the call, so none is a
+// tail call. They differ in frame size and in saved registers, and one realigns its stack, so that
+// the unwinder meets several kinds of rules. The number of distinct stacks is at most roots^levels
+// * 4 per thread entry. With check=1 nothing is timed: the stack of every pair is taken with
+// backtrace(3), and the result has the frames and distinct stacks that occurred.
 //
 // A pair frees a random one of `live` slots and fills it with a block of 16 to 270 bytes.
 
@@ -41,11 +41,11 @@ struct churner {
     uint32_t levels;
     uint32_t roots;
     uint32_t depth;
-    struct observer *observer; // NULL unless check=1
-    uint8_t path[DEPTH_MAX];   // frame kind for each level; level 0 is the bottom
+    struct observer *observer; // NULL without check=1
+    uint8_t path[DEPTH_MAX];   // frame kind of each level; level 0 is the bottom
 };
 
-// Distinct stacks seen by check=1, one thread only.
+// Distinct stacks seen with check=1, for one thread.
 struct observer {
     uint64_t frames_min;
     uint64_t frames_max;
@@ -154,14 +154,14 @@ FRAME(11, 8, 184)
 FRAME(12, 8, 200)
 FRAME(13, 8, 216)
 FRAME(14, 8, 232)
-FRAME(15, 64, 64) // realigns the stack, so its CFA comes from rbp
+FRAME(15, 64, 64) // realigns the stack, so its CFA is computed from rbp
 
 static void (*const g_frames[FRAME_KINDS])(struct churner *, uint32_t) = {
     frame_0, frame_1, frame_2,  frame_3,  frame_4,  frame_5,  frame_6,  frame_7,
     frame_8, frame_9, frame_10, frame_11, frame_12, frame_13, frame_14, frame_15,
 };
 
-// Inlined into every frame function: it is the call from one level to the next.
+// The call from one level to the next, inlined into every frame function.
 static inline __attribute__((always_inline)) void descend(struct churner *c, uint32_t level)
 {
     if (level == 0) {
@@ -210,7 +210,7 @@ static void run_one(void *arg, uint32_t index)
     free(c);
 }
 
-// The same walk with every stack observed; the result says what the timed run's stacks look like.
+// Run the same walk and observe every stack; the result describes the stacks of a timed run.
 static void check(const struct plan *plan)
 {
     static struct observer observer = {.frames_min = UINT64_MAX};

@@ -2,8 +2,8 @@
 // deep: random small blocks at the bottom of a deep recursion, as parsers and tree walks make them.
 //
 // A pair frees a random one of `live` slots and fills it with a block of 16 to 270 bytes. Between
-// two pairs the recursion returns over up to `swing` frames, at random, and comes back by calls
-// that are drawn anew from two. So what changes does not depend on how deep the stack is.
+// two pairs the recursion returns over up to `swing` frames, at random, and descends again by calls
+// that are drawn from two. So the changed part does not depend on the depth of the stack.
 
 #include "workload.h"
 
@@ -18,7 +18,7 @@ struct deep {
     uint64_t depth;
     uint64_t swing;
     uint64_t live;
-    uint64_t turn; // the level from which it goes down again
+    uint64_t turn; // the level from which it descends again
     struct workload_random random;
     void *slots[LIVE_MAX];
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// handover: producers and consumers; every block is freed by another thread than its own.
+// handover: producers and consumers; every block is freed by another thread than its allocator.
 //
-// The case in which thread-local bookkeeping does not help. Each of `couples` producers fills a
-// ring of its own with blocks of 16 to 270 bytes; the one consumer of that ring frees them. Whoever
-// finds the ring full or empty yields the processor. A pair is one block's malloc and free.
+// Thread-local bookkeeping does not help here. Each of `couples` producers fills its own ring with
+// blocks of 16 to 270 bytes; the single consumer of that ring frees them. A thread that finds its
+// ring full or empty yields the processor. A pair is one block's malloc and free.
 
 #include "workload.h"
 
@@ -22,7 +22,7 @@ struct ring {
 struct plan {
     uint64_t pairs;
     uint64_t couples;
-    struct ring *rings; // one for each couple
+    struct ring *rings; // one per couple
 };
 
 static __attribute__((noinline)) void produce(struct ring *ring, uint64_t pairs, uint64_t seed)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // list: std::list as a queue, one element in, one out, from three frames of stack.
 //
-// The easy case that others publish: shallow, one stack, blocks of one size that die young.
-// `length` elements are alive at a time. A pair is one push_back and one pop_front.
+// The easy case that others publish: shallow, one stack, short-lived blocks of one size. `length`
+// elements are alive at a time. A pair is one push_back and one pop_front.
 
 #include "workload.h"
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// live: many small blocks alive at once, then freed in another order than they were made.
+// live: many small blocks alive at once, then freed in another order than allocated.
 //
-// Shows what a profiler keeps for each live block. `blocks` blocks of 16 to 47 bytes hang in as
-// many chains as fit the free order: they are freed chain by chain, newest first, so the frees jump
-// through memory as those of a real program's maps do. A pair is one block's malloc and free.
+// Measures what a profiler keeps per live block. `blocks` blocks of 16 to 47 bytes are linked into
+// chains. They are freed chain by chain, newest first, so that the frees jump through memory like
+// the frees of a real program's maps. A pair is one block's malloc and free.
 
 #include "workload.h"
 
 #include <stdlib.h>
 
-#define CHAINS 1021u // prime: neighbours in time lie in different chains
+#define CHAINS 1021u // prime: blocks allocated in sequence are in different chains
 
 struct block {
     struct block *next;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// stacks: a million call stacks, all different, in random order.
+// stacks: a million distinct call stacks in random order.
 //
-// Shows what a profiler keeps for each stack. Every visit spells its number in base 4: each digit
-// is one level of the call tree, each level has four functions. The numbers come from a permutation
-// of [0, stacks), so each stack is met once in every round, and hardly ever twice in a row. A pair
-// is the malloc and free of one block at the end of one stack.
+// Measures what a profiler keeps per stack. Every visit spells its number in base 4: each digit is
+// one level of the call tree, and each level has four functions. The numbers come from a
+// permutation of [0, stacks), so that each stack occurs once in every round, and hardly ever twice
+// in a row. A pair is the malloc and free of one block at the end of one stack.
 
 #include "workload.h"
 
@@ -66,8 +66,8 @@ int main(int argc, char **argv)
     while ((uint64_t)1 << (DIGIT_BITS * levels) < stacks) {
         levels++;
     }
-    // This recurrence visits every number below a power of two once; those beyond `stacks` are left
-    // out.
+    // This recurrence visits every number below a power of two once; numbers from `stacks` on are
+    // skipped.
     const uint64_t mask = ((uint64_t)1 << (DIGIT_BITS * levels)) - 1;
     uint64_t begin = workload_now_ns();
     uint64_t number = 0;

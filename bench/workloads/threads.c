@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// threads: many threads that come, allocate a little, and go.
+// threads: many short threads that allocate a little.
 //
-// Shows what a profiler pays for the birth and death of a thread, and whether it gives the memory
-// back. `threads` threads run in all, `at_once` at a time; each makes `pairs` pairs on eight slots.
-// An operation is one thread's whole life.
+// Measures the cost of the start and end of a thread in a profiler, and whether the profiler frees
+// the memory. `threads` threads run in all, `at_once` at a time; each makes `pairs` pairs on eight
+// slots. An operation is one thread's whole life.
 
 #include "workload.h"
 

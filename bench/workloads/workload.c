@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// workload: see the header. The result path is the only state; set once before threads begin.
+// workload: see the header. The only state is the path of the result, set once before threads
+// start.
 
 #include "workload.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// draw_recording: writes a recording that was drawn as text, for tests of the command line.
+// draw_recording: writes a recording from a drawing in text, for tests of the command line.
 //
 //   draw_recording OUT < DRAWING
 //
-// The drawing is that of recording_text.h, with these lines besides, each of which sets something
-// that a drawing cannot say:
+// recording_text.h describes the drawing. These lines are accepted besides; each sets a value that
+// a drawing cannot have:
 //   !peak_time_ms N   !peak_error_bytes N   !runtime_ms N   !unknown_frees N   !start_unix_ms N
 //   !left_out_allocations N   !left_out_bytes N   !stand_in_allocations N   !stand_in_bytes N
 //   !coarsest_weight N   !peak_standard_error_bytes N
@@ -13,7 +13,7 @@
 //   !suppressions RULES, a line feed being 03, as below
 //   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
 //   !mark TIME_MS TEXT
-// In names, which cannot hold what ends them, the bytes 02 and 03 stand for a semicolon and a line
+// Names cannot hold the characters that end them: the bytes 02 and 03 mean a semicolon and a line
 // feed.
 #include <inttypes.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ static void set_sample(struct recording_builder *b, const char *rest)
     check(rss_samples_vec_push(&b->rss_samples, sample), &(struct err_info){.text = "sample"});
 }
 
-// "TIME_MS PROCESS FLAGS", then the bytes of each kind.
+// Parse "TIME_MS PROCESS FLAGS", then the bytes of each kind.
 static void set_look(struct recording_builder *b, const char *rest)
 {
     struct rec_memory_snapshot l = {0};
@@ -118,7 +118,7 @@ static void set_look(struct recording_builder *b, const char *rest)
     check(looks_vec_push(&b->looks, l), &(struct err_info){.text = "look"});
 }
 
-// "LOOK KIND NODE RSS VIRTUAL PATH"; NODE 0: not known.
+// Parse "LOOK KIND NODE RSS VIRTUAL PATH"; NODE 0: unknown.
 static void set_part(struct recording_builder *b, const char *rest)
 {
     struct rec_part part = {.areas = 1};
@@ -132,7 +132,7 @@ static void set_part(struct recording_builder *b, const char *rest)
     check(parts_vec_push(&b->parts, part), &(struct err_info){.text = "part"});
 }
 
-// "TIME_MS TEXT"
+// Parse "TIME_MS TEXT".
 static void set_mark(struct recording_builder *b, const char *rest)
 {
     char *text;
@@ -141,7 +141,7 @@ static void set_mark(struct recording_builder *b, const char *rest)
     check(marks_vec_push(&b->marks, mark), &(struct err_info){.text = "mark"});
 }
 
-// One "!KEY REST" line, after the drawing has been read.
+// Apply one "!KEY REST" line after the drawing was read.
 static void apply(struct recording_builder *b, char *line)
 {
     char *rest = strchr(line, ' ');

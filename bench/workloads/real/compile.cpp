@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// compile: what cc1plus is given to compile: much of the standard library, and templates that
-// instantiate it. It is never run. COPIES of each group make the compiler's work long enough to
-// measure (3 and -O2: over 2.6 million allocations by GCC 12); the types differ from copy to copy,
-// so nothing is instantiated once for all.
+// compile: input for cc1plus: much of the standard library, and templates that instantiate it. It
+// is never run. COPIES of each group make the compiler's work long enough to measure (3 and -O2:
+// over 2.6 million allocations by GCC 12). The types differ between copies, so that the compiler
+// instantiates each copy anew.
 
 #include <algorithm>
 #include <array>
