@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// aggregator: see the header. Here: the events. Processes and threads: aggregator_process.c.
+// aggregator: see the header. This file counts events; aggregator_process.c has processes and
+// threads.
 #include "aggregate/aggregator.h"
 
 #include "base/minmax.h"
@@ -24,8 +25,9 @@ static void change_left_out(struct aggregator *aggregator,
     left_out_sums_add(&aggregator->estimate.now, change);
 }
 
-// Frees whose block was never seen. A forked process inherits such blocks; in others they are those
-// that were allocated while nothing was recorded, if there was such a time, or left out.
+// Count frees whose blocks were never seen. A forked process inherits such blocks. In other
+// processes their allocations happened while recording was stopped, if it ever was, or were left
+// out.
 static void
 count_unknown(struct aggregator *aggregator, struct aggregator_process *process, uint64_t count)
 {
@@ -120,7 +122,7 @@ uint64_t aggregator_live_bytes(const struct aggregator *aggregator)
                : estimate_of_all(aggregator, counted_bytes).bytes;
 }
 
-// As note_height, where blocks were left out. *own_bytes: of the process.
+// Like note_height, if blocks were left out. *own_bytes: of the process.
 static NOINLINE uint64_t estimate_height(struct aggregator *aggregator,
                                          const struct aggregator_process *process,
                                          uint64_t counted_bytes,
@@ -134,8 +136,8 @@ static NOINLINE uint64_t estimate_height(struct aggregator *aggregator,
     return live.bytes;
 }
 
-// That there are `count` blocks of `bytes` in all beside those in the sums, and the peaks that this
-// may set. Whether it is a new one of the recording.
+// Note the height of the sums plus `count` blocks of `bytes` in all, and the peaks that it sets.
+// Return true if it is a new peak of the recording.
 static inline bool note_height(struct aggregator *aggregator,
                                struct aggregator_process *process,
                                uint64_t count,
@@ -156,8 +158,8 @@ static inline bool note_height(struct aggregator *aggregator,
     return true;
 }
 
-// The sums of `count` new blocks of `bytes` in all, and the peaks that they may set, unless they
-// have been freed since.
+// Add `count` new blocks of `bytes` in all to the sums, and note the peaks that they set, unless
+// they have been freed since.
 static inline void raise_sums(struct aggregator *aggregator,
                               struct aggregator_process *process,
                               uint64_t count,
@@ -171,7 +173,8 @@ static inline void raise_sums(struct aggregator *aggregator,
     }
 }
 
-// If others have done something since the thread's tick began, it is not known what they had then.
+// If other threads have had events since the thread's tick began, their live bytes at the
+// high-water mark are unknown.
 bool aggregator_high_water(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
                            uint32_t count,
@@ -184,7 +187,7 @@ bool aggregator_high_water(struct aggregator *aggregator,
     return false;
 }
 
-// How many blocks it stands for beside itself.
+// Return how many other blocks the block stands for.
 static uint32_t others_of(const struct live_block *block)
 {
     return ((uint32_t)1 << block->shift) - 1;
@@ -219,7 +222,7 @@ static NOINLINE enum err tell_allocated(struct aggregator *aggregator,
     return observers_tell(&aggregator->observers, &what);
 }
 
-// Who frees a block: a thread of the thread table, REC_NONE if that is not known.
+// The thread that frees a block, in the thread table; REC_NONE if it is not known.
 struct freeing {
     uint32_t thread;
     enum rec_event_kind kind;
@@ -246,7 +249,7 @@ static NOINLINE enum err tell_freed(struct aggregator *aggregator,
     return observers_tell(&aggregator->observers, &what);
 }
 
-// Closes those that a block stands for beside itself; the block itself is closed afterwards.
+// Count the free of the blocks that a block stands for. The block itself is counted afterwards.
 static NOINLINE enum err close_stand_ins(struct aggregator *aggregator,
                                          struct aggregator_process *process,
                                          const struct live_block *block,
@@ -267,7 +270,7 @@ static NOINLINE enum err close_stand_ins(struct aggregator *aggregator,
                                 lifetime_ms, born_slice, more);
 }
 
-// Closes a block that was taken out of the live map, or never got there.
+// Count the free of a block that was taken out of the live map, or never got there.
 static inline enum err close_block(struct aggregator *aggregator,
                                    struct aggregator_process *process,
                                    uint64_t address,
@@ -298,7 +301,7 @@ void aggregator_settle(struct aggregator *aggregator,
     if (process->waiting.waiting_count == 0) {
         return;
     }
-    // What is waited for may be held by a thread that has no time to send it.
+    // A thread that has had no time to send may hold the missing allocation.
     const bool is_held =
         aggregator->held_since_ms < UINT64_MAX - WAITING_TICKS && now_tick != UINT64_MAX;
     const uint64_t held_until = is_held ? aggregator->held_since_ms + WAITING_TICKS : now_tick;
@@ -342,13 +345,13 @@ void aggregator_clear_holds(struct aggregator *aggregator)
 void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint64_t held_bytes)
 {
     aggregator->held_since_ms = min_u64(aggregator->held_since_ms, since_ms);
-    // A block of more is a lie.
+    // A thread cannot hold more: the value is wrong.
     aggregator->held_bytes += min_u64(held_bytes, AGGREGATOR_HELD_MAX);
 }
 
 void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone)
 {
-    // What a thread leaves out it does not show in its order with what it holds.
+    // A thread that leaves blocks out does not show them in order with the blocks that it holds.
     const uint64_t held_bytes =
         is_alone && !aggregator->estimate.is_there ? 0 : aggregator->held_bytes;
     peak_bound_unseen(&aggregator->bound, held_bytes + budget_bytes,
@@ -362,7 +365,7 @@ void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_th
     }
 }
 
-// Those that a new block stands for beside itself.
+// Count the allocation of the blocks that a new block stands for.
 static NOINLINE enum err open_stand_ins(struct aggregator *aggregator,
                                         struct aggregator_process *process,
                                         const struct live_block *block)
@@ -384,7 +387,7 @@ static NOINLINE enum err open_stand_ins(struct aggregator *aggregator,
                                     weight - 1);
 }
 
-// Inline for the sake of the constant shift.
+// Inline to make the shift a constant.
 ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
                                 uint64_t address,
@@ -413,7 +416,7 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     if (UNLIKELY(thread->stamp != 0)) {
         aggregator->stamped_count++;
     }
-    if (since != thread->stamp) { // held back: what the thread did before is no later for it
+    if (since != thread->stamp) { // held back: the thread's earlier events are no later for it
         peak_bound_joined(&aggregator->bound, thread->stamp, aggregator_live_bytes(aggregator));
     } else if (UNLIKELY(since != 0)) {
         peak_bound_allocated(&aggregator->bound, &thread->flight, since, block.size_bytes,
@@ -427,7 +430,7 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     return ERR_OK;
 }
 
-// A block for which there is no room: counted, and its free will be one of nothing.
+// Leave out a block for lack of memory: count it; its free will match no block.
 static enum err leave_out(struct aggregator *aggregator,
                           struct aggregator_thread *thread,
                           uint64_t address,
@@ -449,7 +452,7 @@ static enum err leave_out(struct aggregator *aggregator,
     return ERR_OK;
 }
 
-// While live blocks take their part of the memory (memory_budget.h).
+// Allocate while live blocks use their part of the memory (memory_budget.h).
 static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
                                            struct aggregator_thread *thread,
                                            uint64_t address,
@@ -518,9 +521,10 @@ free_unknown(struct aggregator *aggregator, struct aggregator_thread *thread, ui
     return ERR_OK;
 }
 
-// The thread says that it frees the address of its latest allocation, where `taken` was. That is
-// the very block if it is the thread's own: another thread may have freed that, and made another
-// one there; but its own next one is its latest.
+// Count a temporary allocation. The thread states that it frees the address of its latest
+// allocation; `taken` is the block found there. It is that allocation if it is the thread's own:
+// another thread may have freed that block and allocated another one there, but the thread's own
+// next allocation would be its latest.
 static enum err count_temporary(struct aggregator *aggregator,
                                 const struct aggregator_thread *thread,
                                 uint64_t address,

@@ -7,7 +7,7 @@
 enum {
     PAGE = 4096,
     KIND_BITS = 3,
-    ADDRESS_BITS = 57, // the user half under five-level paging, and the end behind it
+    ADDRESS_BITS = 57, // the user half under five-level paging, and its end
 };
 
 static enum err row_of(struct aggregator *aggregator,
@@ -34,7 +34,7 @@ static enum err row_of(struct aggregator *aggregator,
     return ERR_OK;
 }
 
-// For mapping_map: the row has lost so much.
+// Called by mapping_map: the row has lost so many bytes.
 static void take_from_row(void *context, uint32_t row, uint64_t bytes)
 {
     struct aggregator *aggregator = context;
@@ -59,8 +59,8 @@ static void note_peak(struct aggregator *aggregator, uint32_t row)
     }
 }
 
-// The pages of [address, + size). A break may lie within a page: that page belongs to what was
-// there before.
+// Compute the pages of [address, + size). A break may be inside a page; the page belongs to the
+// earlier owner.
 static enum err
 range_of(uint64_t address, uint64_t size_bytes, uint64_t number, struct mapped_range *out)
 {
@@ -75,7 +75,8 @@ range_of(uint64_t address, uint64_t size_bytes, uint64_t number, struct mapped_r
     return ERR_OK;
 }
 
-// The kind of what lies at `address`; where that is unknown, private memory is the safest guess.
+// Return the kind of the mapping at `address`. If it is unknown, private memory is the safest
+// guess.
 static uint32_t kind_at(const struct aggregator *aggregator,
                         const struct aggregator_process *process,
                         uint64_t address)
@@ -138,7 +139,7 @@ enum err aggregator_mapping_inherit(struct aggregator *aggregator,
         }
         const struct rec_mapping from = aggregator->mappings.items[range.row];
         TRY(row_of(aggregator, child, from.node, from.kind, &range.row));
-        range.number = 0; // the child counts anew
+        range.number = 0; // the child numbers anew
         TRY(mapped_range_vec_push(&child->mapped.ranges, range));
         give_to_row(aggregator, range.row, range.end - range.start);
         note_peak(aggregator, range.row);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mappings in the aggregator: rows by stack and kind, moves, forks, and what a hostile program may
-// send.
+// Mappings in the aggregator: rows by stack and kind, moves, forks, and hostile input.
 #include "aggregate/aggregator_mapping.h"
 
 #include <setjmp.h>
@@ -85,7 +84,7 @@ static void what_moves_belongs_to_who_moved_it(void **state)
                                     .mappings = 1,
                                     .mapped_bytes = 8 * PAGE,
                                     .own_peak_bytes = 8 * PAGE});
-    // A shared mapping that is duplicated stays where it was.
+    // A shared mapping that is duplicated stays in place.
     change(&aggregator, process,
            (struct wire_mapping){.address = 8 * BASE,
                                  .size_bytes = 2 * PAGE,
@@ -96,7 +95,7 @@ static void what_moves_belongs_to_who_moved_it(void **state)
            9);
     assert_int_equal(aggregator.mappings.items[1].unmapped_bytes, 0);
     assert_int_equal(process->mapped_bytes, 10 * PAGE);
-    assert_int_equal(aggregator.totals.sums.allocations, 0); // none of it is heap
+    assert_int_equal(aggregator.totals.sums.allocations, 0); // mappings are no heap
     assert_int_equal(aggregator.totals.rows.rows.len, 0);
 }
 
@@ -134,7 +133,7 @@ static void a_forked_child_has_its_parents_mappings_under_rows_of_its_own(void *
             .address = BASE, .size_bytes = 4 * PAGE, .number = 9, .kind = WIRE_MAPPING_ANONYMOUS},
         5);
     struct aggregator_process *child = begin(&aggregator, 101, 100, REC_PROCESS_FORKED);
-    change(&aggregator, child, // its first change, of a lower number than the parent's
+    change(&aggregator, child, // its first change, with a lower number than the parent's
            (struct wire_mapping){.old_address = BASE, .old_size_bytes = PAGE, .old_number = 1},
            REC_NONE);
     assert_int_equal(parent->mapped_bytes, 4 * PAGE);
@@ -149,7 +148,7 @@ static void a_forked_child_has_its_parents_mappings_under_rows_of_its_own(void *
     const struct aggregator_process_ending ending = {.end_ms = 1};
     assert_int_equal(aggregator_process_end(&aggregator, child, &ending), ERR_OK);
     assert_int_equal(aggregator.mappings.items[1].unmapped_bytes,
-                     PAGE); // as for blocks: it never gave
+                     PAGE); // as for blocks: it freed nothing
 }
 
 static void what_makes_no_sense_is_refused(void **state)

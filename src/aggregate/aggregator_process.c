@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// aggregator_process: how processes and threads enter the aggregator and leave it. See aggregator.h
-// too.
+// aggregator_process: how processes and threads enter and leave the aggregator. See also
+// aggregator.h.
 #include "aggregate/aggregator_process.h"
 
 #include <inttypes.h>
@@ -41,13 +41,13 @@ void aggregator_release(struct aggregator *aggregator)
     string_table_release(&aggregator->strings);
 }
 
-// As rec_process.left_ms has it, for blocks that leave the heap now: never 0.
+// Return rec_process.left_ms for blocks that leave the heap now: never 0.
 static uint64_t leaving_ms(const struct aggregator *aggregator)
 {
     return aggregator->totals.now_ms + 1;
 }
 
-// Another process begins: what the last one held is no longer what the recording ends with.
+// Begin another process: the blocks of the last one no longer end the recording.
 static void end_lingering(struct aggregator *aggregator)
 {
     if (aggregator->lingering != NULL) {
@@ -57,7 +57,7 @@ static void end_lingering(struct aggregator *aggregator)
     }
 }
 
-// The blocks of a process that has ended leave the heap, unless it is the last one.
+// Remove the blocks of an ended process from the heap, unless it is the last one.
 static void leave(struct aggregator *aggregator, struct aggregator_process *process)
 {
     aggregator->totals.sums.live_bytes -= process->live_bytes;
@@ -76,7 +76,7 @@ static struct aggregator_process *latest_of_pid(struct aggregator *aggregator, u
     return index != NULL ? aggregator->processes.items[*index] : NULL;
 }
 
-// Whose image it has if it has none of its own; NULL: it has.
+// Return the parent whose image the process has, or NULL if it has an image of its own.
 static const struct aggregator_process *image_parent(const struct aggregator *aggregator,
                                                      const struct aggregator_process *process)
 {

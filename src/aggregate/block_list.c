@@ -14,7 +14,7 @@ void block_list_release(struct block_list *list)
     ended_block_vec_release(&list->ended);
 }
 
-// A new peak: all that lives was live at it, and nothing that was freed before.
+// Follow a new peak: all live blocks were live at it, and no block that was freed before.
 static void follow_peak(struct block_list *list, uint64_t peak_number)
 {
     if (list->peak_number != peak_number) {
@@ -26,7 +26,7 @@ static void follow_peak(struct block_list *list, uint64_t peak_number)
     }
 }
 
-// Two blocks of which this is the same can stand for each other.
+// Return a hash: two blocks with the same hash are interchangeable.
 static uint64_t
 identity(const struct block_list *list, uint64_t address, const struct live_block *block)
 {
@@ -47,14 +47,14 @@ enum err block_list_allocated(struct block_list *list,
     }
     follow_peak(list, peak_number);
     if (peak_number != peak_before || block->born_ms > list->peak_ms) {
-        return ERR_OK; // it made the peak, or its birth says that it came later
+        return ERR_OK; // it made the peak, or its birth shows that it is later
     }
     const uint64_t key = identity(list, address, block);
     const uint32_t *count = map_u64_find(&list->after, key);
     return map_u64_put(&list->after, key, count != NULL ? *count + 1 : 1);
 }
 
-// Whether a block that leaves us was live at the peak. Those that came after it are counted off.
+// Return whether a freed block was live at the peak. Removes it from `after` if it came later.
 static bool was_at_peak(struct block_list *list, uint64_t address, const struct live_block *block)
 {
     if (list->peak_number == 0 || block->born_ms > list->peak_ms) {
@@ -102,7 +102,8 @@ enum err block_list_freed(struct block_list *list,
     return rec_block_vec_push(&list->freed, entry);
 }
 
-// The largest power of two that each row may keep so that all together keep at most `room`.
+// Return the largest power of two that each row may keep so that all rows together keep at most
+// `room`.
 static uint64_t share_of_row(const struct row_table *rows, uint64_t room)
 {
     uint64_t share = (uint64_t)1 << 32;

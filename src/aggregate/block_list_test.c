@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The blocks of the end and of the peak against a model that looks at all blocks at each event.
+// block_list against a model that visits all blocks at each event.
 #include "aggregate/block_list.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 enum {
     ROWS = 5,
-    ADDRESSES = 40, // few, so that they are used again and again
+    ADDRESSES = 40, // few, so that they are reused often
     EVENTS = 4000,
 };
 
@@ -32,9 +32,9 @@ struct trial {
     struct aggregator_process *process;
     struct aggregator_thread threads[2];
     uint32_t rows[2][ROWS];
-    struct model_block *past; // every block that there ever was
+    struct model_block *past; // all blocks so far
     size_t past_count;
-    int64_t at_address[ADDRESSES]; // index in past, -1: nothing lives there
+    int64_t at_address[ADDRESSES]; // index in past, -1: no live block
     uint64_t live_bytes;
     uint64_t peak_bytes;
 };
@@ -86,7 +86,7 @@ static void allocate(struct trial *t, size_t place, uint64_t random, uint64_t no
 {
     const size_t thread = random & 1;
     struct rec_block block = {.address = (place + 1) * 16,
-                              .size_bytes = 1 + (random >> 8) % 3, // often alike
+                              .size_bytes = 1 + (random >> 8) % 3, // often equal
                               .born_ms = now_ms,
                               .row = t->rows[thread][(random >> 16) % ROWS]};
     t->at_address[place] = (int64_t)t->past_count;
@@ -163,7 +163,7 @@ static void assert_same_blocks(struct rec_block_vec *have, struct rec_block_vec 
     assert_int_equal(have->len, wanted->len);
     if (have->items == NULL || wanted->items == NULL) {
         fail_msg("a trial ends with nothing alive");
-        return; // for the analyser, which does not know that it never gets here
+        return; // for the analyser, which does not know that this is unreachable
     }
     qsort(have->items, have->len, sizeof(*have->items), compare);
     qsort(wanted->items, wanted->len, sizeof(*wanted->items), compare);
@@ -196,7 +196,8 @@ static void lists_what_a_model_lists(void **state)
     }
 }
 
-// What a process held when it ended was at the peak only if no later peak was set without it.
+// The live blocks of a process at its end were live at the peak only if no later peak was set
+// without it.
 static void a_later_peak_forgets_the_dead(void **state)
 {
     (void)state;
@@ -269,7 +270,8 @@ static void beyond_the_cap_each_stack_keeps_its_share(void **state)
     close_trial(&t);
 }
 
-// Of blocks that were live at the peak and are freed, so many are listed; the others are counted.
+// The list has a limited number of blocks that were live at the peak and freed; the others are
+// counted.
 static void what_is_freed_beyond_the_cap_is_counted(void **state)
 {
     (void)state;

@@ -35,7 +35,7 @@ static MUST_USE enum err add(struct peak_scopes *scopes, uint32_t thread, uint32
                                 (struct peak_thread){.thread = thread, .lane = lane});
 }
 
-// What others freed before the tick of now_ms is gone.
+// Count the frees by other threads before the tick of now_ms.
 static void settle(struct peak_thread *t, uint64_t now_ms)
 {
     uint32_t gone = 0;
@@ -46,7 +46,7 @@ static void settle(struct peak_thread *t, uint64_t now_ms)
     memmove(t->later, t->later + gone, t->later_count * sizeof(t->later[0]));
 }
 
-// Others freed so much. It may count too late, never too early.
+// Note frees by other threads. They may count too late, never too early.
 static void put_off(struct peak_thread *t, uint64_t tick_ms, uint64_t bytes)
 {
     struct peak_later *last = t->later + t->later_count - 1; // if there is one
@@ -73,7 +73,8 @@ peak_scopes_begin(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, ui
     }
     struct peak_thread *t = find(scopes, thread);
     if (t->lane == lane) {
-        settle(t, UINT64_MAX); // the thread waits for us: whatever was freed was freed before
+        // the thread waits for the recorder, so all read frees happened before
+        settle(t, UINT64_MAX);
         t->open |= 1u << scope;
         t->begin_bytes[scope] = t->live_bytes;
         t->most_bytes[scope] = t->live_bytes;
@@ -88,7 +89,7 @@ peak_scopes_most(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uin
     return t != NULL ? (uint64_t)(t->most_bytes[scope] - t->begin_bytes[scope]) : PEAK_UNKNOWN;
 }
 
-// The last one takes the place.
+// Remove a thread; the last one takes its position.
 static void drop(struct peak_scopes *scopes, struct peak_thread *t)
 {
     const struct peak_thread *last = scopes->threads.items + scopes->threads.len - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of peak_scopes: the same events in their true order, and as they may be counted.
+// peak_scopes: the same events in their true order, and in the order in which they may be counted.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void scopes_nest_and_overlap(void **state)
 {
     (void)state;
     CLEANUP(peak_scopes_release) struct peak_scopes scopes = {0};
-    peak_scopes_allocated(&scopes, OWNER, 1, 10); // nobody follows
+    peak_scopes_allocated(&scopes, OWNER, 1, 10); // no thread is followed
     assert_int_equal(peak(&scopes, 0), PEAK_UNKNOWN);
     assert_int_equal(peak_scopes_begin(&scopes, OWNER, LANE, 0), ERR_OK);
     peak_scopes_allocated(&scopes, OWNER, 1, 100);
@@ -82,7 +82,7 @@ static void what_is_no_scope_is_refused(void **state)
     assert_int_equal(peak_scopes_most(&scopes, OWNER, LANE + 1, 0), PEAK_UNKNOWN);
 }
 
-// What happens in one tick: of the thread itself, and of the other one; negative: a free.
+// Events in one tick, of the thread itself and of the other one; negative: a free.
 struct tick {
     int64_t own[EVENTS_MAX];
     int64_t other[EVENTS_MAX];
@@ -96,7 +96,8 @@ struct truth {
     int64_t freed_elsewhere_most; // in one tick
 };
 
-// A tick in its true order: any mixture of both threads' events, each of which frees what is there.
+// Run a tick in its true order: a random mixture of both threads' events; each free has a live
+// block.
 static void live_through(struct tick *tick, struct truth *truth)
 {
     int64_t elsewhere = 0;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define WAITING_NONE UINT32_MAX // no number
+#define WAITING_NONE UINT32_MAX // not a number of a free
 
 enum {
     WAITING_PER_ADDRESS_MAX = 16, // a program frees a block once; more is hostile
@@ -22,7 +22,7 @@ static struct waiting_free *at_number(struct pending_frees *w, uint32_t number)
     return w->queue.items + w->first + (uint32_t)(number - w->first_number);
 }
 
-// Unlinks `number`, whose predecessor for the same address is `previous` (or WAITING_NONE).
+// Unlink `number`, whose predecessor for the same address is `previous` (or WAITING_NONE).
 static void unlink_one(struct pending_frees *w, uint32_t number, uint32_t previous)
 {
     struct waiting_free *pending = at_number(w, number);
@@ -37,12 +37,13 @@ static void unlink_one(struct pending_frees *w, uint32_t number, uint32_t previo
     }
 }
 
-// The oldest leaves the queue. Returns whether it still waited.
+// Remove the oldest free from the queue. Return whether it still waited.
 static bool drop_first(struct pending_frees *w)
 {
     bool waited = !w->queue.items[w->first].is_taken;
     if (waited) {
-        unlink_one(w, w->first_number, WAITING_NONE); // the oldest of all is that of its address
+        // the oldest of all is the oldest of its address
+        unlink_one(w, w->first_number, WAITING_NONE);
     }
     w->first++;
     w->first_number++;
@@ -70,7 +71,7 @@ enum err pending_frees_add(
     }
     close_gap(w);
     uint32_t number = w->first_number + (uint32_t)(w->queue.len - w->first);
-    if (number == WAITING_NONE) { // the one number that means none
+    if (number == WAITING_NONE) { // skip the reserved number
         *expired += pending_frees_expire(w, UINT64_MAX);
         w->first_number = number = 0;
     }

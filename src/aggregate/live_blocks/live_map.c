@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// live_map: see the header. Here: how blocks settle.
+// live_map: see the header. This file moves blocks between `young` and `settled`.
 #include "aggregate/live_blocks/live_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    LOOK_ASKED = 2048, // the young are looked at so often
+    LOOK_ASKED = 2048, // the young table is checked after so many lookups
     PAUSE_EVENTS = 65536,
-    SETTLE_AHEAD = 16, // blocks of which the places are fetched ahead
+    SETTLE_AHEAD = 16, // blocks whose places are prefetched
 };
 
 void live_map_init(struct live_map *map, uint64_t seed)
@@ -67,7 +67,8 @@ static NOINLINE enum err young_end(struct live_map *map)
     return ERR_OK;
 }
 
-// A free of a young block saves some 150 instructions, what is asked costs half of that more.
+// The free of a young block saves some 150 instructions; a lookup in `settled` costs half of that
+// more.
 static enum err look_at_young(struct live_map *map)
 {
     const bool is_worth_it = map->freed_young >= map->asked / 4;
@@ -76,7 +77,7 @@ static enum err look_at_young(struct live_map *map)
     return is_worth_it ? ERR_OK : young_end(map);
 }
 
-// Another generation: the blocks of an address are in one queue, and that is elsewhere.
+// Add a second block of an address: all blocks of an address are in one queue, in `settled`.
 static NOINLINE enum err
 add_generation(struct live_map *map, uint64_t address, const struct live_block *block)
 {
@@ -89,7 +90,7 @@ add_generation(struct live_map *map, uint64_t address, const struct live_block *
     return live_table_add(&map->settled, address, block);
 }
 
-// Adds a block that is not in its place. Another one may have to leave it.
+// Add a block that is not in its place. Another block may have to leave it.
 static enum err add_young(struct live_map *map, uint64_t address, const struct live_block *block)
 {
     struct young_block *place = live_map_place(map, address);
@@ -100,7 +101,7 @@ static enum err add_young(struct live_map *map, uint64_t address, const struct l
     }
     if (is_alive(place)) {
         TRY(live_table_add_first(&map->settled, address_of(place), &place->block));
-        map->absent = 0; // it may be that one
+        map->absent = 0; // it may be that address
     }
     *place = (struct young_block){.address = address | YOUNG_ALIVE, .block = *block};
     return ERR_OK;

@@ -14,7 +14,7 @@
 
 enum {
     MODEL_BLOCKS_MAX = 1 << 17,
-    AHEAD = 24, // events between the hint at an address and its use
+    AHEAD = 24, // events between the prefetch of an address and its use
 };
 
 struct model_block {
@@ -22,7 +22,7 @@ struct model_block {
     struct live_block block;
 };
 
-// Blocks in order of birth, so that the oldest of an address is the first found.
+// Blocks in order of birth, so that a search finds the oldest of an address first.
 struct model {
     struct model_block *blocks;
     size_t count;
@@ -43,7 +43,7 @@ static bool model_take(struct model *model, uint64_t address, struct live_block 
     return false;
 }
 
-// What kinds of addresses and sizes a stream draws from.
+// The kinds of addresses and sizes that a stream draws from.
 struct stream {
     const char *name;
     uint64_t seed;
@@ -138,7 +138,7 @@ static void holds_each_block_in_24_bytes_at_every_size(void **state)
     for (uint64_t i = 0; i < BLOCKS; i++) {
         struct live_block block = {.size_bytes = i % 5000, .born_ms = i / 1000, .row = i % 97};
         assert_int_equal(live_map_add(&map, 0x555500000000 + i * 48, &block), ERR_OK);
-        if (i % 997 == 0 && i > 300000) { // smaller maps may spend more
+        if (i % 997 == 0 && i > 300000) { // smaller maps may use more
             uint64_t bytes = live_map_bytes(&map) * 100 / map.live_count;
             worst_bytes = bytes > worst_bytes ? bytes : worst_bytes;
         }
@@ -152,7 +152,7 @@ static void holds_each_block_in_24_bytes_at_every_size(void **state)
         assert_int_equal(block.size_bytes, i % 5000);
     }
     assert_int_equal(map.live_count, 0);
-    assert_in_range(live_map_bytes(&map), 0, 5 << 19); // and gives the memory back, but for 2 MiB
+    assert_in_range(live_map_bytes(&map), 0, 5 << 19); // and returns the memory, except 2 MiB
     live_map_release(&map);
 }
 
@@ -200,8 +200,8 @@ static void an_empty_map_has_nothing(void **state)
     live_map_release(&map);
 }
 
-// The number of blocks rises and falls so often and so far that the young ones come and go. The
-// model is the map of the settled ones, which has a naive model of its own above.
+// The number of blocks rises and falls so often and so far that the young table is dropped and
+// restored. The model is a live_table, which has a naive model of its own above.
 static void waves_pair_as_without_young_blocks(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void waves_pair_as_without_young_blocks(void **state)
     live_table_release(&model);
 }
 
-// One address gets a block in both maps, or loses one.
+// Add a block of one address to both maps, or take it from both.
 static void add_to_both(struct live_map *map,
                         struct live_table *model,
                         uint64_t address,
@@ -263,7 +263,7 @@ static void take_from_both(struct live_map *map, struct live_table *model, uint6
 }
 
 // Blocks that die young among many that do not, at addresses that were used before: by other young
-// ones, by old ones that were freed, and, as a second generation, by ones that still live.
+// blocks, by old blocks that were freed, and, as second blocks of an address, by live ones.
 static void the_young_stay_among_many_old_ones(void **state)
 {
     (void)state;
@@ -276,7 +276,7 @@ static void the_young_stay_among_many_old_ones(void **state)
     live_map_init(&map, 5);
     live_table_init(&model, 6);
     const uint64_t old_base = 0x7f0000000000;
-    const uint64_t young_base = 0x7f0000004000; // the old ones lie there, too
+    const uint64_t young_base = 0x7f0000004000; // in the same range as the old ones
     struct live_block block = {0};
     for (uint64_t i = 0; i < OLD; i++) {
         block = (struct live_block){.size_bytes = i, .born_ms = 1, .row = 3};
@@ -308,8 +308,8 @@ static void the_young_stay_among_many_old_ones(void **state)
     live_table_release(&model);
 }
 
-// Three addresses that share a place, in some order: what is known of each of them. Not so long
-// that the young go.
+// Three addresses that share a place, in some order, and what the map knows about each. Too short
+// for the young table to be dropped.
 static void run_one_place(uint64_t seed)
 {
     struct live_map map;
@@ -342,7 +342,7 @@ static void addresses_of_one_place_pair_as_without_it(void **state)
     }
 }
 
-// The program says what it frees in a realloc with a word of 64 bits.
+// The program writes the freed address of a realloc as a word of 64 bits.
 static void an_address_that_is_none_frees_no_block_twice(void **state)
 {
     (void)state;

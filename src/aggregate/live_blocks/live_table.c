@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// live_table: see the header. Here: finding slots, growing segments, boxes.
+// live_table: see the header. This file finds slots, grows segments and keeps boxes.
 #include "aggregate/live_blocks/live_table.h"
 
 #include <stdlib.h>
@@ -17,15 +17,14 @@ enum {
     KICKS_MAX = 200,
     PAGE_BYTES = PAGE_SLOTS * sizeof(struct live_slot),
     CACHED_PAGES = 16, // of a map that is in the nearest cache anyway
-    FILL_SLOTS = 64,   // whose new places are fetched before they are copied
+    FILL_SLOTS = 64,   // their new places are prefetched before they are copied
     DEPTH_MAX = 20,
 };
 
-// In slots of a page, out of 256: a segment grows at FULL and is then as full as FRESH says; below
-// SPARSE it shrinks. Halves of a split segment begin at FRESH plus something of their own, so that
-// segments do not all grow at the same time: then it is the average of all fillings that costs
-// memory, not the worst. While the whole map is small, memory matters less than the cost of
-// growing.
+// Slots of a page, out of 256. A segment grows at FULL, and then has FRESH; below SPARSE it
+// shrinks. The halves of a split segment begin at FRESH plus a number of their own, so that
+// segments do not all grow at the same time: memory then depends on the average fill, not on the
+// worst. While the whole map is small, memory matters less than the cost of growing.
 enum {
     FULL_SLOTS = 215,
     FRESH_SLOTS = 151,
@@ -35,8 +34,8 @@ enum {
     SMALL_MAP_BLOCKS = 200000,
 };
 
-// What all segments together keep though they are sparse: 2 MiB. Many programs fill and empty
-// their heap again and again, and would pay for growing each time.
+// All segments together keep 2 MiB even if they are sparse. Many programs fill and empty their heap
+// again and again, and would pay for growing each time.
 enum {
     KEPT_PAGES = 512
 };
@@ -58,8 +57,8 @@ static inline uint32_t directory_slot(const struct live_table *map, uint64_t has
     return (uint32_t)((hash >> 1) >> (63 - map->depth));
 }
 
-// The home line by the low 32 bits of the hash, so that growing keeps the order of lines and copies
-// from one place to one other. Home and alternate line are reflections of each other.
+// Return the home line by the low 32 bits of the hash. So growing keeps the order of lines, and
+// copies from one place to one other. Home and alternate line are reflections of each other.
 static inline uint32_t home_line(const struct live_segment *segment, uint64_t hash)
 {
     return (uint32_t)(((hash & UINT32_MAX) * segment->page_count * PAGE_LINES) >> 32);
@@ -98,8 +97,8 @@ static inline struct live_slot slot_pack(uint64_t key, const struct live_block *
     };
 }
 
-// Part by part to where it is wanted: what is put together elsewhere and copied right away waits
-// for its parts to get to the cache.
+// Write each part to its destination. A block that is assembled elsewhere and copied at once would
+// stall until its parts reach the cache.
 static inline void slot_unpack(const struct live_slot *slot, struct live_block *out)
 {
     out->size_bytes = slot->key >> (KEY_BITS + 1) | (slot->value >> (ROW_BITS + BORN_BITS))
@@ -116,7 +115,7 @@ void live_table_init(struct live_table *map, uint64_t seed)
 
 static void segment_release(struct live_table *map, struct live_segment *segment)
 {
-    (void)munmap(segment->slots, (size_t)segment->page_count * PAGE_BYTES); // it is ours
+    (void)munmap(segment->slots, (size_t)segment->page_count * PAGE_BYTES); // the mapping is valid
     map->page_count -= segment->page_count;
     segment->slots = NULL;
     segment->page_count = 0;
@@ -139,7 +138,7 @@ static inline struct live_segment *segment_of(const struct live_table *map, uint
     return map->segments + map->directory[directory_slot(map, hash)];
 }
 
-// Where the blocks of one address may be.
+// The places where the blocks of one address may be.
 struct place {
     struct live_segment *segment;
     struct live_slot *home; // a line
@@ -186,8 +185,8 @@ static inline void slots_swap(struct live_slot *a, struct live_slot *b)
     *b = kept;
 }
 
-// Puts `slot`, whose hash is `hash`, into `segment`, moving others to their alternate lines where
-// needed. Returns false, with everything as it was, if no way was found.
+// Put `slot`, whose hash is `hash`, into `segment`; move others to their alternate lines if needed.
+// Return false, with everything unchanged, if no way was found.
 static bool segment_put(const struct live_table *map,
                         struct live_segment *segment,
                         struct live_slot slot,
@@ -220,7 +219,7 @@ static bool segment_put(const struct live_table *map,
     return false;
 }
 
-// A segment has been added.
+// Distribute kept_pages after a segment was added.
 static void share_kept_pages(struct live_table *map)
 {
     map->kept_pages = KEPT_PAGES / map->segment_count;
@@ -234,7 +233,7 @@ static uint32_t pages_for(const struct live_table *map, uint64_t block_count, ui
     return pages == 0 ? 1 : (uint32_t)pages;
 }
 
-// Forked copies of us do not have the slots.
+// Make a segment. Forked copies of the recorder do not have the slots.
 static enum err segment_init(struct live_table *map, uint32_t page_count, struct live_segment *out)
 {
     const size_t bytes = (size_t)page_count * PAGE_BYTES;
@@ -243,20 +242,19 @@ static enum err segment_init(struct live_table *map, uint32_t page_count, struct
     if (slots == MAP_FAILED) {
         return ERR_NO_MEMORY;
     }
-    (void)madvise(slots, bytes, MADV_DONTFORK); // failing costs memory
+    (void)madvise(slots, bytes, MADV_DONTFORK); // a failure costs memory
     *out = (struct live_segment){.slots = slots, .page_count = page_count};
     map->page_count += page_count;
     return ERR_OK;
 }
 
-// Which slots of a segment are meant: those whose hash has `bit` as `want` says. Without a bit,
-// all.
+// Selects the slots of a segment whose hash has `bit` as `want` states. Without a bit: all.
 struct hash_half {
     uint64_t bit;
     bool want;
 };
 
-// Puts those of FILL_SLOTS slots at `from` that are meant into `to`.
+// Put the selected ones of FILL_SLOTS slots at `from` into `to`.
 static bool fill_some(const struct live_table *map,
                       struct live_segment *to,
                       const struct live_slot *from,
@@ -270,7 +268,7 @@ static bool fill_some(const struct live_table *map,
         const bool is_meant = half.bit == 0 || ((hash & half.bit) != 0) == half.want;
         slots[count] = from[i];
         hashes[count] = hash;
-        // Without a branch, which could not be predicted.
+        // Without a branch, which would be unpredictable.
         count += (unsigned)(from[i].key != 0) & (unsigned)is_meant;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -286,7 +284,7 @@ static bool fill_some(const struct live_table *map,
     return true;
 }
 
-// The same for all slots of `from`; `to` is empty.
+// Put the selected slots of `from` into `to`, which is empty.
 static bool segment_fill(const struct live_table *map,
                          struct live_segment *to,
                          const struct live_segment *from,
@@ -301,7 +299,7 @@ static bool segment_fill(const struct live_table *map,
     return true;
 }
 
-// Makes *out a copy of (a half of) `from` with room for growth.
+// Make *out a copy of (a half of) `from` with room for growth.
 static enum err segment_copy(struct live_table *map,
                              const struct live_segment *from,
                              uint32_t page_count,
@@ -360,13 +358,13 @@ static enum err segments_reserve(struct live_table *map)
     return ERR_OK;
 }
 
-// Any even spread over segments will do.
+// Any even spread over segments is sufficient.
 static uint32_t spread_of(uint32_t segment)
 {
     return segment * 37 % FRESH_SPREAD;
 }
 
-// Splits segment `index` by the next bit of the hash.
+// Split segment `index` by the next bit of the hash.
 static enum err segment_split(struct live_table *map, uint32_t index, uint64_t hash)
 {
     TRY(segments_reserve(map));
@@ -419,11 +417,11 @@ static NOINLINE void segment_shrink(struct live_table *map, struct live_segment 
 {
     uint32_t pages = pages_for(map, segment->used_count, 0);
     pages = max_u64(pages, map->kept_pages);
-    // Failing to shrink costs memory that we already have, nothing else.
+    // Failing to shrink only costs memory that is allocated already.
     (void)segment_resize(map, segment, pages > 0 ? pages : 1);
 }
 
-// Makes room where the address of `hash` lives.
+// Make room for the address of `hash`.
 static NOINLINE enum err map_grow(struct live_table *map, uint64_t hash)
 {
     if (map->segment_count == 0) {
@@ -455,7 +453,7 @@ static enum err add_odd(struct live_table *map, uint64_t address, const struct l
     return err;
 }
 
-// A younger block at an address that has one: both go to boxes.
+// Add a younger block at an address that has one: both go to boxes.
 static enum err
 add_generation(struct live_table *map, struct live_slot *slot, const struct live_block *block)
 {
@@ -498,7 +496,7 @@ static void slot_discard(struct live_table *map, const struct live_slot *slot)
     }
 }
 
-// The slow ways to add a slot: its lines are full, or its segment is.
+// Add a slot whose lines or segment are full.
 static NOINLINE enum err add_by_growing(struct live_table *map, uint64_t key, struct live_slot slot)
 {
     const uint64_t hash = hash_of(map->seed, key);
@@ -512,7 +510,7 @@ static NOINLINE enum err add_by_growing(struct live_table *map, uint64_t key, st
     }
 }
 
-// Adds a block whose address fits a slot. `is_first`: there is none at that address.
+// Add a block whose address fits a slot. `is_first`: the address has no block.
 ALWAYS_INLINE enum err
 add_slot(struct live_table *map, uint64_t key, const struct live_block *block, bool is_first)
 {
@@ -631,7 +629,8 @@ bool live_table_has(struct live_table *map, uint64_t address)
     return place_find(&place, address >> 3) != NULL;
 }
 
-// The oldest block at `address` into *out, and the box of the next younger one (or BOX_NONE).
+// Copy the oldest block at `address` to *out, and the box of the next younger one (or BOX_NONE) to
+// *next.
 static bool
 find_oldest(struct live_table *map, uint64_t address, struct live_block *out, uint32_t *next)
 {

@@ -6,7 +6,7 @@
 
 #include "base/minmax.h"
 
-// All that may be there beside what is live.
+// Return all bytes that may exist in addition to the live ones.
 static uint64_t besides(const struct peak_bound *bound)
 {
     uint64_t bytes = bound->flight_bytes + bound->unseen_bytes;
@@ -23,9 +23,9 @@ static void drop_step(struct peak_bound *bound, uint32_t i)
             (bound->step_count - i) * sizeof(bound->steps[0]));
 }
 
-// From the latest stamp on the height is this. A step that is hardly higher than it lasts until
-// now, and of two that become one the height of the earlier does: what they say is too high rather
-// than too low.
+// Add a step: from the latest stamp on, the height is height_bytes. A step that is hardly higher
+// extends until now, and two merged steps have the height of the earlier one: steps may be too
+// high, never too low.
 static void add_step(struct peak_bound *bound, uint64_t height_bytes)
 {
     struct peak_step step = {
@@ -74,7 +74,7 @@ static void advance(struct peak_bound *bound, uint64_t stamp)
     }
 }
 
-// The first step that lasts until `stamp` or longer.
+// Return the first step that lasts until `stamp` or longer.
 static uint32_t find_step(const struct peak_bound *bound, uint64_t stamp)
 {
     uint32_t low = 0;
@@ -90,7 +90,7 @@ static uint32_t find_step(const struct peak_bound *bound, uint64_t stamp)
     return low;
 }
 
-// Since `stamp` there may have been `bytes` more than was counted.
+// Add `bytes` to all steps since `stamp`.
 static void raise_steps(struct peak_bound *bound, uint64_t stamp, uint64_t bytes)
 {
     uint32_t first = find_step(bound, stamp);
@@ -113,7 +113,7 @@ void peak_bound_allocated(struct peak_bound *bound,
                           uint64_t bytes,
                           uint64_t live_bytes)
 {
-    // In the meantime there was what was freed before, or what was allocated now, or neither.
+    // In between, the freed block, the allocated block or neither was there.
     if (bytes > flight->bytes) {
         raise_steps(bound, flight->stamp, bytes - flight->bytes);
     }

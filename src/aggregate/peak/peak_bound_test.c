@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// peak_bound against what an allocator sees: threads whose blocks come some time before their
-// stamps and go some time after, by as much as a thread can be late.
+// peak_bound against the allocator's view: threads whose blocks appear some time before their
+// stamps and disappear some time after, by as much as a thread can be late.
 #include "aggregate/peak/peak_bound.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ enum {
     THREADS_MAX = 6,
     EVENTS = 400,
     SIZE_MAX_BYTES = 1000,
-    MOMENTS = EVENTS * 16, // of stamps; between two events there are others
+    MOMENTS = EVENTS * 16, // of stamps; other threads' moments lie between two events
 };
 
 struct event {
@@ -34,7 +34,7 @@ struct history {
     uint32_t thread_count;
 };
 
-// Events at the moments 16, 32, ...; each thread frees what it allocated, latest first.
+// Make events at the moments 16, 32, ...; each thread frees what it allocated, latest first.
 static void make_history(struct history *h, uint32_t thread_count, uint64_t seed)
 {
     static int64_t stacks[THREADS_MAX][EVENTS];
@@ -54,7 +54,7 @@ static void make_history(struct history *h, uint32_t thread_count, uint64_t seed
     }
 }
 
-// When the thread of event `i` had its previous event, or has its next one.
+// Return the moment of the previous or next event of the thread of event `i`.
 static uint64_t neighbour(const struct history *h, uint32_t i, int step)
 {
     const uint32_t thread = h->events[i].thread;
@@ -66,8 +66,7 @@ static uint64_t neighbour(const struct history *h, uint32_t i, int step)
     return step < 0 ? 0 : MOMENTS;
 }
 
-// An allocation is there before its stamp, a freed block goes behind it; a thread does one after
-// the other.
+// Let allocations happen before their stamps and frees after; the events of a thread stay in order.
 static void delay_events(struct history *h, uint64_t seed)
 {
     uint64_t random = seed;
@@ -96,7 +95,7 @@ static uint64_t true_peak(const struct history *h)
     return (uint64_t)peak;
 }
 
-// Returns the peak as the aggregator sees it.
+// Return the peak as the aggregator sees it.
 static uint64_t feed(const struct history *h, struct peak_bound *bound)
 {
     struct peak_flight flights[THREADS_MAX] = {0};
@@ -169,7 +168,7 @@ static void what_comes_late_may_have_made_the_peak_too_high(void **state)
     peak_bound_peaked(&bound);
     peak_bound_freed(&bound, &one, 20, 100, 70);
     assert_int_equal(peak_bound_below(&bound, 170), 100);
-    assert_int_equal(peak_bound_below(&bound, 80), 80); // never below nothing
+    assert_int_equal(peak_bound_below(&bound, 80), 80); // never negative
     peak_bound_allocated(&bound, &other, 40, 500, 570);
     peak_bound_peaked(&bound);
     assert_int_equal(peak_bound_below(&bound, 570), 0);
@@ -218,8 +217,8 @@ static void ghosts_and_steps_are_bounded(void **state)
     assert_int_equal(bound.step_count, 1);
 }
 
-// There are more steps than are kept, and the oldest become one: a block of a thread that was late
-// all the time may have been there at the first of them.
+// There are more steps than are kept, and the oldest are merged: a block of a thread that was late
+// all the time may have existed at the first of them.
 static void steps_that_become_one_are_as_high_as_the_higher(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@ void left_out_sums_add(struct left_out_sums *sums, const struct left_out_sums *c
     sums->variance += change->variance;
 }
 
-// Sizes that a hostile program makes up can be anything.
+// Convert; a hostile program may invent any sizes.
 static uint64_t whole_bytes(double bytes)
 {
     const double max = (double)(INT64_MAX / 4);
@@ -27,7 +27,7 @@ static uint64_t whole_bytes(double bytes)
 
 static double root_of(double variance)
 {
-    return variance > 0 ? sqrt(variance) : 0; // rounding may leave a little less than nothing
+    return variance > 0 ? sqrt(variance) : 0; // rounding may leave a little less than zero
 }
 
 static uint64_t share_of(const struct left_out_sums *sums, uint64_t count)
@@ -49,7 +49,7 @@ struct left_out_sums left_out_sums_freed(const struct left_out_sums *sums, uint6
 struct live_estimate
 live_estimate_of(const struct left_out_sums *sums, uint64_t counted_bytes, uint64_t waiting)
 {
-    // Of threads that hand blocks to each other one may have told more than the other.
+    // Threads that pass blocks to each other may report at different times.
     const uint64_t known_bytes = (int64_t)sums->known_bytes > 0 ? sums->known_bytes : 0;
     const uint64_t recorded_bytes =
         counted_bytes > sums->stand_in_bytes ? counted_bytes - sums->stand_in_bytes : 0;
@@ -62,7 +62,7 @@ live_estimate_of(const struct left_out_sums *sums, uint64_t counted_bytes, uint6
     const double variance = sums->variance > 0 ? sums->variance : 0;
     const double doubt = LOST_MEAN_ERROR * LOST_MEAN_ERROR * lost * lost;
     const double by_mean = (double)followed_bytes + lost;
-    const double weight = doubt > 0 ? doubt / (doubt + variance) : 0; // of what is counted
+    const double weight = doubt > 0 ? doubt / (doubt + variance) : 0; // of the counted bytes
     const double mean = by_mean + weight * ((double)counted_bytes - by_mean);
     const double estimate = mean > (double)followed_bytes ? mean : (double)followed_bytes;
     const double spread = SIGMAS * root_of(variance) + fabs((double)counted_bytes - estimate);

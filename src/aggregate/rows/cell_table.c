@@ -3,7 +3,7 @@
 #include "aggregate/rows/cell_table.h"
 
 enum {
-    FETCH_STEPS_MAX = 64, // of a row: more would not stay where they were fetched to
+    FETCH_STEPS_MAX = 64, // of a row: more would not stay in the cache
 };
 
 void cell_table_release(struct cell_table *table)
@@ -12,7 +12,7 @@ void cell_table_release(struct cell_table *table)
     cell_start_vec_release(&table->starts);
 }
 
-// There is room: make_room was asked.
+// Push a cell. make_room has made room.
 static void
 push(struct cell_table *table, struct row_cells *cells, uint32_t slice, struct cell_start start)
 {
@@ -90,12 +90,12 @@ void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uin
         pool[*link].slice = slice;
     }
     if (cells->latest != CELL_NONE && pool[cells->latest].older == CELL_NONE) {
-        give_back(table, cells->latest); // the row says the same
+        give_back(table, cells->latest); // the row has the same
         cells->latest = CELL_NONE;
     }
 }
 
-// What happened from one cell's start to the next.
+// Return the events between one cell's start and the next.
 static struct rec_cell
 difference(uint32_t row, uint32_t slice, const struct cell_start *from, const struct cell_start *to)
 {

@@ -29,7 +29,7 @@ size_t cohort_table_bytes(const struct cohort_table *table)
            (table->notes != NULL ? COHORT_NOTES_MAX * sizeof(*table->notes) : 0);
 }
 
-// The same for all freed_slices: the index knows of one at a time.
+// The hash does not depend on freed_slice: the index has only one at a time.
 static uint64_t hash_of(uint32_t row, uint32_t born_slice)
 {
     return hash_mix((uint64_t)row << 32 | born_slice);
@@ -45,8 +45,8 @@ static void forget_slots(struct cohort_table *table)
     memset(table->slots, 0xff, table->slot_count * sizeof(*table->slots)); // SLOT_FREE everywhere
 }
 
-// The slot of a cohort whose hash agrees with `hash` in its high half, or a free one; from the one
-// on that `at` says.
+// Return the slot of a cohort whose hash agrees with `hash` in its high half, or a free one. The
+// search begins at `at`.
 static size_t find_slot(const struct cohort_table *table, uint64_t hash, size_t at)
 {
     const size_t mask = table->slot_count - 1;
@@ -87,8 +87,8 @@ static enum err grow_index(struct cohort_table *table)
     return ERR_OK;
 }
 
-// Those of the index are complete; others follow. An index that was much too large becomes smaller,
-// since it is emptied each time.
+// Empty the index, whose cohorts are complete, for another slice. An index that was much too large
+// shrinks, since it is cleared each time.
 static void begin_slice(struct cohort_table *table)
 {
     const size_t used = table->cohorts.len - table->first;
@@ -107,7 +107,7 @@ static enum err index_reserve(struct cohort_table *table, size_t count)
     return ERR_OK;
 }
 
-// Makes the index that of freed_slice, with room for `count` more.
+// Make the index ready for freed_slice, with room for `count` more cohorts.
 static enum err make_ready(struct cohort_table *table, uint32_t freed_slice, size_t count)
 {
     if (table->first < table->cohorts.len &&
@@ -119,7 +119,7 @@ static enum err make_ready(struct cohort_table *table, uint32_t freed_slice, siz
                                                     : ERR_LIMIT;
 }
 
-// Adds the blocks and bytes of `cohort`, whose hash is `hash`, to the one of the same place. The
+// Add the blocks and bytes of `cohort`, whose hash is `hash`, to the cohort of the same key. The
 // table is ready for it.
 static void add_ready(struct cohort_table *table, const struct rec_cohort *cohort, uint64_t hash)
 {
@@ -137,8 +137,8 @@ static void add_ready(struct cohort_table *table, const struct rec_cohort *cohor
     table->cohorts.items[table->cohorts.len++] = *cohort;
 }
 
-// Adds `count` cohorts, at most TOGETHER and all of one freed_slice: their places in the index are
-// fetched for all of them, then what these say, and only then it is needed.
+// Add `count` cohorts, at most TOGETHER and all of one freed_slice. Prefetch their index slots for
+// all of them, then the cohorts, and only then read them.
 static enum err
 add_together(struct cohort_table *table, const struct rec_cohort *cohorts, uint32_t count)
 {
@@ -159,7 +159,7 @@ add_together(struct cohort_table *table, const struct rec_cohort *cohorts, uint3
     return ERR_OK;
 }
 
-// Cohorts that are to be added, collected until they are enough.
+// Cohorts to add, collected until they are enough.
 struct batch {
     struct cohort_table *table;
     uint32_t count;
@@ -205,14 +205,14 @@ enum err cohort_table_count(struct cohort_table *table)
 
 enum err cohort_table_add_more(struct cohort_table *table, const struct rec_cohort *cohort)
 {
-    // What was noted in an earlier slice comes first.
+    // Notes of an earlier slice come first.
     if (table->note_count > 0 && table->notes[0].freed_slice != cohort->freed_slice) {
         TRY(cohort_table_count(table));
     }
     return add_together(table, cohort, 1);
 }
 
-// The number of cohorts that come to one slice at most when slices merge.
+// Return the largest number of cohorts in one slice after a merge.
 static size_t largest_group(const struct cohort_table *table, uint32_t shift)
 {
     const struct rec_cohort *cohorts = table->cohorts.items;

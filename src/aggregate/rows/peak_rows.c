@@ -5,12 +5,12 @@
 #include <string.h>
 
 struct held {
-    uint64_t whole_bytes;    // by rows all of whose blocks were recorded
-    uint64_t weighted_bytes; // by the others
-    uint64_t highest_bytes;  // the sum of the highest that each of the others ever held
+    uint64_t whole_bytes;    // by rows whose blocks were all recorded
+    uint64_t weighted_bytes; // by the other rows
+    uint64_t highest_bytes;  // the sum of the other rows' own peaks
 };
 
-// What the row's share goes by.
+// Return the base of the row's share.
 static uint64_t weight_of(const struct held *held, const struct rec_row *row)
 {
     return held->weighted_bytes > 0 ? row->peak_bytes : row->own_peak_bytes;
@@ -28,8 +28,8 @@ static struct held sum_of(const struct row_table *table)
     return held;
 }
 
-// Scales weighted rows so that their sum is `wanted_bytes`. Each begins where the ones before it
-// end, so that rounding adds up to nothing.
+// Scale weighted rows so that their sum is `wanted_bytes`. Each begins at the end of the previous
+// one, so rounding errors cancel out.
 static void scale(const struct row_table *table,
                   struct rec_row *rows,
                   const struct held *held,

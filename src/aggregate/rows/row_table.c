@@ -40,7 +40,7 @@ static uint64_t row_hash(const void *rows, uint32_t id)
     return hash_mix((uint64_t)row->thread << 32 | row->node);
 }
 
-// The row of `wanted`, or ID_NONE.
+// Return the row of `wanted`, or ID_NONE.
 static uint32_t find(const struct row_table *table, const struct rec_row *wanted, uint64_t hash)
 {
     const struct id_index *index = &table->index;
@@ -101,8 +101,8 @@ enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, 
     return ERR_OK;
 }
 
-// Before a change: what the row holds now is what it held at the latest peak, if there was one
-// since its last change.
+// Before a change: if a peak was set since the row's last change, its live bytes are its bytes at
+// the latest peak.
 static inline void fold(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
 {
     if (extra->peak_number != peak_number) {
@@ -123,7 +123,7 @@ static bool is_pair(const struct row_note *note)
     return note->change == ROW_PAIRED || note->change == ROW_PAIRED_TEMPORARY;
 }
 
-// Fetches what says where in its histogram `note` will be counted; its row is there.
+// Prefetch the histogram position of `note`; its row is in the cache.
 static inline void prefetch_place(const struct row_table *table, const struct row_note *note)
 {
     struct row_extra *extra = table->extras.items + note->row;
@@ -133,7 +133,7 @@ static inline void prefetch_place(const struct row_table *table, const struct ro
     }
 }
 
-// The same for the count itself; its place is there.
+// Prefetch the count of `note`; its position is in the cache.
 static inline void prefetch_count(const struct row_table *table, const struct row_note *note)
 {
     struct row_extra *extra = table->extras.items + note->row;
@@ -143,8 +143,8 @@ static inline void prefetch_count(const struct row_table *table, const struct ro
     }
 }
 
-// Allocations and frees change the same things in two places each; which of them comes next cannot
-// be predicted.
+// Count an allocation or a free. Both change the same things in two places each, because which of
+// them comes next is unpredictable.
 static inline enum err count_block(struct row_table *table, const struct row_note *note)
 {
     struct rec_row *row = table->rows.items + note->row;
@@ -207,7 +207,7 @@ static void count_at_peak(struct row_table *table, const struct row_note *note)
     row->own_peak_bytes = max_u64(row->own_peak_bytes, row->peak_bytes);
 }
 
-// Its bucket is that of the note before it.
+// It has the bucket of the previous note.
 static NOINLINE enum err count_more(struct row_table *table, const struct row_note *note)
 {
     struct rec_row *row = table->rows.items + note->row;
@@ -257,7 +257,7 @@ enum err row_table_count(struct row_table *table)
     }
     for (uint32_t i = 0; i < count; i++) {
         const enum err err = count_note(table, table->notes + i);
-        result = result == ERR_OK ? err : result; // the others count all the same
+        result = result == ERR_OK ? err : result; // the others still count
     }
     return result;
 }
@@ -308,7 +308,8 @@ static void merge_cells(struct row_table *table, uint32_t shift)
     }
 }
 
-// What was coarser than slices needs not merge with them; it only is less so.
+// Merge cells and cohorts. Those that are coarser than slices need not merge; they only become less
+// coarse in comparison.
 static enum err slices_merged(struct row_table *table, uint32_t shift)
 {
     const uint32_t of_cells = min_u64(table->cell_shift, shift);
@@ -329,7 +330,7 @@ static bool is_too_many(const struct row_table *table, size_t count, size_t max)
     return count > max + table->rows.len / 8;
 }
 
-// Few rows do with fewer cells: 256 of them still have 195 each. Many share all that there may be.
+// Few rows need few cells: 256 of them still have 195 each. Many share the maximum.
 static size_t cells_max(const struct row_table *table)
 {
     const size_t few = table->cells_max * 3 / 16 + table->rows.len * 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The recorder's small tables: stacks, rows, histograms, threads, waiting frees, the index of ids.
+// The recorder's small tables: stacks, rows, histograms, threads, pending frees, the index of ids.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,7 +210,7 @@ static void a_waiting_free_is_taken_by_an_allocation_that_came_first(void **stat
     }
 }
 
-// Whatever order they arrive in.
+// In any order of arrival.
 static void the_first_free_after_an_allocation_is_taken(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@ void mapping_map_release(struct mapping_map *map)
     map->tidy_at = 0;
 }
 
-// Index of the first range that ends behind `address`.
+// Return the index of the first range that ends after `address`.
 static size_t first_behind(const struct mapping_map *map, uint64_t address)
 {
     size_t low = 0;
@@ -39,8 +39,8 @@ const struct mapped_range *mapping_map_at(const struct mapping_map *map, uint64_
     return at < map->ranges.len ? map->ranges.items + at : NULL;
 }
 
-// Drops old ranges of nobody and merges old neighbours of one row: no change that is still to come
-// can be older than they.
+// Drop old unmapped ranges and merge old neighbours of one row: no later change can be older than
+// they are.
 static void tidy(struct mapping_map *map, uint64_t now_ms)
 {
     struct mapped_range_vec *ranges = &map->ranges;
@@ -64,8 +64,8 @@ static void tidy(struct mapping_map *map, uint64_t now_ms)
     map->tidy_at = kept > TIDY_MIN / 2 ? 2 * kept : TIDY_MIN;
 }
 
-// Adds a piece to what will replace the ranges; one that goes on where the last one ended becomes
-// part of it if both are of the same change.
+// Add a piece to the replacement. A piece that continues the last one extends it if both are of the
+// same change.
 static enum err
 add_piece(struct mapping_map *map, const struct mapped_range *of, uint64_t start, uint64_t end)
 {
@@ -85,7 +85,7 @@ add_piece(struct mapping_map *map, const struct mapped_range *of, uint64_t start
     return mapped_range_vec_push(pieces, piece);
 }
 
-// Replaces ranges [from, to) by the pieces.
+// Replace ranges [from, to) by the pieces.
 static enum err splice(struct mapping_map *map, size_t from, size_t to)
 {
     struct mapped_range_vec *ranges = &map->ranges;
@@ -102,14 +102,14 @@ static enum err splice(struct mapping_map *map, size_t from, size_t to)
     return ERR_OK;
 }
 
-// What lies where `old` and `what` overlap belongs to whoever has the higher number.
+// Return the owner of the overlap of `old` and `what`: the one with the higher number.
 static const struct mapped_range *winner(const struct mapped_range *old,
                                          const struct mapped_range *what)
 {
     return old->number > what->number ? old : what;
 }
 
-// Makes the pieces that replace ranges [from, to).
+// Make the pieces that replace ranges [from, to).
 static enum err
 cut(struct mapping_map *map, size_t from, size_t to, const struct mapped_range *what)
 {
@@ -128,7 +128,7 @@ cut(struct mapping_map *map, size_t from, size_t to, const struct mapped_range *
     return add_piece(map, what, at, what->end);
 }
 
-// Tells of what leaves its row, now that nothing can fail any more.
+// Report the parts that leave their rows, when nothing can fail any more.
 static void tell(const struct mapping_map *map,
                  size_t from,
                  size_t to,

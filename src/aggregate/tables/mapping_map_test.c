@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // mapping_map against a naive model: an array with an entry for each page. Random changes, applied
-// in random order, must leave what the order of their numbers says.
+// in random order, must give the result of the order of their numbers.
 #include "aggregate/tables/mapping_map.h"
 
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void parts_are_cut_out_and_laid_over(void **state)
     assert_int_equal(account.left[2], PAGE);
 }
 
-// As an arena that grows piece by piece, which the kernel holds as one mapping.
+// Like an arena that grows piece by piece, which the kernel holds as one mapping.
 static void neighbours_become_one_and_the_list_stays_bounded(void **state)
 {
     (void)state;

@@ -30,7 +30,7 @@ static uint64_t node_hash(const void *nodes, uint32_t id)
 enum err stack_table_init(struct stack_table *table, struct string_table *strings)
 {
     *table = (struct stack_table){.strings = strings};
-    // The root is never searched for, so it is in no index.
+    // The root is never searched, so it is in no index.
     return rec_node_vec_push(&table->nodes,
                              (struct rec_node){.parent = REC_NONE, .frame = REC_NONE});
 }
@@ -63,7 +63,7 @@ enum err stack_table_module(struct stack_table *table,
                             uint32_t *out_module)
 {
     struct rec_module wanted = {0};
-    // Up to the first zero byte: what follows could not be read back from a zero-terminated text.
+    // Up to the first zero byte: a reader of zero-terminated text would not see the rest.
     size_t path_bytes = strnlen((const char *)path.data, path.len);
     TRY(string_table_intern(table->strings, (const char *)path.data, path_bytes, &wanted.path));
     TRY(intern_hexadecimal(table->strings, build_id, &wanted.build_id));

@@ -70,6 +70,6 @@ void thread_table_end(struct thread_table *table, uint32_t entry, uint64_t end_m
     uint64_t key = ended_key(thread->process, thread->name);
     const uint32_t *first = map_u64_find(&table->ended, key);
     table->next_ended.items[entry] = first != NULL ? *first : REC_NONE;
-    // Without memory the entry is only never taken over.
+    // Without memory the entry is never taken over.
     (void)!map_u64_put(&table->ended, key, entry);
 }

@@ -8,12 +8,12 @@
 #include "base/minmax.h"
 
 enum {
-    ROWS_TOGETHER = 32, // whose cells are fetched
-    ROWS_AHEAD = 8,     // whose buckets are
+    ROWS_TOGETHER = 32, // whose cells are prefetched
+    ROWS_AHEAD = 8,     // whose buckets are prefetched
 };
 
-// What of each step's blocks of one row is still alive. A step is 1 << cohort_shift slices. Outside
-// of [first, end) everything is zero.
+// The live blocks of one row by step of birth. A step is 1 << cohort_shift slices. Outside of
+// [first, end) everything is zero.
 struct survivors {
     uint32_t first;
     uint32_t end;
@@ -62,7 +62,7 @@ static void find_survivors(const struct row_part *part, struct survivors *alive)
         add_survivors(alive, cohort->freed_slice, cohort->blocks, (int64_t)cohort->bytes);
         add_survivors(alive, cohort->born_slice, -(int64_t)cohort->blocks, -(int64_t)cohort->bytes);
     }
-    // A record that was read late was counted in a later slice than the one it was born in.
+    // A record that was read late was counted in a later slice than its birth.
     for (uint32_t i = alive->first; i + 1 < alive->end; i++) {
         if (alive->blocks[i] < 0 || alive->bytes[i] < 0) {
             alive->blocks[i + 1] += alive->blocks[i];
@@ -111,14 +111,14 @@ static bool is_listed(const struct row_table *table, uint32_t row)
     return table->extras.items[row].cells.latest != CELL_NONE;
 }
 
-// Appends the row's cells to `out`.
+// Append the row's cells to `out`.
 static enum err gather_cells(const struct row_table *table, uint32_t row, struct rec_cell_vec *out)
 {
     return cell_table_collect(&table->cells, &table->extras.items[row].cells,
                               table->rows.items + row, row, table->cell_shift, out);
 }
 
-// The next row's cells. Those of listed rows were gathered before.
+// Collect the next row's cells. Cells of listed rows were gathered before.
 static enum err collect_cells(struct row_history *h, uint32_t row)
 {
     rec_cell_vec_clear(&h->cells);
@@ -132,7 +132,7 @@ static enum err collect_cells(struct row_history *h, uint32_t row)
     return ERR_OK;
 }
 
-// Whether everything that the row allocated has been freed in the only slice that it was active in.
+// Return whether all blocks of the row were freed in the only slice that it was active in.
 static bool has_no_cohorts(const struct row_table *table, uint32_t row)
 {
     const struct rec_row *r = table->rows.items + row;
@@ -150,7 +150,7 @@ static void fetch_cells(const struct row_table *table, uint32_t first)
     cell_table_fetch(&table->cells, latest, count);
 }
 
-// The cells of a row with cohorts; those of a listed one are kept.
+// Add the cells of a row with cohorts; a listed row keeps its cells.
 static enum err add_cells(struct row_history *h, struct row_part *part)
 {
     const struct row_table *table = h->table;
@@ -189,7 +189,8 @@ static enum err make_cohorts(struct row_history *h)
     return ERR_OK;
 }
 
-// The row whose buckets are fetched while those of `row` are collected, or `row` again at the end.
+// Return the row whose buckets are prefetched while those of `row` are collected, or `row` itself
+// at the end.
 static const struct row_extra *extra_ahead(const struct row_history *h, uint32_t row)
 {
     const struct row_extra_vec *extras = &h->table->extras;
@@ -246,7 +247,7 @@ static size_t count_lifetimes(const struct row_history *h)
     return count;
 }
 
-// What a row gives to a table.
+// The entries of a row in a table.
 struct row_entries {
     const void *items;
     size_t count;
@@ -266,8 +267,8 @@ static struct row_entries made_buckets(const struct row_history *h)
 
 static const struct made_table {
     size_t (*count)(const struct row_history *h);
-    enum err (*collect)(struct row_history *h, uint32_t row); // all that the row gives
-    struct row_entries (*made)(const struct row_history *h);  // where it is then
+    enum err (*collect)(struct row_history *h, uint32_t row); // all entries of the row
+    struct row_entries (*made)(const struct row_history *h);  // where they are afterwards
 } made_tables[REC_TABLE_COUNT] = {
     [REC_TABLE_CELLS] = {count_cells, collect_cells, made_cells},
     [REC_TABLE_SIZE_BUCKETS] = {count_sizes, collect_sizes, made_buckets},

@@ -11,7 +11,7 @@ void series_init(struct series *series)
     *series = (struct series){.slice_ms = 1};
 }
 
-// Adds what happened since `opened` to `slice`.
+// Add the events since `opened` to `slice`.
 static void
 account(struct rec_slice *slice, const struct running_sums *opened, const struct running_sums *sums)
 {

@@ -20,7 +20,7 @@ struct moment {
 
 static void feed(struct series *series, struct running_sums *sums, const struct moment *moment)
 {
-    (void)!series_advance(series, sums, moment->time_ms); // how often it merged shows below
+    (void)!series_advance(series, sums, moment->time_ms); // the number of merges shows below
     if (moment->allocated_bytes > 0) {
         sums->allocations++;
         sums->allocated_bytes += moment->allocated_bytes;
