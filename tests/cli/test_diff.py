@@ -267,3 +267,24 @@ def test_json_is_as_documented(draw):
         for field in group:
             assert f"`{field}`" in page, field
     assert report["version"] == 2
+
+
+def run_of(*programs):
+    """A run in which each program allocates 1000 bytes."""
+    return "".join(f"process {name}\nthread main\n{name}!main;{name}!{name[:3]}_work 1 1000 0 0 0 0 1 1000 1000\n"
+                   for name in programs)
+
+
+@pytest.mark.parametrize("before, after, is_same", [
+    (["app-1"], ["app-2"], True),
+    (["app-1", "helper"], ["app-2", "helper"], True),
+    (["app-1", "sub-1"], ["app-2", "sub-2"], True),
+    (["app", "sub-1"], ["app", "sub-2"], True),
+    (["app-1", "sub-1"], ["app-2", "sub-2", "xyz"], False),  # which of the two is it?
+    (["app", "sub-1", "xyz-1"], ["app", "sub-2", "xyz-2"], False),
+])
+def test_renamed_executables_are_told_by_their_role(draw, before, after, is_same):
+    """The main program, and one other if it is the only one."""
+    text = diff_text(draw(run_of(*before), "old.cairn"), draw(run_of(*after), "new.cairn"))
+    shown = text[text.index("CHANGED"):text.index("VERDICT")]
+    assert ("_work" not in shown) == is_same, text

@@ -9,7 +9,6 @@
 // executable remains on each side, these two form a pair too. The main program is the program that
 // the first process executed last, so a launcher that execs it does not count.
 // Context: H; read-only once built. Failure: ERR_NO_MEMORY.
-// count. Context: H; read-only once built. Failure: ERR_NO_MEMORY.
 #pragma once
 
 #include "base/err.h"
