@@ -7,14 +7,14 @@
 
 #include "target/producer/session_join.h"
 
-// A place that is ours to fill in, or NULL.
+// Claim an entry to fill in, or return NULL.
 static struct exec_note *claim(struct session_header *session, uint64_t first)
 {
     for (uint64_t i = 0; i < SESSION_EXEC_NOTES; i++) {
         struct exec_note *note =
             session_exec_note(session, (uint32_t)((first + i) % SESSION_EXEC_NOTES));
         uint32_t expected = EXEC_NOTE_FREE;
-        // Acquire: the recorder has read what was there before it gave the place back.
+        // Acquire: the recorder has read the earlier contents before it gave the entry back.
         if (atomic_compare_exchange_strong_explicit(&note->state, &expected, EXEC_NOTE_CLAIMED,
                                                     memory_order_acquire, memory_order_relaxed)) {
             return note;
@@ -24,7 +24,7 @@ static struct exec_note *claim(struct session_header *session, uint64_t first)
     return NULL;
 }
 
-// The end of a path tells more than its beginning.
+// Copy the end of a path, which is more informative than its beginning.
 static void copy_path(char to[static EXEC_NOTE_PATH_BYTES], const char *path)
 {
     const size_t length = __builtin_strlen(path);
@@ -41,7 +41,7 @@ static void publish(struct session_header *session, struct exec_note *note)
 {
     note->joins = atomic_load_explicit(&session->join_count, memory_order_relaxed);
     note->time_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
-    // Release: what is written is final for a recorder that acquires READY.
+    // Release: all fields are final for a recorder that acquires READY.
     atomic_store_explicit(&note->state, EXEC_NOTE_READY, memory_order_release);
 }
 
@@ -51,7 +51,7 @@ uint64_t exec_note_put(struct session_header *session,
                        uint32_t pid,
                        uint32_t pid_namespace)
 {
-    // Relaxed: only says that a look at the notes is worth while.
+    // Relaxed: the count only shows that there are new notes.
     const uint64_t number =
         1 + atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_relaxed);
     struct exec_note *note = claim(session, number);

@@ -8,7 +8,7 @@
 #include "base/sys.h"
 
 enum {
-    STILL_NAPS_MAX = 10, // without the clock moving: nobody is there
+    STILL_NAPS_MAX = 10, // without progress of the clock: the recorder is dead
     NAPS_MAX = 100,      // a nap may be cut short by a signal
 };
 
@@ -31,19 +31,19 @@ void exit_wait_await(struct session_header *session, struct process_slot *slot)
         return;
     }
     atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // nobody asleep is fine
+    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // it is fine if R does not sleep
     const struct timespec nap = {.tv_nsec = EXIT_WAIT_NAP_MS * 1000000L};
     const uint64_t begun_ms = clock_of(session);
     uint64_t seen_ms = begun_ms;
     uint32_t still_naps = 0;
     for (uint32_t naps = 0; naps < NAPS_MAX && still_naps < STILL_NAPS_MAX; naps++) {
-        // Relaxed: R's answer stands for nothing but itself.
+        // Relaxed: R's answer guards no other data.
         if (atomic_load_explicit(&slot->exit_wait, memory_order_relaxed) != EXIT_WAIT_WAITING ||
             session_is_over(session) || seen_ms - begun_ms > EXIT_WAIT_WAIT_MS) {
             return;
         }
         (void)sys_futex_wait(futex_word(&slot->exit_wait), EXIT_WAIT_WAITING,
-                             &nap); // why it ended does not matter: we look
+                             &nap); // the reason for waking does not matter: we check
         const uint64_t now_ms = clock_of(session);
         still_naps = now_ms == seen_ms ? still_naps + 1 : 0;
         seen_ms = now_ms;

@@ -9,7 +9,7 @@
 #include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
 
-// Sets what depends on the lap of the ring that pos is in, and on soft_limit.
+// Set the values that depend on soft_limit and on the lap of the ring that pos is in.
 static void set_limit(struct lane_producer *p)
 {
     const uint64_t lap = p->pos & ~(p->ring_bytes - 1);
@@ -44,7 +44,7 @@ void lane_producer_rewind(struct lane_producer *p)
 {
     p->pos = atomic_load_explicit(&p->lane->write_pos, memory_order_relaxed); // our own
     if (p->tick_pos > p->pos) {
-        p->clock_ms = UINT64_MAX; // it is forgotten too: the next event needs another
+        p->clock_ms = UINT64_MAX; // the TICK is forgotten too: the next event needs another
     }
     set_limit(p);
 }
@@ -56,7 +56,7 @@ void lane_producer_close(struct lane_producer *p)
     atomic_store_explicit(&p->lane->state, LANE_CLOSED, memory_order_release);
 }
 
-// An atomic word as the kernel sees it.
+// Return an atomic word's address for the kernel.
 static const uint32_t *futex_word(const void *atomic_u32)
 {
     return atomic_u32;
@@ -64,12 +64,12 @@ static const uint32_t *futex_word(const void *atomic_u32)
 
 static void wake_recorder(struct session_header *session)
 {
-    // Release: what was published before is seen by a recorder that acquires the new count.
+    // Release: a recorder that acquires the new count sees all earlier records.
     atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // nobody asleep is fine
+    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // it is fine if no thread sleeps
 }
 
-// How far the ring is beyond half full while `used_bytes` of it are unread.
+// Return how far the ring is beyond half full while `used_bytes` of it are unread.
 static uint32_t level_of(const struct lane_producer *p, uint64_t used_bytes)
 {
     if (used_bytes < p->ring_bytes / 2) {
@@ -80,7 +80,7 @@ static uint32_t level_of(const struct lane_producer *p, uint64_t used_bytes)
     return level < LANE_LEVEL_MAX ? (uint32_t)level : LANE_LEVEL_MAX;
 }
 
-// Where the next level begins, or the ring ends.
+// Return where the next level begins, or the ring ends.
 static uint64_t level_end(const struct lane_producer *p, uint64_t read_pos)
 {
     return p->level < LANE_LEVEL_MAX
@@ -100,11 +100,11 @@ void lane_producer_relax(struct lane_producer *p)
     }
 }
 
-// Takes the recorder's position in and sets the next position at which to look again. Everything
-// is published.
+// Read the recorder's position and set the next position at which to read it again. Everything is
+// published.
 static void look_at_recorder(struct lane_producer *p)
 {
-    // Acquire: pairs with the recorder's release of read_pos; it has copied what lies before.
+    // Acquire: pairs with the recorder's release of read_pos; it has copied everything before.
     const uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_acquire);
     const uint64_t half = p->ring_bytes / 2;
     if (p->pressed && read_pos == p->pos && p->ring_bytes < LANE_RING_BYTES_MAX) {
@@ -128,8 +128,8 @@ static void look_at_recorder(struct lane_producer *p)
     }
 }
 
-// What the record needs from here on: itself, and the rest of the ring before it if it does not fit
-// there.
+// Return the bytes that the record needs from here on: its own, and the rest of the ring before it
+// if it does not fit there.
 static size_t needed_bytes(const struct lane_producer *p, size_t bytes)
 {
     const size_t tail = p->ring_bytes - (p->pos & (p->ring_bytes - 1));
@@ -145,7 +145,7 @@ static bool has_room(const struct lane_producer *p, size_t bytes)
     return p->pos + wanted <= read_pos + p->ring_bytes;
 }
 
-// One round of waiting. False: there is no recorder to wait for any more.
+// Do one round of waiting. False: the recorder is dead.
 static bool nap_once(struct lane_producer *p, struct patience *patience)
 {
     const struct timespec nap = {.tv_nsec = LANE_WAIT_MS * 1000000L};
@@ -154,7 +154,7 @@ static bool nap_once(struct lane_producer *p, struct patience *patience)
     }
     wake_recorder(p->session);
     (void)sys_futex_wait(futex_word(&p->lane->producer_waiting), 1,
-                         &nap); // why it ended does not matter: we look
+                         &nap); // the reason for waking does not matter: we check
     if (patience_is_over(patience, p->session, p->lane)) {
         session_abandon(p->session);
         session_count(p->session, NOTE_lane_timeout, 1);
@@ -163,10 +163,10 @@ static bool nap_once(struct lane_producer *p, struct patience *patience)
     return true;
 }
 
-// Sleeps until the recorder has read: all of it if the ring can then grow, else enough. False:
-// dead. Signals are blocked but for one moment after each nap: the program answers them, but a
-// handler that comes again and again does not do so at each of our system calls, for what it
-// allocates has to be kept until the wait is over.
+// Sleep until the recorder has read: the whole ring if it can then grow, else enough of it. False:
+// the recorder is dead. Signals are blocked except for one moment after each nap. So the program
+// handles them, but a handler that comes again and again does not run at each of our system calls,
+// because its allocations have to be kept until the wait is over.
 static bool wait_for_room(struct lane_producer *p, size_t bytes)
 {
     struct patience patience;
@@ -247,7 +247,7 @@ static size_t words_for(size_t bytes)
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 }
 
-// Copies `from` to whole words, the last one filled up with zeros. Returns the next word.
+// Copy `from` to whole words, the last one padded with zeros. Returns the next word.
 static uint64_t *put_bytes(uint64_t *word, struct bytes from)
 {
     const size_t words = words_for(from.len);

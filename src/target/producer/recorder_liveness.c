@@ -18,8 +18,8 @@ enum {
 #define STEP_MS_MAX \
     ((uint64_t)2 * LANE_WAIT_MS) // a longer step means that we were stopped ourselves
 
-// Under a seccomp filter there is neither clock nor sleep: turns are counted, each as long as some
-// pauses of the processor take, which may be less than TURN_NS and not much more.
+// Without a clock and sleep, under a seccomp filter, turns are counted. A turn takes as long as
+// some pauses of the processor: it may be less than TURN_NS and not much more.
 static uint64_t now_ns_after(uint64_t before_ns)
 {
     if (!sys_is_forbidden()) {
@@ -31,7 +31,7 @@ static uint64_t now_ns_after(uint64_t before_ns)
     return before_ns + TURN_NS;
 }
 
-// Writes "/proc/<pid>/stat".
+// Write "/proc/<pid>/stat".
 static void format_stat_path(uint32_t pid, char path[static 32])
 {
     char digits[10];
@@ -48,7 +48,8 @@ static void format_stat_path(uint32_t pid, char path[static 32])
     __builtin_memcpy(at, "/stat", 6);
 }
 
-// proc(5): "pid (comm) state ..."; comm may hold any byte, so the last parenthesis counts.
+// Read the state, by proc(5): "pid (comm) state ..."; comm may contain any byte, so the last
+// parenthesis counts.
 static bool is_zombie(uint32_t pid)
 {
     char path[32];
@@ -71,12 +72,12 @@ static bool is_zombie(uint32_t pid)
     return false;
 }
 
-// Whether the recorder's pid is known to be one of ours.
+// Whether the recorder's pid is known to be in our pid namespace.
 static bool is_of_our_namespace(struct session_header *session, const struct lane_header *lane)
 {
     const uint32_t ours = session_process(session, lane->process_index)->pid_namespace;
     const uint32_t theirs = session->recorder_namespace;
-    return ours == theirs; // neither, where there is no /proc at all
+    return ours == theirs; // both 0 where there is no /proc at all
 }
 
 static bool is_gone(struct session_header *session, const struct lane_header *lane)
@@ -93,12 +94,12 @@ static uint64_t clock_of(const struct session_header *session)
 
 static uint64_t read_pos_of(const struct lane_header *lane)
 {
-    return atomic_load_explicit(&lane->read_pos, memory_order_relaxed); // only: does it move?
+    return atomic_load_explicit(&lane->read_pos, memory_order_relaxed); // only compared
 }
 
 void session_abandon(struct session_header *session)
 {
-    // Relaxed: a flag that stands for nothing but itself. A recorder that has ended is not dead.
+    // Relaxed: the flag guards no other data. A recorder that has ended is not dead.
     uint32_t state = atomic_load_explicit(&session->state, memory_order_relaxed);
     if (state < SESSION_ENDED) {
         (void)atomic_compare_exchange_strong_explicit(&session->state, &state, SESSION_ABANDONED,
@@ -114,7 +115,7 @@ void patience_init(struct patience *p,
         .now_ns = sys_monotonic_ns(), .clock_ms = clock_of(session), .read_pos = read_pos_of(lane)};
 }
 
-// Adds to *still_ms if `now` is still `*before`, else begins anew.
+// Add to *still_ms if `now` is still `*before`, else begin anew.
 static void watch(uint64_t *before, uint64_t now, uint64_t *still_ms, uint64_t step_ms)
 {
     *still_ms = now == *before ? *still_ms + step_ms : 0;

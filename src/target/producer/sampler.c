@@ -6,9 +6,9 @@
 #include "base/minmax.h"
 
 enum {
-    LOOK_EVERY = 64, // blocks that are left out, between two looks at the recorder; a power of two
-    CLOSE_BYTES = 512, // of the ring, between two balances that count as close
-    CLOSE_MAX = 8,     // of them until the grain doubles
+    LOOK_EVERY = 64,   // left-out blocks between two checks of the recorder; a power of two
+    CLOSE_BYTES = 512, // ring bytes between two balances that count as close
+    CLOSE_MAX = 8,     // close balances until the grain doubles
     GRAIN_DOUBLINGS_MAX = 40,
 };
 
@@ -24,14 +24,14 @@ void sampler_init(struct sampler *s, struct lane_producer *producer, uint64_t se
                           .grain_bytes = SAMPLER_GRAIN_BYTES};
 }
 
-// SplitMix64: each of its bits is a fair coin.
+// Return a random number (SplitMix64), in which each bit is a fair coin.
 static uint64_t next_random(struct sampler *s)
 {
     s->random += 0x9e3779b97f4a7c15ULL;
     return hash_mix(s->random);
 }
 
-// Only we write it; the recorder reads it.
+// Add to a counter that only this thread writes; the recorder reads it.
 static void add(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
@@ -43,7 +43,7 @@ static bool is_close(const struct sampler *s)
     return s->producer->pos - s->sent_pos < CLOSE_BYTES;
 }
 
-// Sends the balance. If recording is over, the next event is told so.
+// Send the balance. If recording has ended, the next event fails too.
 static void send_balance(struct sampler *s)
 {
     struct lane_producer *p = s->producer;
@@ -66,12 +66,12 @@ static void send_balance(struct sampler *s)
     s->grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES << doublings;
 }
 
-// Blocks of so many bytes are left out, or, if negative, freed or followed no more.
+// Account for `bytes` of left-out blocks; negative: freed, or no longer followed.
 static void change_balance(struct sampler *s, int64_t bytes)
 {
     struct nursery *n = &s->producer->lane->nursery;
     s->balance_bytes += bytes;
-    if (n->is_holding != 0 && n->is_ordered == 0) { // it is a part of the thread's sum
+    if (n->is_holding != 0 && n->is_ordered == 0) { // the bytes are a part of the thread's sum
         n->room_bytes -= bytes;
         nursery_lift_ceiling(n);
     }
@@ -93,8 +93,8 @@ void sampler_end(struct sampler *s)
     }
 }
 
-// Takes what the table knows of a block out of it and of the balance. Several entries: somebody
-// freed it there unseen. Whether there was any.
+// Remove a block from the table and from the balance. There may be several entries, if a free of
+// the address was not seen. Returns whether there was any.
 static bool forget(struct sampler *s, struct left_out *table, uint64_t address)
 {
     bool was_there = false;
@@ -128,7 +128,7 @@ bool sampler_takes(struct sampler *s,
     *shift = sampler_shift(p->level, size_bytes);
     const uint64_t random = *shift != 0 ? next_random(s) : 0;
     if ((random & (((uint64_t)1 << *shift) - 1)) == 0) {
-        (void)forget(s, table, address); // whoever freed it there may have done so unseen
+        (void)forget(s, table, address); // an earlier free there may not have been seen
         return true;
     }
     leave_out(s, table, left_out_entry(address, size_bytes), random >> 32);

@@ -9,7 +9,7 @@
 
 enum {
     DOOR_NAP_MS = 10,
-    DOOR_WAIT_MS = 500, // the recorder looks every millisecond, if it gets a processor
+    DOOR_WAIT_MS = 500, // the recorder checks every millisecond, if it gets a processor
 };
 
 static const uint32_t *futex_word(const void *atomic_u32)
@@ -30,7 +30,7 @@ const char *session_door(struct session_header *session)
             break;
         }
         (void)sys_futex_wait(futex_word(&session->door), DOOR_WANTED,
-                             &nap); // why it ended does not matter: we look
+                             &nap); // the reason for waking does not matter: we check
     }
     return state == DOOR_OPEN ? session->door_path : NULL;
 }

@@ -14,7 +14,8 @@
 #include "base/sys.h"
 #include "session/session_env.h"
 
-// Where this process has its lanes, by number; NULL: none yet. 32 KiB, touched as far as lanes are.
+// The address of each lane in this process, by number; NULL: none yet. 32 KiB, of which only pages
+// of used lanes are touched.
 static struct {
     _Atomic(struct lane_header *) at[SESSION_MAX_LANES];
 } g_lanes;
@@ -41,8 +42,8 @@ static enum err parse_place(const char *value, struct session_place *place)
     return path_len > 0 ? ERR_OK : ERR_INVALID;
 }
 
-// O_NONBLOCK and O_NOCTTY: in another pid namespace the path may name anything, a terminal or a
-// FIFO too.
+// O_NONBLOCK and O_NOCTTY: in another pid namespace the path may name any file, even a terminal or
+// a FIFO.
 static long open_path(const char *path)
 {
     return sys_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
@@ -111,7 +112,7 @@ static bool is_session(const struct session_header *header)
            header->session_bytes == SESSION_BYTES;
 }
 
-// Whether the process may not take as much address space as it likes.
+// Whether the process's address space is limited.
 static bool is_address_space_limited(void)
 {
     struct rlimit limit = {.rlim_cur = 0};
@@ -119,7 +120,7 @@ static bool is_address_space_limited(void)
     return sys_failed(result) || limit.rlim_cur != RLIM_INFINITY;
 }
 
-// Maps header and slots, and room for all lanes unless address space is scarce.
+// Map header and slots, and room for all lanes unless address space is scarce.
 static enum err map_session(int fd, struct session_mapping *out)
 {
     const long file_bytes = sys_fstat_size(fd);
@@ -146,7 +147,7 @@ static enum err map_session(int fd, struct session_mapping *out)
     }
     out->header = session;
     out->lane_count = SESSION_MAX_LANES;
-    atomic_store_explicit(&out->is_lean, is_lean, memory_order_relaxed); // nobody else is there
+    atomic_store_explicit(&out->is_lean, is_lean, memory_order_relaxed); // no other thread yet
     return ERR_OK;
 }
 
@@ -165,7 +166,7 @@ enum err session_join(const char *env_value, struct session_mapping *out)
     struct session_place place = {.socket_name_len = 0};
     TRY(parse_place(env_value, &place));
     enum err result = map_and_close(open_path(place.path), out);
-    // A path that leads to something else is a path in somebody else's pid namespace.
+    // A path that leads to another kind of file belongs to another pid namespace.
     if (result == ERR_NOT_FOUND || result == ERR_UNSUPPORTED) {
         enum err by_socket = map_and_close(open_by_socket(&place), out);
         result = by_socket == ERR_NOT_FOUND ? result : by_socket;
@@ -176,7 +177,7 @@ enum err session_join(const char *env_value, struct session_mapping *out)
     return result;
 }
 
-// The descriptor, if it is a session's memory; else it is closed.
+// Return the descriptor if it is a session's memory; else close it.
 static long keep_session(long fd)
 {
     if (sys_failed(fd)) {
@@ -186,7 +187,7 @@ static long keep_session(long fd)
     if (!sys_failed(file_bytes) && (uint64_t)file_bytes == SESSION_BYTES) {
         return fd;
     }
-    (void)sys_close((int)fd); // only looked at
+    (void)sys_close((int)fd); // only examined
     return -EBADF;
 }
 
@@ -212,7 +213,7 @@ enum err session_claim_process(struct session_header *session, uint32_t *index)
     for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
         struct process_slot *slot = session_process(session, i);
         uint32_t expected = PROCESS_FREE;
-        // Acquire: sees what the recorder cleared before it gave the slot back with release.
+        // Acquire: sees the slot as the recorder cleared it before it gave it back with release.
         if (atomic_load_explicit(&slot->state, memory_order_relaxed) == PROCESS_FREE &&
             atomic_compare_exchange_strong_explicit(&slot->state, &expected, PROCESS_CLAIMED,
                                                     memory_order_acquire, memory_order_relaxed)) {
@@ -223,14 +224,14 @@ enum err session_claim_process(struct session_header *session, uint32_t *index)
     return ERR_LIMIT;
 }
 
-// Makes the lane accessible in the room that is reserved for it. NULL, if it has no room any more.
+// Make the lane accessible in its reserved room. NULL if it has no room any more.
 static struct lane_header *open_reserved(struct session_mapping *mapping, uint32_t index)
 {
     struct lane_header *lane = session_lane(mapping->header, index);
     struct lane_header *before =
         atomic_exchange_explicit(&g_lanes.at[index], lane, memory_order_seq_cst);
-    // Sequentially consistent, as in session_map_leanly: either that sees our lane, and leaves it,
-    // or we see that it has begun.
+    // Sequentially consistent, as in session_map_leanly: either that function sees our lane, and
+    // leaves it, or we see that it has begun.
     if (atomic_load_explicit(&mapping->is_lean, memory_order_seq_cst) && before == NULL) {
         atomic_store_explicit(&g_lanes.at[index], NULL, memory_order_relaxed);
         return NULL;
@@ -238,7 +239,7 @@ static struct lane_header *open_reserved(struct session_mapping *mapping, uint32
     return sys_failed(sys_mprotect(lane, LANE_STRIDE, PROT_READ | PROT_WRITE)) ? NULL : lane;
 }
 
-// Maps the lane alone, where it is not yet.
+// Map the lane alone, unless it is mapped.
 static struct lane_header *open_alone(const struct session_mapping *mapping, uint32_t index)
 {
     // Relaxed: the mapping was there before its address was stored, and stays.
@@ -295,8 +296,8 @@ void session_map_leanly(struct session_mapping *mapping)
     }
 }
 
-// Sets the bit of a free lane in word `word_index`; false if there is none. Access comes before the
-// claim, so that a claim never has to be taken back.
+// Set the bit of a free lane in word `word_index`; false if there is none. Access comes before the
+// claim, so a claim never has to be undone.
 static enum err
 claim_in_word(struct session_mapping *mapping, uint32_t word_index, struct lane_header **out)
 {

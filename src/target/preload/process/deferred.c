@@ -13,7 +13,7 @@
 // Mapped on demand; a forked child inherits the mappings and a zeroed process_page.walkers.
 static _Atomic(void *) g_walkers[WALKER_COUNT];
 
-// Takes a walker that nobody else uses; WALKER_COUNT if there is none.
+// Take a free walker; WALKER_COUNT if there is none.
 static uint32_t take_walker(struct deferred *d)
 {
     for (uint32_t i = 0; i < WALKER_COUNT; i++) {
@@ -30,7 +30,8 @@ static uint32_t take_walker(struct deferred *d)
 
 static void give_walkers(struct deferred *d, uint32_t bits)
 {
-    // First ours: whoever leaves us between the two must not give another's back later.
+    // Our bit first: if this code is left between the two, it must not give back another's walker
+    // later.
     atomic_fetch_and_explicit(&d->walkers, ~bits, memory_order_relaxed);
     // Release: pairs with take_walker.
     atomic_fetch_and_explicit(&g_process->walkers, ~bits, memory_order_release);
@@ -65,15 +66,15 @@ static uint32_t used_of(uint64_t room)
     return (uint32_t)room;
 }
 
-// Relaxed, as all of this: it happens on one thread.
+// Relaxed, like all accesses here: they are on one thread.
 static bool change_room(struct deferred *d, uint64_t from, uint64_t to)
 {
     return atomic_compare_exchange_strong_explicit(&d->room, &from, to, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
-// The room, after `used` was moved past events whose writers have not yet done so, since we
-// interrupted them, or never will.
+// Move `used` past events whose writers have not done so yet, since we interrupted them, or never
+// will, and return the room.
 static uint64_t settle(struct deferred *d)
 {
     for (;;) {
@@ -90,8 +91,8 @@ static uint64_t settle(struct deferred *d)
     }
 }
 
-// Takes room for an event. If there is none it takes none any more until the buffer is empty, so
-// that no event is kept without those before it. NULL then.
+// Take room for an event. If there is none, close the buffer until it is empty, so that no event is
+// kept without those before it. Returns NULL then.
 static struct deferred_event *take_room(struct deferred *d, uint32_t bytes)
 {
     for (;;) {
@@ -114,7 +115,7 @@ static struct deferred_event *take_room(struct deferred *d, uint32_t bytes)
     }
 }
 
-// Takes room and writes the event there. False if there is none.
+// Take room and write the event there. False if there is no room.
 static bool
 write_event(struct deferred *d, const struct event *event, const struct unwind_walk *walk)
 {
@@ -173,7 +174,7 @@ void deferred_put(struct deferred *d,
     }
 }
 
-// Sends an event if it is ready. One whose writer, or whose sending, was left half way is counted.
+// Send an event if it is ready. Count one whose writing or sending was left half way.
 static void send_event(struct deferred_event *event,
                        void (*send)(void *context, const struct deferred_event *event),
                        void *context)
@@ -189,7 +190,7 @@ static void send_event(struct deferred_event *event,
     atomic_store_explicit(&event->state, DEFERRED_SENT, memory_order_relaxed);
 }
 
-// Sends what lies between `at` and `end`.
+// Send the events between `at` and `end`.
 static void send_range(struct deferred *d,
                        uint32_t at,
                        uint32_t end,
@@ -212,8 +213,8 @@ void deferred_drain(struct deferred *d,
                     void *context)
 {
     deferred_forget_walkers(d);
-    // Handlers may take more room at any time, which makes the exchanges fail, and whoever drains
-    // may be left at any time: then the next one goes on where `room` says.
+    // Handlers may take more room at any time, which makes the exchanges fail. This function may be
+    // left at any time: the next call continues where `room` points.
     for (;;) {
         const uint64_t room = settle(d);
         const uint32_t used = used_of(room);
@@ -223,7 +224,7 @@ void deferred_drain(struct deferred *d,
         if (!change_room(d, room, all_sent)) {
             continue;
         }
-        __builtin_memset(d->memory, 0, end); // what is free must be zero
+        __builtin_memset(d->memory, 0, end); // free room must be zero
         if (change_room(d, all_sent, 0)) {
             return;
         }

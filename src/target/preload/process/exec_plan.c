@@ -18,14 +18,14 @@ static bool is_library_there(const char *entry, size_t length)
 {
     char path[ENVIRONMENT_BYTES];
     if (length >= sizeof(path)) {
-        return true; // cannot be told
+        return true; // unknown
     }
     memcpy(path, entry, length);
     path[length] = '\0';
     return !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD, (long)path, R_OK, 0, 0, 0));
 }
 
-// Why the program could not join where it is executed.
+// Return why the program could not join in the place where it is executed.
 static enum exec_obstacle look_around(const struct environment_look *look)
 {
     if (!is_library_there(look->ours, look->ours_bytes)) {
@@ -34,7 +34,7 @@ static enum exec_obstacle look_around(const struct environment_look *look)
     return session_is_reachable(look->session) ? EXEC_NONE : EXEC_UNREACHABLE;
 }
 
-// What the kernel or the loader would trip over, if it met our library there.
+// Whether our library would disturb the kernel or the loader in that program.
 static bool is_harmed(enum exec_obstacle obstacle)
 {
     switch (obstacle) {
@@ -56,7 +56,7 @@ static bool is_harmed(enum exec_obstacle obstacle)
     return false;
 }
 
-// Gives the program the way that leads in from another network namespace.
+// Give the program the session's address for another network namespace.
 static bool use_door(struct exec_plan *plan, char *const *variables)
 {
     const char *door = session_door(plan->session);
@@ -68,8 +68,7 @@ static bool use_door(struct exec_plan *plan, char *const *variables)
            session_is_reachable(environment_look(plan->environment.variables).session);
 }
 
-// Puts our variables back where they were not taken out on purpose. The obstacle is what the look
-// has found.
+// Put our variables back unless they were removed on purpose. Returns the obstacle found.
 static enum exec_obstacle complete(struct exec_plan *plan, char *const *variables)
 {
     const struct environment_look before = environment_look(variables);
@@ -109,7 +108,7 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
     if (is_harmed(plan->obstacle)) {
         environment_release(&plan->environment);
         environment_as_is(&plan->environment, variables);
-        (void)(has_ours && environment_without_us(&plan->environment, variables)); // else as it is
+        (void)(has_ours && environment_without_us(&plan->environment, variables)); // else unchanged
     }
 }
 

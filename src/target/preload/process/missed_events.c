@@ -5,7 +5,7 @@
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_state.h"
 
-// A lane that this thread had in the session that this process has left.
+// Return this thread's lane in the session that this process has left.
 static struct lane_header *own_lane(void)
 {
     const struct thread_state *t = t_thread_state;

@@ -13,7 +13,7 @@ void module_dictionary_reset(struct module_dictionary *d)
     d->reset_pending = true;
 }
 
-// The index of the first entry that ends behind `at`.
+// Return the index of the first entry that ends behind `at`.
 static uint32_t lower_bound(const struct module_dictionary *d, uint64_t at)
 {
     uint32_t low = 0;
@@ -29,8 +29,8 @@ static uint32_t lower_bound(const struct module_dictionary *d, uint64_t at)
     return low;
 }
 
-// Return addresses may be the first byte behind a module, when a call that never returns ends it:
-// like the unwinder, look at the byte before.
+// Find the entry of a pc. A return address may be the first byte behind a module, when a call that
+// never returns ends it: like the unwinder, check the byte before.
 static const struct module_entry *find(struct module_dictionary *d, uint64_t pc)
 {
     const uint64_t at = pc - 1;

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 
 enum {
-    KINDS = 2, // the first entries: for those that found no room
+    KINDS = 2, // the first entries: for names that found no room
     TEXT_WORDS = 8,
 };
 
@@ -46,17 +46,18 @@ static void write_text(uint32_t index, enum name_kind kind, const char *name, si
         memcpy(&word, text + i * sizeof(word), sizeof(word));
         __atomic_store_n(&g_texts[index].words[i], word, __ATOMIC_RELAXED);
     }
-    // Release: whoever acquires it may read the text.
+    // Release: a thread that acquires it may read the text.
     atomic_store_explicit(&g_is_written[index], 1, memory_order_release);
 }
 
-// The entry of a key, claimed if it is new; that of the kind if there is no room.
+// Return the entry of a key, claimed if it is new; the shared entry of the kind if there is no
+// room.
 static uint32_t find_or_claim(uint64_t key, enum name_kind kind)
 {
     for (uint32_t i = 0; i < NAME_FRAMES_MAX - KINDS; i++) {
         const uint32_t index = KINDS + (uint32_t)((key + i) % (NAME_FRAMES_MAX - KINDS));
         uint64_t found = 0;
-        // Relaxed: the key stands for nothing but itself.
+        // Relaxed: the key guards no other data.
         if (atomic_load_explicit(&g_keys[index], memory_order_relaxed) == key ||
             atomic_compare_exchange_strong_explicit(&g_keys[index], &found, key,
                                                     memory_order_relaxed, memory_order_relaxed) ||

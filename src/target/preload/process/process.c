@@ -27,11 +27,11 @@ enum process_verdict {
     VERDICT_OFF,
 };
 
-// What a forked child inherits on purpose. Written only while joining.
+// The state that a forked child inherits on purpose. Written only while joining.
 struct process_image {
     struct session_mapping mapping;
-    uint32_t pid; // of the process that joined last: ourselves or our nearest recorded ancestor
-    uint32_t pid_namespace; // likewise: its inode number, or 0
+    uint32_t pid; // of the process that joined last: this one or its nearest recorded ancestor
+    uint32_t pid_namespace; // of that process: its inode number, or 0
     bool is_go;
     char name[16];
 };
@@ -50,8 +50,8 @@ const char *process_name(void)
     return g_image.name;
 }
 
-// Where the kernel cannot wipe a page on fork (before 4.14) a child would write into its parent's
-// lanes: then nothing is recorded.
+// Map the page. Where the kernel cannot wipe a page on fork (before 4.14) a child would write into
+// its parent's lanes: then nothing is recorded.
 static enum process_verdict map_page(void)
 {
     struct process_page *page = page_alloc(sizeof(*page));
@@ -66,17 +66,17 @@ static enum process_verdict map_page(void)
     return VERDICT_UNDECIDED;
 }
 
-// So that even a short life is sampled. Only at the start of an image: later a seccomp filter may
-// be there.
+// Wake the recorder, so that even a short life is sampled. Only at the start of an image: later
+// there may be a seccomp filter.
 static void wake_recorder(struct session_header *session)
 {
     const void *word = &session->recorder_wake;
-    // Release: whoever acquires the count sees the slot.
+    // Release: a recorder that acquires the count sees the slot.
     atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(word, 1); // nobody asleep is fine
+    (void)sys_futex_wake(word, 1); // it is fine if the recorder does not sleep
 }
 
-// Fills the slot in and opens the session to the hooks. `begun`: reading of the clock before.
+// Fill the slot in and open the session to the hooks. `begun`: an earlier reading of the clock.
 static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t begun)
 {
     struct session_header *session = g_image.mapping.header;
@@ -104,11 +104,11 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     atomic_store_explicit(&g_process->session, session, memory_order_release);
 }
 
-// A fresh image: maps the session that the environment names.
+// Join as a fresh image: map the session that the environment names.
 static enum process_verdict join_image(void)
 {
     const char *place = environment_session();
-    real_functions_resolve(); // whoever came first, be it a mapping
+    real_functions_resolve(); // the first hook may be a mapping
     real_mappings_resolve();
     if (place == NULL || session_join(place, &g_image.mapping) != ERR_OK) {
         return VERDICT_OFF;
@@ -151,11 +151,11 @@ static enum process_verdict decide(uint64_t begun)
     if (session_claim_process(session, &index) != ERR_OK) {
         return VERDICT_NO_SLOT;
     }
-    // A forked child's parent is the process whose heap it has, not the one that the kernel gave it
-    // to when its parent ended (daemons fork twice).
+    // A forked child's parent is the process whose heap it has, not the adoptive parent that it
+    // gets when its parent ends (daemons fork twice).
     const uint32_t parent_pid = is_forked ? g_image.pid : (uint32_t)sys_getppid();
     g_image.pid = (uint32_t)sys_getpid();
-    if (!is_forked || g_image.pid == 1) { // another is of its parent's namespace
+    if (!is_forked || g_image.pid == 1) { // other pids are of the parent's namespace
         g_image.pid_namespace = process_pid_namespace();
     }
     const bool is_bypassed = !is_forked && real_functions_are_bypassed();
@@ -166,7 +166,7 @@ static enum process_verdict decide(uint64_t begun)
     return VERDICT_JOINED;
 }
 
-// All slots are taken: tries again when the clock has moved.
+// Whether to try again to get a slot: all are taken, and the clock has moved.
 static bool may_retry(void)
 {
     const uint64_t now_ms =
@@ -174,7 +174,7 @@ static bool may_retry(void)
     return atomic_exchange_explicit(&g_process->retry_ms, now_ms, memory_order_relaxed) != now_ms;
 }
 
-// Waits for the thread that is joining. It has nothing to wait for itself.
+// Wait for the thread that is joining. That thread itself never waits.
 static bool await_joining(void)
 {
     // Acquire: pairs with the release in process_join.
@@ -184,8 +184,8 @@ static bool await_joining(void)
     return process_session() != NULL;
 }
 
-// Weak: not in musl, where nothing is recorded. Programs of musl get here when a static one, which
-// has no hooks, executes them; our library must be there for them without doing anything.
+// Weak: musl, where nothing is recorded, lacks it. A musl program gets here when a static program,
+// which has no hooks, executes it: our library must load there and do nothing.
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 bool process_join(void)
@@ -197,7 +197,7 @@ bool process_join(void)
         return false; // the loader's own allocations, before the image runs
     }
     if (sys_is_forbidden()) {
-        return false; // a child of who is under a seccomp filter
+        return false; // a child of a process under a seccomp filter
     }
     if (g_process == &g_page_before_first_event && map_page() == VERDICT_OFF) {
         return false;
@@ -206,7 +206,7 @@ bool process_join(void)
     if (verdict == VERDICT_OFF || (verdict == VERDICT_NO_SLOT && !may_retry())) {
         return false;
     }
-    const uint64_t begun = stamp_arch_read_early(); // to map the session takes longer than an event
+    const uint64_t begun = stamp_arch_read_early(); // mapping the session takes longer
     const uint64_t blocked = signals_block();
     bool joined;
     if ((verdict == VERDICT_UNDECIDED || verdict == VERDICT_NO_SLOT) &&
@@ -238,7 +238,7 @@ void process_count_unrecorded(void)
 struct session_header *process_abandoned_session(void)
 {
     struct session_header *session = g_image.mapping.header;
-    // Relaxed: flags that stand for nothing but themselves.
+    // Relaxed: the flags guard no other data.
     return atomic_load_explicit(&g_process->verdict, memory_order_relaxed) == VERDICT_OFF &&
                    session != NULL &&
                    atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ABANDONED
@@ -252,7 +252,7 @@ void process_leave(void)
     if (generation != 0) { // else another thread was first
         g_process->left_generation = generation;
     }
-    // Relaxed: flags that stand for nothing but themselves.
+    // Relaxed: the flags guard no other data.
     atomic_store_explicit(&g_process->verdict, VERDICT_OFF, memory_order_relaxed);
     atomic_store_explicit(&g_process->session, NULL, memory_order_relaxed);
     atomic_store_explicit(&g_process->generation, 0, memory_order_relaxed);
@@ -263,7 +263,7 @@ void process_note_exit(void)
     struct session_header *session = process_session();
     if (session != NULL) {
         struct process_slot *slot = session_process(session, g_process->index);
-        // Relaxed: R reads them when the process is gone, or acquires EXIT_WAIT_WAITING after it.
+        // Relaxed: R reads them when the process has ended, or acquires EXIT_WAIT_WAITING after it.
         atomic_store_explicit(&slot->exit_stamp, stamp_now(session), memory_order_relaxed);
         atomic_store_explicit(&slot->exit_ms,
                               atomic_load_explicit(&session->clock_ms, memory_order_relaxed),

@@ -29,8 +29,8 @@ static bool name_table_has(const struct name_table *t, uint64_t name)
     return t->names[(uint32_t)name & t->mask] == name;
 }
 
-// Doubles a table that has evicted a quarter as often as it has places. Entries stay where they
-// are: those that are looked for elsewhere now are missed once.
+// Double a table whose evictions have reached a quarter of its places. Entries stay at their index:
+// an entry that belongs elsewhere now is missed once.
 static void name_table_adapt(struct name_table *t)
 {
     if (t->evictions <= t->mask / 4 || t->mask + 1 >= t->max) {
@@ -69,7 +69,7 @@ void stack_dictionary_reset(struct stack_dictionary *d)
     module_dictionary_reset(&d->modules);
 }
 
-// The number of outermost frames whose nodes the recorder knows already.
+// Return the number of outermost frames whose nodes the recorder knows.
 static uint32_t known_frames(const struct stack_dictionary *d, const struct stack_view *stack)
 {
     uint32_t count = stack->count;
@@ -79,9 +79,9 @@ static uint32_t known_frames(const struct stack_dictionary *d, const struct stac
     return count;
 }
 
-// Introduces the modules of all frames from `first` on. A reset on the way makes every frame
-// unknown again, so that *first becomes 0. A single stack through more modules than there are slots
-// keeps the rest as plain addresses.
+// Introduce the modules of all frames from `first` on. A reset on the way makes every frame unknown
+// again, so *first becomes 0. A single stack through more modules than there are slots keeps the
+// rest as plain addresses.
 static enum err introduce_modules(struct stack_dictionary *d,
                                   struct lane_producer *p,
                                   const struct stack_view *stack,
@@ -113,8 +113,8 @@ static uint32_t wire_flags(const struct stack_view *stack)
     return (stack->flags & UNWIND_UNFINISHED) != 0 ? WIRE_STACK_UNFINISHED : 0;
 }
 
-// The slot for a stack that has none: a free one of its two, else one that is taken from another
-// stack, if possible one that nothing held means. What means the old one must go first.
+// Choose a slot for a stack that has none: a free one of its two, else another stack's, if possible
+// one that no held block uses. Held blocks that use the slot are sent first.
 static enum err
 choose_slot(struct stack_dictionary *d, struct lane_producer *p, uint64_t name, uint32_t *slot)
 {
@@ -129,7 +129,7 @@ choose_slot(struct stack_dictionary *d, struct lane_producer *p, uint64_t name, 
     return !nursery_uses(p, *slot) || nursery_flush(p) ? ERR_OK : ERR_DEAD;
 }
 
-// Sends frames [first, end) as one record; the last one of a stack names its slot.
+// Send frames [first, end) as one record; the last one of a stack names its slot.
 static enum err send_part(struct stack_dictionary *d,
                           struct lane_producer *p,
                           const struct stack_view *stack,
@@ -155,7 +155,7 @@ static enum err send_part(struct stack_dictionary *d,
     return ERR_OK;
 }
 
-// These counters speak of distinct stacks, not of events: one definition, one count.
+// Count notes. These counters concern distinct stacks, not events: one definition, one count.
 static void count_notes(struct session_header *session, uint32_t flags)
 {
     if ((flags & UNWIND_USED_FRAME_POINTER) != 0) {
@@ -189,7 +189,7 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
         TRY(send_part(d, p, stack, chosen, first, first + count));
         first += count;
     } while (first < stack->count);
-    lane_producer_publish(p); // a block may be held for long that means it
+    lane_producer_publish(p); // a block that uses it may be held for long
     d->stacks.evictions += d->stacks.names[chosen] != 0;
     d->stacks.names[chosen] = stack->name;
     *slot = chosen;
@@ -216,7 +216,7 @@ enum err stack_dictionary_define_leaf(
     }
     packed[0] = module_dictionary_frame(&d->modules, pc);
     lane_producer_advance(p, lane_stack_words(1));
-    lane_producer_publish(p); // as above
+    lane_producer_publish(p); // for the same reason
     d->stacks.evictions += d->stacks.names[chosen] != 0;
     d->stacks.names[chosen] = name;
     *slot = chosen;

@@ -13,7 +13,7 @@ enum {
     SCOPE_SHIFT = 40,
 };
 
-// Behind all of the thread's events. Number 0: not to be answered.
+// Send a query behind all of the thread's events. Number 0: without a response.
 static bool
 send_question(struct lane_producer *p, enum stats_query_what what, uint32_t scope, uint32_t number)
 {
@@ -53,7 +53,7 @@ bool stats_query_open_scope(struct lane_producer *p, uint32_t *scope)
 void stats_query_close_scope(struct lane_producer *p, uint32_t scope)
 {
     p->open_scopes &= ~(1u << scope);
-    (void)send_question(p, STATS_QUERY_PEAK_END, scope, 0); // over: nobody follows it either
+    (void)send_question(p, STATS_QUERY_PEAK_END, scope, 0); // false: the scope has ended too
 }
 
 static const uint32_t *futex_word(const void *atomic_u32)
@@ -61,20 +61,20 @@ static const uint32_t *futex_word(const void *atomic_u32)
     return atomic_u32;
 }
 
-// Whether the answer to `number`, or to a later question of this thread, was given.
+// Whether the query `number`, or a later query of this thread, has a response.
 static bool is_answered(uint32_t answered, uint32_t number)
 {
     return (int32_t)(answered - number) >= 0;
 }
 
-// Copies the answer, if it is still that of `number`.
+// Copy the response, if it still belongs to `number`.
 static enum stats_query_end
 take_answer(struct lane_answer *answer, uint32_t number, uint64_t values[static ANSWER_VALUES])
 {
     for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
         values[i] = atomic_load_explicit(&answer->values[i], memory_order_relaxed);
     }
-    // Only a handler on this very thread makes the recorder write another one.
+    // Only a handler on this thread makes the recorder write another response.
     atomic_signal_fence(memory_order_seq_cst);
     return atomic_load_explicit(&answer->answered, memory_order_relaxed) == number
                ? STATS_QUERY_ANSWERED
@@ -90,9 +90,9 @@ enum stats_query_end stats_query_await(struct session_header *session,
     struct lane_answer *answer = &lane->answer;
     struct patience patience;
     patience_init(&patience, session, lane);
-    // Release: what was asked comes first for the recorder, which acquires the count.
+    // Release: the query comes first for the recorder, which acquires the count.
     atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // nobody asleep is fine
+    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // it need not sleep
     for (;;) {
         // Acquire: pairs with the recorder's release; the values are those of this number.
         const uint32_t answered = atomic_load_explicit(&answer->answered, memory_order_acquire);
@@ -103,7 +103,7 @@ enum stats_query_end stats_query_await(struct session_header *session,
             return STATS_QUERY_OVER;
         }
         (void)sys_futex_wait(futex_word(&answer->answered), answered,
-                             &nap); // why it ended does not matter: we look
+                             &nap); // the reason for waking does not matter: we check
         if (patience_is_over(&patience, session, lane)) {
             return STATS_QUERY_OVER;
         }

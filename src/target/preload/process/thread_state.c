@@ -18,7 +18,7 @@
 #define PAGE              4096u
 #define MODULES_BYTES     (MODULE_DICTIONARY_MAX * sizeof(struct module_entry))
 #define NAMES_MAX         16384u // of one table
-#define FRAMES_REMEMBERED 1024u  // of a walk, at least
+#define FRAMES_REMEMBERED 1024u  // of a walk, lower limit
 #define UNWIND_BYTES_BUDGET \
     (LANE_STATE_BYTES - PAGE - MODULES_BYTES - DEFERRED_BYTES - (128u << 10))
 
@@ -28,10 +28,10 @@ static pthread_key_t g_exit_key;
 static bool g_has_exit_key;
 static struct freed_table g_freed; // of all threads
 
-// Where things lie in a lane's state, in bytes from its beginning.
+// The parts of a lane's state, in bytes from its beginning.
 struct thread_layout {
     uint32_t max_frames;
-    uint32_t capacity; // frames walk_cache
+    uint32_t capacity; // remembered frames
     size_t unwind;
     size_t modules;
     size_t names;
@@ -48,7 +48,7 @@ static struct thread_layout plan_layout(uint32_t wanted_frames)
 {
     struct thread_layout l = {.unwind = PAGE};
     l.max_frames = wanted_frames < SESSION_FRAMES_MAX ? wanted_frames : SESSION_FRAMES_MAX;
-    l.max_frames = l.max_frames < 8 ? 8 : l.max_frames; // what the unwinder needs
+    l.max_frames = l.max_frames < 8 ? 8 : l.max_frames; // lower limit of the unwinder
     l.capacity = l.max_frames < FRAMES_REMEMBERED ? FRAMES_REMEMBERED : l.max_frames;
     while (unwind_thread_bytes(l.capacity, l.max_frames) > UNWIND_BYTES_BUDGET) {
         l.capacity -= l.capacity / 8;
@@ -64,14 +64,15 @@ static struct thread_layout plan_layout(uint32_t wanted_frames)
     return l;
 }
 
-// That of the process, or, if another thread has just ended the recording, one that none ever has.
+// Return the process's generation, or, if another thread has just ended the recording, an
+// impossible one.
 static uint64_t current_generation(void)
 {
     const uint64_t generation = process_generation();
     return generation >> 32 != 0 ? generation : UINT64_MAX;
 }
 
-// False, and `name` is unchanged, if the kernel may not be asked.
+// Read the thread's name. False, and `name` is unchanged, if system calls are forbidden.
 static bool get_name(char name[static THREAD_NAME_BYTES])
 {
     return !sys_failed(sys_call6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0));
@@ -84,7 +85,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     struct thread_state *t = &home->state;
     struct session_header *session = process_session();
     const struct thread_layout l = plan_layout(session->max_frames);
-    lane->self_address = (uint64_t)pthread_self(); // read when somebody looks, not by the drain
+    lane->self_address = (uint64_t)pthread_self(); // read on demand, not by the drain
     lane_producer_init(&t->producer, session, lane);
     t->producer.freed = &g_freed;
     nursery_init(&t->producer);
@@ -109,7 +110,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     return t;
 }
 
-// Makes sure that thread_exit runs when this thread ends. The value counts its rounds.
+// Ensure that thread_exit runs when this thread ends. The value counts its rounds.
 static void arm_exit(uintptr_t round)
 {
     if (g_has_exit_key) {
@@ -133,7 +134,7 @@ struct thread_state *thread_state_open(void)
     if (result != ERR_OK) {
         session_count(process_session(), LOST_no_lane, 1);
     } else if (g_has_exit_key && pthread_getspecific(g_exit_key) == NULL) {
-        // Not under the guard: if our key is one of many, this allocates.
+        // Not under the guard: if the program has many keys, this allocates.
         arm_exit(1);
     }
     errno = saved_errno;
@@ -144,12 +145,12 @@ void thread_state_renew(struct thread_state *t)
 {
     deferred_forget_walkers(&t->deferred);
     lane_producer_rewind(&t->producer);
-    (void)nursery_recover(&t->producer); // false: the next event is told so
+    (void)nursery_recover(&t->producer); // if false, the next event fails too
     stack_dictionary_reset(&t->stacks);
     t->generation = current_generation();
 }
 
-// Sends the name if it has changed, and gives the lane back.
+// Send the name if it has changed, and give the lane back.
 static void close_lane(struct thread_state *t)
 {
     char name[THREAD_NAME_BYTES] = {0};
@@ -163,13 +164,13 @@ static void close_lane(struct thread_state *t)
     }
     t_thread_state = NULL;
     unwind_thread_release(t->unwind);
-    (void)nursery_flush(&t->producer); // false: recording is over
+    (void)nursery_flush(&t->producer); // false: recording has ended
     sampler_end(&t->sampler);
     lane_producer_close(&t->producer);
 }
 
 // The destructor of our key. A thread that was cancelled asynchronously inside a hook left the
-// guard set; it will never come back to it.
+// guard set, and never returns to that hook.
 static void thread_exit(void *value)
 {
     struct thread_state *t = t_thread_state;

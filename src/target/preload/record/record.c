@@ -7,8 +7,8 @@
 #include "target/preload/record/record_mapping.h"
 #include "target/preload/record/record_sampled.h"
 
-// The slot of a stack that was just walked; its definition is sent first if need be.
-// STACK_SLOT_NONE: nothing can be sent any more.
+// Return the slot of a stack that was just walked; send its definition first if needed.
+// STACK_SLOT_NONE: recording has ended.
 static uint32_t slot_of(struct thread_state *t, const struct stack_view *stack)
 {
     uint32_t slot = stack_dictionary_find(&t->stacks, stack->name);
@@ -29,7 +29,7 @@ static uint32_t slot_of(struct thread_state *t, const struct stack_view *stack)
 static NOINLINE void
 check_walk(struct thread_state *t, const struct unwind_regs *caller, const struct unwind_walk *walk)
 {
-    if ((walk->flags & UNWIND_NOT_REMEMBERED) == 0) { // else it was a walk in full itself
+    if ((walk->flags & UNWIND_NOT_REMEMBERED) == 0) { // else it was a full walk itself
         session_count(t->producer.session, NOTE_unwind_checks, 1);
     }
     if (unwind_thread_check(t->unwind, caller, walk) != UNWIND_SAME) {
@@ -37,8 +37,8 @@ check_walk(struct thread_state *t, const struct unwind_regs *caller, const struc
     }
 }
 
-// Walks, and gives the slot of what was found as slot_of() does. `again` is the name that
-// unwind_thread_again gave, to be checked too; 0 if it gave none.
+// Walk, and return the slot of the stack as slot_of() does. `again` is the name from
+// unwind_thread_again, to be checked too; 0 if it returned none.
 static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
                                       const struct unwind_regs *caller,
                                       uint64_t again)
@@ -56,7 +56,7 @@ static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
                .frames = walk.frames, .count = walk.count, .flags = walk.flags, .name = walk.name});
 }
 
-// The slot of the stack that begins with `caller`, whose name is `again` unless that is 0.
+// Return the slot of the stack that begins with `caller`. Its name is `again` unless that is 0.
 ALWAYS_INLINE uint32_t find_slot_named(struct thread_state *t,
                                        const struct unwind_regs *caller,
                                        uint64_t again)
@@ -68,7 +68,7 @@ ALWAYS_INLINE uint32_t find_slot_named(struct thread_state *t,
     return slot;
 }
 
-// The slot of the stack that begins with `caller`. In most cases it is that of the last event.
+// Return the slot of the stack that begins with `caller`. Usually it is the slot of the last event.
 ALWAYS_INLINE uint32_t find_slot(struct thread_state *t, const struct unwind_regs *caller)
 {
     return find_slot_named(t, caller, unwind_again(t->unwind, caller));
@@ -80,7 +80,7 @@ uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs 
     return slot != STACK_SLOT_NONE && still_ours(t) ? slot : STACK_SLOT_NONE;
 }
 
-// Takes down an event that has a stack. The guard is held.
+// Record an event that has a stack. The guard is held.
 ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, uint32_t slot)
 {
     struct lane_producer *p = &t->producer;
@@ -112,11 +112,11 @@ static bool is_ordered(const struct session_header *session)
     return atomic_load_explicit(&session->order, memory_order_relaxed) == SESSION_ORDER_SEVERAL;
 }
 
-// Others may see the effect of an event of that stamp before it is sent: what they do then has a
-// later stamp, and the recorder waits with it.
+// Announce an event of that stamp, because others may see its effect before it is sent. Their
+// reactions have later stamps, and the recorder waits with them.
 static void expect(const struct thread_state *t, enum lane_pending which, uint64_t stamp)
 {
-    // Relaxed: who gets an address that is freed after this has synchronized with us.
+    // Relaxed: a thread that gets an address that is freed after this has synchronized with us.
     atomic_store_explicit(&t->producer.lane->pending_stamps[which], stamp, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
@@ -129,11 +129,11 @@ static bool is_expected(const struct thread_state *t, enum lane_pending which)
 
 static void expect_no_more(const struct thread_state *t, enum lane_pending which)
 {
-    // Release: pairs with the recorder's acquire; what was expected has been published.
+    // Release: pairs with the recorder's acquire; the expected events have been published.
     atomic_store_explicit(&t->producer.lane->pending_stamps[which], 0, memory_order_release);
 }
 
-// The thread's state, if it is this process's.
+// Return the thread's state, if it belongs to this process.
 static struct thread_state *state_here(void)
 {
     struct thread_state *t = t_thread_state;
@@ -174,8 +174,8 @@ ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
     t->last_freed = address;
 }
 
-// While recording is stopped: a block is not recorded. That of a realloc is new, and the old one,
-// if it was recorded, is gone.
+// Pass a block that is not recorded, while recording is stopped. For a realloc, the new block is
+// not recorded, and the free of the old one is, if that was recorded.
 static void pass_block(struct thread_state *t, const struct event *event)
 {
     if (event->kind == EVENT_REALLOC && what_to_record(t) == SESSION_RECORD_FREES) {
@@ -188,8 +188,8 @@ static void pass_block(struct thread_state *t, const struct event *event)
     t->last_allocated = event->address;
 }
 
-// A block while not simply all is recorded; gives the guard back. `old_address` is 0 unless it was
-// reallocated. Takes words, so that the callers' common way needs no struct in memory.
+// Record a block while not everything is recorded, and release the guard. `old_address` is 0 unless
+// the block was reallocated. Takes words, so that the callers' fast path needs no struct in memory.
 static NOINLINE void take_down_otherwise(struct thread_state *t,
                                          const struct unwind_regs *caller,
                                          uint64_t address,
@@ -214,15 +214,15 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
 static NOINLINE void take_down_free_otherwise(struct thread_state *t, uint64_t address)
 {
     if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
-        (void)record_sampled_free(t, address); // false: the next event is told so
+        (void)record_sampled_free(t, address); // if false, the next event fails too
     }
 }
 
-// What of an event is to be recorded while recording is stopped; false: nothing.
+// Reduce an event to the part to record while recording is stopped; false: nothing.
 static bool keep_of_stopped(struct event *event, uint32_t recording)
 {
     if (recording == SESSION_RECORD_SAMPLE) {
-        return true; // whether it is sampled is decided when it is sent
+        return true; // sampling is decided when it is sent
     }
     if (recording == SESSION_RECORD_NOTHING || event->kind == EVENT_ALLOC) {
         return false;
@@ -234,7 +234,7 @@ static bool keep_of_stopped(struct event *event, uint32_t recording)
     return true;
 }
 
-// An event that found the guard taken or nobody to record for.
+// Handle an event that found the guard held, or recording over.
 static NOINLINE void without_guard(enum event_kind kind,
                                    uint64_t address,
                                    uint64_t old_address,
@@ -268,7 +268,7 @@ static NOINLINE void without_guard(enum event_kind kind,
     missed_events_count(kind);
 }
 
-// Takes down a block whose stack is found, and gives the guard back.
+// Record a block whose stack is found, and release the guard.
 ALWAYS_INLINE void
 finish_alloc(struct thread_state *t, const void *block, size_t size_bytes, uint32_t slot)
 {
@@ -306,7 +306,7 @@ void *record_alloc_in_slot(struct thread_state *t, void *block, size_t size_byte
     return block;
 }
 
-// The stack is not the last one.
+// The stack differs from the last one.
 void *record_alloc_walking(
     struct thread_state *t, uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
 {
@@ -369,7 +369,7 @@ void record_free(const void *block)
     guard_leave(t);
 }
 
-// Sends a deferred event that is no free.
+// Send a deferred event that is not a free.
 static void send_deferred(struct thread_state *t, const struct deferred_event *deferred)
 {
     if (deferred->event.kind == EVENT_MAPPING && deferred->mapping.size_bytes == 0) {
@@ -405,7 +405,7 @@ void record_deferred(void *context, const struct deferred_event *deferred)
     if (deferred->event.kind != EVENT_FREE) {
         send_deferred(t, deferred);
     } else if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
-        (void)record_sampled_free(t, deferred->event.address); // false: the next one is told so
+        (void)record_sampled_free(t, deferred->event.address); // if false, the next event fails too
     } else {
         take_down_free(t, deferred->event.address);
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// nursery: see nursery.h. Here: the events, and what has to be sent before them; how it is sent:
-// nursery_send.c; the life of the tables: nursery_turn.c.
+// nursery: see nursery.h. This file handles the events, and sends what must precede them.
+// nursery_send.c sends; nursery_turn.c manages the tables.
 #include "target/producer/nursery/nursery.h"
 
 #include "target/producer/nursery/nursery_send.h"
 
-// Of so many pairs that meet another's fold, one takes it over; the others are sent at once. So a
-// fold that is much used is not displaced by each that is seen once, and those cost little.
+// A fold that is in use is taken over only by one of so many pairs with other keys; the others are
+// sent at once. So pairs seen once do not displace a much used fold, and cost little.
 #define PASSED_BY_MAX 4u
 
-// Where a new block at `address` comes to. What is there is the same, long gone, or nothing; or
-// something that has to be displaced.
+// Choose a place for a new block at `address`. The place is vacant, or contains an obsolete block
+// at the same address, or a block that has to be displaced.
 ALWAYS_INLINE struct nursery_block *choose_place(struct lane_header *lane, uint64_t address)
 {
     struct nursery_block *block = nursery_find_block(lane, address);
@@ -26,7 +26,7 @@ ALWAYS_INLINE struct nursery_block *choose_place(struct lane_header *lane, uint6
     return block;
 }
 
-// Gives a fold to another key; what it counted is sent.
+// Give a fold to another key, and send its counts.
 static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_t key)
 {
     if (fold->key != 0 && !nursery_send_fold(p, fold)) {
@@ -41,7 +41,7 @@ static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_
     return true;
 }
 
-// Counts a HELD block as a pair, whatever fold there is.
+// Count a HELD block as a pair, in whatever fold.
 static bool count_pair(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
     struct nursery *n = &p->lane->nursery;
@@ -61,7 +61,7 @@ static bool count_pair(struct lane_producer *p, struct nursery_block *block, uin
     return true;
 }
 
-// If the block at `address` was sent and its size is known, it is forgotten, and leaves the sum.
+// Forget the block at `address` if it was sent and its size is known, and subtract it from the sum.
 static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t address)
 {
     if (block->place == nursery_place(address, NURSERY_SENT)) { // not if events have stamps
@@ -70,7 +70,7 @@ static void forget_sent(struct nursery *n, struct nursery_block *block, uint64_t
     }
 }
 
-// Sends the free of a block that was sent.
+// Send the free of a block that was sent.
 static bool
 send_free(struct lane_producer *p, struct nursery_block *block, uint64_t address, bool is_temporary)
 {
@@ -81,13 +81,13 @@ send_free(struct lane_producer *p, struct nursery_block *block, uint64_t address
     return true;
 }
 
-// A HELD block that was there at the high-water mark is gone.
+// Remove a HELD block that existed at the high-water mark.
 static bool leave_high_water(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
     struct nursery *n = &p->lane->nursery;
     const uint64_t address = block->place;
     if (n->gone_count == NURSERY_GONE_MAX) {
-        // It is shown with the block still there, which therefore is sent.
+        // The mark is shown while the block still exists, so the block is sent.
         return nursery_show_high_water(p) &&
                send_free(p, block, address, nursery_is_temporary(kind));
     }
@@ -103,8 +103,8 @@ static bool leave_high_water(struct lane_producer *p, struct nursery_block *bloc
     return is_counted;
 }
 
-// What is freed may be another block than this one, which then is gone already: both are sent, and
-// the recorder finds out.
+// Send a block and a free that may not belong together: the freed block may be another one at the
+// same address, and this one freed already. The recorder finds out.
 static bool part_with(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
     const uint64_t address = block->place;
@@ -121,8 +121,8 @@ bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block
                                                               : count_pair(p, block, kind);
 }
 
-// Sends what is held where another block belongs. One that was not there at the high-water mark
-// does not come before it.
+// Send the held block at the place of another block. If it did not exist at the high-water mark, it
+// must not precede the mark.
 static bool make_place(struct lane_producer *p, struct nursery_block *block)
 {
     struct nursery *n = &p->lane->nursery;
@@ -153,8 +153,8 @@ send_allocation(struct lane_producer *p, uint64_t address, uint64_t size_bytes, 
     return true;
 }
 
-// Before a block is sent at once: what is held goes first if it is a new maximum, so that the
-// recorder sees that as it was.
+// Prepare to send a block at once: if the held blocks are a new maximum, show it first, so that the
+// recorder sees it unchanged.
 static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
 {
     const struct nursery *n = &p->lane->nursery;
@@ -163,7 +163,7 @@ static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
             nursery_relaxed(&n->held_bytes) == 0 || nursery_send_blocks(p));
 }
 
-// A block of `size_bytes` was sent.
+// Count a sent block of `size_bytes`.
 static void rise(struct nursery *n, uint64_t size_bytes)
 {
     n->direct_count++;
@@ -176,7 +176,7 @@ static void rise(struct nursery *n, uint64_t size_bytes)
     }
 }
 
-// A block is held with which there is a new high-water mark. What is gone was not there.
+// Hold a block that sets a new high-water mark. Blocks freed before did not exist at it.
 static bool climb(struct lane_producer *p,
                   struct nursery_block *block,
                   uint64_t address,
@@ -190,21 +190,21 @@ static bool climb(struct lane_producer *p,
     nursery_put(p, block, address, size, slot);
     nursery_fence();
     n->gone_count = 0;
-    nursery_fence(); // nobody sees them at the new high-water mark
+    nursery_fence(); // a reader after a kill must not see them at the new high-water mark
     n->high_water_limit = nursery_stamp_limit(n->stamp);
     n->stamp += NURSERY_STAMP;
     nursery_lift_ceiling(n);
     return true;
 }
 
-// Keeps the size of a block that was just sent, for its free.
+// Keep the size of a block that was just sent, for its free.
 static void remember_sent(const struct nursery *n,
                           struct nursery_block *block,
                           uint64_t address,
                           uint64_t size_bytes)
 {
     if (n->is_ordered != 0) {
-        block->place = 0; // whatever was there has been sent
+        block->place = 0; // its former block has been sent
     } else if (size_bytes <= UINT32_MAX) {
         block->kind = size_bytes;
         block->place = nursery_place(address, NURSERY_SENT);
@@ -257,8 +257,8 @@ static bool send_sampled(
     return true;
 }
 
-// In the thread's sum it is one block, for those that it stands for are counted as they are left
-// out.
+// In the thread's sum it is one block, because the blocks that it represents are counted as they
+// are left out.
 bool nursery_allocate_sampled(
     struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
 {
@@ -285,7 +285,7 @@ bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_t
     return send_free(p, block, address, is_temporary);
 }
 
-// One record for the free of `old_address` and the allocation.
+// Send one record for the free of `old_address` and the allocation.
 static bool pass_reallocation(struct lane_producer *p,
                               uint64_t old_address,
                               uint64_t address,

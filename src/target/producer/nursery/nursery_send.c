@@ -5,9 +5,9 @@
 _Static_assert(NURSERY_GONE_MAX <= WIRE_HIGH_WATER_MAX,
                "one record has room for all that are gone");
 
-// From when on a block that was held is counted: 0, from now on. But while its thread is about to
-// say that it freed something earlier, that may be this block, and another thread may have one at
-// its address by now: then it comes before that. It was there by then in any case.
+// Return the stamp from which a block that was held counts; 0: from now on. If the thread is about
+// to report an earlier free, that free may end this block, and another thread may have a block at
+// its address by now: then the block must precede the free's stamp. It existed by then in any case.
 static uint64_t stamp_of_late(const struct lane_producer *p)
 {
     // Relaxed: our own.
@@ -17,7 +17,7 @@ static uint64_t stamp_of_late(const struct lane_producer *p)
                                       memory_order_relaxed);
 }
 
-// A block of several threads' times.
+// Send a block while several threads record.
 static bool send_late(struct lane_producer *p, struct nursery_block *block)
 {
     struct nursery *n = &p->lane->nursery;
@@ -111,8 +111,8 @@ bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold)
     return true;
 }
 
-// To whoever reads after a kill it is a block that was
-// being sent, and is gone when that was done.
+// A reader after a kill sees a block that was being sent, and that no longer exists once that was
+// done.
 bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
     struct nursery *n = &p->lane->nursery;
@@ -137,8 +137,8 @@ bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, boo
     return true;
 }
 
-// Sends the HELD blocks of a line that are within the limit, but for the thread's latest. False in
-// *is_done: some are left.
+// Send the HELD blocks of a line that are within the limit, except the thread's latest. *is_done is
+// false if some are left.
 static bool send_line(struct lane_producer *p,
                       struct nursery_block *line,
                       uint32_t limit,
@@ -159,7 +159,7 @@ static bool send_line(struct lane_producer *p,
     return true;
 }
 
-// What the thread's latest event allocated, if it is HELD.
+// Return the block of the thread's latest allocation, if it is HELD.
 static struct nursery_block *find_latest(struct lane_header *lane)
 {
     const uint64_t address = lane->nursery.last_allocated;
@@ -167,9 +167,9 @@ static struct nursery_block *find_latest(struct lane_header *lane)
     return address != 0 && block->place == address ? block : NULL;
 }
 
-// Sends the HELD blocks that are within the limit, the latest last: the recorder takes the last one
-// of a lane for the one that may prove temporary. (Another block at its address may be held, which
-// another thread has freed.)
+// Send the HELD blocks that are within the limit, the latest last: the recorder treats the last one
+// of a lane as the one that may be temporary. (Another block at its address, which another thread
+// has freed, may be held.)
 static bool send_blocks(struct lane_producer *p, uint32_t limit)
 {
     struct nursery *n = &p->lane->nursery;
@@ -244,7 +244,7 @@ static bool send_folds(struct lane_producer *p)
     return true;
 }
 
-// Nothing is held: no stack's slot is in use.
+// Forget the stack slots in use: nothing is held.
 static void forget_uses(struct nursery *n)
 {
     if (n->epoch++ == UINT8_MAX) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// nursery_turn: what a nursery does once in a tick, and when something went wrong. See nursery.h.
+// nursery_turn: the work of a nursery once in a tick, and its recovery after a fault. See
+// nursery.h.
 //
-// A thread that was still when the tick passed may find the recorder relieving it: `owner` says who
-// works here. Inside a tick the thread needs no lock, for the recorder comes only when the clock
-// has moved on since the thread's last event, and not while the thread is inside a hook.
+// A thread that was idle when the tick passed may find the recorder draining its nursery: `owner`
+// names the side at work. Inside a tick the thread needs no lock, for the recorder comes only when
+// the clock has moved since the thread's last event, and not while the thread is inside a hook.
 #include <time.h>
 
 #include "base/sys.h"
@@ -12,17 +13,17 @@
 #include "target/producer/session_join.h"
 
 enum {
-    WINDOW_BLOCKS = 2048,          // so many tell enough
-    WINDOW_BLOCKS_PRESSED = 32768, // when every tick is another, for the processors are busy
-    WINDOW_TICKS = 16,             // after so many ticks fewer do, but for
-    WINDOW_BLOCKS_MIN = 256,       // so few
-    GAIN_MIN = 4,                  // blocks to a record, or holding is not worth its while
-    PRESSED_RECORDS = 2,           // while the recorder is pressed, so many records for
-    PRESSED_BLOCKS = 3,            // so many blocks are still worth it
-    PAUSE_TICKS_MIN = 64,          // for so long nothing is held then, and
-    PAUSE_TICKS_MAX = 512,         // twice as long each time that nothing has changed meanwhile
-    TRIAL_TICKS = 4,               // until the recorder has said how far below the maximum we are
-    OWNER_NAP_NS = 200000,         // the recorder has a nursery for some microseconds
+    WINDOW_BLOCKS = 2048,          // blocks that suffice to judge holding
+    WINDOW_BLOCKS_PRESSED = 32768, // likewise while pressed: ticks vary much on busy processors
+    WINDOW_TICKS = 16,             // age at which a smaller window suffices
+    WINDOW_BLOCKS_MIN = 256,       // lower limit of that window
+    GAIN_MIN = 4,                  // blocks to a record, at least, for holding to pay
+    PRESSED_RECORDS = 2,           // while the recorder is pressed, this ratio pays:
+    PRESSED_BLOCKS = 3,            // blocks per PRESSED_RECORDS records
+    PAUSE_TICKS_MIN = 64,          // first pause in holding
+    PAUSE_TICKS_MAX = 512,         // longest pause; each unsuccessful trial doubles it
+    TRIAL_TICKS = 4,               // until the recorder has published the distance to the maximum
+    OWNER_NAP_NS = 200000,         // the recorder owns a nursery for some microseconds
 };
 
 void nursery_init(struct lane_producer *p)
@@ -41,7 +42,7 @@ void nursery_init(struct lane_producer *p)
     }
 }
 
-// Waits for the recorder, which is busy here or dead. False: dead.
+// Wait for the recorder, which is busy here or dead. False: dead.
 static bool await_owner(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
@@ -56,19 +57,19 @@ static bool await_owner(struct lane_producer *p)
             return false;
         }
         const void *word = &n->owner;
-        (void)sys_futex_wait(word, owner, &nap); // nobody wakes us: a nap
+        (void)sys_futex_wait(word, owner, &nap); // there is no wake-up: a nap
         owner = NURSERY_FREE;
     }
     return true;
 }
 
-// From here to give_back the nursery is ours. False: the recorder is dead.
+// Take the nursery, until give_back. False: the recorder is dead.
 static bool take(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     uint32_t owner = NURSERY_FREE;
-    // Acquire: pairs with the recorder's release; what it took is gone. Ours already: we were
-    // interrupted half way, for good.
+    // Acquire: pairs with the recorder's release, after which its blocks are removed. The nursery
+    // may be ours already, if an earlier hook was left half way.
     return LIKELY(atomic_compare_exchange_strong_explicit(
                &n->owner, &owner, NURSERY_OF_THREAD, memory_order_acquire, memory_order_relaxed)) ||
            owner == NURSERY_OF_THREAD || await_owner(p);
@@ -80,9 +81,8 @@ static void give_back(struct nursery *n)
     atomic_store_explicit(&n->owner, NURSERY_FREE, memory_order_release);
 }
 
-// No size is known any more. In the tick that begins nothing is held: frees of blocks that are not
-// known count nothing, so that the sum seems to rise by as much as is live, and the bound of the
-// peak would with it.
+// Forget all sizes. In the tick that begins nothing is held: frees of unknown blocks count 0 bytes,
+// so the sum would appear to rise by all live bytes, and the bound of the peak with it.
 static void begin_to_learn(struct nursery *n)
 {
     n->size_max = 0;
@@ -100,7 +100,7 @@ static int64_t sum_of(const struct nursery *n)
     return n->ceiling_bytes - n->room_bytes;
 }
 
-// Nothing is held, and what the sum was does not matter any more: it counts as 0.
+// Begin anew: nothing is held, and the earlier sum does not matter any more, so it becomes 0.
 static void begin_anew(struct nursery *n)
 {
     n->room_bytes = 0;
@@ -136,19 +136,19 @@ static void resume_holding(struct nursery *n)
     begin_anew(n);
 }
 
-// Sees in each tick whether the recorder is pressed. True: it was not in the last one.
+// Update is_pressed, in each tick. True: the recorder was not pressed in the last one.
 static bool see_pressure(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    // Relaxed: stands for nothing but itself.
+    // Relaxed: the value guards no other data.
     const uint32_t is_pressed = atomic_load_explicit(&p->session->is_pressed, memory_order_relaxed);
     const bool is_new = is_pressed != 0 && n->is_pressed == 0;
     n->is_pressed = is_pressed;
     return is_new;
 }
 
-// Holding costs the thread more time than sending, and saves the recorder's. That is the better
-// bargain where one record stands for many blocks; or where several threads wait for the recorder.
+// Whether holding pays. Holding costs the thread more time than sending, and saves the recorder's.
+// It pays where one record replaces many blocks, or where several threads wait for the recorder.
 static bool is_worth_it(const struct nursery *n)
 {
     return n->is_pressed != 0
@@ -176,7 +176,7 @@ static void judge_holding(struct lane_producer *p)
     begin_window(n);
 }
 
-// Stops holding where it does not help, and tries again later.
+// Stop holding where it does not pay, and try again later.
 static void adapt_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
@@ -198,7 +198,7 @@ static void adapt_holding(struct lane_producer *p)
     }
 }
 
-// A nursery in which blocks displace each other gets more places. Sizes that it knew are forgotten.
+// Give a nursery in which blocks displace each other more places. The known sizes are forgotten.
 static void adapt_size(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
@@ -214,7 +214,7 @@ static void adapt_size(struct lane_producer *p)
     n->passed_count = 0;
 }
 
-// As session_header.order has it.
+// Return our value of session_header.order.
 static uint32_t number_of(const struct lane_producer *p)
 {
     const uintptr_t first = (uintptr_t)p->session + SESSION_LANES_OFFSET;
@@ -222,8 +222,8 @@ static uint32_t number_of(const struct lane_producer *p)
     return p->lane->process_index << SESSION_ORDER_SLOT_SHIFT | lane;
 }
 
-// Whether `order` is a lane of the image that this process executed ours from: it has recorded all
-// that it ever will, and the recorder aggregators that before anything of ours.
+// Whether `order` is a lane of the image that executed this one. That lane will record nothing
+// more, and the recorder aggregates it before any event of ours.
 static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t order)
 {
     const uint32_t slot = order >> SESSION_ORDER_SLOT_SHIFT;
@@ -237,11 +237,11 @@ static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t orde
            own->pid_namespace != 0;
 }
 
-// Several threads record, and nothing is held: how much may be.
+// Take a budget for held bytes: several threads record, and nothing is held.
 static void take_budget(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    // Relaxed: stands for nothing but itself.
+    // Relaxed: the value guards no other data.
     const uint64_t allowed = atomic_load_explicit(&p->session->hold_bytes, memory_order_relaxed);
     const uint64_t budget = n->is_holding != 0 ? allowed : 0;
     atomic_store_explicit(&n->budget_bytes, budget, memory_order_relaxed);
@@ -251,16 +251,16 @@ static void take_budget(struct lane_producer *p)
                           memory_order_release);
     n->room_bytes = n->room_bytes == NURSERY_NOTHING_SENT ? NURSERY_NOTHING_SENT : (int64_t)budget;
     n->ceiling_bytes = 0;
-    n->size_max = NURSERY_SIZE_MAX; // no sizes have to be learnt
+    n->size_max = NURSERY_SIZE_MAX; // sizes need not be learned
 }
 
-// Says that we record, and sees whether others do. Nothing is held.
+// Register this thread as recording, and check whether others record. Nothing is held.
 static void look_at_order(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     const uint32_t own = number_of(p);
     uint32_t order = SESSION_ORDER_NOBODY;
-    // Sequentially consistent: of two that come first at once, one sees the other.
+    // Sequentially consistent: of two threads that come first at once, one sees the other.
     if (atomic_compare_exchange_strong(&p->session->order, &order, own) ||
         (is_of_our_earlier_image(p, order) &&
          atomic_compare_exchange_strong(&p->session->order, &order, own))) {
@@ -281,12 +281,13 @@ static void look_at_order(struct lane_producer *p)
     }
 }
 
-// What the recorder said of the moment of an earlier TICK.
+// Take the margin that the recorder published for an earlier TICK.
 static void take_margin(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     const struct lane_header *lane = p->lane;
-    // Acquire: pairs with the recorder's release; the other two are of this serial or a later one.
+    // Acquire: pairs with the recorder's release; the other two values are of this serial or a
+    // later one.
     const uint64_t serial = atomic_load_explicit(&lane->margin_serial, memory_order_acquire);
     const uint64_t pos = atomic_load_explicit(&lane->margin_pos, memory_order_relaxed);
     const uint64_t margin = atomic_load_explicit(&lane->margin_bytes, memory_order_relaxed);
@@ -304,7 +305,7 @@ static void take_margin(struct lane_producer *p)
     }
 }
 
-// The TICK was written; nothing is held.
+// Begin a tick: the TICK was written, and nothing is held.
 static void begin_tick(struct lane_producer *p, uint64_t now_ms)
 {
     struct nursery *n = &p->lane->nursery;
@@ -321,7 +322,7 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
     n->direct_count = 0;
     n->record_count = 0;
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
-    // Release: the recorder that sees the new time sees what was published before.
+    // Release: a recorder that sees the new time sees all records published before.
     atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
 }
 
@@ -367,7 +368,7 @@ bool nursery_suspend(struct lane_producer *p)
     return true;
 }
 
-// Decides what was under way: see nursery_layout.h.
+// Complete an interrupted change of a block: see nursery_layout.h.
 static void finish_block(struct lane_producer *p, struct nursery_block *block)
 {
     const struct nursery *n = &p->lane->nursery;
@@ -379,7 +380,7 @@ static void finish_block(struct lane_producer *p, struct nursery_block *block)
     }
 }
 
-// Decides whether a block has gone from the high-water mark.
+// Complete an interrupted leaving from the high-water mark.
 static void finish_leaving(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
@@ -413,7 +414,7 @@ bool nursery_recover(struct lane_producer *p)
     }
     finish_leaving(p);
     atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);
-    n->hold_count += held != 0; // if the one that was being held was not counted yet
+    n->hold_count += held != 0; // if the block that was being held was not counted yet
     n->last_allocated = 0;
     const bool is_sent = nursery_send_all(p);
     begin_anew(n);

@@ -2,9 +2,9 @@
 // walk: the incremental walk of a thread; see unwind.h for its use and walk_cache.h for its memory.
 //
 // The inner loop steps by cached rules inside the thread's known stack, where a load is a bounds
-// check. Whatever it cannot do, it leaves to walk_elsewhere(), which walks in full: stacks that are
-// not known to be the thread's own, stacks deeper than the memory, frames that need the
-// interpreter. Each thread's first walk is of that kind too, and teaches where its stack lies.
+// check. All other cases go to walk_elsewhere(), which walks in full: stacks that may not be the
+// thread's own, stacks deeper than the memory, frames that need the interpreter. Each thread's
+// first walk is in full too, and finds the bounds of its stack.
 #include "target/unwind/unwind.h"
 
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 #include "target/unwind/walk/precise_walk.h"
 #include "target/unwind/walk/step.h"
 
-// How many bytes of deep memory the process has. It is bounded, as any memory of ours is.
+// Upper limit of deep memory in the process. All memory of the library is bounded.
 #define GROWN_BYTES_MAX ((uint64_t)256 << 20)
 static _Atomic uint64_t g_grown_bytes;
 
@@ -32,7 +32,7 @@ static size_t walk_cache_bytes(uint32_t capacity)
     return capacity * per_frame + sizeof(struct walk_cache_state);
 }
 
-// Lays out what is walk_cache in `memory` of walk_cache_bytes(); nothing is walk_cache yet.
+// Lay out the walk cache in `memory` of walk_cache_bytes(). Nothing is remembered yet.
 static void walk_cache_init(struct walk_cache *r, void *memory, uint32_t capacity)
 {
     walk_cache_forget(r);
@@ -85,7 +85,7 @@ void unwind_thread_release(struct unwind_thread *thread)
     free_grown(grown, thread->walk_cache.capacity);
 }
 
-// What may be loaded while stepping from one frame: [low, top).
+// The memory that may be loaded while stepping from one frame: [low, top).
 struct window {
     uint64_t low;
     uint64_t top;
@@ -101,7 +101,7 @@ ALWAYS_INLINE bool load_in_window(void *context, uint64_t addr, uint64_t *word)
     return true;
 }
 
-// Steps from `frame`, whose rule has a RULE_RARE flag. The frame becomes what is to be walk_cache.
+// Step from `frame`, whose rule has a RULE_RARE flag. The frame becomes one to remember.
 static NOINLINE enum step_result
 step_rare(struct fresh_frame *frame, struct frame_regs *regs, uint64_t top)
 {
@@ -130,7 +130,7 @@ step_rare(struct fresh_frame *frame, struct frame_regs *regs, uint64_t top)
     return STEP_UNFINISHED;
 }
 
-// As step_rule, for rules without RULE_RARE.
+// Do step_rule for rules without RULE_RARE.
 ALWAYS_INLINE enum step_result step_common(uint64_t rule, struct frame_regs *regs, uint64_t top)
 {
     struct window window = {.low = regs->sp, .top = top};
@@ -147,20 +147,20 @@ ALWAYS_INLINE enum step_result step_common(uint64_t rule, struct frame_regs *reg
     return STEP_OK;
 }
 
-// How far a walk came.
+// The progress of a walk.
 struct progress {
     uint32_t fresh_count;
-    uint32_t known; // of the walk_cache frames, those [0, known) that stay
+    uint32_t known; // of the remembered frames, [0, known) stay
 };
 
-// The sp at which a walk would be in the innermost of the first `known` walk_cache frames.
+// Return the sp at which a walk would be in the innermost of the first `known` remembered frames.
 ALWAYS_INLINE uint64_t sp_to_meet(const struct walk_cache *r, uint32_t known)
 {
     return known > 0 ? r->states[known - 1].sp : UINT64_MAX;
 }
 
-// The rule of `pc`, which may be that of walk_cache frame `likely - 1`, as far from the leaf: to
-// look there needs no hash, and nobody has to wait for it, since it is foretold.
+// Return the rule of `pc`. First try the remembered frame `likely - 1`, at the same distance from
+// the leaf: that needs no hash lookup, and its address is predictable.
 ALWAYS_INLINE uint64_t rule_by_memory(const struct walk_cache *r,
                                       uint32_t likely,
                                       struct rule_view rules,
@@ -168,7 +168,8 @@ ALWAYS_INLINE uint64_t rule_by_memory(const struct walk_cache *r,
 {
     if (likely - 1 < r->count && r->frames[likely - 1].pc == pc) {
         const uint64_t rule = r->states[likely - 1].rule;
-        // A frame's rule is not its pc's if the frame was guessed or the walk ended there.
+        // A frame's rule differs from its pc's rule if the frame was guessed or the walk ended
+        // there.
         if (LIKELY((rule & (RULE_STOP | RULE_GUESSED)) == 0)) {
             return rule;
         }
@@ -176,13 +177,14 @@ ALWAYS_INLINE uint64_t rule_by_memory(const struct walk_cache *r,
     return rule_cache_get(rules, pc);
 }
 
-// Strict seccomp mode, under which no system call may be made either, forbids to read the clock.
+// Whether the clock may be read: strict seccomp mode, which also forbids all system calls, forbids
+// it.
 static bool can_tell_moments(const struct unwind_thread *t)
 {
     return t->clock == PROOF_CLOCK_TELLS && !sys_is_forbidden();
 }
 
-// How many frames of a deep stack must be intact to prove those further out: see proof.h.
+// Return how many frames of a deep stack must be intact to prove those further out: see proof.h.
 static uint32_t evidence_needed(const struct unwind_thread *t)
 {
     if (!can_tell_moments(t)) {
@@ -192,13 +194,13 @@ static uint32_t evidence_needed(const struct unwind_thread *t)
     return proof_calls_between(&t->proved, &now);
 }
 
-// Steps until the rest is proved or the stack ends (STEP_OK, STEP_LAST, STEP_UNFINISHED; the fresh
-// frames are final), or until this kind of walk cannot go on.
+// Step until the rest is proved or the stack ends (STEP_OK, STEP_LAST, STEP_UNFINISHED; the fresh
+// frames are final), or until this kind of walk cannot continue.
 ALWAYS_INLINE enum step_result
 walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct progress *progress)
 {
     struct rule_view rules = rule_cache_view();
-    const struct walk_cache copy = t->walk_cache; // so that stores need not be thought to change it
+    const struct walk_cache copy = t->walk_cache; // a copy, which no store can change
     const struct walk_cache *r = &copy;
     const uint64_t top = t->bounds.top;
     struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
@@ -253,8 +255,8 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
     return known + progress->fresh_count <= r->capacity ? result : STEP_TOO_DEEP;
 }
 
-// Makes the result of a walk_cache stack that is deeper than max_frames. `changed` is the first
-// frame of the whole stack that differs; cut_frames still holds what was kept of the last one.
+// Make the result of a remembered stack that is deeper than max_frames. `changed` is the first
+// frame of the whole stack that differs; cut_frames still contains the kept frames of the last one.
 static NOINLINE void
 publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
 {
@@ -287,7 +289,7 @@ publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
                                  .name = frames[count - 1].name};
 }
 
-// Makes the result of what is walk_cache.
+// Make the result of the remembered walk.
 ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
 {
     const struct walk_cache *r = &t->walk_cache;
@@ -311,7 +313,7 @@ ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
                    ((flags & REMEMBERED_UNFINISHED) != 0 ? UNWIND_UNFINISHED : 0);
 }
 
-// All that is walk_cache has just been proved.
+// Note that all remembered frames have just been proved.
 static NOINLINE void note_proved(struct unwind_thread *t)
 {
     if (t->clock == PROOF_CLOCK_UNKNOWN) {
@@ -327,9 +329,9 @@ ALWAYS_INLINE bool step_cannot_be_walk_cache(enum step_result result)
     return result >= STEP_COMPLEX;
 }
 
-// Walks inside the thread's known stack, and remembers what it found unless that took but a `few`
-// steps (0: in any case). STEP_OK: a walk_cache frame was met. If this kind of walk cannot do it,
-// the walk_cache walk is as it was.
+// Walk inside the thread's known stack, and remember the result unless that took at most `few`
+// steps (0: always remember). STEP_OK: the walk met a remembered frame. If this kind of walk cannot
+// do it, the remembered walk is unchanged.
 ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
                                               const struct unwind_regs *start,
                                               uint32_t few,
@@ -345,7 +347,7 @@ ALWAYS_INLINE enum step_result walk_own_stack(struct unwind_thread *t,
             walk_cache_replace(r, p->known, r->fresh, p->fresh_count, result == STEP_UNFINISHED);
         t->changed_from = changed < t->changed_from ? changed : t->changed_from;
         if (UNLIKELY(r->count > t->max_frames)) {
-            walk_cache_hide_tip(r); // its name is not that of the stack, which is cut
+            walk_cache_hide_tip(r); // its name is not the name of the stack, which is cut
         }
         if (UNLIKELY(r->count > PROOF_DEEP)) {
             note_proved(t);
@@ -360,8 +362,8 @@ static void forget(struct unwind_thread *t)
     path_cache_forget_all(&t->shortcuts);
 }
 
-// Makes room for deeper stacks than were met so far; false if there is none. It forgets what is
-// walk_cache, so that what lies where it lay need not be copied.
+// Make room for deeper stacks than were met so far; false if there is none. It forgets the
+// remembered walk, so that the old memory need not be copied.
 static bool grow(struct unwind_thread *t)
 {
     struct walk_cache *r = &t->walk_cache;
@@ -389,7 +391,7 @@ static bool grow(struct unwind_thread *t)
     return true;
 }
 
-// As walk_own_stack(), into more memory if there is too little.
+// Do walk_own_stack(), in more memory if there is too little.
 static NOINLINE enum step_result
 walk_growing(struct unwind_thread *t, const struct unwind_regs *start, struct progress *p)
 {
@@ -471,8 +473,8 @@ void unwind_thread_walk(struct unwind_thread *thread,
     publish(thread, walk);
 }
 
-// As a walk, but what is asked is the name: few steps leave the walk_cache walk as it is, and so
-// does a path_cache.
+// Walk, but only for the name: few steps leave the remembered walk unchanged, and so does a
+// path_cache.
 uint64_t unwind_again_by_steps(struct unwind_thread *thread, const struct unwind_regs *start)
 {
     const struct walk_cache *r = &thread->walk_cache;
