@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recorder: see the header. Here: beginning and end. The time in between: recorder_loop.c.
+// recorder: see the header. This file has start and end; recorder_loop.c has the time in between.
 #include "recorder/recorder.h"
 
 #include <errno.h>
@@ -39,11 +39,11 @@ static uint32_t session_flags_of(const struct recorder_options *options)
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
            (options->no_nursery || options->logs_events || options->lists_blocks
-                ? SESSION_NO_NURSERY // what is counted in pairs has no address
+                ? SESSION_NO_NURSERY // coalesced pairs have no addresses
                 : 0);
 }
 
-// Everything that must be known or there before the program may run.
+// Prepare everything that must exist before the program may run.
 static enum err prepare(struct recorder_state *s,
                         const struct recorder_options *options,
                         int *exit_status,
@@ -72,7 +72,8 @@ static enum err prepare(struct recorder_state *s,
                                             .counts_stamps = options->counts_stamps};
     TRY(session_create(&session, &s->session, info));
     uint64_t seed = 0;
-    (void)!getrandom(&seed, sizeof(seed), 0); // without it only hash attacks become thinkable
+    // without it hash attacks become possible, nothing else
+    (void)!getrandom(&seed, sizeof(seed), 0);
     if (aggregator_init(&s->aggregator, seed) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
@@ -98,10 +99,10 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     TRY(launch_take_signals(&s->signals, &s->signal_fd, info));
     s->has_signals = true;
     s->start_unix_ns = clock_real_ns();
-    // Relaxed: the program is not there yet.
+    // Relaxed: the program does not exist yet.
     atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
     struct err_info trouble = {0};
-    if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // whoever asks is heard later
+    if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // requests fail; recording works
         recorder_log(s, "%s; this recording cannot be controlled", trouble.text);
     }
     const struct launch_plan plan = {
@@ -127,7 +128,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     return session_clock_start(&s->clock, &s->session, s->program.pidfd, info);
 }
 
-// A program that never allocates never joins; it is in the recording all the same.
+// Add a program that never allocated and so never joined: the recording lists it, too.
 static enum err add_silent_program(struct recorder_state *s)
 {
     for (size_t i = 0; i < s->aggregator.processes.len; i++) {
@@ -176,7 +177,7 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
     }
     facts.counters[LOST_missed_allocations] += s->aggregator.missed_allocations;
     facts.counters[LOST_missed_frees] += s->aggregator.missed_frees;
-    facts.counters[LOST_corrupt_lane] = s->drain.corrupt_lanes; // counted here alone
+    facts.counters[LOST_corrupt_lane] = s->drain.corrupt_lanes; // counted only here
     facts.counters[LOST_corrupt_counter] = s->drain.corrupt_counters;
     return aggregator_snapshot_take(&s->aggregator, &s->sampler, &s->looks, &facts, out);
 }
@@ -219,7 +220,7 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
         .generation = (uint32_t)s->checkpoint.written_count + 1,
         .mode = s->options->file_mode,
         .supply = &history,
-        // Encoding, which is ours, takes less than packing does.
+        // Encoding, in this thread, takes less time than compression.
         .packing_threads = s->has_ended && processors > 1 ? (uint32_t)processors : 0,
         .progress = show_writing,
         .progress_context = &callbacks,
@@ -241,9 +242,9 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
     return recording_write(recording, path, &options, info);
 }
 
-// A short run may be over before the first sample. The kernel kept its peak, but over the program's
-// children too, and since before its execve, when it was a copy of us: believed if there were no
-// children and it is more than we ever had.
+// Take the kernel's peak of a short run that ended before the first sample. That peak covers the
+// program's children, too, and the time before its execve, when it was a copy of the recorder. So
+// it counts only if there were no children and it exceeds the recorder's own peak.
 static void take_kernels_peak(struct recorder_state *s)
 {
     const struct aggregator_process_vec *processes = &s->aggregator.processes;
@@ -269,13 +270,13 @@ enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
     return unrecorded_list_settle(&s->unrecorded, &s->aggregator, now_ms);
 }
 
-// The program has ended or was left to itself: makes the recording and its file.
+// Make the recording and its file, after the program has ended or was left to itself.
 static enum err
 finish(struct recorder_state *s, struct recorder_result *result, struct err_info *info)
 {
     const enum rec_state state =
         s->is_stopped || s->was_abandoned ? REC_STATE_STOPPED : REC_STATE_FINISHED;
-    (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock)); // the last word is ours
+    (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock)); // the final file follows
     enum err err = add_silent_program(s);
     recorder_follow_log(s, UINT64_MAX);
     err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
@@ -326,11 +327,11 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     return finish(s, result, info);
 }
 
-// Whatever went wrong with the recording, the program that was started runs to its end.
+// Wait for the program to end, whatever went wrong with the recording.
 static void outlive_program(struct recorder_state *s)
 {
     if (s->session.header != NULL) {
-        // Relaxed: a flag that stands for nothing but itself.
+        // Relaxed: the flag orders nothing else.
         atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_relaxed);
     }
     if (s->is_launched) {

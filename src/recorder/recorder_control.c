@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recorder_control: what a recorder answers to `cairn ctl`. See control_socket.h and run_control.h.
+// recorder_control: answers the requests of `cairn ctl`. See control_socket.h and run_control.h.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
 
-// A refusal: one sentence.
+// Refuse with one sentence.
 static uint64_t refuse(struct strbuf *reply, const struct err_info *info)
 {
     strbuf_clear(reply);
@@ -102,7 +102,7 @@ answer_look(struct recorder_state *s, uint64_t now_ms, const char *text, struct 
     (void)text;
     struct err_info info = {0};
     if (recorder_snapshots_now(s, now_ms) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "no memory for a look"); // told here and now
+        (void)err_set(&info, ERR_NO_MEMORY, "no memory for a look"); // reported here
         return refuse(reply, &info);
     }
     if (s->looks.last.time_ms != now_ms) {
@@ -116,7 +116,7 @@ answer_look(struct recorder_state *s, uint64_t now_ms, const char *text, struct 
     return 0;
 }
 
-// One "key<TAB>value" a line.
+// Write one "key<TAB>value" a line.
 static uint64_t
 answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {

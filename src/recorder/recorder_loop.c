@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// recorder_loop: what the recorder does while the program runs. See recorder.h.
+// recorder_loop: the recorder's work while the program runs. See recorder.h.
 //
-// Round and round: drain the lanes, hear signals, reap the program, sample memory, write a
-// checkpoint; then sleep until a lane is half full, or for a millisecond or a few.
+// Each round: drain the lanes, handle signals, reap the program, sample memory, write a checkpoint;
+// then sleep until a lane is half full, or for some milliseconds.
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -26,11 +26,11 @@
 enum {
     SLEEP_MS_MAX = 16,    // when nothing has happened for a while
     LINGER_MS = 1,        // for processes that the program started just before it ended
-    LINGER_MAX_MS = 2000, // for those that are there and have not joined
+    LINGER_MAX_MS = 2000, // for those that exist and have not joined
     LOOKS_IN_VAIN = 2,
-    STRANGER_LOOK_MS = 500, // between two looks at those who outlive the program
+    STRANGER_LOOK_MS = 500, // between two checks of processes that outlive the program
     LEAVE_NS = 3000000,     // in which threads notice that recording is over
-    LINGER_SAY_MS = 500,    // after that much, say that others still run
+    LINGER_SAY_MS = 500,    // time until the message that others still run
 };
 
 static void reap_program(struct recorder_state *s)
@@ -45,13 +45,14 @@ static void reap_program(struct recorder_state *s)
     }
 }
 
-// The terminal's signals reach the program by themselves, since it is in our process group; those
-// that were sent to us alone are passed on. When it has ended they mean us.
+// Handle a signal. The terminal's signals reach the program themselves, since it is in the
+// recorder's process group; signals sent to the recorder alone are passed on. After the program's
+// end they concern the recorder.
 static void hear_signal(struct recorder_state *s, const struct signalfd_siginfo *signal)
 {
     const int number = (int)signal->ssi_signo;
     if (number == SIGCHLD) {
-        return; // the loop looks by itself
+        return; // the loop waits for children itself
     }
     if (s->has_ended) {
         s->is_stopped = true;
@@ -59,7 +60,7 @@ static void hear_signal(struct recorder_state *s, const struct signalfd_siginfo 
     }
     const bool is_from_somebody = signal->ssi_code <= 0; // SI_USER, SI_QUEUE, SI_TKILL
     if (is_from_somebody && signal->ssi_pid != (uint32_t)s->program.pid) {
-        (void)kill(s->program.pid, number); // a zombie at worst: we have not reaped it
+        (void)kill(s->program.pid, number); // a zombie at worst: not reaped yet
     }
 }
 
@@ -71,11 +72,11 @@ static void hear_signals(struct recorder_state *s)
     }
 }
 
-// Runs in the checkpoint's own process, so that the lanes need not wait for the snapshot either.
+// Write a checkpoint in its own process, so that the lanes need not wait for the snapshot either.
 static enum err write_checkpoint(void *context, const char *path, struct err_info *info)
 {
     struct recorder_state *s = context;
-    // Should the recorder die meanwhile, nobody is to wait at a socket that none answers.
+    // If the recorder dies meanwhile, no client may wait at a socket without a listener.
     control_socket_close(&s->socket);
     fd_closep(&s->session.socket);
     if (s->session.door > 0) {
@@ -116,45 +117,45 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     checkpoint_start(&s->checkpoint, &source, now_ms);
 }
 
-// Tells threads whether several of them keep us busy all the time.
+// Tell threads whether the recorder is under pressure.
 static void weigh_load(struct recorder_state *s, uint64_t now_ns)
 {
     if (pressure_is_due(&s->pressure, now_ns)) {
         const struct lane_load load = drain_take_load(&s->drain);
         const bool is_pressed = pressure_judge(&s->pressure, now_ns, &load);
-        // Relaxed: stands for nothing but itself.
+        // Relaxed: it orders nothing else.
         atomic_store_explicit(&s->session.header->is_pressed,
                               is_pressed || s->options->is_always_pressed, memory_order_relaxed);
     }
 }
 
-// Sleeps until a lane is half full (then recorder_wake differs from `seen`) or for `sleep_ms`.
+// Sleep until a lane is half full (then recorder_wake differs from `seen`) or for `sleep_ms`.
 static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t sleep_ms)
 {
     const uint64_t began_ns = clock_monotonic_ns();
     const struct timespec timeout = {.tv_nsec = (long)(sleep_ms * 1000000u)};
     (void)syscall(SYS_futex, &s->session.header->recorder_wake, FUTEX_WAIT, seen, &timeout, NULL,
-                  0); // why it ended does not matter
+                  0); // the reason of its end is irrelevant
     const uint64_t slept_ns = clock_monotonic_ns() - began_ns;
     const uint64_t wanted_ns = sleep_ms * 1000000u;
-    // Beyond that we were waiting for a processor.
+    // The rest was a wait for a processor.
     pressure_note_sleep(&s->pressure, slept_ns < wanted_ns ? slept_ns : wanted_ns);
 }
 
-// A child may have been forked just before: gives it the time to join. One that is there and never
-// joins (a static executable) does not keep us.
+// Return whether no process will join any more. A child that was just forked gets time to join. A
+// process that exists and never joins (a static executable) does not delay the end.
 static bool nobody_is_late(struct recorder_state *s, uint64_t now_ms)
 {
     if (now_ms < s->quiet_since_ms + LINGER_MS || now_ms < s->next_late_look_ms) {
         return false;
     }
     s->next_late_look_ms = now_ms + LINGER_MS;
-    // One look can miss who is forked while it looks, by a parent that then ends.
+    // One check can miss a child that is forked during it by a parent that then ends.
     s->looks_in_vain = pending_processes_exist(s->session.environment) ? 0 : s->looks_in_vain + 1;
     return s->looks_in_vain >= LOOKS_IN_VAIN || now_ms >= s->quiet_since_ms + LINGER_MAX_MS;
 }
 
-// Whether there is nothing left to wait for.
+// Return whether the recording is over.
 static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
 {
     s->is_stopped = s->is_stopped || run_control_is_over(&s->control, now_ms);
@@ -206,19 +207,20 @@ void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
 void recorder_wait(struct recorder_state *s)
 {
     enum {
-        LOOK_MS = 1000 // SIGCHLD may have come before there was anybody to read it
+        LOOK_MS = 1000 // SIGCHLD may have arrived before the signalfd existed
     };
     struct pollfd signals = {.fd = s->signal_fd, .events = POLLIN};
     for (reap_program(s); !s->has_ended; reap_program(s)) {
-        (void)poll(&signals, 1, LOOK_MS); // why it ended does not matter: we look
+        (void)poll(&signals, 1, LOOK_MS); // the reason of its end is irrelevant
         hear_signals(s);
     }
 }
 
-// A hostile program may say so, too: it is the one whose recording lacks something then.
+// Note that threads gave the recorder up. A hostile program can claim that, too; only its own
+// recording suffers.
 static void see_abandonment(struct recorder_state *s)
 {
-    // Relaxed: a flag that stands for nothing but itself.
+    // Relaxed: the flag orders nothing else.
     if (!s->was_abandoned && atomic_load_explicit(&s->session.header->state,
                                                   memory_order_relaxed) == SESSION_ABANDONED) {
         s->was_abandoned = true;
@@ -227,7 +229,7 @@ static void see_abandonment(struct recorder_state *s)
     }
 }
 
-// Keeps us within our memory, and says once what that costs.
+// Keep the recorder within its memory cap, and tell the user once what that costs.
 static void look_at_memory(struct recorder_state *s)
 {
     struct memory_budget *budget = &s->aggregator.budget;
@@ -286,7 +288,8 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         if (is_over(s, was_busy, now_ms)) {
             break;
         }
-        // Who wakes us, or has ended, does not like to wait for what we do next.
+        // A thread that wakes the recorder, or the end of the program, should not wait for the next
+        // steps.
         const bool is_awaited = wake != last_wake || s->has_ended;
         last_wake = wake;
         sleep_ms = was_busy || is_awaited ? 1 : sleep_ms * 2;
@@ -294,12 +297,13 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         sleep_until_woken(s, wake, sleep_ms);
     }
     see_abandonment(s);
-    // Hooks pass through from now on; what they wrote until now still counts.
+    // Hooks pass everything through from now on; records written until now still count.
     atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_seq_cst);
     if (s->drain.process_count > 0) {
-        // Threads that go on hear of it at their next tick and leave their nurseries alone then.
+        // Running threads see the end at their next tick and leave their nurseries alone then.
         const struct timespec tick = {.tv_nsec = LEAVE_NS};
-        (void)nanosleep(&tick, NULL); // cut short by a signal: what they held then is read as it is
+        // a signal may end it early: what threads held then is read as it is
+        (void)nanosleep(&tick, NULL);
     }
     bool was_busy = false;
     return drain_once(s, true, &was_busy, info);

@@ -15,12 +15,13 @@
 
 enum {
     PAGE = 4096,
-    DESCRIPTOR_BYTES = 2304, // glibc's struct pthread, which ends a thread's stack; about so long
-    NEWCOMERS_MS = 10,       // a process that has just joined is sampled soon
-    WAITING_DIVISOR = 25,    // waiting costs this part of what working does
+    // about the size of glibc's struct pthread, which ends a thread's stack
+    DESCRIPTOR_BYTES = 2304,
+    NEWCOMERS_MS = 10,    // a process that has just joined is sampled soon
+    WAITING_DIVISOR = 25, // waiting costs this part of what working does
 };
 
-// The beginning of something whose cost is to be bounded.
+// The start of something whose cost is bounded.
 struct expense {
     uint64_t began_ns;
     uint64_t processor_ns; // of this thread
@@ -32,8 +33,8 @@ static struct expense expense_begin(void)
                             .processor_ns = clock_thread_cpu_ns()};
 }
 
-// Processor time. That we have to wait for it on a busy machine, or for the kernel's lock of a
-// program's memory, costs little; but it should not be all that we do.
+// Return the processor time. Waiting for it on a busy machine, or for the kernel's lock of a
+// program's memory, costs little, but should not take all the time.
 static uint64_t expense_ns(const struct expense *expense)
 {
     const uint64_t used_ns = clock_thread_cpu_ns() - expense->processor_ns;
@@ -41,8 +42,8 @@ static uint64_t expense_ns(const struct expense *expense)
     return used_ns > waited_ns ? used_ns : waited_ns;
 }
 
-// What the library has noted as its own. The program may have scribbled over it: ranges are only
-// compared with the kernel's.
+// Collect the memory that the preload library has noted as its own. The program may have
+// overwritten the notes: ranges are only compared with the kernel's.
 static enum err
 own_ranges(const struct recorder_state *s, uint32_t slot, struct address_range_vec *out)
 {
@@ -59,8 +60,8 @@ own_ranges(const struct recorder_state *s, uint32_t slot, struct address_range_v
     return ERR_OK;
 }
 
-// Behind the stacks of the threads that have a lane: a thread's descriptor is the highest thing
-// there.
+// Collect the ends of the stacks of threads with lanes. A thread's descriptor is at the top of its
+// stack.
 static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct u64_vec *out)
 {
     const struct drain *drain = &s->drain;
@@ -74,7 +75,7 @@ static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct
     return ERR_OK;
 }
 
-// One process at one moment. One that cannot be read is left out.
+// Take a snapshot of one process. An unreadable process is omitted.
 static enum err
 look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct look_moment *moment)
 {
@@ -131,18 +132,18 @@ enum err recorder_snapshots_now(struct recorder_state *s, uint64_t now_ms)
     return look_at_all(s, now_ms, 0, true);
 }
 
-// The main program's present image is asked to wait when it exits.
+// Request that the main program's present image waits at its exit.
 static void ask_to_wait(struct recorder_state *s, uint32_t slot, bool is_confined)
 {
     s->exit_slot = slot;
     uint32_t expected = is_confined ? EXIT_WAIT_WANTED : EXIT_WAIT_NO;
-    // Relaxed: the request stands for nothing but itself. One that waits already is left waiting.
+    // Relaxed: the request orders nothing else. An image that waits already keeps waiting.
     (void)atomic_compare_exchange_strong_explicit(
         &session_process(s->session.memory, slot)->exit_wait, &expected,
         is_confined ? EXIT_WAIT_NO : EXIT_WAIT_WANTED, memory_order_relaxed, memory_order_relaxed);
 }
 
-// Samples all processes; a look at them `follows` or not. Returns their sum.
+// Sample all processes; memory snapshots of them `follow` or not. Return their sum.
 static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follows)
 {
     uint64_t rss_bytes = 0;
@@ -161,7 +162,7 @@ static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follo
     return rss_bytes;
 }
 
-// The main program waits for us, and all that it did before has been counted.
+// Return whether the main program waits, and everything before its exit has been counted.
 static bool is_waiting(const struct recorder_state *s, uint64_t now_ms)
 {
     if (s->exit_slot == SESSION_MAX_PROCESSES) {
@@ -176,12 +177,12 @@ static bool is_waiting(const struct recorder_state *s, uint64_t now_ms)
 static void let_go(struct recorder_state *s)
 {
     struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
-    atomic_store_explicit(&slot->exit_wait, EXIT_WAIT_DONE, memory_order_relaxed); // as asked for
+    atomic_store_explicit(&slot->exit_wait, EXIT_WAIT_DONE, memory_order_relaxed); // as requested
     (void)syscall(SYS_futex, &slot->exit_wait, FUTEX_WAKE, INT_MAX, NULL, NULL,
                   0); // its wait has a deadline
 }
 
-// Glances at all processes. Returns their sum.
+// Glance at all processes. Return their sum.
 static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
 {
     const struct expense expense = expense_begin();
@@ -212,12 +213,12 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
     rss_bytes = sample_all(s, now_ms, waits);
     const uint64_t spent_ns = expense_ns(&expense);
     s->sampled_processes = s->aggregator.processes.len;
-    if (rss_bytes > 0) { // else nobody was there
+    if (rss_bytes > 0) { // else no process was running
         s->newcomers_ms = now_ms + NEWCOMERS_MS + spent_ns / 10000;
     }
     proc_sampler_end_round(&s->sampler, now_ms, spent_ns);
     if (waits || (rss_bytes > 0 && memory_snapshots_are_due(&s->looks, now_ms, rss_bytes))) {
-        // Without memory for it, the next one is tried; samples go on.
+        // Without memory for this one, the next is tried; samples continue.
         (void)look_at_all(s, now_ms, waits ? REC_LOOK_AT_EXIT : 0, false);
     }
     if (waits) {

@@ -17,9 +17,9 @@
 #include "recorder/control/control_socket.h"
 
 #define SOCKET_LIST_BYTES_MAX (64u << 20)
-#define WHO_PATIENCE_MS       5000 // for a recorder that may not be the one that is meant
+#define WHO_PATIENCE_MS       5000 // for a recorder that may have another recording
 
-// A socket to the recorder that listens at `name`, -1 if there is none of this user.
+// Return a socket to the recorder that listens at `name`, -1 if this user has none.
 static int connect_to(const char *name, size_t name_bytes)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -29,7 +29,7 @@ static int connect_to(const char *name, size_t name_bytes)
     memcpy(address.sun_path + 1, name, name_bytes);
     const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name_bytes);
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    // Connecting waits where many others do already, at a recorder that is stopped.
+    // Connecting waits if many clients wait already for a stopped recorder.
     const struct timeval patience = {.tv_sec = WHO_PATIENCE_MS / 1000,
                                      .tv_usec = WHO_PATIENCE_MS % 1000 * 1000L};
     struct ucred peer_is = {0};
@@ -46,7 +46,7 @@ static int connect_to(const char *name, size_t name_bytes)
     return fd;
 }
 
-// Sends one request and reads one reply. False: no answer.
+// Send one request and read one reply. False: no answer.
 static bool talk(int fd, const char *word, const char *text, int patience_ms, struct strbuf *reply)
 {
     CLEANUP(strbuf_release) struct strbuf request = {0};
@@ -73,8 +73,8 @@ static bool talk(int fd, const char *word, const char *text, int patience_ms, st
     return strbuf_result(reply) == ERR_OK;
 }
 
-// Of one line of /proc/net/unix, "Num: RefCount Protocol Flags ...", in hexadecimal. Who waits to
-// be accepted has a line with the same name, but without the flag.
+// Return whether a line of /proc/net/unix, "Num: RefCount Protocol Flags ..." in hexadecimal, is a
+// listener. A client that waits for accept has a line with the same name, without the flag.
 static bool is_listening(const char *line)
 {
     enum {
@@ -87,10 +87,10 @@ static bool is_listening(const char *line)
     return (strtoul(line, NULL, 16) & ACCEPTS_CONNECTIONS) != 0;
 }
 
-// One line of /proc/net/unix: the name of a recorder's socket in it, NULL if it has none.
+// Return the name of a recorder's socket in one line of /proc/net/unix, NULL if it has none.
 static const char *name_in_line(const char *line, size_t line_bytes, size_t *out_bytes)
 {
-    static const char prefix[] = "@" CONTROL_NAME_PREFIX; // '@' stands for the zero byte
+    static const char prefix[] = "@" CONTROL_NAME_PREFIX; // '@' represents the zero byte
     const char *at = memmem(line, line_bytes, prefix, sizeof(prefix) - 1);
     if (at == NULL || !is_listening(line)) {
         return NULL;
@@ -99,7 +99,7 @@ static const char *name_in_line(const char *line, size_t line_bytes, size_t *out
     return at + 1;
 }
 
-// Whether the recorder at `name` knows `recording`.
+// Return whether the recorder at `name` knows `recording`.
 static bool is_recorder_of(const char *name, size_t name_bytes, const char *recording)
 {
     CLEANUP(fd_closep) int fd = connect_to(name, name_bytes);
@@ -108,7 +108,7 @@ static bool is_recorder_of(const char *name, size_t name_bytes, const char *reco
            strbuf_text(&reply)[0] == '+';
 }
 
-// Connects to the recorder of `recording`, which is a pid or an absolute path.
+// Connect to the recorder of `recording`, which is a pid or an absolute path.
 static enum err find(const char *recording, int *out_fd, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf sockets = {0};

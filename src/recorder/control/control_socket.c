@@ -72,7 +72,7 @@ static bool is_same_user(int peer)
            peer_is.uid == geteuid();
 }
 
-// A free place, or that of somebody who has been there for long.
+// Return a free place, or the place of an old client.
 static struct control_client *find_place(struct control_socket *control)
 {
     for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
@@ -103,7 +103,7 @@ static void accept_all(struct control_socket *control)
 
 static void reply_to(struct control_client *client, const char *reply)
 {
-    // Whoever does not read it has lost interest.
+    // A client that does not read it has lost interest.
     (void)send(client->fd, reply, strlen(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
     drop(client);
 }
@@ -115,7 +115,7 @@ static void hear(struct control_client *client, const struct control_handler *ha
     if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
-    if (len <= 0 || client->waits_for != 0) { // gone, or it talks while it should wait
+    if (len <= 0 || client->waits_for != 0) { // closed, or it sends while it should wait
         drop(client);
         return;
     }

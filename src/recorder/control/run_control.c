@@ -19,7 +19,7 @@ static enum err add_mark(struct run_control *control,
     return err == ERR_OK ? ERR_OK : err_set(info, err, "no memory for a mark");
 }
 
-// What hooks are to do while it records.
+// Return what hooks do while it records.
 static enum session_recording recording_word(const struct run_control *control)
 {
     return (control->session->flags & SESSION_OVERFLOW_SAMPLE) != 0 ? SESSION_RECORD_SAMPLE

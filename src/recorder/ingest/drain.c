@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// drain: see the header. Here: the pass and the lanes. Processes: drain_process.c.
+// drain: see the header. This file has the pass and the lanes; drain_process.c has the processes.
 #include "recorder/ingest/drain.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ enum {
     SETTLE_NS = 1000000,
     HOLD_SHIFT = 8,
     HOLD_SMALL = 1024,      // bytes
-    THREAD_CHECK_MS = 1000, // how often lanes are asked whether their thread still lives
+    THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
 };
 
 enum err drain_init(struct drain *drain,
@@ -88,7 +88,7 @@ struct lane_load drain_take_load(struct drain *drain)
     return load;
 }
 
-// A lane's bit is set and we do not read it yet.
+// Begin to read a lane whose bit is set.
 static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_ms)
 {
     struct lane_header *header = session_lane(drain->session->memory, index);
@@ -98,7 +98,7 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
     }
     const uint32_t slot = header->process_index;
     if (slot >= SESSION_MAX_PROCESSES || drain->processes[slot].aggregator == NULL) {
-        drain->has_unknown = true; // its process has not been begun yet, or the lane lies
+        drain->has_unknown = true; // its process has not begun yet, or the lane is false
         return ERR_OK;
     }
     struct drain_process *process = drain->processes + slot;
@@ -115,7 +115,7 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
     return ERR_OK;
 }
 
-// Begins the lanes that are in use and new; those of one slot, or of all (ANY_SLOT).
+// Begin the new lanes that are in use, of one slot or of all (ANY_SLOT).
 static enum err find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     for (uint32_t word = 0; word < SESSION_MAX_LANES / 64; word++) {
@@ -148,7 +148,8 @@ static void lane_distrust(struct drain *drain, struct drain_lane *lane)
     lane_reader_discard(&lane->reader);
 }
 
-// The latest time that the lane's thread can have seen: one that is dead has seen none since.
+// Return the latest time that the lane's thread can have seen. A dead thread has seen none since
+// its death.
 static uint64_t
 latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t clock_ms)
 {
@@ -156,7 +157,7 @@ latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t 
     return process->is_dead ? process->dead_ms : clock_ms + DRAIN_TIME_SLACK_MS;
 }
 
-// Reads one lane up to last_stamp. Trouble with the lane is no trouble of ours.
+// Read one lane up to last_stamp. An error in the lane is no error of the drain.
 static enum err
 lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint64_t clock_ms)
 {
@@ -175,7 +176,7 @@ static bool lane_note_left_out(struct drain *drain, struct drain_lane *lane)
     return lane_counters_take(&lane->reader, drain->aggregator, drain->clock_ms) == ERR_OK;
 }
 
-// Looks how far each lane has been written; the unread ones come to the front of `active`.
+// Read how far each lane has been written; move the unread ones to the front of `active`.
 static void snapshot_lanes(struct drain *drain)
 {
     drain->unread_count = 0;
@@ -194,14 +195,14 @@ static void snapshot_lanes(struct drain *drain)
     }
 }
 
-// When what the lane's nursery holds is due. A thread that is alive may be in the middle of a
-// realloc: what it frees there may be one of these blocks, and another thread may have one at its
-// address by now.
+// Return the stamp at which the contents of the lane's nursery are due. A live thread may be in the
+// middle of a realloc: the block that it frees may be one of them, and another thread may have a
+// block at its address by now.
 static uint64_t late_stamp_of(const struct drain *drain, const struct drain_lane *lane)
 {
     uint64_t first = drain->alive_stamp;
     for (uint32_t k = 0; k < LANE_PENDING_STAMPS; k++) {
-        // Relaxed: one that is noted after this is of a realloc that began after alive_stamp.
+        // Relaxed: a later one belongs to a realloc that began after alive_stamp.
         const uint64_t pending = atomic_load_explicit(
             &lane->reader.consumer.lane->pending_stamps[k], memory_order_relaxed);
         first = pending != 0 ? min_u64(first, pending) : first;
@@ -209,7 +210,7 @@ static uint64_t late_stamp_of(const struct drain *drain, const struct drain_lane
     return first;
 }
 
-// Takes what the lane's nursery holds.
+// Take the contents of the lane's nursery.
 static enum err lane_take(struct drain *drain, struct drain_lane *lane, bool is_alive)
 {
     struct lane_reader *reader = &lane->reader;
@@ -235,13 +236,13 @@ static bool lane_is_deserted(const struct drain *drain, const struct drain_lane 
                LANE_CLOSED;
 }
 
-// Takes what the thread of `lane` holds, if it will not send it itself in time. Notes what may not
-// have been counted when the pass begins, whoever has it.
+// Take the blocks that the thread of `lane` holds, if it will not send them itself in time. Note
+// the blocks of all threads that may be uncounted when the pass begins.
 static enum err lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last)
 {
     struct lane_header *header = lane->reader.consumer.lane;
     if (lane->reader.late.len > 0) {
-        return ERR_OK; // what was taken is still to be counted
+        return ERR_OK; // the taken blocks are still uncounted
     }
     lane->hold = (struct nursery_hold){.since_ms = UINT64_MAX};
     if (lane->is_corrupt || lane->is_relieved) {
@@ -268,36 +269,36 @@ static enum err relieve_lanes(struct drain *drain, bool is_last)
     return ERR_OK;
 }
 
-// What the thread of `lane` may have held at most since the pass before, if there are several. It
-// takes what it is allowed at each tick of its own. If there was more than one, we may have missed
-// what it took in between. *out_is_awake: there was one.
+// Return how many bytes the thread of `lane` may have held at most since the previous pass, if
+// there are several threads. It takes its budget at each of its ticks. If it had several ticks, the
+// drain may have missed the budgets in between. *out_is_awake: it had one.
 static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bool *out_is_awake)
 {
     const struct nursery *n = &lane->reader.consumer.lane->nursery;
     // Acquire: pairs with the thread's release; the budget is of that count or a later one.
     const uint32_t count = atomic_load_explicit(&n->budget_count, memory_order_acquire);
     const uint64_t said = atomic_load_explicit(&n->budget_bytes, memory_order_relaxed);
-    const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is a lie
+    const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is impossible
     const uint64_t before = lane->budget_bytes;
     const uint32_t taken = count - lane->budget_count;
     lane->budget_count = count;
     *out_is_awake = taken != 0;
     const uint64_t most = max_u64(
         max_u64(now, before), taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0);
-    // What this pass leaves to later ones happened under this budget, too.
+    // Events that this pass leaves to later ones had this budget, too.
     lane->budget_bytes = drain->pending_stamp < drain->alive_stamp ? most : now;
     return most;
 }
 
-// What threads may hold together: a 256th of the peak, by which its bound gets wider. A small heap
-// needs a little more, if anything is to be held at all.
+// Return what threads may hold together: a 256th of the peak, which widens its bound by that. A
+// small heap needs a little more to hold anything at all.
 static uint64_t held_at_most(uint64_t peak_bytes)
 {
     const uint64_t usual = peak_bytes >> HOLD_SHIFT;
     return max_u64(usual, min_u64(2 * usual, HOLD_SMALL));
 }
 
-// Tells threads what each may hold, by how many of them were awake of late.
+// Set what each thread may hold, by the number of threads that were awake recently.
 static void allow_holding(struct drain *drain, uint32_t awake_count)
 {
     struct session_header *header = drain->session->header;
@@ -306,11 +307,11 @@ static void allow_holding(struct drain *drain, uint32_t awake_count)
     drain->hold_bytes_before = drain->hold_bytes;
     drain->hold_bytes = is_wanted ? held_at_most(drain->aggregator->totals.peak_bytes) / among : 0;
     drain->hold_bytes_most = max_u64(drain->hold_bytes_most, drain->hold_bytes);
-    // Relaxed: stands for nothing but itself.
+    // Relaxed: it orders nothing else.
     atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);
 }
 
-// What threads still hold, and who rests.
+// Note what threads still hold, and which threads rest.
 static void note_threads(struct drain *drain)
 {
     uint64_t budget_bytes = 0;
@@ -342,19 +343,20 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
     }
 }
 
-// Before it, ticks are over and nothing of them is still on its way.
+// Return the time before which all ticks are over and all their events published.
 static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
 {
     const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
     return is_held_back ? drain->settled_ms : clock_ms;
 }
 
-// What the thread of `lane` has begun, of which we have not read all. *which: its place.
+// Return the earliest pending stamp of the thread of `lane` that has not been read completely.
+// *which: its index.
 static uint64_t pending_of(const struct drain_lane *lane, uint32_t *which)
 {
     uint64_t first = UINT64_MAX;
     for (uint32_t k = 0; k < LANE_PENDING_STAMPS && !lane->is_corrupt; k++) {
-        // Acquire: pairs with the release in record.c; what it stood for is published.
+        // Acquire: pairs with the release in record.c; its records are published.
         const uint64_t pending = atomic_load_explicit(
             &lane->reader.consumer.lane->pending_stamps[k], memory_order_acquire);
         if (pending != 0 && pending != lane->given_up[k] && pending < first) {
@@ -365,7 +367,7 @@ static uint64_t pending_of(const struct drain_lane *lane, uint32_t *which)
     return first;
 }
 
-// When the process began to exit, if it has not been found dead since.
+// Return when the process began to exit, if it has not been found dead since.
 static uint64_t exit_of(const struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
@@ -377,8 +379,8 @@ static uint64_t exit_of(const struct drain *drain, uint32_t slot)
     return stamp != 0 ? stamp : UINT64_MAX;
 }
 
-// The first moment of which we do not know all. `is_given_up`: it has been that for
-// too long, and the others go on without it.
+// Return the first moment that is not known completely. `is_given_up`: it has been the same for too
+// long, and the pass proceeds without it.
 static uint64_t first_pending(struct drain *drain, bool is_given_up)
 {
     uint64_t first = UINT64_MAX;
@@ -403,7 +405,8 @@ static uint64_t first_pending(struct drain *drain, bool is_given_up)
     return first;
 }
 
-// The moment up to which this pass aggregators; see the header. Before lanes are looked at.
+// Return the moment up to which this pass counts events; see the header. Call it before lanes are
+// read.
 static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
 {
     const bool is_given_up = drain->pending_stamp != UINT64_MAX &&
@@ -421,7 +424,7 @@ static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
     return min_u64(drain->alive_stamp, pending - 1);
 }
 
-// Recycles lane active[i].
+// Recycle lane active[i].
 static void lane_end(struct drain *drain, uint32_t i)
 {
     const uint32_t index = drain->active[i];
@@ -438,7 +441,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     }
     lane_free(drain, index);
     if (i <
-        drain->unread_count) { // the last unread one takes its place, so that they stay in front
+        drain->unread_count) { // the last unread lane takes its place, so that they stay in front
         drain->active[i] = drain->active[--drain->unread_count];
         i = drain->unread_count;
     }
@@ -459,7 +462,7 @@ static bool lane_is_finished(struct drain *drain, struct drain_lane *lane)
     if (lane->is_corrupt) {
         return true;
     }
-    // It may have been written to after the snapshot: then it is for the next pass.
+    // Records written after the snapshot are for the next pass.
     if (lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {
         lane_distrust(drain, lane);
         return true;
@@ -478,8 +481,8 @@ static void end_finished_lanes(struct drain *drain)
     }
 }
 
-// All that happened in ticks up to this one is counted at the end of a pass that began like this,
-// whoever still holds something.
+// Return the tick up to which all events are counted at the end of a pass that began like this,
+// including those that threads still hold.
 static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 {
     if (drain->pending_stamp < drain->alive_stamp) {
@@ -498,9 +501,9 @@ static bool is_of_earlier_image(const struct drain *drain, uint32_t lane)
     return drain->processes[drain->lanes[lane]->process].is_replaced;
 }
 
-// The unread lane whose next event comes first: its place in `active`. *out_second: the stamp of
-// the next one of the others. Events without stamps have no order but this: what a process did
-// before it executed another program comes before what that did.
+// Return the index in `active` of the unread lane with the earliest next event. *out_second: the
+// stamp of the earliest next event of the others. Events without stamps have only this order:
+// events of a process before an exec precede those of its next image.
 static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint64_t *out_second)
 {
     uint32_t place = 0;
@@ -521,19 +524,18 @@ static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint6
     return place;
 }
 
-// Ends who is dead, and whose last sign of life lies before `stamp`, which all that was counted
-// does.
+// End the dead processes whose last sign of life precedes `stamp`, as all counted events do.
 static enum err end_before(struct drain *drain, uint64_t stamp)
 {
     end_finished_lanes(drain);
     return drain_process_end_dead(drain, stamp);
 }
 
-// Counts what the snapshot found in the unread lanes up to last_stamp, in the order of stamps. The
-// dead end between events: when their lanes have been read, and at their exit.
+// Count the events of the snapshot in the unread lanes up to last_stamp, in the order of stamps.
+// Dead processes end between events: when their lanes have been read, and at their exit.
 static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t clock_ms)
 {
-    bool is_over = drain->has_dead; // for somebody, perhaps
+    bool is_over = drain->has_dead; // for some process, perhaps
     while (drain->unread_count > 0) {
         uint64_t first;
         uint64_t second;
@@ -560,8 +562,8 @@ static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t c
     return ERR_OK;
 }
 
-// A thread that ended without a word (by a raw system call, or when another one executed a
-// program) leaves its lane open.
+// Find threads that ended without closing their lanes: by a raw system call, or because another
+// thread executed a program.
 static void check_threads(struct drain *drain)
 {
     for (uint32_t i = 0; i < drain->active_count; i++) {
@@ -576,7 +578,7 @@ static void check_threads(struct drain *drain)
 
 enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
-    TRY(find_lanes(drain, slot, clock_ms)); // it may have come and gone since the last pass
+    TRY(find_lanes(drain, slot, clock_ms)); // it may have begun and ended since the last pass
     TRY(drain_names_learn_of(drain, slot, clock_ms));
     for (uint32_t i = 0; i < drain->active_count;) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
@@ -596,7 +598,7 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     return ERR_OK;
 }
 
-// Who and what is new, and who is dead of all that are known then.
+// Find new processes and lanes, and the dead among all known processes.
 static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
 {
     drain_process_date_dead(drain, clock_ms);
@@ -610,7 +612,7 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
         }
         drain->next_slot_scan_ms = 0; // the slot was counted before it was filled in
     }
-    if (drain->has_begun) { // some may have come and gone
+    if (drain->has_begun) { // lanes may have come and gone
         TRY(drain_names_learn(drain, clock_ms));
         drain_process_look_for_dead(drain);
         drain_process_date_dead(drain, clock_ms);
@@ -618,7 +620,7 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
     return ERR_OK;
 }
 
-// Those of the session that all may write.
+// Note the session's counters, which all processes may write.
 static void note_counters(struct drain *drain)
 {
     const uint64_t most = claimed_counter_most(drain->clock_ms);
@@ -629,7 +631,7 @@ static void note_counters(struct drain *drain)
         uint64_t *known = &drain->known_counters[i];
         if (!claimed_counter_take(now, most, known, &drain->counters[i])) {
             drain->corrupt_counters++;
-            *known = now; // and what it gains from here on counts again
+            *known = now; // later growth counts again
         }
     }
 }

@@ -8,7 +8,7 @@ static bool is_nameless_child(const struct drain_process *process)
            (process->aggregator->record.flags & REC_PROCESS_FORKED) != 0;
 }
 
-// The slot of a process, or SESSION_MAX_PROCESSES if it has given it back.
+// Return the slot of a process, or SESSION_MAX_PROCESSES if it has none any more.
 static uint32_t slot_of(const struct drain *drain, const struct aggregator_process *process)
 {
     uint32_t slot = 0;
@@ -18,7 +18,7 @@ static uint32_t slot_of(const struct drain *drain, const struct aggregator_proce
     return slot;
 }
 
-// Looks through what is unread of the lanes of `slot`.
+// Search the unread records of the lanes of `slot`.
 static enum err peek_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     TRY(drain_find_lanes(drain, slot, clock_ms));

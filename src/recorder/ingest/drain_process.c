@@ -15,7 +15,7 @@
 
 enum {
     DEATHS_AT_ONCE = 64,
-    SLOT_SCAN_MS = 10, // how often all process slots are looked at, come what may
+    SLOT_SCAN_MS = 10, // interval of the scans of all process slots
 };
 
 bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id)
@@ -35,7 +35,7 @@ uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
     return written_ms <= clock_ms + DRAIN_TIME_SLACK_MS ? written_ms : clock_ms;
 }
 
-// It is dead. When it died is for a time that is read afterwards: see drain_process_date_dead.
+// Note that the process is dead. Its time of death is read later: see drain_process_date_dead.
 static void find_dead(struct drain *drain, uint32_t slot)
 {
     if (!drain->processes[slot].is_dead) {
@@ -47,8 +47,7 @@ static void find_dead(struct drain *drain, uint32_t slot)
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
-    // Relaxed: whoever wrote it is gone. A time in the future is a lie. The clock goes on while a
-    // pass lasts.
+    // Relaxed: its writer is dead. A time in the future is false. The clock advances during a pass.
     const uint64_t clock_now_ms = drain_process_time(
         atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed), clock_ms);
     const uint64_t now_ms = clock_now_ms > clock_ms ? clock_now_ms : clock_ms;
@@ -61,7 +60,7 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     const uint64_t now = session_stamp(drain->session);
     const uint64_t exit_stamp = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
-    // On a busy machine the clock may still stand at 0, which the stamps do not.
+    // On a busy machine the clock may still be 0 when stamps have advanced.
     const bool is_stamped = exit_stamp != 0 && exit_stamp <= now;
     process->end_stamp = is_stamped ? exit_stamp : 0;
     process->gone_stamp = is_stamped ? 0 : now; // a heap counts until its process exits
@@ -87,7 +86,7 @@ void drain_process_date_dead(struct drain *drain, uint64_t clock_ms)
 static void watch(struct drain *drain, uint32_t slot)
 {
     struct drain_process *process = drain->processes + slot;
-    if (process->pid <= 0 || process->pid == drain->own_pid) { // the slot was scribbled over
+    if (process->pid <= 0 || process->pid == drain->own_pid) { // the slot was overwritten
         find_dead(drain, slot);
         return;
     }
@@ -112,8 +111,8 @@ void drain_process_forget(struct drain *drain, uint32_t slot)
         return;
     }
     if (process->pidfd >= 0) {
-        // By name: closing alone leaves it in the set while a checkpoint's writer has a copy, and
-        // the slot's next process would be taken for dead (epoll(7)). It is there, so this cannot
+        // Explicitly: close alone leaves it in the set while a checkpoint's writer has a copy, and
+        // the slot's next process would count as dead (epoll(7)). It is in the set, so this cannot
         // fail.
         (void)epoll_ctl(drain->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
         (void)close(process->pidfd);
@@ -122,7 +121,7 @@ void drain_process_forget(struct drain *drain, uint32_t slot)
     drain->process_count--;
 }
 
-// Ends what is in `slot` and gives the slot back.
+// End the process in `slot` and free the slot.
 static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
@@ -131,20 +130,20 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
     TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
     drain_process_forget(drain, slot);
     struct process_slot *shared = session_process(drain->session->memory, slot);
-    // Release: pairs with the acquire of whoever claims the slot next.
+    // Release: pairs with the acquire of the next claim of the slot.
     atomic_store_explicit(&shared->state, PROCESS_FREE, memory_order_release);
     return ERR_OK;
 }
 
-// When the image began that a process goes on as.
+// The start of the image that a process continues as.
 struct next_image {
     uint64_t start_ms;
     uint64_t start_stamp; // UINT64_MAX: not known, but before now
 };
 
-// The process of `slot` goes on as another image: its earlier heap was gone when that began. Alone,
-// it is followed by its own next image and by nobody else, and ends at once. Otherwise its events
-// keep their place among those of others, as a dead process's do.
+// The process of `slot` continues as another image: its earlier heap ended when that began. A
+// single process is followed only by its own next image, and ends at once. Otherwise its events
+// keep their order among those of others, as a dead process's do.
 static enum err
 replace_image(struct drain *drain, uint32_t slot, const struct next_image *next, uint64_t clock_ms)
 {
@@ -156,12 +155,12 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
         process->gone_stamp = 0;
         return slot_end(drain, slot);
     }
-    TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have come and gone since the last pass
+    TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have begun and ended since the last pass
     TRY(drain_names_learn_of(drain, slot, clock_ms));
     mark_dead(drain, slot, clock_ms);
     process->is_found_dead = false;
     process->end_ms = next->start_ms;
-    if (next->start_stamp < process->gone_stamp) { // later is a lie
+    if (next->start_stamp < process->gone_stamp) { // a later one is false
         process->gone_stamp = next->start_stamp;
     }
     process->is_replaced = true;
@@ -181,7 +180,8 @@ replace_images(struct drain *drain, pid_t pid, const struct next_image *next, ui
     return ERR_OK;
 }
 
-// The slot holds an image that had joined by then, and the process has mapped other memory since.
+// Return whether the slot holds an image that had joined by then, and the process has mapped other
+// memory since.
 static bool
 is_replaced(const struct drain *drain, uint32_t slot, const struct drain_replacement *exec)
 {
@@ -209,16 +209,16 @@ drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, ui
     return ERR_OK;
 }
 
-// What a process is called: by our pid, or, if that could not be learned, by its own.
+// Return the pid by which the recording names the process: ours, or its own if ours is unknown.
 static uint32_t name_of(const struct drain_process *process)
 {
     return process->pid > 0 ? (uint32_t)process->pid : process->inner_pid;
 }
 
-// What the slot's process is to be called, and its parent. One of another namespace names its
-// parent by a pid of that, or not at all. One that had no /proc to see its namespace is found by
-// the memory that it shares with us; who took its pid for one of ours would wait for a stranger's
-// end.
+// Return the identity of the slot's process, and its parent's pid. A process of another namespace
+// names its parent by a pid of that namespace, or not at all. A process without /proc, which cannot
+// see its namespace, is found by the memory that it shares with the recorder. Using its pid as one
+// of ours would wait for the end of an unrelated process.
 static struct drain_process
 identify(const struct drain *drain, const struct process_slot *shared, uint32_t *out_parent_pid)
 {
@@ -242,7 +242,7 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
         const struct drain_process *other = drain->processes + i;
         if (other->aggregator != NULL && other->inner_pid == inner_parent_pid &&
             (other->pid_namespace == process.pid_namespace || process.pid_namespace == 0)) {
-            *out_parent_pid = name_of(other); // whose heap it has, if it was forked
+            *out_parent_pid = name_of(other); // its heap is inherited if it was forked
         }
     }
     return process;
@@ -256,7 +256,7 @@ static uint32_t rec_flags(const struct drain *drain, uint32_t flags, pid_t pid)
            (pid == drain->main_pid ? REC_PROCESS_MAIN : 0);
 }
 
-// A slot that is filled in and new.
+// Return whether the slot is filled in and new.
 static bool is_new(const struct drain *drain, uint32_t slot)
 {
     // Acquire: pairs with the release of PROCESS_ACTIVE; the other fields are final.
@@ -294,7 +294,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     return ERR_OK;
 }
 
-// The new slot that joined first, or SESSION_MAX_PROCESSES.
+// Return the new slot that joined first, or SESSION_MAX_PROCESSES.
 static uint32_t first_new_slot(const struct drain *drain)
 {
     uint32_t first = SESSION_MAX_PROCESSES;
@@ -313,8 +313,8 @@ static uint32_t first_new_slot(const struct drain *drain)
 
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 {
-    // Relaxed: only says that a look is worth while. A slot that is counted and not filled in yet
-    // is found by the next regular look; or when somebody has died, beside whom it may have lived.
+    // Relaxed: only shows that a scan is worthwhile. The next regular scan finds a slot that is
+    // counted and not filled in yet; so does the death of a process that may have lived beside it.
     const uint64_t joined =
         atomic_load_explicit(&drain->session->header->join_count, memory_order_relaxed);
     const bool is_due = clock_ms >= drain->next_slot_scan_ms || drain->has_dead;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // executable_peek: finds the name of a process's executable in the unread part of a lane.
 //
-// The names of code are looked up while a program runs, and before its first records are read. See
-// lane_reader_peek_executable in the header. Context: H, the recorder's main thread.
+// Code is symbolized while a program runs, before its first records are read. See
+// lane_reader_peek_executable in the header.
+// Context: H, the recorder's main thread.
 #include <stdlib.h>
 #include <string.h>
 
 #include "recorder/ingest/lane_reader.h"
 
-// Searches `count` words. *out_words: how many were searched; *found: the text was there.
+// Search `count` words. *out_words: the number of searched words; *found: the text was there.
 static enum err peek_piece(struct lane_reader *reader,
                            struct aggregator *aggregator,
                            const uint64_t *words,

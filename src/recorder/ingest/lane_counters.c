@@ -30,7 +30,7 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
     };
     enum err err = ERR_OK;
     for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-        // Relaxed: sums that stand for nothing but themselves.
+        // Relaxed: sums that order nothing else.
         const uint64_t now = atomic_load_explicit(counters[i].now, memory_order_relaxed);
         if (!claimed_counter_take(now, counters[i].most, counters[i].known, counters[i].sum)) {
             err = ERR_CORRUPT;

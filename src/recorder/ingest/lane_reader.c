@@ -12,7 +12,7 @@
 
 enum {
     PREFETCH_WORDS =
-        28, // how far ahead of counting the live map's memory is fetched: 14 to 28 events
+        28, // how far ahead of counting the live map's memory is prefetched: 14 to 28 events
 };
 
 void lane_reader_init(struct lane_reader *reader,
@@ -49,7 +49,7 @@ void lane_reader_discard(struct lane_reader *reader)
 
 // A frame as the wire packs it.
 struct wire_frame {
-    uint64_t pc;     // for naming
+    uint64_t pc;     // for symbolizing
     uint64_t offset; // for the stack table
     uint32_t module; // or REC_NONE
     uint32_t flags;  // enum rec_frame_flags
@@ -80,11 +80,11 @@ static enum err frame_of(const struct lane_reader *reader, uint64_t word, struct
 struct wire_step {
     struct wire_frame frame;
     uint64_t name;  // of the node
-    uint32_t known; // the node that had this name in this process when last asked, or REC_NONE
+    uint32_t known; // the node that had this name in this process at the latest lookup, or REC_NONE
 };
 
-// The child of `parent` by a step. What is known may be out of date (code was unloaded, something
-// else lies there now).
+// Get the child of `parent` by a step. The known node may be outdated (code was unloaded, and other
+// code has its address now).
 static enum err child_node(struct aggregator *aggregator,
                            struct map_u64 *names,
                            uint32_t parent,
@@ -122,8 +122,8 @@ static enum err define_slot(struct lane_reader *reader, uint32_t slot, uint32_t 
     return ERR_OK;
 }
 
-// The steps of a STACK record. With many stacks each look at a name and at a node waits for memory;
-// none needs the one before, so that they wait together.
+// Read the steps of a STACK record. With many stacks each lookup of a name and of a node waits for
+// memory; the lookups are independent, so they wait together.
 static enum err read_steps(const struct lane_reader *reader,
                            struct aggregator *aggregator,
                            const uint64_t *words,
@@ -152,7 +152,7 @@ static enum err read_steps(const struct lane_reader *reader,
     return ERR_OK;
 }
 
-// The node that is reached from `node` by `step`, if there is one already.
+// Find the child of `node` by `step`, if it exists already.
 static enum err known_child(struct aggregator *aggregator,
                             struct map_u64 *names,
                             uint32_t node,
@@ -168,8 +168,8 @@ static enum err known_child(struct aggregator *aggregator,
                : map_u64_put(names, step->name, *out_node);
 }
 
-// The node of what is kept of a stack that is new: its outermost frames from `node` on, as far as
-// they are known, and the innermost one, `last`.
+// Get the node of a new merged stack: its known outermost frames from `node` on, and the innermost
+// one, `last`.
 static enum err merged_node(struct aggregator *aggregator,
                             uint32_t node,
                             const struct wire_frame *last,
@@ -193,8 +193,8 @@ static enum err merged_node(struct aggregator *aggregator,
     return stack_table_node(stacks, node, frame, out_node);
 }
 
-// While stacks take their part of the memory (memory_budget.h): the node of a stack of which the
-// first frames may not have been kept, and what is known of it has names.
+// Get the node of a stack while stacks use their part of the memory (memory_budget.h). Its first
+// frames may be missing; its known nodes have names.
 static NOINLINE enum err merge_stack(struct lane_reader *reader,
                                      struct aggregator *aggregator,
                                      const struct wire_record *record,
@@ -299,7 +299,7 @@ static enum err command_line(struct aggregator *aggregator, struct bytes argumen
     return string_table_intern(&aggregator->strings, strbuf_text(&line), line.len, out);
 }
 
-// A whole text has arrived.
+// Take a complete text.
 static enum err add_text(struct lane_reader *reader,
                          struct aggregator *aggregator,
                          uint32_t kind,
@@ -323,9 +323,9 @@ static enum err add_text(struct lane_reader *reader,
             &aggregator->marks, &aggregator->strings, reader->thread.tick_ms,
             kind == WIRE_TEXT_MARK ? REC_MARK_USER : REC_MARK_PHASE, text);
     case WIRE_TEXT_WORKING_DIRECTORY:
-        break; // the recording has no place for it
+        break; // the recording has no field for it
     }
-    return ERR_OK; // kinds that we do not know are for later versions
+    return ERR_OK; // unknown kinds belong to later versions
 }
 
 static enum err collect_text(struct lane_reader *reader,
@@ -379,7 +379,7 @@ static void note_question(struct lane_reader *reader,
                           struct aggregator *aggregator,
                           const struct wire_record *record)
 {
-    if (record->count == 0) { // nobody waits
+    if (record->count == 0) { // no thread waits
         if (record->slot == STATS_QUERY_PEAK_END) {
             aggregator_end_scope(aggregator, &reader->thread, record->shift);
         }
@@ -391,7 +391,7 @@ static void note_question(struct lane_reader *reader,
                                               .tick_ms = reader->thread.tick_ms};
 }
 
-// A stack's first heap event: only now it has a row. ERR_CORRUPT: the slot was never defined.
+// Get the row of a stack at its first heap event. ERR_CORRUPT: the slot was never defined.
 static NOINLINE enum err
 begin_row(struct lane_reader *reader, struct aggregator *aggregator, uint32_t slot, uint32_t *out)
 {
@@ -403,7 +403,7 @@ begin_row(struct lane_reader *reader, struct aggregator *aggregator, uint32_t sl
     return ERR_OK;
 }
 
-// The row that `slot` stands for.
+// Get the row of `slot`.
 static inline enum err
 row_of_slot(struct lane_reader *reader, struct aggregator *aggregator, uint32_t slot, uint32_t *out)
 {
@@ -414,7 +414,7 @@ row_of_slot(struct lane_reader *reader, struct aggregator *aggregator, uint32_t 
     return begin_row(reader, aggregator, slot, out);
 }
 
-// The row of the record's stack in *out. ERR_CORRUPT: it has none, or its address is none.
+// Get the row of the record's stack. ERR_CORRUPT: it has none, or its address is invalid.
 static inline enum err row_of_record(struct lane_reader *reader,
                                      struct aggregator *aggregator,
                                      const struct wire_record *record,
@@ -455,7 +455,7 @@ static inline enum err add_pair(struct lane_reader *reader,
     return aggregator_pairs(aggregator, row, record->count, record->size_bytes, is_temporary);
 }
 
-// Blocks that are gone, but were there at a high-water mark.
+// Add blocks that were freed after a high-water mark.
 static enum err add_gone(struct lane_reader *reader,
                          struct aggregator *aggregator,
                          const struct wire_record *record)
@@ -477,7 +477,7 @@ static enum err add_gone(struct lane_reader *reader,
     return ERR_OK;
 }
 
-// Counts any record but TICK and STAMP.
+// Count any record except TICK and STAMP.
 static inline enum err add_record(struct lane_reader *reader,
                                   struct aggregator *aggregator,
                                   const struct wire_record *record)
@@ -548,8 +548,8 @@ static inline enum err add_record(struct lane_reader *reader,
     return ERR_OK;
 }
 
-// Fetches what counting the record at words[at] will need. Returns where the next one begins; `end`
-// if that cannot be said.
+// Prefetch what counting the record at words[at] will need. Return the start of the next one; `end`
+// if that is unknown.
 static inline size_t
 prefetch_record(struct live_map *live, const uint64_t *words, size_t at, size_t end)
 {
@@ -563,20 +563,20 @@ prefetch_record(struct live_map *live, const uint64_t *words, size_t at, size_t 
         live_map_prefetch_add(live, record.address);
     } else if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
         live_map_prefetch_add(live, record.address);
-        live_map_prefetch(live, record.old_address); // which is needed first
+        live_map_prefetch(live, record.old_address); // needed first
     }
     return at + record.words;
 }
 
-// Tells the thread how far from the maximum we are at its TICK at `pos`. Hostile programs may make
-// of it what they like.
+// Write the thread's distance from the peak to its lane, at its TICK at `pos`. A hostile program
+// only misleads itself.
 static void
 tell_margin(struct lane_reader *reader, const struct aggregator *aggregator, uint64_t pos)
 {
     struct lane_header *lane = reader->consumer.lane;
     reader->margin_serial++;
-    // Odd first, even last: whoever reads one even serial before and after has a whole pair. The
-    // fence and the release pair with the reader's fence and acquire.
+    // Odd first, even last: a reader that sees one even serial before and after has a whole pair.
+    // The fence and the release pair with the reader's fence and acquire.
     atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial - 1,
                           memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
@@ -587,7 +587,7 @@ tell_margin(struct lane_reader *reader, const struct aggregator *aggregator, uin
     atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial, memory_order_release);
 }
 
-// A TICK, which lies at `pos` of the ring.
+// Take a TICK at `pos` of the ring.
 static enum err add_time(struct lane_reader *reader,
                          struct aggregator *aggregator,
                          uint64_t time_ms,
@@ -602,21 +602,21 @@ static enum err add_time(struct lane_reader *reader,
     return ERR_OK;
 }
 
-// How counting some words came to an end.
+// Why counting some words ended.
 enum booking_end {
     BOOKED_ALL,
     BOOKED_UP_TO_STAMP,
-    BOOKED_UP_TO_CUT, // the next record goes on behind them
+    BOOKED_UP_TO_CUT, // the next record continues behind them
 };
 
-// Some of a lane's records, of which those before `at` have been counted.
+// Some of a lane's records; those before `at` have been counted.
 struct stretch {
     const uint64_t *words;
     size_t len;
     size_t at;
 };
 
-// Begins to fetch what counting the next records will need.
+// Begin to prefetch what counting the next records will need.
 static inline void fetch_ahead(struct lane_reader *reader, const struct stretch *s)
 {
     struct live_map *live = &reader->thread.process->live;
@@ -625,8 +625,9 @@ static inline void fetch_ahead(struct lane_reader *reader, const struct stretch 
     }
 }
 
-// A stamp to come is a lie. All of a lane's are taken for the moment of the first: taken for the
-// latest moment there is, a lie would be put off from pass to pass for ever.
+// Return the stamp to use for a stamp in the future, which is false. All such stamps of a lane get
+// the moment of the first: the latest possible moment would delay its events from pass to pass
+// without end.
 static uint64_t believed_stamp(struct lane_reader *reader, uint64_t stamp, uint64_t latest_stamp)
 {
     if (LIKELY(stamp <= latest_stamp)) {
@@ -675,8 +676,8 @@ static enum err add_words(struct lane_reader *reader,
     return ERR_OK;
 }
 
-// Copies what follows, at most up to the late records, behind what is left of the piece.
-// ERR_CORRUPT: nothing follows, and something is left, which is cut.
+// Copy the following words, at most up to the late records, behind the rest of the piece.
+// ERR_CORRUPT: no words follow, and the rest is an incomplete record.
 static enum err copy_piece(struct lane_reader *reader)
 {
     struct lane_consumer *consumer = &reader->consumer;
@@ -704,7 +705,7 @@ static enum err copy_piece(struct lane_reader *reader)
     return ERR_OK;
 }
 
-// Counts what was taken from the nursery.
+// Count the records taken from the nursery.
 static enum err run_late(struct lane_reader *reader,
                          struct aggregator *aggregator,
                          const struct lane_limits *limits)

@@ -3,10 +3,9 @@
 #include "recorder/ingest/pressure.h"
 
 enum {
-    SLEEP_PART = 8, // of a window: who sleeps more has time left
-    OTHERS_PART =
-        4, // of the events: if the other lanes bring fewer, there is only one that is fast
-    EVENTS_MIN = 4096 // in a window; with fewer it is something else that keeps us busy
+    SLEEP_PART = 8,   // of a window: a recorder that sleeps more has time left
+    OTHERS_PART = 4,  // of the events: if the other lanes bring fewer, only one thread is fast
+    EVENTS_MIN = 4096 // in a window; with fewer, something else keeps the recorder busy
 };
 
 void pressure_note_sleep(struct pressure *pressure, uint64_t slept_ns)

@@ -19,7 +19,7 @@ static void add_row(uint64_t sums[static ANSWER_VALUES], const struct rec_row *r
     sums[ANSWER_TEMPORARY] += row->temporary;
 }
 
-// The sums of what the thread, or its process, has done.
+// Return the sums of the thread, or of its process.
 static void add_up(const struct aggregator *aggregator,
                    const struct aggregator_thread *thread,
                    bool is_process,
@@ -64,7 +64,7 @@ static enum err answer(struct aggregator *aggregator, struct lane_reader *reader
     }
     // Release: pairs with the thread's acquire; the values come first.
     atomic_store_explicit(&out->answered, reader->question.number, memory_order_release);
-    // Failing to wake is no tragedy: its sleep has an end.
+    // A failure to wake is harmless: its sleep has a deadline.
     (void)syscall(SYS_futex, &out->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     reader->question = (struct lane_question){0};
     return ERR_OK;

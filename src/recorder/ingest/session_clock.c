@@ -12,10 +12,10 @@
 #include "base/compiler.h"
 #include "host/os/quiet_thread.h"
 
-// As a thread does whose lane is half full.
+// Wake the recorder, as a thread with a half full lane does.
 static void wake_recorder(struct session_header *session)
 {
-    // Release: as everywhere where it is counted. Nobody asleep is fine.
+    // Release: as at all increments. There may be no sleeper.
     atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
     (void)syscall(SYS_futex, &session->recorder_wake, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
@@ -29,8 +29,8 @@ static void *run(void *argument)
     while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
         const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
         const uint64_t now_ms = elapsed_ns / NS_PER_MS;
-        // Relaxed: see layout.h; the order of events does not hang on it. But what we say ourselves
-        // threads have been able to see before (drain_note_time).
+        // Relaxed: see layout.h; the order of events does not depend on it. But threads have been
+        // able to see a time before this thread publishes it (drain_note_time).
         atomic_store_explicit(&clock->session->header->clock_ms, now_ms, memory_order_relaxed);
         atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
         session_open_door(clock->session);
@@ -69,7 +69,7 @@ void session_clock_stop(struct session_clock *clock)
 {
     if (clock->is_running) {
         atomic_store_explicit(&clock->stop, true, memory_order_relaxed);
-        (void)pthread_join(clock->thread, NULL); // ours, and joined once
+        (void)pthread_join(clock->thread, NULL); // own thread, joined once
         clock->is_running = false;
     }
 }

@@ -15,7 +15,7 @@
 #include "host/text/strbuf.h"
 #include "session/session_env.h"
 
-// The signals whose disposition we change, and where launch_signals keeps it.
+// The signals whose disposition the recorder changes, and where launch_signals keeps it.
 static const struct {
     int number;
     size_t offset;
@@ -27,7 +27,7 @@ static const struct {
     {SIGTERM, offsetof(struct launch_signals, terminate), false, true},
     {SIGHUP, offsetof(struct launch_signals, hangup), false, true},
     {SIGCHLD, offsetof(struct launch_signals, child), false, true},
-    {SIGXFSZ, offsetof(struct launch_signals, file_size), true, false}, // write says EFBIG, too
+    {SIGXFSZ, offsetof(struct launch_signals, file_size), true, false}, // write reports EFBIG, too
 };
 
 static struct sigaction *saved_action(struct launch_signals *signals, size_t index)
@@ -48,7 +48,7 @@ enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struc
         if (taken_signals[i].is_heard) {
             (void)sigaddset(&blocked, number);
         }
-        // An ignored SIGCHLD would let the kernel reap the program before we read its status.
+        // An ignored SIGCHLD would let the kernel reap the program before its status is read.
         if (sigaction(number, taken_signals[i].ignore ? &ignore : &normal,
                       saved_action(saved, i)) != 0) {
             return err_set_errno(info, errno, "cannot take over signal %d", number);
@@ -74,7 +74,7 @@ void launch_restore_signals(const struct launch_signals *saved)
     (void)sigprocmask(SIG_SETMASK, &copy.mask, NULL);
 }
 
-// `environ` with our two variables. The strings of the others are borrowed.
+// `environ` with the two variables. The strings of the others are borrowed.
 struct child_environment {
     struct strbuf preload;
     struct strbuf session;
@@ -100,7 +100,7 @@ static enum err child_environment_make(const struct launch_plan *plan,
     const char *others = getenv("LD_PRELOAD");
     strbuf_printf(&out->preload, "LD_PRELOAD=%s", plan->preload_library);
     if (others != NULL && others[0] != '\0') {
-        strbuf_printf(&out->preload, ":%s", others); // ours first, so that ours calls theirs
+        strbuf_printf(&out->preload, ":%s", others); // first, so that this library calls the others
     }
     strbuf_printf(&out->session, "%s=%s", SESSION_ENV_NAME, plan->session);
     size_t count = 0;
@@ -135,7 +135,7 @@ run_child(const struct launch_plan *plan, char *const *environment, int report_f
     _exit(127);
 }
 
-// Waits until the child has either become the program (end of file) or said why it could not.
+// Wait until the child has either become the program (end of file) or reported why it could not.
 static int exec_failure(int report_fd)
 {
     int failure = 0;

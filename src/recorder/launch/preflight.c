@@ -17,14 +17,14 @@
 #define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
 #define SCRIPT_LINE_BYTES 256u // as the kernel's BINPRM_BUF_SIZE
 
-// What libc's execvp searches when PATH is not set: confstr(_CS_PATH).
+// libc's execvp searches it when PATH is not set: confstr(_CS_PATH).
 #define DEFAULT_PATH "/bin:/usr/bin"
 
-// What an ELF file says of itself, as far as it decides whether we can record it.
+// The facts in an ELF file that decide whether it can be recorded.
 struct elf_facts {
-    bool is_go; // has the note that Go's linker leaves in every program
+    bool is_go; // has the note that Go's linker writes into every program
     bool exports_malloc;
-    const char *allocator; // name of the allocator whose own symbols it exports, or NULL
+    const char *allocator; // name of the allocator that it exports, or NULL
 };
 
 static enum err refuse(struct preflight *out, int status)
@@ -39,8 +39,8 @@ static bool is_runnable_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-// Looks through PATH as execvp(3) does. True: `found` is what to execute. A file that is there but
-// may not be executed is walk_cache in `denied`.
+// Search PATH as execvp(3) does. True: `found` is the file to execute. `denied`: a file exists but
+// may not be executed.
 static bool search_path(const char *program, struct strbuf *found, bool *denied)
 {
     const char *directories = getenv("PATH");
@@ -100,7 +100,7 @@ static enum err find_program(const char *program, struct preflight *out, struct 
     return strbuf_result(&out->path);
 }
 
-// The interpreter that a script names, in `out`. False if `head` is not the head of a script.
+// Get the interpreter that a script names. Return false if `head` is not the head of a script.
 static bool script_interpreter(const char *head, struct strbuf *out)
 {
     if (head[0] != '#' || head[1] != '!') {
@@ -112,8 +112,8 @@ static bool script_interpreter(const char *head, struct strbuf *out)
     return out->len > 0;
 }
 
-// Follows #! lines until something that is no script. What cannot be read stays as it is: execve
-// will say what is wrong with it.
+// Follow #! lines to a file that is no script. An unreadable file stays as it is: execve will
+// report the error.
 static enum err resolve_scripts(struct preflight *out)
 {
     strbuf_clear(&out->executable);
@@ -129,7 +129,7 @@ static enum err resolve_scripts(struct preflight *out)
     return strbuf_result(&out->executable);
 }
 
-// Symbols that give away which allocator an executable has linked in.
+// Symbols that identify the allocator in an executable.
 static const struct {
     const char *symbol;
     const char *allocator;
@@ -201,7 +201,7 @@ static struct elf_facts elf_facts_of(const char *path)
     struct elf_facts facts = {0};
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) {
-        return facts; // unreadable but executable: cannot be told, so it is tried
+        return facts; // unreadable but executable: unknown, so it is tried
     }
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
     if (elf != NULL) {
@@ -236,7 +236,7 @@ static bool is_among(const char *word, const char *const *words, size_t count)
     return false;
 }
 
-// Why a program that is started itself is refused.
+// Return why a program that is started itself is refused.
 static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_facts *facts)
 {
     static const char *const sentences[EXEC_OBSTACLE_COUNT] = {
@@ -275,8 +275,8 @@ static enum err check_executable(const struct preflight_options *options,
     return ERR_OK;
 }
 
-// The program among the arguments of the loader of shared libraries, or NULL if it runs none
-// (ld.so(8); `ld.so --help`).
+// Return the program among the arguments of the dynamic loader, or NULL if it runs none (ld.so(8);
+// `ld.so --help`).
 static const char *program_of_loader(char *const *argv)
 {
     static const char *const with_value[] = {
