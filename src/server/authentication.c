@@ -25,11 +25,11 @@ count_hosts(void *count, enum MHD_ValueKind kind, const char *name, const char *
     return MHD_YES;
 }
 
-// The Host header; NULL without one, and if there are several, of which any could be the true one.
+// The Host header; NULL if it is missing or repeated: any of several could be the true one.
 static const char *only_host(struct MHD_Connection *connection)
 {
     unsigned count = 0;
-    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_hosts, &count); // is a count
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, count_hosts, &count); // a count
     return count == 1 ? http_header(connection, MHD_HTTP_HEADER_HOST) : NULL;
 }
 

@@ -33,9 +33,9 @@ struct http {
     atomic_bool is_closing;
 };
 
-// Callbacks for MHD_start_daemon; each takes the struct http. http_visit allocates the state of
-// a connection, http_begin that of a request, from the raw target. http_end frees the request's, or
-// else the next http_begin or the end of the connection.
+// Callbacks for MHD_start_daemon; each takes the struct http. http_visit allocates the state of a
+// connection. http_begin allocates the state of a request, from the raw target. http_end frees the
+// latter; without http_end, the next http_begin or the end of the connection does.
 void *http_begin(void *http, const char *target, struct MHD_Connection *connection);
 enum MHD_Result http_handle(void *http,
                             struct MHD_Connection *connection,

@@ -5,7 +5,6 @@
 // checks the file periodically, since some file systems do not notify. A file that changes all the
 // time is read at most once a second, and for at most a fifth of the time. The pause is at most ten
 // seconds: a long read may only mean that the machine was suspended.
-// the machine may just have been asleep, it is not left alone for more than ten seconds.
 #include "server/server.h"
 
 #include <arpa/inet.h>

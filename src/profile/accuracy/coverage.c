@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// coverage: counting named frames. See coverage.h.
+// coverage: counts named frames. See coverage.h.
 #include "profile/accuracy/coverage.h"
 
 #include "base/compiler.h"

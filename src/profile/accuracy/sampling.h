@@ -14,7 +14,7 @@
 
 struct sampling {
     bool is_sampled;
-    bool is_for_memory;   // the only cause: too many live blocks for the recorder
+    bool is_for_memory;   // the only cause was too many live blocks for the recorder
     uint64_t allocations; // all that were made
     uint64_t allocated_bytes;
     uint64_t recorded_allocations; // one in allocations / recorded_allocations

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// call_sites: merging stacks by call site, and ranking. See call_sites.h.
+// call_sites: merges stacks by call site, and ranks sites and stacks. See call_sites.h.
 #include "profile/calls/call_sites.h"
 
 #include <stdlib.h>

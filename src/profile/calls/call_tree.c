@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// call_tree: building and adding up trees of stacks. See call_tree.h.
+// call_tree: builds and sums up trees of stacks. See call_tree.h.
 //
 // A child is found by (parent, id, inlined). Most nodes have few children, which are searched one
 // by one. The children of the other nodes are in a hash map that exists only while building.

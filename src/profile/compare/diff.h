@@ -14,7 +14,6 @@
 // and DIFF_UNKNOWN.
 // Invariants: on each side the entries add up to the selection; an entry is the sum of its stacks.
 // Context: H; read-only once built.
-// stacks. Context: H; read-only once built.
 #pragma once
 
 #include <stddef.h>

@@ -56,7 +56,7 @@ struct late_code {
 struct late_code_module {
     const char *path;
     const char *build_id; // hexadecimal; anything else counts as missing
-    bool is_named;        // its names do not come from debug information, which is wanted
+    bool is_named; // its frames have names, but none from debug information; those are wanted
     bool is_left_alone;
 };
 

@@ -94,7 +94,7 @@ static uint64_t difference(uint64_t whole, uint64_t part)
     return whole > part ? whole - part : 0;
 }
 
-// Leaked is what was not freed.
+// Leaks are the blocks that were not freed.
 static void settle_leaked(struct bucket_cut *cut)
 {
     static const enum cost of[][3] = {

@@ -4,8 +4,8 @@
 // A recording keeps the sizes and lifetimes of each row's blocks in logarithmic buckets
 // (rec_bucket_of). A range therefore covers whole buckets, rounded outwards. The costs of a row:
 //
-//   sizes       allocations and their bytes are exact. A row of which all or no blocks are wanted
-//               is exact. A cost that all blocks of a row share is exact. All else is an
+//   sizes       allocations and their bytes are exact. A row is exact if all its blocks are wanted,
+//               or none. A cost that all blocks of a row share is exact. All else is an
 //               *estimate*: the row's cost times the wanted share of its blocks.
 //   lifetimes   only freed blocks have a lifetime, so blocks live at the end never pass.
 //               Allocations and frees are exact; temporary and peak costs are *unknown* and 0.

@@ -359,8 +359,8 @@ static MUST_USE enum err take_innermost(const struct code_rule *code,
     return ERR_OK;
 }
 
-// By node: 1 if it called anything but an allocation function. Allocation functions are the hooks,
-// in cairn's library. An allocator that maps memory for a block has an extra stack below its frame.
+// By node: 1 if it called anything but an allocation function. Allocation functions are the hooks
+// in cairn's library. A hook may have callees: an allocator that maps memory for a block.
 static MUST_USE enum err find_callers(const struct profile *profile, struct u32_vec *out)
 {
     const struct recording *recording = &profile->recording;

@@ -7,8 +7,8 @@
 //
 // A function is matched with and without its return type, parameters and template arguments.
 // The innermost frame that any rule matches decides, inlined frames included; of several rules the
-// first wins. Two built-in rules instead name the module whose code the innermost frame is in; they
-// come last.
+// first wins. Some built-in rules name the modules of the allocating code instead (code_rule in
+// suppressions.c); they come last.
 // Suppressed memory is not leaked: profile_select removes it from the leaked costs and counts it
 // for the rule.
 // Rules have three sources: a built-in list for what the C library and related libraries keep on

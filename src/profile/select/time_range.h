@@ -3,7 +3,6 @@
 //
 // A range is a sequence of whole time slices. Each block belongs to one class, by whether it was
 // allocated and freed inside the range:
-// and freed inside the range:
 //
 //                      from           to
 //   in_in        ........[ alloc free ]........

@@ -31,8 +31,8 @@ struct summary {
     uint64_t stacks;          // distinct call stacks that allocated
 };
 
-// For each process, the first program image of the same process; an exec adds later images. Only
-// first images are counted as processes.
+// For each entry of the processes table, find the entry of the first program image of that process,
+// which may be itself. An exec adds an entry. Processes are counted by their first entries.
 enum err summary_beginnings(const struct recording *recording, struct u32_vec *out) MUST_USE;
 
 // The bounds of the true peak.

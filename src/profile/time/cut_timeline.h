@@ -14,7 +14,6 @@
 // ignored; the caller must check cut_timeline_is_known().
 // Invariant: live_bytes of a slice of the range = before_bytes + allocated - freed - left until its
 // end, except for rounding under a range of sizes. Context: H; pure.
-// end, but for rounding where there are sizes. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
