@@ -17,7 +17,7 @@ enum {
     VERSION_AT = 8,
     PLACE_COUNT_AT = 12,
     CHECKSUM_AT = 16,
-    SUMMED_AT = 24, // what the checksum covers begins here
+    SUMMED_AT = 24, // start of the bytes under the checksum
     FRAME_COUNT_AT = 24,
     TEXT_BYTES_AT = 28,
     READER_AT = 32,
@@ -152,7 +152,7 @@ enum err fresh_names_add(struct fresh_names *fresh,
     return ERR_OK;
 }
 
-// A file in the making.
+// A new file in memory.
 struct making {
     struct string_table texts;
     struct strbuf places;
@@ -168,7 +168,7 @@ static void making_release(struct making *m)
     strbuf_release(&m->frames);
 }
 
-// Where a text of the table begins in the file, behind the empty one.
+// Return the offset in the file of a text of the table, which follows the empty text.
 static uint32_t text_offset(const struct making *m, uint32_t id)
 {
     return id == 0 ? 0 : m->texts.entries.items[id - 1].offset + 1;
@@ -246,7 +246,8 @@ static int compare_places(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// Both in ascending order of address. Of two answers for one address, the fresh one is taken.
+// Merge two lists in ascending order of address. Of two answers for one address, take the fresh
+// one.
 static MUST_USE enum err merge(struct making *m,
                                const struct cached_names *old,
                                const struct fresh_names *fresh,

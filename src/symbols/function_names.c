@@ -47,7 +47,8 @@ static const char *text_of(Dwarf_Die *die, unsigned attribute_name)
     return dwarf_formstring(dwarf_attr(die, attribute_name, &attribute));
 }
 
-// One that refers to its declaration has its name there, and the walk comes by that, too.
+// Visit a function. If it refers to its declaration, the name is there, and the walk visits that,
+// too.
 static MUST_USE enum err visit_function(struct walk *walk, Dwarf_Die *die)
 {
     const char *linkage_name = text_of(die, DW_AT_linkage_name);

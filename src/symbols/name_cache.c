@@ -23,15 +23,16 @@ static const char suffix[] = ".names";
 static const char limit_name[] = "limit";
 
 enum {
-    BUILD_ID_BYTES_MIN = 8, // shorter ones were made up by hand
+    BUILD_ID_BYTES_MIN = 8, // shorter ones are made by hand
     BUILD_ID_BYTES_MAX = 64,
     LIMIT_TEXT_BYTES = 32,
-    TOUCH_AFTER_S = 60, // a file that was used since is young enough
+    TOUCH_AFTER_S = 60, // a file used within this time counts as young
 };
 
 #define NS_PER_S 1000000000
 
-// An executable that was built again has another size or time; libdw reads for it.
+// Identify this build of cairn. A rebuilt executable has another size or time. libdw is part of the
+// identity, because it reads the debug information.
 static void find_reader(char *out, size_t size)
 {
     struct stat status = {0};
@@ -43,7 +44,7 @@ static void find_reader(char *out, size_t size)
 enum err name_cache_init(struct name_cache *cache)
 {
     *cache = (struct name_cache){0};
-    const char *base = getenv("XDG_CACHE_HOME"); // relative ones are to be ignored
+    const char *base = getenv("XDG_CACHE_HOME"); // relative paths are ignored
     const char *home = getenv("HOME");
     if (base != NULL && *base == '/') {
         strbuf_printf(&cache->folder, "%s/cairn", base);
@@ -84,7 +85,7 @@ struct cache_key cache_key_of_file(const char *path, const struct stat *status)
     return key;
 }
 
-// Opens our folder; -1 with errno if there is none, or if it is not ours alone.
+// Open the folder. Return -1 with errno if there is none, or if other users may write to it.
 static int open_folder(const struct name_cache *cache)
 {
     if (cache->folder.len == 0) {
@@ -106,7 +107,7 @@ static int open_folder(const struct name_cache *cache)
     return ours;
 }
 
-// Creates what is missing of the folder and opens it. Nothing is created for another user: who
+// Create the missing parts of the folder and open it. Nothing is created for another user: one who
 // became root with his own HOME would find root's files there.
 static int make_folder(const struct name_cache *cache)
 {
@@ -127,14 +128,14 @@ static int make_folder(const struct name_cache *cache)
         errno = EPERM;
         return -1;
     }
-    // Somebody else's process may be as far as we are.
+    // Another process may create it at the same time.
     if (mkdir(strbuf_text(&cache->folder), 0700) != 0 && errno != EEXIST) {
         return -1;
     }
     return open_folder(cache);
 }
 
-// Opens a file of ours in the folder, and says how large it is and when it was used.
+// Open a file in the folder that the user owns, and return its status with size and time of use.
 static int open_file(int folder, const char *name, struct stat *status)
 {
     CLEANUP(fd_closep)
@@ -157,7 +158,7 @@ void cache_entry_release(struct cache_entry *entry)
     *entry = (struct cache_entry){0};
 }
 
-// What the file says of itself: who looked the names up, and of which module.
+// Read the file's own identity: the cairn build that looked up the names, and the module.
 static void
 append_reader(const struct name_cache *cache, const struct cache_key *key, struct strbuf *out)
 {
@@ -167,7 +168,7 @@ append_reader(const struct name_cache *cache, const struct cache_key *key, struc
 static void touch(int fd, const struct stat *status)
 {
     if (status->st_mtim.tv_sec + TOUCH_AFTER_S < time(NULL)) {
-        (void)futimens(fd, NULL); // else it counts as older than it is
+        (void)futimens(fd, NULL); // on failure it counts as older than it is
     }
 }
 
@@ -235,7 +236,7 @@ append_path(const struct name_cache *cache, const char *name, struct strbuf *out
     return strbuf_result(out);
 }
 
-// Replaces a file of the folder.
+// Replace a file of the folder.
 static MUST_USE enum err replace_file(const struct name_cache *cache,
                                       const char *name,
                                       struct bytes data,

@@ -74,7 +74,7 @@ void name_memo_store(struct name_memo *memo,
                      const struct string_table *strings)
 {
     if (memo->cache != NULL && memo->fresh.places.len > 0) {
-        // A cache that cannot be written to costs only the time of the next run.
+        // An unwritable cache costs only time in the next run.
         (void)name_cache_write(memo->cache, &memo->key, module, source, &memo->fresh, strings,
                                NULL);
     }

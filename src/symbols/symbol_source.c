@@ -16,7 +16,7 @@ void symbol_source_close(struct symbol_source *source)
     source->starts = (struct function_starts){0};
 }
 
-// Out-of-memory must not look like a missing file.
+// ERR_NO_MEMORY must not look like a missing file.
 static enum err unless_no_memory(enum err result)
 {
     return result == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_OK;
@@ -101,8 +101,8 @@ const char *symbol_source_path(const struct symbol_source *source)
     return source->module.elf != NULL ? source->module.path : "";
 }
 
-// The package of separate debug information that everybody meets and that is in Debian's and
-// Ubuntu's main archives.
+// Packages with separate debug information that are common and in the main archives of Debian and
+// Ubuntu.
 static const struct {
     const char *file_prefix;
     const char *package;
@@ -117,13 +117,13 @@ static bool is_of_the_system(const char *path)
     static const char *const places[] = {"/usr/local/", "/usr/", "/lib", "/bin/", "/sbin/"};
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         if (strncmp(path, places[i], strlen(places[i])) == 0) {
-            return i != 0; // what the user built himself lies in /usr/local
+            return i != 0; // software that the user built is in /usr/local
         }
     }
     return false;
 }
 
-// Servers that were asked and had nothing are no advice.
+// Servers that were asked without success are no advice.
 static const char *servers_advice(const char *path)
 {
     return is_of_the_system(path) && !debuginfod_is_wanted() ? ", or set DEBUGINFOD_URLS" : "";
@@ -169,7 +169,7 @@ void symbol_source_explain(const struct symbol_source *source,
     case SYMBOL_GAP_NOT_RESOLVED:
         break;
     case SYMBOL_GAP_NO_FILE:
-        // The kernel's own module is called linux-vdso.so.1 or [vdso] and is nowhere on disk.
+        // The kernel's own module is called linux-vdso.so.1 or [vdso] and is not on disk.
         if (*path == '/') {
             strbuf_printf(out_advice,
                           "name a folder that holds a copy of it with --executable-dir%s",

@@ -24,9 +24,9 @@ struct module {
     char *build_id; // owned bytes
     size_t build_id_bytes;
     struct perf_map *perf_map;  // owned; NULL: an ELF file
-    struct symbol_source files; // owned; of an ELF file, if they are open
+    struct symbol_source files; // owned; for an ELF file, while its files are open
     bool is_open;
-    bool wants_debug_info; // and nothing less
+    bool wants_debug_info; // use only debug information
     struct name_memo memo; // owned
     uint64_t asked;
     uint64_t with_function;
@@ -44,14 +44,14 @@ struct symbolizer {
     struct symbolizer_options options;
     struct module_vec modules;
 
-    uint64_t open_bytes; // of the files that are open
+    uint64_t open_bytes; // size of the open files
 
-    // For the modules that are open: ids of texts by where they lie in a mapped file. Most
-    // addresses share their names with others, and demangling is the dearest step.
+    // For the open modules: ids of texts by their address in a mapped file. Most addresses share
+    // their names with others, and demangling is the most expensive step.
     struct map_u64 functions_by_place;
     struct map_u64 files_by_place;
-    struct dwarf_frame_vec dwarf_frames; // kept for its memory
-    struct strbuf text;                  // kept for its memory
+    struct dwarf_frame_vec dwarf_frames; // scratch
+    struct strbuf text;                  // scratch
 };
 
 enum err symbolizer_new(const struct symbolizer_options *options, struct symbolizer **out)
@@ -99,7 +99,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
     free(symbolizer);
 }
 
-// Moves `module` into the list; it is zeroed then.
+// Move `module` into the list, and zero it.
 static enum err
 take_module(struct symbolizer *symbolizer, struct module *module, uint32_t *out_module)
 {
@@ -149,8 +149,8 @@ enum err symbolizer_add_perf_map(struct symbolizer *symbolizer,
     return take_module(symbolizer, &module, out_module);
 }
 
-// The id of a function's readable name; 0 for NULL. `name` stays where it is while the module is
-// open.
+// Find or add the readable name of a function; 0 for NULL. `name` keeps its address while the
+// module is open.
 static enum err function_id(struct symbolizer *s, const char *name, uint32_t *out_id)
 {
     if (name == NULL) {
@@ -170,7 +170,8 @@ static enum err function_id(struct symbolizer *s, const char *name, uint32_t *ou
     return ERR_OK;
 }
 
-// As function_id, for a plain name of DWARF, which needs its scopes in front of it.
+// Find or add a function's readable name for a plain name of DWARF, which needs its scopes before
+// it.
 static enum err
 scoped_function_id(struct symbolizer *s, struct dwarf_frame *frame, uint32_t *out_id)
 {
@@ -192,8 +193,8 @@ scoped_function_id(struct symbolizer *s, struct dwarf_frame *frame, uint32_t *ou
     return ERR_OK;
 }
 
-// Appends `path` without what does not change its meaning: "//" and "/./". ".." stays, since it
-// means something else behind a symbolic link.
+// Append `path` without redundant parts: "//" and "/./". ".." stays, because it has another meaning
+// after a symbolic link.
 static void append_path(struct strbuf *out, const char *path)
 {
     size_t len = strnlen(path, MAX_PATH_BYTES);
@@ -247,8 +248,8 @@ static bool is_mangled(const char *name)
     return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D');
 }
 
-// The id of the name of one frame. For the physical function the symbol table may know the mangled
-// name where DWARF has only the plain one.
+// Find or add the name of one frame. For the physical function, the symbol table may have the
+// mangled name where DWARF has only the plain one.
 static enum err name_frame(struct symbolizer *s,
                            const struct symbol_source *source,
                            uint64_t address,
@@ -303,7 +304,7 @@ static enum err resolve_in_files(struct symbolizer *s,
     return frame.function != 0 ? append_frame(out, frame) : ERR_OK;
 }
 
-// Counts the chain frames->items[first ..], which has just been appended.
+// Count the chain frames->items[first ..], which was just appended.
 static void
 count_coverage(struct module *module, const struct symbol_frame_vec *frames, size_t first)
 {
@@ -326,7 +327,7 @@ static struct bytes build_id_of(const struct module *module)
     return (struct bytes){.data = (const uint8_t *)module->build_id, .len = module->build_id_bytes};
 }
 
-// What the module's names are kept under: its build-id, or what its file is now.
+// Return the key of the module in the cache: its build-id, or the identity of its file.
 static struct cache_key key_of(const struct module *module, const struct elf_file *file)
 {
     struct stat status;
@@ -353,12 +354,12 @@ static enum err open_module(struct symbolizer *s, struct module *module)
     symbol_source_explain(&module->files, module->path, &module->reason, &module->advice);
     const struct cache_key key = key_of(module, &module->files.module);
     if (key.identity != module->memo.key.identity) {
-        name_memo_close(&module->memo); // replaced since we looked
+        name_memo_close(&module->memo); // replaced since the cache was read
     }
     return ERR_OK;
 }
 
-// Asks the cache what it knows of the module.
+// Read the module's names from the cache.
 static enum err open_memo(struct symbolizer *s, struct module *module)
 {
     struct elf_file file = {.fd = -1};
@@ -368,7 +369,7 @@ static enum err open_memo(struct symbolizer *s, struct module *module)
     }
     if (module->build_id_bytes == 0) {
         const struct bytes none = {0};
-        // A module that cannot be opened has nothing in the cache.
+        // A module that cannot be opened has no names in the cache.
         if (debug_search_module(&s->options.sources, module->path, none, &file, NULL) ==
             ERR_NO_MEMORY) {
             return ERR_NO_MEMORY;
@@ -378,7 +379,7 @@ static enum err open_memo(struct symbolizer *s, struct module *module)
     elf_file_close(&file);
     TRY(name_memo_open(&module->memo, s->options.sources.cache, &key));
     if (module->memo.entry.is_found) {
-        module->gap = SYMBOL_GAP_NONE; // as long as the cache knows all that is asked for
+        module->gap = SYMBOL_GAP_NONE; // until a query misses the cache
         strbuf_clear(&module->source);
         strbuf_append_text(&module->source, name_memo_source(&module->memo));
     }
@@ -392,7 +393,7 @@ static void describe_perf_map(struct module *module)
     strbuf_append_text(&module->source, module->path);
 }
 
-// Where the function begins if the chain frames->items[first ..] does not name it; else 0.
+// Return the start of the function if the chain frames->items[first ..] does not name it; else 0.
 static uint64_t start_of_unnamed(const struct module *module,
                                  uint64_t address,
                                  const struct symbol_frame_vec *frames,
@@ -402,8 +403,8 @@ static uint64_t start_of_unnamed(const struct module *module,
     return is_named || !module->is_open ? 0 : function_starts_find(&module->files.starts, address);
 }
 
-// The answer for one address, from the cache or from the files, which are opened for the first that
-// the cache does not know.
+// Answer one query from the cache or from the files. The first query that misses the cache opens
+// the files.
 static enum err resolve_one(struct symbolizer *s,
                             struct module *module,
                             uint64_t address,
@@ -422,7 +423,7 @@ static enum err resolve_one(struct symbolizer *s,
     }
     TRY(resolve_in_files(s, module, address, out));
     *out_function_start = start_of_unnamed(module, address, out, first);
-    // Without debug information a better answer may be had tomorrow.
+    // Without debug information a later run may find a better answer, so do not cache this one.
     return module->gap == SYMBOL_GAP_NONE
                ? name_memo_add(&module->memo, address, *out_function_start, out->items + first,
                                (uint32_t)(out->len - first))
@@ -455,7 +456,8 @@ static enum err resolve_all(struct symbolizer *s,
     return ERR_OK;
 }
 
-// The program gave the module its name, and it has no code: "[pool nodes]", "[event sent]".
+// Return whether the program gave the module its name and the module has no code: "[pool nodes]",
+// "[event sent]".
 static bool is_named_by_program(const struct module *module)
 {
     return strncmp(module->path, "[pool ", 6) == 0 || strncmp(module->path, "[event ", 7) == 0;
@@ -486,7 +488,7 @@ static void close_module(struct symbolizer *s, struct module *module)
         symbol_source_close(&module->files);
         module->is_open = false;
     }
-    map_u64_clear(&s->functions_by_place); // something else may come to lie there
+    map_u64_clear(&s->functions_by_place); // other texts may get these addresses
     map_u64_clear(&s->files_by_place);
 }
 

@@ -32,13 +32,13 @@ size_t map_u64_count(const struct map_u64 *map)
     return map->used_count + (map->has_zero ? 1 : 0);
 }
 
-// Where the search for `key` begins.
+// Return the slot at which the search for `key` begins.
 static size_t first_slot(size_t slot_count, uint64_t key)
 {
     return hash_mix(key) & (slot_count - 1);
 }
 
-// The slot that holds `key`, or the free one where it belongs. There is always a free slot.
+// Return the slot that holds `key`, or the free one for it. A free slot always exists.
 static size_t slot_of(const uint64_t *keys, size_t slot_count, uint64_t key)
 {
     size_t slot = first_slot(slot_count, key);
@@ -113,7 +113,7 @@ enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value)
     return ERR_OK;
 }
 
-// Closes the gap at `slot`: a follower moves into it unless its home lies behind the gap.
+// Close the gap at `slot`: a later entry moves into it unless its home slot is after the gap.
 static void shift_back(struct map_u64 *map, size_t slot)
 {
     size_t mask = map->slot_count - 1;

@@ -38,7 +38,7 @@ const char *string_table_get(const struct string_table *table, uint32_t id)
     return (const char *)string_table_get_bytes(table, id).data;
 }
 
-// The slot that holds the text, or the free one where it belongs. There is always a free slot.
+// Return the slot that holds the text, or the free one for it. A free slot always exists.
 static size_t slot_of(const struct string_table *table, const char *text, size_t len, uint32_t hash)
 {
     size_t mask = table->slot_count - 1;
@@ -57,7 +57,7 @@ static size_t slot_of(const struct string_table *table, const char *text, size_t
     }
 }
 
-// Makes room for one more text: more slots if three quarters are taken.
+// Make room for one more text: grow if three quarters of the slots are used.
 static enum err grow_slots(struct string_table *table)
 {
     size_t used = table->entries.len + 1;

@@ -15,11 +15,11 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
     if (__builtin_add_overflow(len, extra, &needed)) {
         return NULL;
     }
-    // Half as much again keeps appending linear; the sum cannot overflow for an array that exists.
+    // A growth by half keeps appending linear. The sum cannot overflow for an existing array.
     size_t wanted = *cap + *cap / 2;
     wanted = max_u64(wanted, FIRST_CAPACITY);
     wanted = max_u64(wanted, needed);
-    // No object can be larger than PTRDIFF_MAX, so there is no need to ask.
+    // An object cannot be larger than PTRDIFF_MAX.
     if (__builtin_mul_overflow(wanted, item_bytes, &bytes) || bytes > PTRDIFF_MAX) {
         return NULL;
     }

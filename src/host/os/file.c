@@ -14,14 +14,14 @@
 enum {
     READ_STEP_BYTES = 65536,
     MAX_NAME_ATTEMPTS = 100,
-    MAX_LINKS = 40, // as the kernel has it
+    MAX_LINKS = 40, // the kernel's limit
 };
 
 void fd_closep(int *fd)
 {
     if (*fd >= 0) {
         int saved_errno = errno;
-        (void)close(*fd); // only read from, or already failing
+        (void)close(*fd); // was only read, or an error is already being returned
         errno = saved_errno;
         *fd = -1;
     }
@@ -31,7 +31,7 @@ void stream_closep(FILE **stream)
 {
     if (*stream != NULL) {
         int saved_errno = errno;
-        (void)fclose(*stream); // only read from, or already failing
+        (void)fclose(*stream); // was only read, or an error is already being returned
         errno = saved_errno;
         *stream = NULL;
     }
@@ -96,8 +96,8 @@ enum err file_make_parents(const char *path, struct err_info *info)
     for (char *slash = strchr(parent + (*parent == '/'), '/'); slash != NULL;
          slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        // EEXIST may be a file, too: then whoever opens the path will say so. A parent that exists
-        // may also be on a file system that says EROFS or EACCES first.
+        // EEXIST may come from a file; then opening the path fails later. An existing parent on
+        // some file systems gives EROFS or EACCES first.
         struct stat status;
         if (mkdir(parent, 0777) != 0 && errno != EEXIST && stat(parent, &status) != 0) {
             return err_set_errno(info, errno, "cannot create the directory '%s'", parent);
@@ -158,7 +158,7 @@ enum err file_write_all(int fd, struct bytes data, const char *path, struct err_
     return ERR_OK;
 }
 
-// The address of an open file among our own.
+// The path of an open descriptor under /proc/self/fd.
 struct descriptor_path {
     char text[40];
 };
@@ -170,8 +170,8 @@ static struct descriptor_path path_of_descriptor(int fd)
     return path;
 }
 
-// Makes one under a new name: creates a file (`fd` -1, returns its descriptor), or names the one
-// that is open without any. -1 with errno.
+// Create a file with a new name if `fd` is -1, and return its descriptor. Otherwise give that name
+// to the nameless open file. Return -1 with errno on failure.
 static int create_or_name(int fd, const char *name, mode_t mode)
 {
     if (fd < 0) {
@@ -181,9 +181,9 @@ static int create_or_name(int fd, const char *name, mode_t mode)
     return linkat(AT_FDCWD, path.text, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? fd : -1;
 }
 
-// Gives *fd, or the file that it creates there if that is -1, a name beside `path` that nobody has;
-// in *out_name, the caller's. open() rather than mkstemp(), so that the mode follows the umask as
-// for any other file.
+// Give *fd an unused name beside `path`. If *fd is -1, create a file there. The caller frees
+// *out_name. open() rather than mkstemp(), so that the mode follows the umask as for any other
+// file.
 static MUST_USE enum err
 name_beside(const char *path, mode_t mode, char **out_name, int *fd, struct err_info *info)
 {
@@ -207,8 +207,8 @@ name_beside(const char *path, mode_t mode, char **out_name, int *fd, struct err_
     }
 }
 
-// A file without a name in the folder of `path`, so that nothing is left of it whoever is killed;
-// -1 where the file system has none, or nothing by which it could be named later.
+// Open a nameless file in the folder of `path`; if the process is killed, the file vanishes. Return
+// -1 if the file system has no such files, or if there is no way to name the file later.
 static int open_nameless(const char *path, mode_t mode)
 {
     CLEANUP(text_freep) char *copy = strdup(path);
@@ -222,15 +222,15 @@ static int open_nameless(const char *path, mode_t mode)
     return fd;
 }
 
-// Whether something is there that a renamed file must not take the place of.
+// Return whether a file exists at `path` that renaming must not replace.
 static bool is_special(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-// Whether `status` is of a link that may have been laid as a trap: what the kernel asks where
-// fs.protected_symlinks is set, of every directory in which anybody may create files.
+// Return whether a link may be a trap. The kernel makes the same check with fs.protected_symlinks,
+// for every directory that is writable for all users.
 static bool is_a_strangers(const struct stat *link, const char *path)
 {
     CLEANUP(text_freep) char *copy = strdup(path);
@@ -242,7 +242,8 @@ static bool is_a_strangers(const struct stat *link, const char *path)
            link->st_uid != directory.st_uid;
 }
 
-// Where the link at `path` points to, as seen from here; the caller's. NULL with errno.
+// Return the target of the link at `path`, relative to the current directory. The caller frees it.
+// NULL with errno.
 static char *read_link(const char *path)
 {
     char target[PATH_MAX];
@@ -272,7 +273,7 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
                                  path);
         }
         if (lstat(next, &status) != 0) {
-            break; // a link to nothing is replaced itself
+            break; // a link without a target is replaced itself
         }
         free(at);
         at = next;
@@ -286,7 +287,7 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
     return ERR_OK;
 }
 
-// A user's or group's id from sudo's environment; false if there is none.
+// Read a user id or group id from sudo's environment. Return false if there is none.
 static bool id_of_caller(const char *variable, uint32_t *out)
 {
     const char *text = getenv(variable);
@@ -303,15 +304,15 @@ void file_give_to_caller(int fd)
     uint32_t user;
     uint32_t group;
     if (geteuid() == 0 && id_of_caller("SUDO_UID", &user) && id_of_caller("SUDO_GID", &group)) {
-        (void)!fchown(fd, user, group); // it stays root's, and can be read by root
+        (void)!fchown(fd, user, group); // on failure the file stays root's, who can read it
     }
 }
 
-// The permissions that hold whatever the umask is; and whose the file is.
+// Set the permissions regardless of the umask, and the owner.
 static void settle_access(int fd, mode_t mode)
 {
     if (mode != FILE_MODE_BY_UMASK) {
-        (void)fchmod(fd, mode); // what open() gave is no more than this
+        (void)fchmod(fd, mode); // open() gave at most these
     }
     file_give_to_caller(fd);
 }
@@ -329,7 +330,8 @@ replacement_begin(struct replacement *r, const char *path, mode_t mode, struct e
     CLEANUP(replacement_abandon) struct replacement fresh = {0};
     TRY(file_find_target(path, &fresh.path, info));
     if (fresh.path == NULL) {
-        return ERR_NO_MEMORY; // cannot be: err_set returns what it is given, which no analyzer sees
+        return ERR_NO_MEMORY; // impossible: err_set returns its argument, but an analyzer does not
+                              // see that
     }
     CLEANUP(fd_closep) int fd = -1;
     bool is_kept = is_special(fresh.path);
@@ -358,7 +360,7 @@ void replacement_abandon(struct replacement *r)
 {
     stream_closep(&r->stream);
     if (r->temporary != NULL) {
-        (void)unlink(r->temporary); // at worst some litter stays
+        (void)unlink(r->temporary); // on failure the temporary file stays
     }
     text_freep(&r->temporary);
     text_freep(&r->path);
@@ -368,8 +370,8 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
 {
     CLEANUP(replacement_abandon) struct replacement done = *r;
     *r = (struct replacement){0};
-    // An earlier failure leaves only the stream's error flag; its errno is gone, and a full disk is
-    // by far the likeliest.
+    // An earlier failure leaves only the stream's error flag without its errno. A full disk is by
+    // far the likeliest cause.
     bool failed_before = ferror(done.stream) != 0;
     if (fflush(done.stream) != 0 || failed_before) {
         return err_set_errno(info, failed_before ? ENOSPC : errno, "cannot write '%s'", done.path);
@@ -380,7 +382,7 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
     }
     if (done.is_nameless) {
         int fd = fileno(done.stream);
-        // Where nothing is yet it needs no other name first, which could stay behind.
+        // If `path` is free, the file needs no temporary name, which could stay behind.
         if (create_or_name(fd, done.path, 0) >= 0) {
             is_regular = false;
         } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// litter: see the header.
+// litter: see litter.h.
 #include "host/os/litter.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "host/os/file.h"
 
 enum {
-    OLD_S = 60 // the process may be of another machine, or of a namespace that we do not see
+    OLD_S = 60 // the process may run on another machine, or in an invisible namespace
 };
 
 static void directory_closep(DIR **directory)
@@ -29,7 +29,7 @@ static void directory_closep(DIR **directory)
     }
 }
 
-// The pid in "BASE.PID-N.tmp"; 0 if the name is no such.
+// Return the pid in "BASE.PID-N.tmp", 0 for any other name.
 static long pid_in(const char *name, const char *base)
 {
     const size_t length = strlen(base);
@@ -56,7 +56,7 @@ void litter_remove(const char *path)
     if (folder_of == NULL || base_of == NULL) {
         return;
     }
-    const char *base = basename(base_of); // POSIX's: may write into its argument
+    const char *base = basename(base_of); // the POSIX function: may write into its argument
     CLEANUP(directory_closep) DIR *folder = opendir(dirname(folder_of));
     if (folder == NULL) {
         return;
@@ -65,7 +65,7 @@ void litter_remove(const char *path)
         const long pid = pid_in(entry->d_name, base);
         if (pid != 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
             is_old(dirfd(folder), entry->d_name)) {
-            (void)unlinkat(dirfd(folder), entry->d_name, 0); // then it stays
+            (void)unlinkat(dirfd(folder), entry->d_name, 0); // on failure it stays
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory_limit: see the header.
+// memory_limit: see memory_limit.h.
 #include "host/os/memory_limit.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ enum {
     LINE_MAX_BYTES = 4096
 };
 
-// The number in a file; UINT64_MAX if it has none ("max").
+// Return the number in a file; UINT64_MAX if it has none ("max").
 static uint64_t number_in(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -34,7 +34,7 @@ static uint64_t number_in(const char *path)
     return number;
 }
 
-// The least of `file` in the group at `path` below `root` and in all groups around it.
+// Return the smallest `file` of the group at `path` below `root` and of all groups around it.
 static uint64_t
 least_around(const char *root, const char *hierarchy, const char *path, const char *file)
 {
@@ -64,7 +64,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-// A line is "number:controllers:path"; version 2 has no controllers.
+// Return the limit for a line "number:controllers:path"; version 2 has no controllers.
 static uint64_t limit_of_line(const char *root, char *line)
 {
     char *controllers = strchr(line, ':');

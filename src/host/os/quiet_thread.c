@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// quiet_thread: see the header.
+// quiet_thread: see quiet_thread.h.
 #include "host/os/quiet_thread.h"
 
 #include <signal.h>
 
-#define STACK_BYTES_MIN ((size_t)2 << 20) // libdw puts tables of lines on the stack
+#define STACK_BYTES_MIN ((size_t)2 << 20) // libdw puts line tables on the stack
 
 void quiet_thread_make_room(void)
 {
@@ -15,7 +15,7 @@ void quiet_thread_make_room(void)
     }
     if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < STACK_BYTES_MIN &&
         pthread_attr_setstacksize(&attributes, STACK_BYTES_MIN) == 0) {
-        (void)pthread_setattr_default_np(&attributes); // else they have what they have
+        (void)pthread_setattr_default_np(&attributes); // on failure the default stays
     }
     (void)pthread_attr_destroy(&attributes); // cannot fail
 }
@@ -25,7 +25,7 @@ int quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);                            // cannot fail
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // a thread begins with its starter's mask
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // a thread inherits the mask of its starter
     const int failure = pthread_create(thread, NULL, run, argument);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failure;

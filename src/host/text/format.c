@@ -9,9 +9,9 @@
 
 #include "base/compiler.h"
 
-// Everything is done in integers: a double would round 2^53 + 1 and know about locales.
+// All arithmetic uses integers: a double would round 2^53 + 1 and depend on the locale.
 
-// value / unit, rounded half up, with `decimals` digits behind the point.
+// Return value / unit, rounded half up, with `decimals` digits after the point.
 static uint64_t rounded(uint64_t value, uint64_t unit, unsigned decimals)
 {
     static const uint64_t scales[] = {1, 10, 100};
@@ -19,8 +19,8 @@ static uint64_t rounded(uint64_t value, uint64_t unit, unsigned decimals)
     return (uint64_t)(scaled / unit);
 }
 
-// Three significant digits of value / unit. False if what it shows is `limit` or more, so that
-// 1023.9 KiB becomes 1.00 MiB rather than 1024 KiB.
+// Format three significant digits of value / unit. Return false if the result would show `limit` or
+// more, so that 1023.9 KiB becomes 1.00 MiB rather than 1024 KiB.
 static bool
 print_quantity(struct human *out, uint64_t value, uint64_t unit, uint64_t limit, const char *name)
 {
@@ -93,7 +93,7 @@ struct human format_count_change(int64_t count)
     return with_sign(count, format_count);
 }
 
-// "4 min 05 s" and its larger relatives.
+// Format from minutes to days: "4 min 05 s".
 static struct human format_long_duration(uint64_t seconds)
 {
     static const struct {

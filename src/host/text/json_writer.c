@@ -81,7 +81,7 @@ static void put_line_break(struct json_writer *w)
     }
 }
 
-// What goes before a key, or before a value that has none.
+// Write the comma and line break before a key, or before a value without a key.
 static void put_separator(struct json_writer *w)
 {
     if (w->after_key) {
@@ -112,7 +112,7 @@ static void end_container(struct json_writer *w, const char *bracket)
         put_line_break(w);
     }
     put(w, bracket, 1);
-    w->has_sibling = true; // the parent now holds at least this
+    w->has_sibling = true; // the parent now has this member
 }
 
 void json_begin_object(struct json_writer *w)
@@ -135,7 +135,7 @@ void json_end_array(struct json_writer *w)
     end_container(w, "]");
 }
 
-// Writes one character that cannot stand for itself; returns how many input bytes it was.
+// Write the escape of one character. Return the number of its input bytes.
 static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
 {
     static const char shorts[] = "b\bf\fn\nr\rt\t\"\"\\\\";
@@ -216,7 +216,7 @@ void json_i64(struct json_writer *w, int64_t value)
 void json_double(struct json_writer *w, double value)
 {
     if (!isfinite(value)) {
-        json_null(w); // JSON has no word for it
+        json_null(w); // JSON has no NaN or infinity
         return;
     }
     char digits[40];
@@ -229,7 +229,7 @@ void json_double(struct json_writer *w, double value)
     }
     for (int i = 0; i < len; i++) {
         if (strchr("0123456789+-e", digits[i]) == NULL) {
-            digits[i] = '.'; // whatever the locale's decimal separator is
+            digits[i] = '.'; // replaces the decimal separator of any locale
         }
     }
     put_value(w, digits, (size_t)len);

@@ -80,9 +80,9 @@ void strbuf_vprintf(struct strbuf *sb, const char *format, va_list arguments)
     va_copy(again, arguments);
     int len = vsnprintf(NULL, 0, format, arguments);
     if (len < 0) {
-        sb->failed = true; // only a text of more than INT_MAX bytes gets here
+        sb->failed = true; // only for a text of more than INT_MAX bytes
     } else if (strbuf_reserve(sb, (size_t)len)) {
-        (void)vsnprintf(sb->data + sb->len, (size_t)len + 1, format, again); // fits: just measured
+        (void)vsnprintf(sb->data + sb->len, (size_t)len + 1, format, again); // fits: measured above
         sb->len += (size_t)len;
     }
     va_end(again);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// toml: a parser that goes through the lines once. See toml.h.
+// toml: a parser in one pass over the lines. See toml.h.
 #include "host/text/toml.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include "base/hex.h"
 #include "host/text/utf8.h"
 
-// Where the parser is. `at` never passes `end`, where a zero byte may be read.
+// The position of the parser. `at` never passes `end`, where a zero byte is readable.
 struct reader {
     const char *at;
     const char *end;
@@ -73,7 +73,7 @@ static MUST_USE enum err take_key(struct reader *r, size_t *out)
     return strbuf_result(&r->out->texts);
 }
 
-// The four or eight digits of \uXXXX or \UXXXXXXXX, as UTF-8.
+// Take the four or eight digits of \uXXXX or \UXXXXXXXX, as UTF-8.
 static MUST_USE enum err take_code_point(struct reader *r, size_t digits)
 {
     uint32_t code = 0;
@@ -110,7 +110,7 @@ static MUST_USE enum err take_escape(struct reader *r)
     return refuse(r, ERR_INVALID, "there is no such escape");
 }
 
-// A text of one line, in the quotes that stand at the reader.
+// Take a text of one line in quotes.
 static MUST_USE enum err take_text(struct reader *r, size_t *out)
 {
     char quote = *r->at++;
@@ -138,7 +138,7 @@ static MUST_USE enum err take_text(struct reader *r, size_t *out)
     return strbuf_result(&r->out->texts);
 }
 
-// Decimal, with _ between digits.
+// Take a decimal integer, with optional _ between digits.
 static MUST_USE enum err take_integer(struct reader *r, int64_t *out)
 {
     bool is_negative = peek(r) == '-';
@@ -240,7 +240,7 @@ static MUST_USE enum err take_entry(struct reader *r)
     return toml_entry_vec_push(&r->out->entries, entry);
 }
 
-// The end of a line, with the comment before it.
+// Take the end of a line, with an optional comment before it.
 static MUST_USE enum err take_line_end(struct reader *r)
 {
     skip_blanks(r);

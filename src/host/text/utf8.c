@@ -29,7 +29,7 @@ size_t utf8_decode_bytes(const char *text, size_t len, uint32_t *code)
     uint32_t value = lead & (uint8_t)~forms[more].mask;
     for (size_t i = 1; i <= more; i++) {
         if (i == len || ((uint8_t)text[i] & 0xc0) != 0x80) {
-            return 0; // also at the NUL that ends a text
+            return 0; // also at the NUL after a text
         }
         value = value << 6 | ((uint8_t)text[i] & 0x3f);
     }

@@ -10,7 +10,8 @@ struct code_range {
     uint32_t last;
 };
 
-// Shown as escapes: C0 and C1 controls, DEL, and what is invisible or turns text around.
+// Shown as escapes: C0 and C1 controls, DEL, invisible characters and changes of the writing
+// direction.
 static const struct code_range hidden_ranges[] = {
     {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
     {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0xfe00, 0xfe0f},

@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-// Like PNG's: a byte over 127 shows 7-bit channels, the line ends show text-mode conversion.
+// As in PNG: the byte above 127 reveals 7-bit channels, the line ends reveal text-mode conversion.
 static const uint8_t file_magic[8] = {0x8b, 'c', 'a', 'i', 'r', 'n', '\r', '\n'};
 static const uint8_t footer_magic[8] = {'\n', '\r', 'n', 'r', 'i', 'a', 'c', 0x8b};
 
@@ -106,7 +106,8 @@ static bool is_type_letter(uint8_t letter)
 
 bool chunk_head_get(const uint8_t in[CHUNK_HEAD_BYTES], struct chunk_head *out)
 {
-    // The letters first: while looking for a head, nearly every place fails here, without hashing.
+    // Check the letters first: a search for a head rejects nearly every offset here, without
+    // hashing.
     if (!is_type_letter(in[0]) || !is_type_letter(in[1]) || !is_type_letter(in[2]) ||
         !is_type_letter(in[3]) || get_u64(in + 40) != chunk_hash(in, 40)) {
         return false;

@@ -2,7 +2,8 @@
 // chunk_index: see chunk_index.h.
 #include "recording/format/chunk_index.h"
 
-// Read at once while looking for a head: little at first, so that many small damages cost little.
+// Bytes to read at once in a search for a head. The first read is small, so that many small damages
+// cost little.
 enum {
     SEARCH_FIRST_BYTES = 256,
     SEARCH_MOST_BYTES = 64 << 10,
@@ -43,8 +44,8 @@ static bool read_head(const struct chunk_source *source, uint64_t offset, struct
            chunk_head_get(bytes, out);
 }
 
-// Fills the index from the table of contents. False, with the index empty, if there is none or it
-// cannot be believed.
+// Fill the index from the table of contents. Return false, with the index empty, if there is none
+// or it is invalid.
 static bool index_from_contents(const struct chunk_source *source, struct chunk_index *index)
 {
     struct file_footer footer;
@@ -93,7 +94,7 @@ static void note_damage(struct chunk_index *index, uint64_t offset, uint64_t byt
     index->damaged_bytes += bytes;
 }
 
-// Looks for a head from `from` on. Sets *out to its offset, or to the end of the file if there is
+// Search for a head from `from` on. Set *out to its offset, or to the end of the file if there is
 // none.
 static enum err
 find_head(const struct chunk_source *source, uint64_t from, uint64_t *out, struct err_info *info)
@@ -121,7 +122,7 @@ find_head(const struct chunk_source *source, uint64_t from, uint64_t *out, struc
     return ERR_OK;
 }
 
-// Takes what lies at `offset`, which is where a chunk should begin, and moves the offset on.
+// Add the chunk or the damage at `offset`, where a chunk should begin, and advance the offset.
 static enum err walk_step(const struct chunk_source *source,
                           uint64_t end,
                           uint64_t *offset,

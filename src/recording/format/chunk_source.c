@@ -12,7 +12,7 @@
 
 enum {
     CHECK_BYTES = 64 << 10
-}; // hashed at once
+}; // hashed in one step
 
 enum err chunk_source_read(const struct chunk_source *source,
                            uint64_t offset,
@@ -88,7 +88,8 @@ enum err chunk_payload_check(const struct chunk_source *source,
     return ERR_OK;
 }
 
-// A frame must say how long its content is, say what the head says, and be all that is stored.
+// Decompress. A frame must state its content size, agree with the head, and fill the stored
+// payload.
 static bool unpack(struct chunk_payload *payload, const struct chunk_head *head)
 {
     const char *stored = payload->stored.data;
@@ -102,7 +103,7 @@ static bool unpack(struct chunk_payload *payload, const struct chunk_head *head)
            head->raw_bytes;
 }
 
-// Makes room for the payload, and the decompressor if it needs one.
+// Make room for the payload, and the decompressor if needed.
 static bool prepare(struct chunk_payload *payload, const struct chunk_head *head)
 {
     strbuf_clear(&payload->stored);

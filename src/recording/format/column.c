@@ -9,10 +9,10 @@
 enum {
     MAX_LEB128_BYTES = 10,
     BLOCK = 64,         // values that are coded together
-    SHORT_BITS = 8 * 7, // of numbers that take eight bytes at most
+    SHORT_BITS = 8 * 7, // bits of a number that takes at most eight bytes
 };
 
-// Small numbers of either sign become small: 0, -1, 1, -2 are 0, 1, 2, 3.
+// Map small numbers of either sign to small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
 static uint64_t zigzag(uint64_t difference)
 {
     return difference << 1 ^ (0 - (difference >> 63));
@@ -26,10 +26,10 @@ static uint64_t unzigzag(uint64_t coded)
 static uint32_t leb128_bytes(uint64_t value)
 {
     const uint32_t highest = 63 - (uint32_t)__builtin_clzll(value | 1);
-    return (highest * 9 + 73) >> 6; // highest / 7 + 1, for all that there are
+    return (highest * 9 + 73) >> 6; // highest / 7 + 1, exact for all 64 bits
 }
 
-// Seven bits of `value`, which is below 2^56, in each byte.
+// Spread `value`, which is below 2^56, over bytes of seven bits.
 static uint64_t spread(uint64_t value)
 {
     value = (value & 0x000000000fffffff) | (value & 0x00fffffff0000000) << 4;
@@ -37,13 +37,13 @@ static uint64_t spread(uint64_t value)
     return (value & 0x007f007f007f007f) | (value & 0x3f803f803f803f80) << 1;
 }
 
-// There is room for MAX_LEB128_BYTES. How long a number is cannot be foretold: so nothing branches
-// on it, but for the longest.
+// Write a number; there is room for MAX_LEB128_BYTES. Its length is unpredictable, so no branch
+// depends on it, except for the longest numbers.
 ALWAYS_INLINE uint8_t *put_leb128(uint8_t *at, uint64_t value)
 {
     if (LIKELY(value >> SHORT_BITS == 0)) {
         const uint32_t bytes = leb128_bytes(value);
-        const uint64_t others = ((uint64_t)1 << (8 * (bytes - 1))) - 1; // all bytes but the last
+        const uint64_t others = ((uint64_t)1 << (8 * (bytes - 1))) - 1; // continuation bits
         put_u64(at, spread(value) | (0x8080808080808080 & others));
         return at + bytes;
     }
@@ -55,15 +55,14 @@ ALWAYS_INLINE uint8_t *put_leb128(uint8_t *at, uint64_t value)
     return at;
 }
 
-// Some numbers as an encoding writes them, and zeros behind them.
+// Encoded numbers, followed by zeros.
 struct coded_block {
     uint64_t numbers[BLOCK];
-    uint64_t all; // ORed
+    uint64_t all; // all numbers ORed
     size_t count;
 };
 
-// Loops of a constant length, over memory that they do not write to, are what the compiler makes
-// vectors of.
+// Compilers vectorize loops of a constant length whose inputs are not written.
 ALWAYS_INLINE void subtract_each(const uint64_t *restrict from,
                                  const uint64_t *restrict what,
                                  size_t count,
@@ -112,7 +111,7 @@ static uint64_t or_all(const uint64_t numbers[BLOCK])
     return all;
 }
 
-// Codes the values from number `begin` of `count` on, as many as go into a block.
+// Encode the values from number `begin` of `count` on, up to one block.
 static void code_block(const uint64_t *values,
                        struct column_context context,
                        size_t begin,
@@ -122,7 +121,7 @@ static void code_block(const uint64_t *values,
 {
     const uint64_t *from = values + begin;
     const size_t now = count - begin < BLOCK ? count - begin : BLOCK;
-    const size_t is_first = begin == 0; // which has none before it
+    const size_t is_first = begin == 0; // the first value has no value before it
     switch (encoding) {
     case COLUMN_DELTAS:
         out->numbers[0] = zigzag(from[0]);
@@ -147,8 +146,7 @@ static void code_block(const uint64_t *values,
     out->count = now;
 }
 
-// How many bytes a block takes: one for each number, and one more for each seven bits that it does
-// not fit into.
+// Return the bytes of a block: one for each number, and one more for each further seven bits.
 static size_t block_bytes(const struct coded_block *block)
 {
     size_t bytes = block->count;
@@ -163,7 +161,7 @@ static size_t block_bytes(const struct coded_block *block)
     return bytes;
 }
 
-// The same of numbers of any length.
+// Return the bytes of a block with numbers of any length.
 static size_t long_block_bytes(const struct coded_block *block)
 {
     size_t bytes = 0;
@@ -190,7 +188,7 @@ static size_t coded_bytes(const uint64_t *values,
 static uint8_t *put_block(uint8_t *at, const struct coded_block *block)
 {
     if (block->all < 0x80) {
-        for (size_t i = 0; i < BLOCK; i++) { // there is room for all
+        for (size_t i = 0; i < BLOCK; i++) { // room for all is reserved
             at[i] = (uint8_t)block->numbers[i];
         }
         return at + block->count;
@@ -213,7 +211,8 @@ static bool are_all_equal(const uint64_t *values, size_t count)
 static enum column_encoding
 smallest_encoding(const uint64_t *values, struct column_context context, size_t count)
 {
-    // Of equals the first is taken: what needs no prediction, then what needs the nearest one.
+    // The first of equally short encodings is used: first without prediction, then from the nearest
+    // value.
     static const enum column_encoding candidates[] = {
         COLUMN_VALUES, COLUMN_DIFFERENCES, COLUMN_SHARES, COLUMN_POSITIONS, COLUMN_DELTAS};
     enum column_encoding best = COLUMN_CONSTANT;
@@ -232,7 +231,7 @@ smallest_encoding(const uint64_t *values, struct column_context context, size_t 
             best_bytes = bytes;
         }
         if (bytes == count) {
-            break; // none takes less
+            break; // no encoding is shorter
         }
     }
     return best;
@@ -248,7 +247,7 @@ enum column_encoding column_encode(const uint64_t *values,
     struct coded_block block;
     for (size_t begin = 0; begin < numbers; begin += BLOCK) {
         if (!strbuf_reserve(out, (size_t)BLOCK * MAX_LEB128_BYTES)) {
-            break; // out->failed says so
+            break; // out->failed is set
         }
         code_block(values, context, begin, numbers, encoding, &block);
         uint8_t *start = (uint8_t *)out->data + out->len;
@@ -257,7 +256,7 @@ enum column_encoding column_encode(const uint64_t *values,
     return encoding;
 }
 
-// Returns what follows the number, or NULL if it is not whole or does not fit 64 bits.
+// Return the address after the number, or NULL if it is truncated or does not fit 64 bits.
 static const uint8_t *get_leb128(const uint8_t *at, const uint8_t *end, uint64_t *out)
 {
     uint64_t value = 0;

@@ -15,7 +15,7 @@ static const struct {
     {"\013cairn", FOREIGN_TEXT_MODE},         // the magic number without its top bit,
     {"\213cairn", FOREIGN_TEXT_MODE},         // with its line end changed,
     {"\302\213cairn", FOREIGN_TEXT_MODE},     // as UTF-8,
-    {"\357\277\275cairn", FOREIGN_TEXT_MODE}, // as UTF-8 by somebody who did not know the byte
+    {"\357\277\275cairn", FOREIGN_TEXT_MODE}, // as UTF-8 by a converter that does not know the byte
 };
 
 static bool begins_with(struct bytes data, const char *start, size_t len)

@@ -55,9 +55,9 @@ enum err recording_file_check(const struct chunk_source *source,
     if (len < sizeof(bytes)) {
         return err_set(info, ERR_TRUNCATED, "'%s' ends within its header", source->path);
     }
-    (void)file_header_get(bytes, &header); // begins as it must: see above
+    (void)file_header_get(bytes, &header); // succeeds: checked above
     bool is_newer = header.major > RECORDING_VERSION_MAJOR || (header.flags & FLAGS_REQUIRED) != 0;
-    if (is_newer && !header.is_damaged) { // else its words mean nothing
+    if (is_newer && !header.is_damaged) { // the version of a damaged header is meaningless
         return err_set(info, ERR_UNSUPPORTED,
                        "'%s' was made by a newer version: its format is %u.%u, this version reads "
                        "up to %d",
@@ -91,7 +91,7 @@ enum err recording_file_open(const char *path,
                              struct chunk_source *out_source,
                              struct err_info *info)
 {
-    // O_NONBLOCK: a named pipe is to be refused, not waited for.
+    // O_NONBLOCK: a named pipe is refused without waiting for a writer.
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         return err_set_errno(info, errno, "cannot open '%s'", path);

@@ -15,9 +15,9 @@
     }
 #define STRING(type, number, field) COLUMN(type, number, field, .kind = REC_COLUMN_STRING)
 #define INDEX(type, number, field)  COLUMN(type, number, field, .missing = REC_NONE)
-// A cost that tends to equal an earlier one: frees equal allocations in most stacks.
+// A cost that usually equals an earlier one: frees equal allocations in most stacks.
 #define LIKE(type, number, field, other) COLUMN(type, number, field, .reference = (other))
-// Bytes of as many blocks as another column says.
+// Bytes of the number of blocks in another column.
 #define BYTES(type, number, field, blocks) COLUMN(type, number, field, .share = (blocks))
 
 // clang-format off

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// share: see the header.
+// share: see share.h.
 #include "recording/format/share.h"
 
 #include <string.h>
 
-// blocks * bytes / of_blocks, without the overflow that there would be on the way; 0 of none.
+// Return blocks * bytes / of_blocks without overflow in between; 0 if of_blocks is 0.
 static uint64_t share_of(uint64_t blocks, uint64_t bytes, uint64_t of_blocks)
 {
     return of_blocks == 0 ? 0
@@ -29,7 +29,7 @@ static uint64_t share_of_entry(const struct rec_table *table,
                                const struct rec_row *rows,
                                size_t row_count)
 {
-    uint32_t words[2] = {0}; // a row's number, and what comes next
+    uint32_t words[2] = {0}; // a row's index, and the word after it
     memcpy(words, entry, sizeof(words));
     switch ((enum rec_mean)table->mean) {
     case REC_MEAN_OF_BUCKET:

@@ -13,7 +13,7 @@ enum {
     MAX_NAMED_TABLES = 4
 };
 
-// What a reader misses without a table.
+// What a reader lacks without each table.
 static const char *const meanings[REC_TABLE_COUNT] = {
     [REC_TABLE_META] = "what ran",
     [REC_TABLE_TOTALS] = "totals",
@@ -49,7 +49,7 @@ struct sentence {
 
 static void say(struct sentence *s, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// Adds a clause.
+// Append a clause.
 static void say(struct sentence *s, const char *format, ...)
 {
     size_t left = s->len - s->used;
@@ -75,7 +75,7 @@ static bool is_newest(const struct damage_report *s)
 
 static bool is_damaged(const struct damage_report *s)
 {
-    // Entries that refer to what is not there are the damage only where nothing else explains them.
+    // Bad references count as damage only if no missing chunk explains them.
     bool is_inconsistent = s->is_whole && (s->dropped > 0 || s->repaired > 0);
     bool lacks_parts = s->has_footer && !(s->is_whole && is_newest(s));
     return s->is_header_damaged || s->is_contents_damaged || s->damaged_bytes > 0 ||
@@ -105,7 +105,7 @@ uint64_t damage_report_missing_entries(const struct damage_report *s)
 {
     uint64_t missing = 0;
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
-        // Announcements are the file's word: their sum may be anything.
+        // The announced numbers are hostile: their sum may overflow.
         missing = missing_of(s, i) > UINT64_MAX - missing ? UINT64_MAX : missing + missing_of(s, i);
     }
     return missing;

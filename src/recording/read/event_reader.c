@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// event_reader: see the header.
+// event_reader: see event_reader.h.
 #include "recording/read/event_reader.h"
 
 #include "host/os/file.h"

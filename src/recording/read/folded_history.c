@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// folded_history: see the header.
+// folded_history: see folded_history.h.
 #include "recording/read/folded_history.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "base/compiler.h"
 
-// Each of these fills `out` with the only entry that row `number` has in a table. False: the row
-// has none, or the file holds them all.
+// Each function sets `out` to the only entry of row `number` in a table. It returns false if the
+// row has none, or if the file holds the row's entries.
 static bool
 make_cohort(const struct rec_lone *lone, const struct rec_row *row, uint32_t number, void *out)
 {
@@ -62,7 +62,7 @@ make_lifetime(const struct rec_lone *lone, const struct rec_row *row, uint32_t n
     return lone->lifetime_bucket != REC_NONE;
 }
 
-// Cells need the cohorts, so these come first.
+// Restoring cells needs the cohorts, so the cohorts come first.
 static const struct folded_table {
     enum rec_table_index index;
     bool (*make)(const struct rec_lone *lone,
@@ -83,7 +83,7 @@ static uint32_t row_of(const char *entry)
     return row;
 }
 
-// Puts the entries that the rows imply between those that were read.
+// Insert the entries that the rows imply between those of the file.
 static enum err merge_implied(struct table_reader *r, const struct folded_table *table)
 {
     const size_t entry_bytes = rec_tables[table->index].entry_bytes;
@@ -115,8 +115,8 @@ static enum err merge_implied(struct table_reader *r, const struct folded_table 
     return ERR_OK;
 }
 
-// The cell of a row in a slice, NULL if there is none. Cells of a hostile file need not be sorted:
-// then some are not found.
+// Return the cell of a row in a slice, NULL if there is none. The cells of a hostile file may be
+// unsorted; then the search may miss some.
 static struct rec_cell *find_cell(const struct table_reader *r, uint32_t row, uint32_t slice)
 {
     struct rec_cell *cells = r->tables[REC_TABLE_CELLS].items;
@@ -134,7 +134,7 @@ static struct rec_cell *find_cell(const struct table_reader *r, uint32_t row, ui
     return NULL;
 }
 
-// In this form, what a cohort says of frees is missing from the cells.
+// Add the frees of the cohorts to the cells, which lack them in this form.
 static void restore_frees(struct table_reader *r)
 {
     const struct rec_cohort *cohorts = r->tables[REC_TABLE_COHORTS].items;

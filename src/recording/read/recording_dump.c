@@ -10,8 +10,8 @@
 
 struct dump {
     struct chunk_source source;
-    struct chunk_index index;  // by walking
-    struct chunk_index listed; // by the table of contents
+    struct chunk_index index;  // from walking the file
+    struct chunk_index listed; // from the table of contents
     struct chunk_payload payload;
     struct dump_summary summary;
 };
@@ -23,7 +23,7 @@ static void dump_release(struct dump *d)
     chunk_payload_release(&d->payload);
 }
 
-// Reads the payload of a chunk whose inside we know, checks that of any other.
+// Read the payload of a chunk of a known type; check only the hash of any other.
 static enum err examine(struct dump *d,
                         const struct chunk_place *place,
                         struct dumped_chunk *chunk,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // recording_reader: see recording_reader.h.
 //
-// Opening is: refuse what is no recording; index the chunks; group them into snapshots; read the
-// newest that is whole, and older ones only if that one turns out to be damaged; repair; say what
-// is missing.
+// Steps: refuse a file that is not a recording; index the chunks; group them into snapshots; read
+// the newest whole one, and older ones only if that one is damaged; repair; describe what is
+// missing.
 #include "recording/read/recording_reader.h"
 
 #include <inttypes.h>
@@ -21,11 +21,11 @@
 
 enum {
     MAX_TRIES = 3
-}; // whole snapshots that are read in the hope that one is intact
+}; // limit for whole snapshots to read until one is undamaged
 
-// Real recordings need 10 to 50 bytes of memory for each of their own. A table whose entries are
-// all alike may need thousands, but is then short in the file: that is what the base is for, which
-// holds some two million such stacks.
+// Real recordings need 10 to 50 bytes of memory for each byte of the file. A table of equal entries
+// may need thousands, but is then short in the file. The base allows for that: it suffices for some
+// two million such stacks.
 const struct recording_limits recording_default_limits = {.base_bytes = 512 << 20, .ratio = 256};
 
 struct snapshot {
@@ -33,18 +33,18 @@ struct snapshot {
     size_t end;
     uint64_t parts;
     uint32_t generation;
-    bool is_whole; // begins and ends, with every part between; payloads not yet checked
+    bool is_whole; // with begin, end and every part between; payloads unchecked
 };
 DEFINE_VEC(snapshot_vec, struct snapshot);
 
-// A snapshot that was read.
+// A snapshot after reading.
 struct loaded {
     struct recording recording;         // owned
-    struct damage_report damage_report; // the part about the snapshot
+    struct damage_report damage_report; // only the part about the snapshot
     uint64_t entries;
-    uint64_t damaged_bytes; // in chunks that could be found but not read
+    uint64_t damaged_bytes; // of chunks found but unreadable
     uint64_t unknown_chunks;
-    bool is_shown; // there is something in it
+    bool is_shown; // it has content to show
 };
 
 struct opening {
@@ -74,7 +74,7 @@ static bool continues(const struct chunk_place *before, const struct chunk_place
            before->head.part < place->head.part;
 }
 
-// Adds a chunk to the last snapshot if it continues it, else to a new one.
+// Add a chunk to the last snapshot if it continues that one, else to a new one.
 static enum err add_to_snapshots(struct opening *o, size_t i, const struct chunk_place *before)
 {
     const struct chunk_place *place = &o->index.chunks.items[i];
@@ -91,7 +91,7 @@ static enum err add_to_snapshots(struct opening *o, size_t i, const struct chunk
     return ERR_OK;
 }
 
-// Groups the chunks into runs of one generation; those of generation 0 may lie anywhere.
+// Group the chunks into runs of one generation. Chunks of generation 0 may be between them.
 static enum err find_snapshots(struct opening *o)
 {
     const struct chunk_place *before = NULL;
@@ -110,8 +110,8 @@ static enum err find_snapshots(struct opening *o)
     return ERR_OK;
 }
 
-// Reads one chunk of a snapshot into the tables. ERR_CORRUPT, ERR_LIMIT and ERR_UNSUPPORTED are
-// about this chunk only.
+// Read one chunk of a snapshot into the tables. ERR_CORRUPT, ERR_LIMIT and ERR_UNSUPPORTED concern
+// only this chunk.
 static enum err read_chunk(struct opening *o,
                            const struct chunk_place *place,
                            struct table_reader *tables,
@@ -162,14 +162,14 @@ static void count_entries(const struct table_reader *tables, struct loaded *l)
         tables->tables[REC_TABLE_TOTALS].is_there || l->damage_report.counts[REC_TABLE_ROWS] > 0;
 }
 
-// What the tables of the file may take.
+// Return the memory limit for the tables of the file.
 static uint64_t table_budget(const struct opening *o)
 {
     const uint64_t by_size = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
     return min_u64(by_size, o->limits.most_bytes);
 }
 
-// A part of the history that would leave too little for what it is the history of.
+// Return whether a table of the history would leave too little memory for the other tables.
 static bool is_beyond_its_share(const struct opening *o,
                                 const struct chunk_place *place,
                                 const struct table_reader *tables)
@@ -212,14 +212,14 @@ static enum err load_snapshot(struct opening *o,
     }
     enum err restored = ERR_OK;
     if (l.damage_report.is_pruned) {
-        history_drop(&tables); // a part of it would be taken for all
+        history_drop(&tables); // a part of it would pass for complete
     } else {
         restored = folded_history_restore(&tables);
     }
     l.damage_report.is_pruned = l.damage_report.is_pruned || restored == ERR_LIMIT;
     l.damage_report.most_bytes = table_budget(o);
     count_entries(&tables, &l);
-    // Of a recording that is too large for us, a part is worse than nothing: names or callers lack.
+    // For a recording that is too large, a part is useless: names or callers would be missing.
     const bool is_too_large = l.damage_report.is_limited && table_budget(o) == o->limits.most_bytes;
     l.is_shown = l.is_shown && !is_too_large;
     struct repair_tally tally = {0};
@@ -235,7 +235,7 @@ static enum err load_snapshot(struct opening *o,
     return ERR_OK;
 }
 
-// Puts `candidate` in the place of `best` if it holds more.
+// Replace `best` by `candidate` if that holds more.
 static void take_better(struct loaded *best, struct loaded *candidate)
 {
     if (best->is_shown && (!candidate->is_shown || best->entries >= candidate->entries)) {
@@ -246,8 +246,8 @@ static void take_better(struct loaded *best, struct loaded *candidate)
     candidate->recording = (struct recording){0};
 }
 
-// Tries the whole snapshots, newest first; sets *is_intact if one of them is. Else the best one is
-// the fullest.
+// Read the whole snapshots, newest first. Set *is_intact if one of them is undamaged; otherwise the
+// result is the fullest one.
 static enum err
 try_whole_snapshots(struct opening *o, struct loaded *best, bool *is_intact, struct err_info *info)
 {
@@ -324,7 +324,7 @@ judge(const struct opening *o, const struct loaded *l, struct recording_open_res
     damage_report_text(&s, out->missing, sizeof(out->missing));
 }
 
-// A log of events that became no recording, since its recorder was killed, or has not ended yet.
+// Return whether the file holds only an event log, because its recorder was killed or still runs.
 static bool is_bare_log(const struct chunk_index *index)
 {
     for (size_t i = 0; i < index->chunks.len; i++) {
@@ -361,7 +361,7 @@ refuse_hollow(const struct opening *o, const struct loaded *best, struct err_inf
                    o->source.path);
 }
 
-// What is computed from the tables takes several times as much as they do.
+// Data computed from the tables takes several times their memory.
 static uint64_t share_of_memory(void)
 {
     enum {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recording_repair: see recording_repair.h.
 //
-// From the tables that are referred to, to those that refer: whoever drops entries leaves a map
-// from old to new indices for the next.
+// Tables that others refer to are repaired first. Dropping entries leaves a map from old to new
+// indices for the tables that refer to them.
 #include "recording/read/recording_repair.h"
 
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static uint32_t mapped(const struct u32_vec *map, uint32_t index)
     return index < map->len ? map->items[index] : REC_NONE;
 }
 
-// Keeps the entries for which `is_good`, which may change them; `before` is the one kept last, or
-// NULL. Fills `map` unless it is NULL. Returns how many stay.
+// Keep the entries for which `is_good` returns true; it may change them. Its `before` is the last
+// kept entry, or NULL. Fill `map` unless it is NULL. Return the number of kept entries.
 static enum err keep(struct repair *p,
                      void *items,
                      size_t *count,
@@ -91,8 +91,8 @@ static void repair_strings(struct repair *p)
     }
 }
 
-// Cuts every circle of parents at one of its members. Marks: 0 not seen, 1 on the path that is
-// being followed, 2 known to lead to an end.
+// Cut every circle of parents at one of its members. Marks: 0 not visited, 1 on the current path, 2
+// known to lead to an end.
 static enum err repair_process_tree(struct repair *p)
 {
     struct recording *r = p->r;
@@ -148,8 +148,8 @@ static void repair_frames(struct repair *p)
     }
 }
 
-// A frame of which nothing is known, for nodes that have lost theirs: appended when *out, which is
-// REC_NONE before, is first asked for.
+// Append an unknown frame, for nodes that lost theirs, at the first request. *out is REC_NONE
+// before.
 static enum err want_unknown_frame(struct recording *r, uint32_t *out)
 {
     if (*out != REC_NONE) {
@@ -198,7 +198,7 @@ static enum err repair_nodes(struct repair *p)
     size_t known_frames = r->frame_count;
     TRY(ensure_root(p));
     for (size_t i = 1; i < r->node_count; i++) {
-        if (r->nodes[i].parent >= i) { // its children have lost their way to the root, too
+        if (r->nodes[i].parent >= i) { // its descendants have no path to the root either
             p->tally.dropped += r->node_count - i;
             r->node_count = i;
             break;

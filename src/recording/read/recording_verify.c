@@ -17,8 +17,8 @@ enum {
 struct verification {
     const struct recording *r;
     struct recording_findings *out;
-    unsigned in_check; // findings of the check under way
-    enum err err;      // the first failure of our own
+    unsigned in_check; // number of findings of the current check
+    enum err err;      // first failure of the verification itself
 };
 
 static void
@@ -36,7 +36,8 @@ find(struct verification *v, enum recording_invariant invariant, const char *for
     }
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(finding.text, sizeof(finding.text), format, arguments); // a cut one will do
+    (void)vsnprintf(finding.text, sizeof(finding.text), format, arguments); // a truncated text
+                                                                            // suffices
     va_end(arguments);
     v->err = finding_vec_push(&v->out->items, finding);
 }
@@ -104,9 +105,8 @@ static void check_processes(struct verification *v)
     const struct recording *r = v->r;
     for (size_t i = 0; i < r->process_count; i++) {
         uint32_t at = r->processes[i].parent;
-        // Whoever has more ancestors than there are processes has some of them twice. A chain of
-        // processes is short in any real run; the bound keeps a made-up one from costing its
-        // square.
+        // A process with more ancestors than there are processes is in a circle. Real chains of
+        // processes are short. The bound keeps a hostile chain from quadratic time.
         size_t steps = 0;
         while (at < r->process_count && steps <= r->process_count && steps < 10000) {
             at = r->processes[at].parent;
@@ -143,7 +143,7 @@ static void check_blocks(struct verification *v)
     }
 }
 
-// No row lists more blocks than it has.
+// Check that no row lists more blocks than it has.
 static void check_block_sums(struct verification *v)
 {
     const struct recording *r = v->r;
@@ -219,8 +219,8 @@ static void check_rows(struct verification *v)
                  " bytes of %" PRIu64,
                  i, row->frees, row->allocations, row->freed_bytes, row->allocated_bytes);
         }
-        // Not frees: with several threads the free of a temporary block may have been paired with
-        // another block of its address (docs/accuracy.md).
+        // The check does not include frees: with several threads the free of a temporary block may
+        // have been paired with another block of its address (docs/accuracy.md).
         if (row->temporary > row->allocations || row->temporary_bytes > row->allocated_bytes) {
             find(v, INVARIANT_COST, "rows[%zu] has more temporary allocations than allocations", i);
         }
@@ -373,7 +373,7 @@ static void check_row_sum(struct verification *v,
     }
 }
 
-// The cells are in order here: one pass serves all rows.
+// Check the sums of cells. The cells are sorted here, so one pass serves all rows.
 static void check_cell_sums(struct verification *v)
 {
     const struct recording *r = v->r;
@@ -424,8 +424,8 @@ static void check_slice_sums(struct verification *v)
         s.freed_bytes += slice->freed_bytes;
         s.temporary += slice->temporary;
         s.live_bytes += slice->allocated_bytes - slice->freed_bytes;
-        // A process that ends takes its live blocks out of the sum, but they never count as freed.
-        // Where blocks were left out, no slice is above the peak, which is known better than sums.
+        // A process that ends removes its live blocks from the sum, but they do not count as freed.
+        // With unsampled allocations no slice exceeds the peak, which is more exact than the sums.
         const bool may_be_less = r->process_count > 1 || r->totals.left_out_allocations > 0;
         bool is_sound =
             may_be_less ? slice->live_bytes <= s.live_bytes : slice->live_bytes == s.live_bytes;
@@ -506,7 +506,7 @@ static uint64_t bytes_of_kind(const struct rec_memory_snapshot *look, uint32_t k
     return bytes[kind];
 }
 
-// The parts are in order here. A look has none or all of them.
+// Check the sums of parts. The parts are sorted here. A snapshot has none or all of them.
 static void check_part_sums(struct verification *v)
 {
     const struct recording *r = v->r;
@@ -528,7 +528,7 @@ enum err recording_verify(const struct recording *recording, struct recording_fi
 {
     static const struct {
         void (*check)(struct verification *v);
-        bool needs_order; // is meaningless unless indices are sound and tables sorted
+        bool needs_order; // meaningful only with sound indices and sorted tables
     } checks[] = {
         {check_strings, false},   {check_string_references, false},
         {check_processes, false}, {check_frames, false},

@@ -64,7 +64,7 @@ static bool read_group(struct cursor *c, uint64_t expected_first, struct group *
            out->count <= GROUP_MAX_ENTRIES;
 }
 
-// The same of a table whose entries have numbers of 32 bits.
+// Read the head of a group in a table whose entry numbers have 32 bits.
 static bool read_numbered_group(struct cursor *c, size_t expected_first, struct group *out)
 {
     return read_group(c, expected_first, out) && out->first + out->count <= UINT32_MAX;
@@ -90,7 +90,7 @@ enum err table_reader_charge(struct table_reader *r, uint64_t bytes)
     return ERR_OK;
 }
 
-// Decodes one column into its field of `count` entries. `seen` are the ids decoded so far.
+// Decode one column into its field of `count` entries. `seen` holds the ids decoded so far.
 static enum err fill_column(struct table_reader *r,
                             const struct rec_table *table,
                             const struct stored_column *stored,
@@ -100,7 +100,7 @@ static enum err fill_column(struct table_reader *r,
 {
     const struct rec_column *column = rec_column_find(table, stored->id);
     if (column == NULL) {
-        return ERR_OK; // of a later minor version
+        return ERR_OK; // a column of a later minor version
     }
     const struct rec_column *reference =
         seen[stored->reference] ? rec_column_find(table, stored->reference) : NULL;
@@ -124,7 +124,7 @@ static enum err fill_column(struct table_reader *r,
     return ERR_OK;
 }
 
-// Decodes a group into `count` entries that are at hand.
+// Decode a group into `count` allocated entries.
 static enum err fill_group(struct table_reader *r,
                            const struct rec_table *table,
                            struct cursor *c,
@@ -192,7 +192,7 @@ static enum err add_entries(struct table_reader *r, enum rec_table_index index, 
     return ERR_OK;
 }
 
-// The two columns of a chunk of strings: their lengths, and their bytes one after the other.
+// Read the two columns of a chunk of strings: the lengths, and the concatenated bytes.
 static enum err read_strings(struct table_reader *r,
                              struct cursor *c,
                              const struct group *group,
@@ -233,7 +233,7 @@ static enum err add_strings(struct table_reader *r, struct cursor *c)
         }
         left -= r->values.items[i];
     }
-    // String 0 is the empty one: everybody relies on it.
+    // String 0 must be empty: all code relies on it.
     if (left != 0 || (group.first == 0 && r->values.items[0] != 0)) {
         return ERR_CORRUPT;
     }
@@ -292,7 +292,7 @@ enum err table_reader_add(struct table_reader *r,
     return ERR_OK;
 }
 
-// Every recording has the empty string, even if its strings are lost.
+// Add the empty string, which every recording has, even if its strings are lost.
 static enum err ensure_empty_string(struct table_reader *r)
 {
     if (r->string_offsets.len > 0) {
@@ -316,7 +316,7 @@ enum err table_reader_finish(struct table_reader *r, struct recording *out)
         if (table->columns == NULL || table->is_single) {
             continue;
         }
-        // The fields are pointers of different types: their bytes are set, not an alias of them.
+        // The fields are pointers of different types, so their bytes are copied, not aliased.
         memcpy((char *)&made + table->items_offset, &r->tables[i].items, sizeof(void *));
         memcpy((char *)&made + table->count_offset, &r->tables[i].count, sizeof(size_t));
         memcpy((char *)owner + table->owner_offset, &r->tables[i].items, sizeof(void *));

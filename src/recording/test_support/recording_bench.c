@@ -79,7 +79,7 @@ int main(int argc, char **argv)
         }
         open_ms[i] = now_ms() - start;
     }
-    (void)unlink(path); // only litter if it fails
+    (void)unlink(path); // on failure the file stays
     (void)printf(
         "%zu nodes, %zu rows, %zu cells, %llu allocations: %llu bytes in the file, %llu in "
         "memory, write %.1f ms, open %.1f ms\n",

@@ -15,10 +15,10 @@ enum {
     SLICE_MS = 2,
     FRAMES_PER_NODES = 6, // nodes for each distinct frame
     MODULES = 24,
-    LEAF_PERCENT = 40, // of the nodes: those that allocate
+    LEAF_PERCENT = 40, // share of nodes that allocate
     MAX_DEPTH = 120,
     THREADS = 8,
-    SIZE_KINDS = 32, // most programs ask for few different sizes
+    SIZE_KINDS = 32, // most programs request few different sizes
 };
 
 uint64_t random_next(struct random_source *source)
@@ -36,7 +36,7 @@ uint64_t random_below(struct random_source *source, uint64_t bound)
     return bound > 0 ? random_next(source) % bound : 0;
 }
 
-// Small numbers are likely: the bits are cut to a random count below `bits`.
+// Return a number with a random count of bits below `bits`, so that small numbers are likely.
 static uint64_t random_skewed(struct random_source *source, unsigned bits)
 {
     return random_next(source) >> (64 - 1 - random_below(source, bits));
@@ -79,7 +79,7 @@ static enum err add_names(struct recording_builder *b, struct random_source *ran
     return ERR_OK;
 }
 
-// A tree as a call graph makes it: a new node mostly continues the one before it.
+// Add a tree shaped like a call graph: a new node mostly continues the one before it.
 static enum err add_nodes(struct recording_builder *b, struct random_source *random, size_t nodes)
 {
     uint32_t depths[MAX_DEPTH] = {0};
@@ -88,7 +88,7 @@ static enum err add_nodes(struct recording_builder *b, struct random_source *ran
         uint64_t back = random_below(random, 4) == 0 ? random_skewed(random, 5) : 0;
         depth = depth > back ? depth - (uint32_t)back : 0;
         depth = depth + 1 < MAX_DEPTH ? depth : MAX_DEPTH / 2;
-        // A function has few callees: the frame follows from its parent and a small choice.
+        // A function has few callees, so the frame depends on its parent and a small choice.
         uint64_t choice = hash_mix(depths[depth] | random_skewed(random, 10) << 32);
         uint32_t node = 0;
         TRY(recording_builder_node(b, depths[depth], (uint32_t)(choice % b->frames.len), &node));
@@ -97,7 +97,7 @@ static enum err add_nodes(struct recording_builder *b, struct random_source *ran
     return ERR_OK;
 }
 
-// What a row does in one slice: `count` new blocks, and most of those alive are freed.
+// Make the cell of a row in one slice: it allocates `count` blocks and frees most live ones.
 static struct rec_cell
 random_cell(struct random_source *random, uint64_t count, uint64_t live, uint64_t size)
 {
@@ -122,7 +122,7 @@ static enum err add_cohort(struct recording_builder *b, const struct rec_cell *c
                                                 .bytes = size});
 }
 
-// Spreads the row's allocations over slices, and adds what was freed to the row.
+// Spread the row's allocations over slices, and add the frees to the row.
 static enum err add_cells(struct recording_builder *b,
                           struct random_source *random,
                           uint32_t row_index,
@@ -173,7 +173,7 @@ static enum err add_row(struct recording_builder *b, struct random_source *rando
                                                   .bucket = rec_bucket_of(size),
                                                   .count = row->allocations,
                                                   .bytes = row->allocated_bytes}));
-    if (row->allocations > row->frees) { // one of those that live
+    if (row->allocations > row->frees) { // a live block
         TRY(blocks_vec_push(&b->blocks,
                             (struct rec_block){.address = (uint64_t)row_index << 20 | 64,
                                                .size_bytes = size,
@@ -246,12 +246,12 @@ static enum err add_surroundings(struct recording_builder *b)
                                                          .file_bytes = 7 << 20,
                                                          .minor_faults = i * 256ULL}));
     }
-    for (uint32_t i = 0; i < 3; i++) { // stopped, started, and a person's
+    for (uint32_t i = 0; i < 3; i++) { // stop, start, and a user's mark
         struct rec_mark mark = {.time_ms = i * 300ULL, .kind = REC_MARK_STOP - i};
         TRY(recording_builder_string(b, i < 2 ? "" : "the second half", &mark.text));
         TRY(marks_vec_push(&b->marks, mark));
     }
-    for (uint32_t i = 0; i < 2; i++) { // one with a name, and the others
+    for (uint32_t i = 0; i < 2; i++) { // one with a name, and one for the rest
         struct rec_unrecorded other = {.execs = i + 1, .descendants = i * 40ULL};
         TRY(recording_builder_string(b, i == 0 ? "/usr/bin/busybox" : "", &other.program));
         TRY(recording_builder_string(b, "static", &other.reason));
@@ -309,7 +309,7 @@ fill_wild(const struct rec_table *table, char *entry, size_t strings, struct ran
         if (random_below(random, 8) == 0) {
             value = 0;
         }
-        (void)rec_column_set(column, entry, value); // fits: see above
+        (void)rec_column_set(column, entry, value); // fits: checked above
     }
 }
 

@@ -14,7 +14,7 @@ enum {
     MAX_NUMBERS = 9,
     MAX_INLINED = 16,
     MAX_FRAME_BYTES = 1024,
-    FRAME_OFFSET_STEP = 16, // frames of a drawing lie so far apart in their modules
+    FRAME_OFFSET_STEP = 16, // distance between the offsets of frames in a module
 };
 
 struct drawing {
@@ -38,7 +38,7 @@ static bool take_number(const char **at, uint64_t *out)
     return true;
 }
 
-// Reads at least `least` and at most `most` numbers; the rest are 0. False for anything else.
+// Read at least `least` and at most `most` numbers; the rest are 0. Return false for anything else.
 static bool take_numbers(const char *at, size_t least, size_t most, uint64_t *out)
 {
     size_t count = 0;
@@ -64,7 +64,7 @@ static enum err find_module(struct recording_builder *b, const char *path, uint3
     return recording_builder_module(b, path, out);
 }
 
-// Cuts "FUNCTION(FILE:LINE)" apart, in place.
+// Split "FUNCTION(FILE:LINE)" in place.
 static struct builder_symbol cut_symbol(char *text)
 {
     struct builder_symbol symbol = {.function = text};
@@ -96,7 +96,7 @@ static enum err add_frame(struct recording_builder *b, char *text, uint32_t *out
         if (arrow != NULL) {
             *arrow = '\0';
         }
-        // The text is outermost first, the table innermost first.
+        // The text has the outermost function first, the table the innermost.
         memmove(symbols + 1, symbols, count * sizeof(*symbols));
         symbols[0] = cut_symbol(at);
         count++;
@@ -136,7 +136,7 @@ static enum err ensure_thread(struct drawing *d)
     return ERR_OK;
 }
 
-// The node of a stack, and the numbers at the end of its line: function names may hold spaces.
+// Find the node of a stack, and the numbers at the end of its line: function names may hold spaces.
 static enum err
 take_stack(struct drawing *d, const char *line, size_t most, uint64_t *numbers, uint32_t *out_node)
 {
@@ -307,7 +307,7 @@ static enum err draw_line(struct drawing *d, const char *line)
     return draw_stack(d, line);
 }
 
-// What processes take with them when they leave the heap in `slice`.
+// Return the live bytes of the processes that leave the heap in `slice`.
 static uint64_t left_bytes(const struct recording_builder *b, size_t slice)
 {
     uint64_t bytes = 0;
@@ -322,7 +322,7 @@ static uint64_t left_bytes(const struct recording_builder *b, size_t slice)
     return bytes;
 }
 
-// One slice for each number up to the highest that a cell or cohort names.
+// Make one slice for each number up to the highest of a cell or cohort.
 static enum err make_slices(struct recording_builder *b)
 {
     size_t count = 0;

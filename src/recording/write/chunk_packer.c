@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// chunk_packer: see the header.
+// chunk_packer: see chunk_packer.h.
 #include "recording/write/chunk_packer.h"
 
 #include <zstd.h>
 
 enum {
-    SHORT_BYTES = 16 << 10, // less is packed sooner than a worker is awake
+    SHORT_BYTES = 16 << 10, // packing less is quicker than waking a worker
 };
 
 static enum err no_memory(struct packed_chunk *chunk, size_t bytes)
@@ -13,7 +13,7 @@ static enum err no_memory(struct packed_chunk *chunk, size_t bytes)
     return err_set(&chunk->info, ERR_NO_MEMORY, "no memory for a chunk of %zu bytes", bytes);
 }
 
-// The payload, and where it lies.
+// Encode the payload if needed, and set *out to it.
 static enum err
 take_payload(struct packer_bench *bench, struct packed_chunk *chunk, struct bytes *out)
 {
@@ -29,7 +29,7 @@ take_payload(struct packer_bench *bench, struct packed_chunk *chunk, struct byte
     return ERR_OK;
 }
 
-// Makes *payload what is to be stored, if that is smaller.
+// Replace *payload by its compressed form if that is smaller.
 static enum err
 compress(struct packer_bench *bench, struct packed_chunk *chunk, struct bytes *payload)
 {
@@ -51,7 +51,7 @@ compress(struct packer_bench *bench, struct packed_chunk *chunk, struct bytes *p
     return ERR_OK;
 }
 
-// Makes head and payload in chunk->stored.
+// Build head and payload in chunk->stored.
 static enum err
 store(const struct chunk_packer *packer, struct packer_bench *bench, struct packed_chunk *chunk)
 {
@@ -81,7 +81,7 @@ pack(const struct chunk_packer *packer, struct packer_bench *bench, struct packe
     chunk_head_put(&chunk->head, bytes);
 }
 
-// Without memory for zstd, chunks that need it say so.
+// If zstd cannot be initialised, the chunks that need it report that.
 static void bench_init(struct packer_bench *bench, int level)
 {
     *bench = (struct packer_bench){.zstd = ZSTD_createCCtx()};
@@ -98,7 +98,7 @@ static void bench_release(struct packer_bench *bench)
     strbuf_release(&bench->packed);
 }
 
-// The oldest chunk that waits for a worker; NULL if there is none. The lock is held.
+// Return the oldest chunk without a worker, NULL if there is none. The caller holds the lock.
 static struct packed_chunk *oldest_submitted(struct chunk_packer *packer)
 {
     for (unsigned i = 0; i < PACKER_JOBS; i++) {
@@ -115,7 +115,7 @@ static void *work(void *context)
     struct chunk_packer *packer = context;
     struct packer_bench bench;
     bench_init(&bench, packer->level);
-    // Locks of our own, used as they should be, cannot fail.
+    // Correct use of our own locks cannot fail.
     (void)pthread_mutex_lock(&packer->lock);
     while (!packer->is_ending) {
         struct packed_chunk *chunk = oldest_submitted(packer);
@@ -157,7 +157,7 @@ static void begin_workers(struct chunk_packer *packer)
            pthread_create(&packer->workers[packer->worker_count], NULL, work, packer) == 0) {
         packer->worker_count++;
     }
-    packer->workers_wanted = packer->worker_count; // if there are fewer, it is not tried again
+    packer->workers_wanted = packer->worker_count; // no further attempt if fewer could be created
 }
 
 void chunk_packer_release(struct chunk_packer *packer)

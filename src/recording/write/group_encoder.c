@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// group_encoder: see the header.
+// group_encoder: see group_encoder.h.
 #include "recording/write/group_encoder.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "recording/format/share.h"
 
 enum {
-    GROUP_TEXT_BYTES = 1 << 20, // of strings in a chunk, if a single one is not longer
+    GROUP_TEXT_BYTES = 1 << 20, // limit for strings in a chunk, unless a single one is longer
 };
 
 void group_encoder_release(struct group_encoder *encoder)
@@ -36,7 +36,7 @@ static void end_table_chunk(struct strbuf *raw, uint32_t columns)
     }
 }
 
-// A column's head is written when its bytes, which begin at `start`, are all there.
+// Write a column's head once its bytes, which begin at `start`, are complete.
 static void put_column_head(
     struct strbuf *raw, size_t start, uint8_t id, enum column_encoding encoding, uint8_t reference)
 {
@@ -68,16 +68,15 @@ static bool is_all(const struct u64_vec *values, uint64_t value)
     return true;
 }
 
-// A group on its way into `out`.
+// The state of encoding a group into `out`.
 struct encoding {
     struct group_encoder *encoder;
     const struct entry_group *group;
     struct strbuf *out;
-    bool is_put[UINT8_MAX + 1]; // columns, by id
+    bool is_put[UINT8_MAX + 1]; // by column id
 };
 
-// Adds a column, unless every value is what a reader takes a missing column for. Returns whether it
-// was added.
+// Add a column, unless every value is the default of a missing column. Return whether it was added.
 static bool put_column(const struct encoding *e, const struct rec_column *column)
 {
     const struct entry_group *group = e->group;
@@ -124,7 +123,7 @@ group_encode(struct group_encoder *encoder, const struct entry_group *group, str
     return strbuf_result(out);
 }
 
-// The length of a string, or SIZE_MAX if it is not inside the data.
+// Return the length of a string, SIZE_MAX if it is not inside the data.
 static size_t string_bytes(const struct rec_strings *strings, uint32_t id)
 {
     uint64_t offset = strings->offsets[id];

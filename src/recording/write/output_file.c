@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// output_file: see the header.
+// output_file: see output_file.h.
 #include "recording/write/output_file.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ enum err output_file_check_old(const char *path, struct err_info *info)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
-        return ERR_OK; // there is none
+        return ERR_OK; // no file
     }
     if (!S_ISREG(status.st_mode)) {
         return err_set(info, ERR_INVALID, "cannot write the recording to '%s': it is %s", path,
@@ -51,6 +51,6 @@ enum err output_file_probe(const char *path, struct err_info *info)
     if (fd < 0) {
         return err_set_errno(info, errno, "cannot write the recording to '%s'", path);
     }
-    (void)unlink(probe.data); // it was just created
+    (void)unlink(probe.data); // created by the probe
     return ERR_OK;
 }

@@ -210,7 +210,7 @@ static int compare_cohorts(const void *left, const void *right)
 static void
 sort(void *items, size_t count, size_t item_bytes, int (*compare)(const void *, const void *))
 {
-    // Most tables are in order as they were made; this costs a fraction of sorting them once more.
+    // Most tables are already sorted; this check costs a fraction of sorting them again.
     size_t sorted = 1;
     while (sorted < count && compare((const char *)items + (sorted - 1) * item_bytes,
                                      (const char *)items + sorted * item_bytes) <= 0) {
@@ -228,7 +228,7 @@ take_strings(struct recording_builder *b, struct recording_owner *owner, struct 
     if (count >= REC_NONE) {
         return ERR_LIMIT;
     }
-    size_t data_bytes = b->strings.texts.len + 1; // and the empty string's zero
+    size_t data_bytes = b->strings.texts.len + 1; // plus the empty string's zero
     owner->string_data = malloc(data_bytes);
     owner->string_offsets = calloc(count, sizeof(uint64_t));
     if (owner->string_data == NULL || owner->string_offsets == NULL) {

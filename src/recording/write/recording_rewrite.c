@@ -30,7 +30,7 @@ copy_chunks(const struct chunk_source *source, struct recording_writer *w, struc
     return ERR_OK;
 }
 
-// As the file at `path` has them. Who may not give a file away keeps it.
+// Give `to` the mode of `from`, and its owner if permitted.
 static void keep_mode_and_owner(int from, int to)
 {
     struct stat status;

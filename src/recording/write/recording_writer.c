@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recording_writer: see recording_writer.h.
 //
-// A chunk is given to the packer as a group of a table's entries, or put together in memory (raw);
-// it is written with one pwrite loop at `end`, and counted only when it is whole.
+// The packer gets a chunk as a group of a table's entries, or as a payload in memory (raw). A loop
+// of pwrite writes the packed chunk at `end`, and it counts only when it is complete.
 #include "recording/write/recording_writer.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 enum {
     DEFAULT_LEVEL = 4, // one more costs a third more time, for 2 % of the bytes
     COPY_BYTES = 32768,
-    OWNED_GROUPS_MAX = 4, // under way, of entries that were made for them: some MiB each
+    OWNED_GROUPS_MAX = 4, // limit for pending groups that own their entries: some MiB each
 };
 
 static enum err
@@ -29,7 +29,7 @@ write_at(struct recording_writer *w, const uint8_t *data, size_t len, struct err
         if (wrote <= 0) {
             enum err err =
                 err_set_errno(info, wrote < 0 ? errno : ENOSPC, "cannot write '%s'", w->path);
-            (void)!ftruncate(w->fd, (off_t)w->end); // a reader would step over the rest anyway
+            (void)!ftruncate(w->fd, (off_t)w->end); // a reader skips the rest anyway
             return err;
         }
         done += (size_t)wrote;
@@ -38,7 +38,7 @@ write_at(struct recording_writer *w, const uint8_t *data, size_t len, struct err
     return ERR_OK;
 }
 
-// Writes the oldest chunk that is being packed.
+// Write the oldest pending chunk.
 static enum err write_oldest(struct recording_writer *w, struct err_info *info)
 {
     const struct packed_chunk *chunk = chunk_packer_oldest(&w->packer);
@@ -75,7 +75,7 @@ static void drop_packed(struct recording_writer *w)
     }
 }
 
-// Leaves some other buffer in `given`.
+// Move the content of `given` to `to`, and leave another buffer in `given`.
 static void hand_over(struct strbuf *given, struct strbuf *to)
 {
     const struct strbuf empty = *to;
@@ -83,7 +83,7 @@ static void hand_over(struct strbuf *given, struct strbuf *to)
     *given = empty;
 }
 
-// Begins a chunk when there is room for it.
+// Begin a chunk, after waiting for room.
 static enum err begin_chunk(struct recording_writer *w,
                             const struct chunk_head *head,
                             bool owns_entries,
@@ -99,14 +99,14 @@ static enum err begin_chunk(struct recording_writer *w,
     return ERR_OK;
 }
 
-// It will be packed, and written by and by.
+// Submit the chunk for packing; it is written later.
 static enum err submit(struct recording_writer *w, struct err_info *info)
 {
     chunk_packer_submit(&w->packer);
     return w->packer.workers_wanted > 0 ? ERR_OK : write_packed(w, info);
 }
 
-// Takes w->raw as the payload of the next chunk.
+// Take w->raw as the payload of the next chunk.
 static enum err
 put_chunk(struct recording_writer *w, const struct chunk_head *head, struct err_info *info)
 {
@@ -119,7 +119,7 @@ put_chunk(struct recording_writer *w, const struct chunk_head *head, struct err_
     return submit(w, info);
 }
 
-// Takes the group for the next chunk. Its entries are the group's own if they lie in w->supplied.
+// Take the group for the next chunk. If its entries are in w->supplied, the chunk takes them over.
 static enum err put_group(struct recording_writer *w,
                           const struct chunk_head *head,
                           const struct entry_group *group,
@@ -135,13 +135,13 @@ static enum err put_group(struct recording_writer *w,
     return submit(w, info);
 }
 
-// The head of the snapshot's next chunk.
+// Return the head of the snapshot's next chunk.
 static struct chunk_head next_part(struct recording_writer *w, uint32_t type)
 {
     return (struct chunk_head){.type = type, .generation = w->generation, .part = w->part++};
 }
 
-// Writes w->raw as the next chunk of the snapshot.
+// Write w->raw as the next chunk of the snapshot.
 static enum err put_part(struct recording_writer *w, uint32_t type, struct err_info *info)
 {
     const struct chunk_head head = next_part(w, type);
@@ -185,7 +185,7 @@ put_strings(struct recording_writer *w, const struct rec_strings *strings, struc
     return ERR_OK;
 }
 
-// How many entries of the table the supply makes.
+// Return the number of entries of the table that the supply makes.
 static size_t supplied_count(const struct recording_writer *w, enum rec_table_index index)
 {
     const struct table_supply *supply = w->options.supply;
@@ -203,7 +203,7 @@ static uint64_t entries_of(const struct recording_writer *w,
     return supplied > 0 ? supplied : rec_table_count(&rec_tables[index], recording);
 }
 
-// The next `count` entries of a table, from number `first`; NULL if there is no memory for them.
+// Return `count` entries of a table from number `first` on, NULL if memory is short.
 static const char *entries_from(struct recording_writer *w,
                                 enum rec_table_index index,
                                 const struct recording *recording,
@@ -267,7 +267,7 @@ static void announce(struct strbuf *out, uint32_t chunk_type, uint64_t entries)
     strbuf_append(out, bytes, sizeof(bytes));
 }
 
-// The first chunk of a snapshot says how many entries each table is going to have.
+// Write the first chunk of a snapshot, which announces the number of entries of each table.
 static enum err
 put_begin(struct recording_writer *w, const struct recording *recording, struct err_info *info)
 {
@@ -283,7 +283,7 @@ put_begin(struct recording_writer *w, const struct recording *recording, struct 
     return put_part(w, CHUNK_SNAPSHOT_BEGIN, info);
 }
 
-// The last one: it counts the parts before it, and says where the first of them lies.
+// Write the last chunk: the number of parts before it, and the offset of the first one.
 static enum err put_end(struct recording_writer *w, uint64_t begin_offset, struct err_info *info)
 {
     uint8_t bytes[16];
@@ -317,7 +317,7 @@ enum err recording_writer_snapshot(struct recording_writer *w,
     w->part = 0;
     w->entries_done = 0;
     const enum err err = put_snapshot(w, recording, info);
-    drop_packed(w); // of a snapshot that failed
+    drop_packed(w); // chunks of a failed snapshot
     if (err != ERR_OK && ftruncate(w->fd, (off_t)end_before) == 0) {
         w->end = end_before;
         w->contents.len = contents_before;

@@ -21,9 +21,9 @@ dwarf_add_ranges(struct range_index *index, Dwarf_Die *die, uint32_t value, size
         Dwarf_Addr end;
         offset = dwarf_ranges(die, offset, &base, &begin, &end);
         if (offset <= 0) {
-            break; // the end, or damage: what was read so far is good
+            break; // the end, or damage: the ranges so far are good
         }
-        // Linkers leave the ranges of discarded functions at 0, where nothing is ever loaded.
+        // Linkers leave the ranges of discarded functions at 0, where no code is ever loaded.
         TRY(range_index_add(index, begin, begin != 0 ? end : 0, value));
     }
     return ERR_OK;
@@ -61,7 +61,7 @@ static bool may_contain_functions(int tag, bool is_deep)
     }
 }
 
-// Adds `die` if it is a function with code.
+// Add `die` if it is a function with code.
 static enum err take_function(struct dwarf_functions *functions, Dwarf_Die *die, size_t max_ranges)
 {
     size_t before = functions->ranges.ranges.len;
@@ -75,7 +75,7 @@ static enum err take_function(struct dwarf_functions *functions, Dwarf_Die *die,
     return die_vec_push(&functions->dies, *die);
 }
 
-// The DIE that the walk has reached, unless it went in a loop.
+// Return the current DIE of the walk, NULL if the walk is in a loop.
 static Dwarf_Die *arrive(struct dwarf_walk *walk)
 {
     Dwarf_Off offset = dwarf_dieoffset(&walk->die);

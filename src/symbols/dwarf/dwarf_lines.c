@@ -4,12 +4,12 @@
 
 #include <dwarf.h>
 
-// How many rows with line 0 are skipped; compilers put one or two in a row.
+// Limit for skipped rows with line 0. Compilers write one or two in sequence.
 enum {
     MAX_ROWS_BACK = 16
 };
 
-// The last row at or before `address`, or `count` if there is none.
+// Return the last row at or before `address`, `count` if there is none.
 static size_t last_row_at(Dwarf_Lines *lines, size_t count, uint64_t address)
 {
     size_t low = 0;
@@ -51,7 +51,7 @@ struct dwarf_place dwarf_lines_find(Dwarf_Die *unit_die, uint64_t address)
     }
     size_t at = last_row_at(lines, count, address);
     Dwarf_Line *row = at < count ? dwarf_onesrcline(lines, at) : NULL;
-    if (row != NULL && !is_end(row)) { // else `address` lies between two sequences
+    if (row != NULL && !is_end(row)) { // else `address` is between two sequences
         place.file = dwarf_linesrc(row, NULL, NULL);
         place.line = line_number(row);
     }

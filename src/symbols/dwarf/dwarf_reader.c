@@ -6,13 +6,13 @@
 
 #include "symbols/dwarf/dwarf_scopes.h"
 
-// Rust reaches some dozens of inlined frames; a longer chain loses its innermost.
+// Rust reaches some dozens of inlined frames. A longer chain loses its innermost frames.
 enum {
     MAX_INLINE_DEPTH = 1024,
     MAX_OPEN_BLOCKS = 256
 };
 
-// How many units that claim an address are asked; each answer costs a walk over the unit.
+// Limit for units that claim one address, since each needs a walk over the unit.
 enum {
     MAX_CLAIMANTS = 8
 };
@@ -37,7 +37,7 @@ void dwarf_reader_close(struct dwarf_reader *reader)
     dwarf_units_release(&reader->units);
     dwarf_functions_release(&reader->functions);
     die_vec_release(&reader->inlined);
-    (void)dwarf_end(reader->dwarf); // accepts NULL; frees what it can
+    (void)dwarf_end(reader->dwarf); // accepts NULL
     *reader = (struct dwarf_reader){0};
 }
 
@@ -52,11 +52,11 @@ static bool states_addresses(Dwarf_Die *die)
     return dwarf_hasattr(die, DW_AT_low_pc) != 0 || dwarf_hasattr(die, DW_AT_ranges) != 0;
 }
 
-// Where the search goes from `die`.
+// The next move of the search after `die`.
 enum step {
     STEP_OVER,
-    STEP_INTO_HERE, // an inlined subroutine that holds the address: nothing outside it matters
-    STEP_INTO_MAYBE // a block that may hold one; look inside, then go on behind it
+    STEP_INTO_HERE, // an inlined subroutine that holds the address: skip everything outside it
+    STEP_INTO_MAYBE // a block that may hold one: search it, then continue after it
 };
 
 static enum step step_of(Dwarf_Die *die, uint64_t address)
@@ -73,18 +73,18 @@ static enum step step_of(Dwarf_Die *die, uint64_t address)
     return holds_address || !states_addresses(die) ? STEP_INTO_MAYBE : STEP_OVER;
 }
 
-// Adds `die` to the chain if it is an inlined subroutine that the search goes into.
+// Add `die` to the chain if it is an inlined subroutine that the search enters.
 static enum err take_inlined(struct die_vec *chain, Dwarf_Die *die, enum step step)
 {
     bool is_inlined = step == STEP_INTO_HERE && dwarf_tag(die) == DW_TAG_inlined_subroutine;
     return is_inlined && chain->len < MAX_INLINE_DEPTH ? die_vec_push(chain, *die) : ERR_OK;
 }
 
-// Fills reader->inlined with the inlined subroutines below `function` that hold the address,
+// Fill reader->inlined with the inlined subroutines below `function` that hold the address,
 // outermost first. Offsets must grow, as in dwarf_functions.
 static enum err find_inlined(struct dwarf_reader *reader, Dwarf_Die *function, uint64_t address)
 {
-    Dwarf_Die stack[MAX_OPEN_BLOCKS]; // the blocks behind which the search goes on
+    Dwarf_Die stack[MAX_OPEN_BLOCKS]; // blocks after which the search continues
     size_t depth = 0;
     Dwarf_Off last_offset = dwarf_dieoffset(function);
     die_vec_clear(&reader->inlined);
@@ -143,7 +143,7 @@ static enum err push_frame(struct dwarf_frame_vec *out,
     return dwarf_frame_vec_push(out, frame);
 }
 
-// Makes reader->functions those of the unit, deep or not.
+// Read the unit's functions into reader->functions, deep or not.
 static enum err use_unit(struct dwarf_reader *reader, size_t unit_index, bool is_deep)
 {
     if (reader->current == unit_index && reader->functions.is_deep >= is_deep) {
@@ -199,7 +199,7 @@ dwarf_reader_find(struct dwarf_reader *reader, uint64_t address, struct dwarf_fr
     struct range_search search = range_index_search(ranges, address);
     struct dwarf_unit *unit = NULL;
     Dwarf_Die *function = NULL;
-    // Units may claim each other's addresses; the one that has a function there is right.
+    // Units may claim each other's addresses; the right one has a function there.
     for (int claimants = 0; claimants < MAX_CLAIMANTS && function == NULL; claimants++) {
         const struct range *range = range_index_next(ranges, &search, address);
         if (range == NULL) {

@@ -5,7 +5,7 @@
 #include <dwarf.h>
 #include <stdbool.h>
 
-// An instance leads to an abstract form, that to a declaration; more steps are a loop.
+// An instance refers to an abstract form, and that to a declaration. More steps are a loop.
 enum {
     MAX_ORIGINS = 8,
     MAX_SCOPE_BYTES = 16384,
@@ -67,7 +67,7 @@ static void append_scope(Dwarf_Die *scope, struct strbuf *out)
     }
 }
 
-// Moves `die` to its last sibling that begins at or before `target`.
+// Move `die` to its last sibling that begins at or before `target`.
 static void skip_siblings(Dwarf_Die *die, Dwarf_Off target)
 {
     Dwarf_Die next;

@@ -12,7 +12,7 @@ void dwarf_units_release(struct dwarf_units *units)
     range_index_release(&units->ranges);
 }
 
-// For a unit that does not say where its code is: where its functions say that it is.
+// Add the ranges of a unit's functions, for a unit without ranges.
 static enum err add_function_ranges(struct dwarf_units *units,
                                     struct dwarf_unit *unit,
                                     uint32_t unit_index,
@@ -37,7 +37,7 @@ static enum err add_unit(struct dwarf_units *units, struct dwarf_unit *unit, siz
         TRY(add_function_ranges(units, unit, unit_index, max_ranges));
     }
     if (units->ranges.ranges.len == before) {
-        return ERR_OK; // declarations and data only
+        return ERR_OK; // only declarations and data
     }
     return dwarf_unit_vec_push(&units->units, *unit);
 }
@@ -45,7 +45,7 @@ static enum err add_unit(struct dwarf_units *units, struct dwarf_unit *unit, siz
 enum err dwarf_units_init(struct dwarf_units *units, Dwarf *dwarf, uint64_t file_bytes)
 {
     CLEANUP(dwarf_units_release) struct dwarf_units fresh = {0};
-    // Each range takes some bytes of the file, even when compressed, unless units share a list.
+    // Each range takes some bytes of the file, even compressed, unless units share a list.
     size_t max_ranges = file_bytes < UINT32_MAX ? (size_t)file_bytes : UINT32_MAX;
     Dwarf_CU *cu = NULL;
     uint8_t unit_type;

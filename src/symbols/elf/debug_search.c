@@ -16,8 +16,8 @@ enum {
     MAX_BUILD_ID_BYTES = 64
 };
 
-// The i-th place where a path of the target may lie on our side, as a prefix of it; NULL after the
-// last. `buffer` holds it, if it has to be made.
+// Return the prefix of the i-th place that may hold a path of the target, NULL after the last.
+// `buffer` holds the prefix if it has to be made.
 struct prefix_buffer {
     char text[32];
 };
@@ -50,9 +50,9 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-// Opens `path` as the module, if it is the one that is asked for. Otherwise `*result` and `info`
-// say why it is not, if that says more than what they say already: a file with the wrong content
-// says more than one that is missing elsewhere.
+// Open `path` as the module if it is the requested one. Otherwise set `*result` and `info` to the
+// reason, unless they hold a more important one: a file with the wrong content matters more than a
+// missing one.
 static bool try_module(const struct strbuf *path,
                        struct bytes build_id,
                        struct elf_file *out,
@@ -106,14 +106,14 @@ enum err debug_search_module(const struct name_sources *sources,
     return result;
 }
 
-// What a separate debug file has to prove.
+// The required properties of a separate debug file.
 struct proof {
     struct bytes build_id; // empty: none
     uint32_t crc;
     bool has_crc;
 };
 
-// Opens `path` if it is what the proof asks for and has DWARF; `path` is as strbuf_printf made it.
+// Open `path`, made by strbuf_printf, if it has the required properties and DWARF.
 static enum err try_file(const struct strbuf *path, const struct proof *proof, struct elf_file *out)
 {
     TRY(strbuf_result(path));
@@ -138,7 +138,7 @@ static enum err try_file(const struct strbuf *path, const struct proof *proof, s
     return ERR_OK;
 }
 
-// The i-th debug directory, NULL after the last.
+// Return the i-th debug directory, NULL after the last.
 static const char *debug_dir(const struct name_sources *sources, size_t i)
 {
     if (i < sources->debug_dir_count) {
@@ -152,7 +152,7 @@ static bool is_final(enum err result)
     return result == ERR_OK || result == ERR_NO_MEMORY;
 }
 
-// Tries <prefix><debug dir>/<rest> for every prefix and directory.
+// Try <prefix><debug dir>/<rest> for every prefix and directory.
 static enum err try_debug_dirs(const struct name_sources *sources,
                                const char *rest,
                                const struct proof *proof,
@@ -175,7 +175,7 @@ static enum err try_debug_dirs(const struct name_sources *sources,
     return ERR_NOT_FOUND;
 }
 
-// Tries <debug dir>/<name><suffix> in those that the user named.
+// Try <debug dir>/<name><suffix> in the user's debug directories.
 static enum err try_flat(const struct name_sources *sources,
                          const char *name,
                          const char *suffix,
@@ -243,7 +243,7 @@ static enum err by_debuglink(const struct name_sources *sources,
     return try_debug_dirs(sources, relative + (*relative == '/'), proof, out);
 }
 
-// Tries the file that `fetch` names.
+// Try the file whose path `fetch` returns.
 static enum err from_debuginfod(struct debuginfod *servers,
                                 enum err (*fetch)(struct debuginfod *servers,
                                                   struct bytes build_id,
@@ -270,7 +270,7 @@ enum err debug_search_dwarf(const struct name_sources *sources,
     if (result == ERR_NOT_FOUND && module != NULL) {
         const char *link = elf_file_debuglink(module, &proof.crc);
         proof.has_crc = link != NULL;
-        // Through symbolic links the file lies elsewhere than it was called.
+        // Use the path behind symbolic links, if it is known.
         CLEANUP(text_freep) char *real = realpath(module->path, NULL);
         if (link != NULL) {
             result =

@@ -10,8 +10,8 @@
 #include "base/compiler.h"
 #include "host/os/file.h"
 
-// From the manual page debuginfod_find_debuginfo(3); its header is in a package that we do not
-// need.
+// From the manual page debuginfod_find_debuginfo(3). cairn does not need the package with the
+// header.
 struct debuginfod_client;
 
 struct debuginfod_library {
@@ -38,7 +38,7 @@ bool debuginfod_is_wanted(void)
     return is_set("DEBUGINFOD_URLS");
 }
 
-// Never closed: libcurl does not bear it.
+// Load the library. It is never closed, because libcurl does not support that.
 static void *open_library(void)
 {
     return dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -57,7 +57,7 @@ static enum err load(struct debuginfod_library *out)
     }
     const struct {
         const char *name;
-        void *field; // a pointer to a function
+        void *field; // a function pointer
     } functions[] = {
         {"debuginfod_begin", &out->begin},
         {"debuginfod_end", &out->end},
@@ -91,7 +91,7 @@ static void append_hex(struct bytes bytes, struct strbuf *out)
     }
 }
 
-// As debuginfod_find_debuginfo(3) chooses it.
+// Append the cache folder by the rules of debuginfod_find_debuginfo(3).
 static MUST_USE enum err append_cache_folder(struct strbuf *out)
 {
     const char *chosen = getenv("DEBUGINFOD_CACHE_PATH");
@@ -120,7 +120,7 @@ static MUST_USE enum err append_cache_folder(struct strbuf *out)
 enum err
 debuginfod_find_fetched(struct debuginfod *servers, struct bytes build_id, struct strbuf *out_path)
 {
-    (void)servers; // it has the form of debuginfod_fetch
+    (void)servers; // the signature is debuginfod_fetch's
     CLEANUP(strbuf_release) struct strbuf path = {0};
     TRY(append_cache_folder(&path));
     strbuf_append_char(&path, '/');
@@ -134,7 +134,7 @@ debuginfod_find_fetched(struct debuginfod *servers, struct bytes build_id, struc
     return strbuf_result(out_path);
 }
 
-// What the user of the client has set; the library hands its callback nothing else.
+// Return the client's user data; the library passes no other context to its callback.
 static struct debuginfod *servers_of(struct debuginfod_client *client)
 {
     void *(*get_user_data)(struct debuginfod_client * client) = NULL;
@@ -142,7 +142,7 @@ static struct debuginfod *servers_of(struct debuginfod_client *client)
     return get_user_data(client);
 }
 
-// Anything but 0 ends the question.
+// Report progress. A result other than 0 ends the request.
 static int show_progress(struct debuginfod_client *client, long done, long total)
 {
     struct debuginfod *servers = servers_of(client);
@@ -169,14 +169,14 @@ static MUST_USE enum err open_client(struct debuginfod *servers)
     return ERR_OK;
 }
 
-// Of what the library returns, what says that asking again makes no sense.
+// Return whether a result of the library means that further requests are useless.
 static bool is_silence(int result)
 {
     return result == -ETIME || result == -ETIMEDOUT || result == -ECONNREFUSED ||
            result == -EHOSTUNREACH || result == -ENETUNREACH;
 }
 
-// A descriptor, or less than 0.
+// Send a request. Return a descriptor, or less than 0.
 static int ask(struct debuginfod *servers, struct bytes build_id, char **out_path)
 {
     struct debuginfod_library *library = servers->library;
@@ -210,6 +210,6 @@ debuginfod_fetch(struct debuginfod *servers, struct bytes build_id, struct strbu
     if (fd < 0) {
         return servers->has_given_up ? ERR_CANCELLED : ERR_NOT_FOUND;
     }
-    strbuf_append_text(out_path, path); // it is opened again by its name, as every other file is
+    strbuf_append_text(out_path, path); // debug_search opens all files by path
     return strbuf_result(out_path);
 }

@@ -17,7 +17,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 
-// Real debugging information compresses two- to fivefold.
+// Real debug information compresses by a factor of two to five.
 enum {
     MAX_INFLATION = 32,
     MIN_INFLATED_BYTES = 16 << 20
@@ -25,13 +25,13 @@ enum {
 
 enum {
     READ_BYTES_MAX = 64 << 20
-}; // of files that are not mapped
+}; // limit for files that are not mapped
 
 #ifndef ELFCOMPRESS_ZSTD
 #    define ELFCOMPRESS_ZSTD 2
 #endif
 
-// What one section was inflated to; libelf only borrows it.
+// An inflated section; libelf only borrows it.
 struct inflated {
     struct inflated *next;
     char bytes[];
@@ -39,7 +39,7 @@ struct inflated {
 
 enum err elf_file_open(struct elf_file *file, const char *path, struct err_info *info)
 {
-    // Opening a device may do something, so that it is not even tried.
+    // Opening a device may have side effects, so check the type first.
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
@@ -65,7 +65,7 @@ enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struc
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
     }
     fresh.size_bytes = (uint64_t)status.st_size;
-    (void)elf_version(EV_CURRENT); // cannot fail for the version that we were built with
+    (void)elf_version(EV_CURRENT); // cannot fail for the version of our build
     const bool is_small = fresh.size_bytes <= READ_BYTES_MAX;
     fresh.elf = elf_begin(fd, is_small ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
     if (fresh.elf == NULL || elf_kind(fresh.elf) != ELF_K_ELF) {
@@ -79,7 +79,7 @@ enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struc
 void elf_file_close(struct elf_file *file)
 {
     bool was_open = file->elf != NULL || file->path != NULL;
-    (void)elf_end(file->elf); // the count of references that are left
+    (void)elf_end(file->elf); // returns the remaining reference count
     if (was_open) {
         fd_closep(&file->fd);
     }
@@ -99,7 +99,8 @@ struct bytes elf_file_build_id(const struct elf_file *file)
     return (struct bytes){.data = id, .len = len > 0 ? (size_t)len : 0};
 }
 
-// The next section after `section` (NULL: the first) with its header and name; NULL at the end.
+// Return the next section after `section` (NULL: the first) with its header and name; NULL at the
+// end.
 static Elf_Scn *next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *header, const char **out_name)
 {
     size_t names_index;
@@ -119,7 +120,7 @@ static Elf_Scn *next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *header, cons
     return NULL;
 }
 
-// What the section will take once libdw has inflated it.
+// Return the size of the section after libdw inflates it.
 static uint64_t inflated_bytes(Elf_Scn *section, const GElf_Shdr *header, const char *name)
 {
     if ((header->sh_flags & SHF_COMPRESSED) != 0) {
@@ -156,7 +157,7 @@ bool elf_file_has_dwarf(const struct elf_file *file)
     return has_info;
 }
 
-// Puts the inflated bytes of `section` in the place of the compressed ones.
+// Replace the compressed bytes of `section` by the inflated ones.
 static enum err inflate_section(struct elf_file *file, Elf_Scn *section, GElf_Shdr *header)
 {
     GElf_Chdr compression;

@@ -61,11 +61,11 @@ static uint64_t start_at(const struct function_starts *starts, uint64_t index)
     return address_at(starts, index, 0);
 }
 
-// The bytes of the file that are loaded at `addr`; NULL if they are not in it.
+// Return the bytes of the file that are loaded at `addr`, NULL if the file lacks them.
 static const uint8_t *bytes_at(Elf *elf, uint64_t addr, size_t size)
 {
     size_t count = 0;
-    (void)elf_getphdrnum(elf, &count); // was asked before
+    (void)elf_getphdrnum(elf, &count); // succeeded before
     for (size_t i = 0; i < count; i++) {
         GElf_Phdr load;
         if (gelf_getphdr(elf, (int)i, &load) == NULL || load.p_type != PT_LOAD ||
@@ -80,8 +80,8 @@ static const uint8_t *bytes_at(Elf *elf, uint64_t addr, size_t size)
     return NULL;
 }
 
-// Whether the function's FDE covers `address`: its length, its CIE, its start and its size, the
-// start in the form that compilers write.
+// Return whether the function's FDE covers `address`. Reads its length, its CIE, its start and its
+// size; the start in the form that compilers write.
 static bool covers(const struct function_starts *starts, uint64_t index, uint64_t address)
 {
     const uint64_t fde = address_at(starts, index, 4);

@@ -9,7 +9,8 @@
 
 #include "base/minmax.h"
 
-// All symbols may share one endless name; sorting them must not read it again and again.
+// Limit for comparing names. All symbols may share one very long name, which sorting must not read
+// again and again.
 enum {
     MAX_COMPARED_BYTES = 4096
 };
@@ -80,8 +81,8 @@ static Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *header)
     return NULL;
 }
 
-// The end of the section that the symbol lies in, so that a symbol without a size does not run into
-// the next section.
+// Return the end of the symbol's section, so that a symbol without a size does not extend into the
+// next section.
 static uint64_t section_end(Elf *elf, const GElf_Sym *symbol)
 {
     GElf_Shdr header;
@@ -130,7 +131,7 @@ static enum err read_symbols(Elf *elf, struct symbol_vec *out)
     return ERR_OK;
 }
 
-// The end of `symbol`, if the next address at which a symbol begins is `next_begin`.
+// Return the end of `symbol`. `next_begin` is the next address at which a symbol begins.
 static uint64_t end_of(const struct symbol *symbol, uint64_t next_begin)
 {
     if (symbol->size != 0) {

@@ -7,7 +7,7 @@
 #include "base/cursor.h"
 
 enum {
-    MAGIC = 0x4a695444, // of this machine's order of bytes
+    MAGIC = 0x4a695444, // in the byte order of this machine
     VERSION = 1,
     FIXED_HEADER_BYTES = 40,
     RECORD_HEADER_BYTES = 16,
@@ -15,11 +15,11 @@ enum {
     RECORD_MOVE = 1
 };
 
-// Code number, address, size and the zero-terminated name of code that was loaded.
+// Add loaded code: code number, address, size and zero-terminated name.
 static enum err add_load(struct cursor *c, struct perf_map *map)
 {
     (void)cursor_take(c, 8); // process and thread
-    (void)cursor_u64(c);     // vma: the same as the address
+    (void)cursor_u64(c);     // vma: equals the address
     const uint64_t address = cursor_u64(c);
     const uint64_t size = cursor_u64(c);
     (void)cursor_u64(c); // number
@@ -32,7 +32,7 @@ static enum err add_load(struct cursor *c, struct perf_map *map)
     return perf_map_add(map, address, size, (struct bytes){(const uint8_t *)name, len});
 }
 
-// Code that was moved is called what it was called at its old place.
+// Add moved code, which keeps its name.
 static enum err add_move(struct cursor *c, struct perf_map *map)
 {
     (void)cursor_take(c, 8); // process and thread
@@ -53,11 +53,11 @@ enum err jit_dump_parse(struct bytes file, struct perf_map *map)
         header_bytes > file.len) {
         return ERR_CORRUPT;
     }
-    (void)cursor_take(&c, header_bytes - 12); // is there
+    (void)cursor_take(&c, header_bytes - 12); // succeeds: checked above
     while (cursor_left(&c) >= RECORD_HEADER_BYTES) {
         const uint32_t kind = cursor_u32(&c);
         const uint32_t len = cursor_u32(&c);
-        (void)cursor_u64(&c); // when
+        (void)cursor_u64(&c); // time
         if (len < RECORD_HEADER_BYTES || len - RECORD_HEADER_BYTES > cursor_left(&c)) {
             break;
         }

@@ -27,7 +27,8 @@ void perf_map_release(struct perf_map *map)
     map->bad_line_count = 0;
 }
 
-// Parses a number and the blanks after it. NULL if there is none or it needs more than 64 bits.
+// Parse a number and the blanks after it. Return NULL if there is none or it needs more than 64
+// bits.
 static const char *parse_hex(const char *at, uint64_t *out)
 {
     if (at[0] == '0' && (at[1] | 0x20) == 'x') {
@@ -50,7 +51,7 @@ static const char *parse_hex(const char *at, uint64_t *out)
     return at + strspn(at, " \t");
 }
 
-// `line` is zero-terminated; false if it is not as it should be.
+// Parse `line`, which is zero-terminated. Return false if it is malformed.
 static bool parse_line(const char *line, struct range *out, const char **out_name)
 {
     uint64_t size;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // lsan_rules: see lsan_rules.h.
 //
-// x86-64, where P is the address after the instruction, with what may stand around it:
+// Code on x86-64, with optional instructions around it; P is the address after the instruction:
 //   f3 0f 1e fa        endbr64
 //   55 48 89 e5        push rbp; mov rbp, rsp
 //   48 8d 05 d32       lea rax, [rip + d32]     -> P + d32
 //   b8 i32             mov eax, i32             -> i32, in an executable that is not relocated
-//   48 c7 c0 i32       mov rax, i32             -> the same
+//   48 c7 c0 i32       mov rax, i32             -> i32
 //   5d  c9             pop rbp; leave
 //   c3                 ret
 // AArch64: bti c; adrp x0, page; add x0, x0, offset; ret.
@@ -22,12 +22,12 @@
 static const char function_name[] = "__lsan_default_suppressions";
 
 enum {
-    CODE_BYTES = 64, // of the function that are looked at
+    CODE_BYTES = 64, // length of the read part of the function
 };
 
-// The bytes of the file that are mapped at `addr`, up to the end of their segment, but no more than
-// are looked at. Read as a chunk and not with elf_rawfile: once that has read a whole file, libelf
-// forgets to free the parts that it had read before.
+// Read the bytes of the file that are mapped at `addr`, up to the end of their segment, at most
+// LSAN_RULES_MAX_BYTES + 1. Not with elf_rawfile: after it reads a whole file, libelf does not free
+// the parts that it read before.
 static bool find_bytes(const struct elf_file *file, uint64_t addr, struct bytes *out)
 {
     size_t count;
@@ -59,7 +59,7 @@ static bool find_bytes(const struct elf_file *file, uint64_t addr, struct bytes 
     return false;
 }
 
-// The function's address in one table of symbols.
+// Find the function's address in one symbol table.
 static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, uint64_t *out)
 {
     Elf_Data *data = elf_getdata(section, NULL);
@@ -99,14 +99,14 @@ static uint32_t word_at(const uint8_t *bytes)
            (uint32_t)bytes[3] << 24;
 }
 
-// What an instruction of x86-64 is to us.
+// The effect of an x86-64 instruction on the answer.
 struct form {
     uint8_t bytes[4];
     uint8_t len;
     enum {
-        FORM_PASS,     // it changes nothing of the answer
-        FORM_RELATIVE, // the answer is its operand, counted from its end
-        FORM_ABSOLUTE, // the answer is its operand
+        FORM_PASS,     // none
+        FORM_RELATIVE, // the answer is the operand, relative to the end of the instruction
+        FORM_ABSOLUTE, // the answer is the operand
         FORM_RETURN,
     } meaning;
 };
@@ -134,7 +134,7 @@ static const struct form *form_at(struct bytes code, size_t at)
     return NULL;
 }
 
-// Follows the function from its first instruction to its return.
+// Follow the function from its first instruction to its return.
 static bool answer_of_x86(struct bytes code, uint64_t addr, uint64_t *out)
 {
     bool has_answer = false;

@@ -31,7 +31,7 @@ enum err range_index_add(struct range_index *index, uint64_t begin, uint64_t end
                           (struct range){.begin = begin, .end = end, .value = value});
 }
 
-// Searches go downwards, hence the larger value first.
+// Searches are downwards, so the larger value is first.
 static int compare(const void *left, const void *right)
 {
     const struct range *a = left;

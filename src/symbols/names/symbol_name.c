@@ -25,12 +25,12 @@ static void collect(const char *piece, size_t len, void *context)
     struct collector *collector = context;
     strbuf_append(collector->out, piece, len);
     if (collector->out->len > SYMBOL_NAME_MAX || collector->out->failed) {
-        longjmp(collector->too_long, 1); // the library has no other way to be stopped
+        longjmp(collector->too_long, 1); // the only way to stop the library
     }
 }
 
-// C++ and Rust. Their demanglers keep nothing on the heap while they print, but for the letters of
-// one identifier that is not ASCII; that much leaks when a name is given up there.
+// Demangle C++ and Rust. While these demanglers print, their only heap memory is the letters of one
+// identifier that is not ASCII. It leaks if the output becomes too long there.
 static bool demangle_in_pieces(const char *mangled, struct strbuf *out)
 {
     static const int options = DMGL_PARAMS | DMGL_ANSI;
@@ -65,7 +65,7 @@ static bool demangle_d(const char *mangled, size_t len, struct strbuf *out)
     return fits;
 }
 
-// What a terminal would take for a command is no letter of a name.
+// Replace characters that a terminal could take for a command: no name contains them.
 static void blunt(struct strbuf *out)
 {
     for (size_t i = 0; i < out->len; i++) {
