@@ -3,11 +3,15 @@
 // threads.
 #include "aggregate/aggregator.h"
 
+#include <string.h>
+
 #include "base/minmax.h"
 
 enum err aggregator_init(struct aggregator *aggregator, uint64_t seed)
 {
-    *aggregator = (struct aggregator){.seed = seed, .held_since_ms = UINT64_MAX};
+    memset(aggregator, 0, sizeof(*aggregator)); // no copy on the stack, which may be small
+    aggregator->seed = seed;
+    aggregator->held_since_ms = UINT64_MAX;
     heap_totals_init(&aggregator->totals, AGGREGATOR_CELLS_MAX, AGGREGATOR_COHORTS_MAX);
     return stack_table_init(&aggregator->stacks, &aggregator->strings);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -28,8 +29,10 @@ enum err drain_init(struct drain *drain,
                     struct aggregator *aggregator,
                     struct err_info *info)
 {
-    *drain =
-        (struct drain){.session = session, .aggregator = aggregator, .pending_stamp = UINT64_MAX};
+    memset(drain, 0, sizeof(*drain)); // no copy on the stack, which may be small
+    drain->session = session;
+    drain->aggregator = aggregator;
+    drain->pending_stamp = UINT64_MAX;
     drain->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (drain->epoll < 0) {
         return err_set_errno(info, errno, "cannot watch processes");
