@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// fuzz_proc: any bytes as what the kernel says of a process: as smaps, and as the other texts.
+// fuzz_proc: any bytes as smaps and as the other texts of /proc/PID.
 //
-// The input's first byte says which pages are resident and how many blocks live where the map says
-// that memory is; the rest is the text. A map that is taken must be in order, and what its split
-// adds up to must be what its lines say, by kind and in all.
+// The input's first byte decides which pages are resident and how many blocks are live in the
+// mapped memory; the rest is the text. An accepted map must be in order, and its breakdown must add
+// up to its lines, by kind and in all.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum {
     BLOCKS_MAX = 64,
-    PAGES_MAX = 1 << 16, // of one question: what a real pagemap is asked for may be more
+    PAGES_MAX = 1 << 16, // of one request; a real pagemap may serve more
     PAGE = 4096,
 };
 
@@ -49,7 +49,7 @@ static void check_map(const struct memory_areas *map)
     }
 }
 
-// Blocks at the beginnings of areas, of sizes that cross their ends.
+// Make blocks at the starts of areas, of sizes that cross their ends.
 static void fill_heap(struct aggregator *aggregator,
                       struct aggregator_thread *thread,
                       const struct memory_areas *map)

@@ -14,7 +14,7 @@
 
 #define SMAPS_BYTES_MAX   ((size_t)256 << 20) // some 350,000 mappings
 #define PAGES_AT_ONCE     2048u
-#define MEMORY_PAGE_BYTES 4096u               // the least that any kernel has
+#define MEMORY_PAGE_BYTES 4096u               // the smallest of any kernel
 #define PAGE_PRESENT      ((uint64_t)1 << 63) // pagemap: the page is in memory
 
 void memory_areas_release(struct memory_areas *areas)
@@ -28,7 +28,7 @@ const char *memory_area_path(const struct memory_areas *areas, const struct memo
     return strbuf_text(&areas->text) + area->path;
 }
 
-// proc(5): "start-end perms offset device inode   path". Returns whether the line is one.
+// proc(5): "start-end perms offset device inode   path". Return whether the line is one.
 static bool parse_head(char *line, const char *text, struct memory_area *out)
 {
     char permissions[5] = "";
@@ -51,7 +51,7 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     return true;
 }
 
-// "Key:     123 kB", but at most `max`. 0 for another key.
+// Parse "Key:     123 kB", but at most `max`. Return 0 for another key.
 static uint64_t kib_of(const char *line, const char *key, uint64_t max)
 {
     const size_t length = strlen(key);

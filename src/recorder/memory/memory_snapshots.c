@@ -49,7 +49,7 @@ static enum err copy_moment(const struct look_moment *from, struct look_moment *
     return ERR_OK;
 }
 
-// Keeps every second moment.
+// Drop every second moment.
 static void thin_out(struct rec_memory_snapshot_vec *series)
 {
     size_t kept = 0;
@@ -96,7 +96,7 @@ struct kept_moment {
     uint32_t flag;
 };
 
-// The earliest of those that are kept whole and later than `after_ms`; NULL: there is none.
+// Return the earliest of the whole moments after `after_ms`; NULL: none.
 static const struct look_moment *
 next_moment(const struct kept_moment *kept, size_t count, uint64_t after_ms, bool is_first)
 {

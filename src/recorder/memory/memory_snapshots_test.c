@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory_snapshots: which moments are kept, that their parts stay with them, and that all is
+// memory_snapshots: which moments it keeps, that their parts stay with them, and that all is
 // bounded.
 #include "recorder/memory/memory_snapshots.h"
 
@@ -15,7 +15,7 @@ enum {
     PROCESSES = 3,
 };
 
-// A moment of PROCESSES looks of rss/3 each, with two parts for each look.
+// Add a moment of PROCESSES snapshots of rss/3 each, with two parts for each.
 static void
 add(struct memory_snapshots *looks, uint64_t time_ms, uint64_t rss_bytes, bool was_asked)
 {
@@ -44,7 +44,7 @@ static void collected_release(struct collected *c)
     rec_part_vec_release(&c->parts);
 }
 
-// Collects, and checks what always holds.
+// Collect, and check the invariants.
 static void collect(const struct memory_snapshots *looks, struct collected *c)
 {
     assert_int_equal(memory_snapshots_collect(looks, &c->looks, &c->parts), ERR_OK);
@@ -134,7 +134,8 @@ static void looks_have_a_budget_that_growth_overrides(void **state)
     assert_false(memory_snapshots_are_due(&looks, 4049, 2400));
     assert_false(memory_snapshots_are_due(&looks, 4050, 1680));
     assert_true(
-        memory_snapshots_are_due(&looks, 4050, 1681)); // a twentieth more, and it is paid for
+        // a twentieth more, and its cost is compensated
+        memory_snapshots_are_due(&looks, 4050, 1681));
 }
 
 int main(void)

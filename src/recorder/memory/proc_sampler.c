@@ -14,7 +14,7 @@
 #include "host/os/file.h"
 #include "recorder/processes/proc_text.h"
 
-// One round may take this share of the time until the next.
+// A round may take this share of the time until the next one.
 #define GLANCE_COST_DIVISOR 250u
 #define SAMPLE_COST_DIVISOR 167u
 
@@ -40,7 +40,7 @@ bool proc_sampler_due(const struct proc_sampler *sampler, uint64_t now_ms)
     return now_ms >= sampler->next_ms;
 }
 
-// Reads /proc/PID/`name` into `buffer` as text. These files are short and of the kernel's making.
+// Read /proc/PID/`name` into `buffer` as text. The kernel writes these files, and they are short.
 static bool read_proc(pid_t pid, const char *name, char *buffer, size_t size)
 {
     char path[64];
@@ -64,7 +64,7 @@ static bool read_proc(pid_t pid, const char *name, char *buffer, size_t size)
     return used > 0;
 }
 
-// Without memory for it the curve lacks a peak.
+// Without memory the curve lacks a peak.
 static void keep(struct rss_sample_vec *samples, struct rec_rss_sample sample)
 {
     if (rss_sample_vec_reserve(samples, 1) == ERR_OK) {
@@ -137,8 +137,8 @@ static bool read_status(pid_t pid,
     return sample->rss_bytes > 0; // a zombie has none
 }
 
-// smaps_rollup is exact where status may lag behind by some pages a thread; the kernel walks the
-// page tables for it, so it is asked only for the total.
+// smaps_rollup is exact; status may lag by some pages a thread. The kernel walks the page tables
+// for it, so only the total comes from it.
 static void read_rollup(pid_t pid, struct rec_rss_sample *sample)
 {
     char text[4096];
@@ -206,7 +206,7 @@ void proc_sampler_correct(struct proc_sampler *sampler,
     }
 }
 
-// For each process the index of its highest sample, as a table indexed by process; NULL: no memory.
+// Return a table from process to the index of its highest sample; NULL: no memory.
 static size_t *highest_samples(const struct rss_sample_vec *samples)
 {
     uint32_t processes = 0;
@@ -227,7 +227,7 @@ static size_t *highest_samples(const struct rss_sample_vec *samples)
     return highest;
 }
 
-// The end of the moment that begins at `first`, and its sum.
+// Return the end of the moment that begins at `first`, and its sum.
 static size_t end_of_moment(const struct rss_sample_vec *samples, size_t first, uint64_t *out_bytes)
 {
     size_t end = first;
@@ -238,7 +238,7 @@ static size_t end_of_moment(const struct rss_sample_vec *samples, size_t first, 
     return end;
 }
 
-// Of every two moments (all processes of one round share a moment) keeps the higher one, and each
+// Keep the higher one of every two moments (all processes of one round share a moment), and each
 // process's highest sample.
 static void thin_out(struct proc_sampler *sampler)
 {
@@ -266,7 +266,7 @@ static void thin_out(struct proc_sampler *sampler)
     free(highest);
 }
 
-// Something was stored: makes room for the next.
+// Make room for the next moment after one was stored.
 static void note_stored(struct proc_sampler *sampler, uint64_t now_ms)
 {
     sampler->stored_ms = now_ms;
@@ -292,7 +292,7 @@ static void forget_highest(struct proc_sampler *sampler)
 uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns)
 {
     const uint64_t rss_bytes = sampler->now.rss_bytes;
-    // Those of now come next time: samples may be taken beside them, at the same moment.
+    // Samples may be taken at the same moment: the present glances come next time.
     if (now_ms >= sampler->stored_ms + sampler->interval_ms && sampler->highest.samples.len > 0) {
         store_highest(sampler);
         forget_highest(sampler);
@@ -310,7 +310,7 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
     return rss_bytes;
 }
 
-// The sum of the latest stored moment.
+// Return the sum of the latest stored moment.
 static uint64_t latest_sum(const struct rss_sample_vec *samples)
 {
     uint64_t rss_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Glances and samples of resident memory: what is stored of a long run, by a clock that the test
-// sets. What /proc says is this process's own.
+// Glances and samples of resident memory: what a long run stores, by a clock that the test sets.
+// /proc describes this process itself.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ enum {
 };
 #define MB ((uint64_t)1 << 20)
 
-// One stored moment, as a round of samples would.
+// Store one moment, as a round of samples would.
 static void sample(struct proc_sampler *s, struct aggregator_process *process, uint64_t now_ms)
 {
     struct proc_sample_facts facts = {0};
@@ -49,7 +49,7 @@ static void no_peak_between_two_samples_is_missed(void **state)
             sample(&s, &process, now_ms);
         }
     }
-    assert_true(longest_ms <= 100); // ten a second, however long the run
+    assert_true(longest_ms <= 100); // ten a second in a run of any length
     assert_true(s.samples.len <= PROC_SAMPLER_MAX_SAMPLES);
     size_t peaks = 0;
     for (size_t i = 0; i < s.samples.len; i++) {
@@ -61,13 +61,13 @@ static void no_peak_between_two_samples_is_missed(void **state)
             assert_int_equal(at->anonymous_bytes, 95 * MB);
             assert_int_equal(at->file_bytes + at->shmem_bytes, 4 * MB);
             assert_int_equal(at->process, 3);
-            assert_true(at->minor_faults > 0); // of the sample before it
+            assert_true(at->minor_faults > 0); // of the previous sample
         }
     }
     assert_int_equal(peaks, 1);
 }
 
-// One moment of two processes.
+// Store one moment of two processes.
 static void store(struct proc_sampler *s, uint64_t now_ms, uint64_t first_mb, uint64_t second_mb)
 {
     const uint64_t sizes_mb[] = {first_mb, second_mb};
@@ -79,8 +79,8 @@ static void store(struct proc_sampler *s, uint64_t now_ms, uint64_t first_mb, ui
     proc_sampler_end_round(s, now_ms, 0);
 }
 
-// The highest sample of one process lies in a moment that is low as a whole, and that is dropped
-// each time the samples are thinned out.
+// The highest sample of one process is in a moment that is low as a whole, and that is dropped each
+// time the samples are thinned out.
 static void the_highest_sample_of_each_process_is_kept(void **state)
 {
     (void)state;
@@ -120,10 +120,10 @@ static void this_process_is_resident(void **state)
     struct aggregator_process process = {0};
     proc_sampler_init(&s);
     proc_sampler_glance(&s, getpid(), &process, 5);
-    assert_int_equal(proc_sampler_end_glances(&s, 5, 0), 0); // nothing is known of it yet
+    assert_int_equal(proc_sampler_end_glances(&s, 5, 0), 0); // nothing is known about it yet
     sample(&s, &process, 10);
     proc_sampler_glance(&s, getpid(), &process, 20);
-    proc_sampler_glance(&s, 0x3ffffff0, &process, 20); // nobody
+    proc_sampler_glance(&s, 0x3ffffff0, &process, 20); // no process
     assert_true(proc_sampler_end_glances(&s, 20, 0) > 100000);
     assert_int_equal(s.highest.samples.len, 1);
 }

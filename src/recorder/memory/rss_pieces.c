@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// As the kernel names what is ours.
+// The kernel's names of cairn's memory.
 #define SESSION_NAME "/memfd:cairn-session"
 #define LIBRARY_NAME "/libcairn_preload.so"
 
@@ -13,7 +13,7 @@ enum {
     ARENA_BYTES = 64 << 20, // HEAP_MAX_SIZE of glibc on 64-bit machines
 };
 
-// While one area is cut.
+// The state of cutting one area.
 struct cutting {
     const struct rss_process *what;
     const struct memory_areas *map;
@@ -56,7 +56,7 @@ static uint32_t kind_of_file(const char *path, bool is_shared)
     return is_shared && starts_with(path, "/dev/zero") ? REC_PART_SHARED : REC_PART_FILE;
 }
 
-// The range of the program's own mappings that holds `address`, NULL if none does.
+// Return the range of the program's own mappings that holds `address`, or NULL.
 static const struct mapped_range *range_at(const struct cutting *c, uint64_t address)
 {
     const struct mapped_range *range = mapping_map_at(&c->what->process->mapped, address);
@@ -69,8 +69,8 @@ static uint32_t node_at(const struct cutting *c, uint64_t address)
     return range != NULL ? c->what->aggregator->mappings.items[range->row].node : REC_NONE;
 }
 
-// Whether the allocator itself made the call that `node` stands for, as jemalloc does. An
-// executable that has its own allocator maps for other reasons, too.
+// Return whether the allocator itself made the call of `node`, as jemalloc does. An executable that
+// has its own allocator maps for other reasons, too.
 static bool is_allocators(const struct cutting *c, uint32_t node)
 {
     const struct stack_table *stacks = &c->what->aggregator->stacks;
@@ -94,7 +94,7 @@ static bool is_own_note(const struct cutting *c, uint64_t address)
     return false;
 }
 
-// Whether a known thread's stack fills the area from its beginning to above `address`.
+// Return whether a known thread's stack fills the area from its start to above `address`.
 static bool is_known_stack(const struct cutting *c, uint64_t address)
 {
     const struct memory_area *area = area_of(c, c->area);
@@ -112,7 +112,7 @@ static bool is_behind(const struct cutting *c, uint64_t address)
     return c->area > 0 && area_of(c, c->area - 1)->end == address;
 }
 
-// Of memory that nobody claims.
+// Classify memory without a claim.
 static void judge_shape(const struct cutting *c, struct rss_piece *piece)
 {
     const struct memory_area *area = area_of(c, c->area);
@@ -159,7 +159,7 @@ static uint64_t nearer(uint64_t boundary, uint64_t address, uint64_t nearest)
     return boundary > address && boundary < nearest ? boundary : nearest;
 }
 
-// Where the next claim behind `address` begins or ends.
+// Return the next start or end of a claim after `address`.
 static uint64_t next_boundary(const struct cutting *c, uint64_t address)
 {
     uint64_t next = area_of(c, c->area)->end;

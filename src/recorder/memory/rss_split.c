@@ -13,7 +13,7 @@ enum {
     CHUNK_HEAD = 8, // of glibc's malloc, before the block
     CHUNK_MIN = 32,
     MAPPED_HEAD = 16,       // of a block that has a mapping of its own
-    MAPPED_MIN = 128 << 10, // the least size of one, unless the program says otherwise
+    MAPPED_MIN = 128 << 10, // its default minimum size
 };
 
 struct splitting {
@@ -36,7 +36,7 @@ static void splitting_release(struct splitting *s)
     rec_part_vec_release(&s->parts);
 }
 
-// a * b / c without overflow; 0 if c is.
+// Return a * b / c without overflow; 0 if c is 0.
 static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 {
     return c == 0 ? 0 : (uint64_t)((unsigned __int128)a * b / c);
@@ -47,7 +47,7 @@ static const struct memory_area *area_of(const struct splitting *s, const struct
     return s->map->areas.items + piece->area;
 }
 
-// The piece that holds `address`, NULL if none does.
+// Return the piece that holds `address`, or NULL.
 static struct rss_piece *piece_at(const struct splitting *s, uint64_t address)
 {
     size_t low = 0;
@@ -64,7 +64,7 @@ static struct rss_piece *piece_at(const struct splitting *s, uint64_t address)
     return low < s->pieces.len && piece->start <= address ? piece : NULL;
 }
 
-// What a block of that size takes of the heap, its head included; see malloc.c of glibc.
+// Return the heap memory of a block of that size, its header included; see malloc.c of glibc.
 static struct address_range extent_of(uint64_t address, uint64_t size_bytes)
 {
     if (address % PAGE == MAPPED_HEAD && size_bytes >= MAPPED_MIN) {
@@ -78,8 +78,8 @@ static struct address_range extent_of(uint64_t address, uint64_t size_bytes)
                                   .end = address - CHUNK_HEAD + chunk};
 }
 
-// Calls `visit` for each live block that lies in a piece. Where blocks were sampled, one counts for
-// all that it stands for, as if they lay beside it.
+// Call `visit` for each live block within a piece. A sampled block counts for all blocks that it
+// stands for, as if they were beside it.
 static void each_block(struct splitting *s,
                        void (*visit)(struct splitting *s,
                                      struct rss_piece *piece,
@@ -113,7 +113,7 @@ static void count_block(struct splitting *s,
     s->is_estimated = s->is_estimated || block->shift != 0;
 }
 
-// Where live blocks lie is heap, whatever it looks like.
+// Memory with live blocks is heap, whatever its shape.
 static void find_heap(struct splitting *s)
 {
     each_block(s, count_block);
@@ -131,7 +131,7 @@ static bool bit_is_set(const uint64_t *bits, uint64_t at)
     return (bits[at / 64] >> at % 64 & 1) != 0;
 }
 
-// How many of the bits [from, to) are set.
+// Return how many of the bits [from, to) are set.
 static uint64_t count_bits(const uint64_t *bits, uint64_t from, uint64_t to)
 {
     uint64_t count = 0;
@@ -147,7 +147,7 @@ static uint64_t count_bits(const uint64_t *bits, uint64_t from, uint64_t to)
     return count;
 }
 
-// Bytes of [start, end) on resident pages; the range lies within the area that `bits` is of.
+// Return the bytes of [start, end) on resident pages; the range is within the area of `bits`.
 static uint64_t
 resident_bytes(const uint64_t *bits, uint64_t area_start, uint64_t start, uint64_t end)
 {
@@ -194,7 +194,7 @@ static void measure_block(struct splitting *s,
     piece->occupied_bytes += resident_in_piece(s, piece, extent) << block->shift;
 }
 
-// Reads which pages of an area are there. Without an answer its pieces are estimated.
+// Read which pages of an area are resident. Without an answer its pieces are estimated.
 static enum err read_pages(struct splitting *s, size_t index)
 {
     const struct memory_area *area = s->map->areas.items + index;
@@ -218,8 +218,9 @@ static enum err read_pages(struct splitting *s, size_t index)
     return ERR_OK;
 }
 
-// Gives what rounding left, or what came between reading the map and the pages, to the largest of
-// the pieces [first, end), and what has no room there to the others: none is larger than it is.
+// Give the remainder (of rounding, or of changes between reading the map and the pages) to the
+// largest of the pieces [first, end), and what exceeds its size to the others: no piece exceeds its
+// size.
 static void give_rest(
     struct splitting *s, size_t first, size_t end, struct rss_piece *largest, uint64_t rest_bytes)
 {
@@ -232,10 +233,10 @@ static void give_rest(
         piece->rss_bytes += more;
         given += more;
     }
-    largest->rss_bytes += rest_bytes - given; // the kernel said more than the area is large
+    largest->rss_bytes += rest_bytes - given; // the kernel reports more than the area's size
 }
 
-// Gives the pieces [first, end) of one area their shares of it.
+// Give the pieces [first, end) of one area their shares of it.
 static void share_out(struct splitting *s, size_t first, size_t end)
 {
     const struct memory_area *area = area_of(s, s->pieces.items + first);
@@ -295,14 +296,14 @@ static enum err push_part(struct splitting *s,
     return rec_part_vec_push(&s->parts, part);
 }
 
-// What a heap is called of which only a part is in the aggregator.
+// Return the kind of a heap that is only partly in the aggregator.
 static const char *unknown_heap(const struct rss_process *what)
 {
     const bool is_forked = (what->process->record.flags & REC_PROCESS_FORKED) != 0;
     return is_forked ? "[heap inherited over fork]" : "[unrecorded heap]";
 }
 
-// The allocator's piece: live, rounding and kept.
+// Split the allocator's piece into live, rounding and kept.
 static enum err
 push_heap(struct splitting *s, const struct rss_piece *piece, struct string_table *strings)
 {
@@ -310,7 +311,7 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     uint64_t occupied = piece->occupied_bytes;
     bool is_estimate = false;
     const uint64_t *bits = bits_of(s, piece);
-    if (bits != NULL) { // pages that share the kernel's zero page are there, but not resident
+    if (bits != NULL) { // pages that share the kernel's zero page are present, but not resident
         const struct address_range all = {.start = piece->start, .end = piece->end};
         const uint64_t there = resident_in_piece(s, piece, all);
         live = there > piece->rss_bytes ? share(live, piece->rss_bytes, there) : live;
@@ -328,8 +329,8 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     const uint64_t spare_bytes =
         size_bytes > piece->extent_bytes ? size_bytes - piece->extent_bytes : 0;
     const uint64_t rounding_bytes = piece->extent_bytes - piece->requested_bytes;
-    // More of it is there than the blocks leave room for: the program has gone on since its map was
-    // read, and it is blocks that their pages were not seen of.
+    // More of it is resident than the blocks leave room for: the program ran on after its map was
+    // read, and the pages of some blocks were not seen.
     if (piece->rss_bytes - occupied > spare_bytes) {
         occupied = piece->rss_bytes - spare_bytes;
         live = occupied - live > rounding_bytes ? occupied - rounding_bytes : live;
@@ -347,7 +348,7 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
                                     .virtual_bytes = rounding_bytes,
                                     .rss_bytes = occupied - live},
                   strings, piece->path));
-    // Of an inherited heap, and of one that is not recorded, nobody knows what is free.
+    // The free part of an inherited heap, and of one that is not recorded, is unknown.
     return push_part(s, piece,
                      (struct rec_part){.kind = is_known ? REC_PART_KEPT : REC_PART_REST,
                                        .is_estimate = 1,
@@ -370,7 +371,7 @@ static int compare_parts(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-// Puts parts of one kind, name and stack together.
+// Merge parts of one kind, name and stack.
 static void merge_parts(struct rec_part_vec *parts)
 {
     size_t kept = 0;
@@ -401,7 +402,7 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
             TRY(push_heap(s, piece, strings));
             continue;
         }
-        // Of no interest: libc's and the kernel's own that take no memory.
+        // Irrelevant: memory of libc and the kernel without pages.
         const bool is_empty = piece->rss_bytes == 0 && piece->swap_bytes == 0;
         if (is_empty && piece->kind != REC_PART_MAPPED && piece->kind != REC_PART_FILE) {
             continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rss_split on drawn memory maps: cuts, shares and sums, and what hostile or odd maps do to them.
+// rss_split on drawn memory maps: cuts, shares and sums, and hostile or unusual maps.
 #include "recorder/memory/rss_split.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ struct fixture {
     uint32_t row;
     bool has_pages;
     bool is_partial;
-    uint64_t absent_from; // pages in [from, to) are not there
+    uint64_t absent_from; // pages in [from, to) are not resident
     uint64_t absent_to;
 };
 
@@ -114,7 +114,7 @@ static void every_area_has_an_owner(void **state)
                      "c002000-c003000 r-xp 00000000 fe:00 2   /lib/cairn/libcairn_preload.so\n"
                      "Rss: 4 kB\n"
                      "c003000-c004000 rw-p 00000000 00:00 0\nRss: 4 kB\n" // its .bss
-                     "d000000-d001000 rw-p 00000000 00:00 0\nRss: 4 kB\n" // who knows
+                     "d000000-d001000 rw-p 00000000 00:00 0\nRss: 4 kB\n" // unknown
                      "7ff000000000-7ff000010000 rw-p 00000000 00:00 0   [stack]\nRss: 20 kB\n"
                      "7ff000020000-7ff000022000 r-xp 00000000 00:00 0   [vdso]\nRss: 4 kB\n");
     map_range(&f, 0xb000000, 16, WIRE_MAPPING_ANONYMOUS);
@@ -131,8 +131,8 @@ static void every_area_has_an_owner(void **state)
     close_fixture(&f);
 }
 
-// The kernel made one area of: a mapping of the program's, a block of malloc's that has a mapping
-// of its own, memory of cairn's, and a thread's stack, from low to high addresses: 16 pages each.
+// The kernel made one area of: a mapping of the program, a block of malloc that has a mapping of
+// its own, memory of cairn, and a thread's stack, from low to high addresses: 16 pages each.
 static void one_area_may_have_many_owners(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void one_area_may_have_many_owners(void **state)
     assert_int_equal(f.look.live_bytes, 15 * PAGE);
     assert_int_equal(f.look.rounding_bytes, 16); // too small for a mapping of its own
     assert_int_equal(f.look.kept_bytes, PAGE - 16);
-    assert_int_equal(f.look.rest_bytes, 16 * PAGE); // the stack, which nobody told of
+    assert_int_equal(f.look.rest_bytes, 16 * PAGE); // the stack, which has no claim
     assert_int_equal(f.look.rss_bytes, 224 * 1024);
     close_fixture(&f);
 }
@@ -176,13 +176,14 @@ static void live_is_what_is_resident_of_what_was_asked_for(void **state)
     open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 768 kB\n");
     f.absent_from = 0x280000; // a quarter
     f.absent_to = 0x2c0000;
-    allocate(&f, 0x200010, 100);      // 112 with its head
+    allocate(&f, 0x200010, 100);      // 112 with its header
     allocate(&f, 0x200080, 24);       // 32
-    allocate(&f, 0x27f000, 3 * PAGE); // of which two pages are not there
+    allocate(&f, 0x27f000, 3 * PAGE); // two of its pages are not resident
     split(&f);
     assert_int_equal(f.look.requested_bytes, 124 + 3 * PAGE);
     assert_int_equal(f.look.live_bytes, 124 + PAGE);
-    assert_int_equal(f.look.rounding_bytes, 112 + 32 - 124 + 8); // the last one's end is not there
+    // the end of the last one is not resident
+    assert_int_equal(f.look.rounding_bytes, 112 + 32 - 124 + 8);
     assert_int_equal(f.look.kept_bytes, (768 << 10) - f.look.live_bytes - f.look.rounding_bytes);
     close_fixture(&f);
 }
@@ -194,7 +195,7 @@ static void without_pages_the_heap_is_an_estimate_and_the_sum_is_not(void **stat
     open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 100 kB\n");
     f.has_pages = false;
     allocate(&f, 0x200010, 5000);
-    allocate(&f, 0x210010, 500000); // more than there is
+    allocate(&f, 0x210010, 500000); // more than the resident bytes
     split(&f);
     assert_int_equal(f.look.flags, REC_LOOK_ESTIMATED);
     assert_int_equal(f.look.live_bytes, 100 * 1024);
@@ -202,7 +203,7 @@ static void without_pages_the_heap_is_an_estimate_and_the_sum_is_not(void **stat
     close_fixture(&f);
 }
 
-// Pages that all are the kernel's zero page are there, but the kernel does not count them.
+// The kernel's zero page: pages that share it are present, but the kernel does not count them.
 static void shares_never_exceed_what_the_kernel_counts(void **state)
 {
     (void)state;
@@ -215,7 +216,7 @@ static void shares_never_exceed_what_the_kernel_counts(void **state)
     close_fixture(&f);
 }
 
-// A forked child's heap is its parent's: what of it is free is not known.
+// A forked child's heap is its parent's: its free part is unknown.
 static void what_is_not_known_is_not_called_free(void **state)
 {
     (void)state;
@@ -240,8 +241,8 @@ static void what_is_not_known_is_not_called_free(void **state)
     }
 }
 
-// Live bytes are exact as long as the pages are known. What is rounded up and what is free follows
-// from them, and so is an estimate.
+// Live bytes are exact while the pages are known. Rounding and free memory follow from them, and
+// are estimates.
 static void estimates_are_told(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 #include "base/minmax.h"
 #include "host/text/strbuf.h"
 
-// Our own counters, beside those of the session.
+// The recorder's own counters, besides those of the session.
 #define RECORDER_NOTE_COUNTERS(X)                                                              \
     X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")    \
     X(unrecorded_frees, "frees of blocks allocated while recording was stopped")               \
@@ -80,7 +80,7 @@ static uint64_t peak_at_least_of(const struct aggregator *aggregator)
     return below < aggregator->totals.peak_bytes ? aggregator->totals.peak_bytes - below : 0;
 }
 
-// How far the true peak may be from the one that is stated, either way.
+// Return how far the true peak may be from the stated one, either way.
 static uint64_t peak_error_of(const struct aggregator *aggregator)
 {
     const uint64_t above =
@@ -124,10 +124,10 @@ static enum err fill_processes(struct aggregator_snapshot *s,
                                const struct proc_sampler *sampler,
                                const struct aggregator_snapshot_facts *facts)
 {
-    size_t last_main = SIZE_MAX; // the last image of the program that was recorded
+    size_t last_main = SIZE_MAX; // the last image of the recorded program
     for (size_t i = 0; i < aggregator->processes.len; i++) {
         struct aggregator_process *process = aggregator->processes.items[i];
-        aggregator_process_inherit(aggregator, process); // what its parent said later
+        aggregator_process_inherit(aggregator, process); // what its parent reported later
         struct rec_process record = process->record;
         if (!process->is_ended) {
             record.end_ms = facts->runtime_ms;
@@ -148,7 +148,7 @@ static enum err fill_processes(struct aggregator_snapshot *s,
     return ERR_OK;
 }
 
-// A thread that never had a name of its own has that of its program, as in the kernel.
+// A thread without a name of its own has its program's name, as in the kernel.
 static enum err name_threads(struct aggregator *aggregator)
 {
     enum {
@@ -181,7 +181,7 @@ static void fold_peaks(struct aggregator *aggregator)
     }
 }
 
-// Where blocks were left out: the rows' shares of the peak.
+// Scale the rows' bytes at the peak, if blocks were left out.
 static enum err fit_peak(struct aggregator_snapshot *s, const struct aggregator *aggregator)
 {
     struct rec_totals *totals = &s->recording.totals;
@@ -231,7 +231,7 @@ static uint64_t count_unplaced_mappings(const struct aggregator *aggregator)
     return unplaced;
 }
 
-// How many slices something stands for; 0 if just one.
+// Return how many slices one step covers; 0 if just one.
 static uint64_t step_of(uint32_t shift)
 {
     return shift == 0 ? 0 : (uint64_t)1 << shift;
@@ -297,8 +297,8 @@ static enum err fill_blocks(struct aggregator_snapshot *s,
                         block_list_left_out(facts->blocks));
 }
 
-// Where blocks were left out, slices are sums of estimates, and the peak is known better than they
-// are: no part of the run is higher than the whole.
+// Limit the slices to the peak if blocks were left out: slices are sums of estimates, and the peak
+// has a better estimate; no part of the run exceeds it.
 static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_bytes)
 {
     for (size_t i = 0; i < count; i++) {
@@ -326,7 +326,7 @@ enum err aggregator_snapshot_lend_strings(struct aggregator_snapshot *snapshot,
     size_t count = string_table_count(strings);
     u64_vec_clear(&snapshot->string_offsets);
     TRY(u64_vec_resize(&snapshot->string_offsets, count));
-    // The table stores no text for id 0, the empty string: any terminator will do.
+    // The table stores no text for id 0, the empty string: any terminator is valid.
     snapshot->string_offsets.items[0] = strings->texts.len - 1;
     for (size_t id = 1; id < count; id++) {
         snapshot->string_offsets.items[id] = strings->entries.items[id - 1].offset;
@@ -378,7 +378,7 @@ static void lend_tables(struct aggregator_snapshot *s,
     r->part_count = s->parts.len;
 }
 
-// Without those of which every exec was taken back.
+// Copy the programs, except those with every exec withdrawn.
 static enum err fill_unrecorded(struct aggregator_snapshot *s,
                                 const struct aggregator_snapshot_facts *facts)
 {

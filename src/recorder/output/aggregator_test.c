@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// aggregator against a naive model that replays the same events and looks at every block and every
-// row each time. All figures must be equal, whatever threads do to each other's blocks.
+// aggregator against a naive model that replays the same events and visits every block and every
+// row each time. All figures must be equal, in any order of frees between threads.
 #include "aggregate/aggregator.h"
 
 #include <setjmp.h>
@@ -39,7 +39,7 @@ struct event {
     uint64_t old_address;
     uint64_t size_bytes;
     uint32_t stack;
-    bool is_temporary; // what is freed lies where the thread's latest event allocated
+    bool is_temporary; // the freed block is at the address of the thread's latest allocation
 };
 
 struct model_row {
@@ -149,7 +149,7 @@ static void model_apply(struct model *model, const struct event *event)
     }
 }
 
-// What the threads say.
+// What the threads send.
 static void mark_temporary(struct event *events, size_t count)
 {
     uint64_t latest[LANES_MAX] = {0};
@@ -161,7 +161,7 @@ static void mark_temporary(struct event *events, size_t count)
     }
 }
 
-// A random history: what is free is allocated, what is live is freed, by any thread.
+// Make a random history: any thread allocates free addresses and frees live ones.
 static void make_history(struct event *events, size_t count, uint32_t lanes, uint64_t seed)
 {
     bool is_live[ADDRESSES] = {false};
@@ -280,7 +280,7 @@ static void compare_rows(const struct fixture *f, const struct model *model, uin
     }
 }
 
-// What holds for every history: nothing is lost or counted twice.
+// Invariants of every history: nothing is lost or counted twice.
 static void compare_counts(const struct fixture *f, const struct model *model, uint32_t lanes)
 {
     uint64_t frees = 0;
@@ -304,7 +304,8 @@ static void compare_counts(const struct fixture *f, const struct model *model, u
     assert_int_equal(f->aggregator.waiting_count, 0);
 }
 
-// Of the highest of the true sums nothing is unknown; but threads may be in the middle of a call.
+// Compare the peak. The highest of the true sums is known completely; but threads may be in the
+// middle of a call.
 static void compare_peak(const struct fixture *f, const struct model *model, uint32_t lanes)
 {
     enum {
@@ -422,14 +423,15 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
                      ERR_OK);
     assert_int_equal(f.aggregator.totals.sums.live_bytes, 500);
     assert_int_equal(second->record.left_ms, f.aggregator.totals.now_ms + 1);
-    assert_int_equal(f.aggregator.totals.sums.lingering_bytes, 0); // somebody is still there
+    // another process is still running
+    assert_int_equal(f.aggregator.totals.sums.lingering_bytes, 0);
     check_recording(&f); // at the peak: 600 of the one, 500 of the other
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 600);
     e = (struct event){
         .kind = EVENT_ALLOCATE, .address = address_of(2), .size_bytes = 700, .tick = 2};
     feed(&f, &e);
     assert_int_equal(f.aggregator.totals.peak_bytes, 1200);
-    check_recording(&f); // at the new peak the dead hold nothing
+    check_recording(&f); // at the new peak ended processes hold nothing
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 0);
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].freed_bytes,
                      0); // leaked all the same
@@ -450,12 +452,12 @@ static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
     const struct rec_process record = {.pid = 1, .exit_status = -1};
     assert_int_equal(aggregator_process_begin(&f.aggregator, &record, &image), ERR_OK);
     assert_int_equal(image->record.epoch, 1);
-    assert_int_equal(f.process->record.left_ms, 1); // its image is gone
+    assert_int_equal(f.process->record.left_ms, 1); // its image has ended
     assert_null(f.aggregator.lingering);
     assert_int_equal(aggregator_process_end(&f.aggregator, image,
                                             &(struct aggregator_process_ending){.end_ms = 1}),
                      ERR_OK);
-    assert_int_equal(image->record.left_ms, 0); // the last one: the heap ends with what it held
+    assert_int_equal(image->record.left_ms, 0); // the last one: the heap ends with its blocks
     assert_ptr_equal(f.aggregator.lingering, image);
     assert_true((image->record.flags & REC_PROCESS_MAIN) != 0);
     assert_true((f.aggregator.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);

@@ -14,9 +14,9 @@
 
 enum {
     FIRST_MS = 1000,     // so that a recorder that is killed early leaves a file
-    GROWTH = 2,          // each interval is so many times the one before, up to what was asked for
-    COST_DIVISOR = 50,   // this part of an interval a checkpoint may take of a processor
-    TIME_DIVISOR = 4,    // and this part in all, with a copy of the recorder in memory,
+    GROWTH = 2,          // each interval is so many times the previous one, up to the requested one
+    COST_DIVISOR = 50,   // processor time of a checkpoint: at most this part of an interval
+    TIME_DIVISOR = 4,    // elapsed time, with a copy of the recorder in memory: at most this part,
     SLOW_MAX_MS = 10000, // but a slow disk makes no interval longer than this
     WRITER_NICE = 10,
     US_PER_MS = 1000,
@@ -67,13 +67,13 @@ static _Noreturn void run_writer(const struct checkpoint *checkpoint,
                                  const struct checkpoint_source *source,
                                  pid_t recorder)
 {
-    // The last whole checkpoint stays. An older state must not take the place of what another
-    // recording may write there by then, nor a slow disk keep a copy of the recorder for long.
+    // The last whole checkpoint stays. An older state must not replace a file that another
+    // recording may write there by then, nor may a slow disk keep a copy of the recorder for long.
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); // cannot fail for a signal
     if (getppid() != recorder) {
         _exit(EXIT_FAILURE);
     }
-    (void)!nice(WRITER_NICE); // the program goes first
+    (void)!nice(WRITER_NICE); // the program has priority
     enum err err = source->write(source->context, checkpoint->path, checkpoint->report);
     _exit(err == ERR_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }
@@ -94,7 +94,7 @@ void checkpoint_start(struct checkpoint *checkpoint,
         checkpoint->writer = writer;
         checkpoint->begun_count++;
         checkpoint->is_wanted = false;
-    } // else: no process to be had; the next interval tries again
+    } // else: fork failed; the next interval tries again
 }
 
 uint64_t

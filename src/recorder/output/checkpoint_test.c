@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// checkpoint, output_file and session_clock: what the recorder does beside reading lanes.
+// checkpoint, output_file and session_clock: the recorder's work besides reading lanes.
 #include "recorder/output/checkpoint.h"
 
 #include <poll.h>
@@ -123,11 +123,11 @@ static void what_writing_costs_makes_checkpoints_rarer(void **state)
         uint64_t took_ms;
         uint64_t interval_ms;
     } cases[] = {
-        {0, 0, 100},       // as asked
+        {0, 0, 100},       // as requested
         {2, 25, 100},      // just so
         {40, 40, 2000},    // 2 % of the time
         {40, 900, 3600},   // it had to wait: a quarter of the time
-        {1, 60000, 10000}, // a disk that stalls makes it no rarer than this
+        {1, 60000, 10000}, // a stalled disk makes it no rarer than this
         {400, 60000, 20000},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -150,14 +150,14 @@ static void the_first_comes_early_and_the_others_more_rarely(void **state)
     checkpoint_release(&checkpoint);
 }
 
-// The interval that a checkpoint states is the one that was known when it began.
+// A checkpoint states the interval that was known when it began.
 static void slow_writing_counts_for_the_next_checkpoint(void **state)
 {
     struct fixture *f = *state;
     make_folder(f);
     static const uint64_t takes_ms[] = {40, 1000000, 0, 70, 0};
     uint64_t begins_ms = 1000;
-    uint64_t interval_ms = 100; // as asked: nobody knew
+    uint64_t interval_ms = 100; // as requested: its duration was unknown
     for (size_t i = 0; i < ARRAY_LEN(takes_ms); i++) {
         assert_int_equal(f->checkpoint.interval_ms, interval_ms);
         assert_true(checkpoint_is_due(&f->checkpoint, begins_ms));
@@ -210,14 +210,14 @@ static void the_clock_runs_by_itself(void **state)
     struct session session;
     struct session_clock clock;
     assert_int_equal(session_create(&(struct session_options){.max_frames = 8}, &session, NULL), 0);
-    int program[2]; // an end of file is what a pidfd tells, too
+    int program[2]; // an end of file, like a pidfd's
     assert_int_equal(pipe(program), 0);
     assert_int_equal(session_clock_start(&clock, &session, program[0], NULL), ERR_OK);
     for (int waited_ms = 0; session_clock_now(&clock) < 20; waited_ms++) {
         assert_true(waited_ms < DEADLINE_MS);
         (void)poll(NULL, 0, 1);
     }
-    // What the program writes there does not count, and does not last.
+    // The program's writes there do not count, and do not last.
     atomic_store(&session.header->clock_ms, UINT64_MAX);
     for (int waited_ms = 0; atomic_load(&session.header->clock_ms) == UINT64_MAX; waited_ms++) {
         assert_true(waited_ms < DEADLINE_MS);

@@ -15,8 +15,8 @@ enum {
     FLUSH_MS = 1000
 };
 
-// A log that a killed recording left goes, as the recording of that name will. Anything else that
-// has the name stays.
+// Remove the log of a killed recording, as the recording of that name will be replaced. Anything
+// else of that name stays.
 enum err event_log_probe(const char *name, struct err_info *info)
 {
     struct stat status;
@@ -68,7 +68,7 @@ static void flush(struct event_log *log)
                                log->group.len, &log->trouble) == ERR_OK) {
         log->written_count += log->group.len;
     } else {
-        log->has_failed = true; // what follows would not fit what is there
+        log->has_failed = true; // later events would not fit the written ones
         log->left_out_count += log->group.len;
     }
     rec_event_vec_clear(&log->group);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The history of rows (cells and cohorts) against a list of all blocks that ever were, at every
-// resolution: as slices merge while the run grows, and as caps make cells and cohorts coarser.
+// The history of rows (cells and cohorts) against a list of all blocks so far, at every resolution:
+// as slices merge while the run grows, and as caps make cells and cohorts coarser.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -14,7 +14,7 @@
 #include "recorder/processes/proc_text.h"
 #include "session/session_env.h"
 
-#define ENVIRONMENT_BYTES_MAX (8u << 20) // far above what execve passes on
+#define ENVIRONMENT_BYTES_MAX (8u << 20) // far above the limit of execve
 #define STAT_BYTES_MAX        4096u
 
 static void directory_closep(DIR **directory)
@@ -24,7 +24,7 @@ static void directory_closep(DIR **directory)
     }
 }
 
-// When the process began, in the kernel's ticks; 0 if it cannot be read.
+// Return the start of the process in kernel ticks; 0 if it cannot be read.
 static uint64_t start_of(const char *pid)
 {
     char path[64];
@@ -35,8 +35,9 @@ static uint64_t start_of(const char *pid)
                : 0;
 }
 
-// Between the old image and the new one, a process that executes a program has no environment. One
-// without memory of its own (the kernel's, or dead) has no executable either.
+// Return whether a process has no environment yet: between the old and the new image of an exec it
+// has none. A process without memory of its own (a kernel thread, or dead) has no executable
+// either.
 static bool is_in_exec(const char *pid)
 {
     char path[64];
@@ -51,7 +52,7 @@ static bool may_join(const char *pid, const char *variable, size_t length)
     CLEANUP(strbuf_release) struct strbuf environment = {0};
     (void)snprintf(path, sizeof(path), "/proc/%.20s/environ", pid); // fits
     if (file_read(path, ENVIRONMENT_BYTES_MAX, &environment, NULL) != ERR_OK) {
-        return false; // gone, or somebody else's
+        return false; // it has ended, or belongs to another user
     }
     return environment.len > 0 ? memmem(environment.data, environment.len, variable, length) != NULL
                                : is_in_exec(pid);

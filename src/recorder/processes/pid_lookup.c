@@ -25,12 +25,12 @@ enum {
 
 struct sought {
     uint32_t inner_pid;
-    uint32_t pid_namespace;           // only where there is no
+    uint32_t pid_namespace;           // used only without a
     char mapping[MAPPING_TEXT_BYTES]; // device and inode as in proc's maps, or ""
-    bool believes_unseen;             // a process whose mappings cannot be seen is it, too
+    bool believes_unseen;             // a process with unreadable mappings matches, too
 };
 
-// 0 if it cannot be seen.
+// Return 0 if it cannot be seen.
 static uint32_t namespace_of(const char *process)
 {
     char path[64];
@@ -44,7 +44,7 @@ uint32_t pid_lookup_innermost(const char *status)
     const char *at = proc_text_value(status, "NSpid");
     uint32_t last = 0;
     for (char *end; at != NULL; at = end) {
-        at += strspn(at, " \t"); // strtoul would go on to the next line
+        at += strspn(at, " \t"); // strtoul would continue on the next line
         if (*at < '0' || *at > '9') {
             break;
         }
@@ -53,7 +53,7 @@ uint32_t pid_lookup_innermost(const char *status)
     return last;
 }
 
-// One of a process's texts; false if it is gone, or closed to us. The caller releases it.
+// Read one of a process's texts; false if it has ended, or is unreadable. The caller releases it.
 static bool read_text(const char *process, const char *name, size_t max_bytes, struct strbuf *text)
 {
     char path[64];
@@ -62,7 +62,7 @@ static bool read_text(const char *process, const char *name, size_t max_bytes, s
     return length < (int)sizeof(path) && file_read(path, max_bytes, text, &info) == ERR_OK;
 }
 
-// Where it cannot be seen what the process has mapped, it is `unseen`.
+// Return whether the process matches; `unseen` if its mappings are unreadable.
 static bool has_mapping(const char *process, const char *mapping, bool unseen)
 {
     struct strbuf text = {0};
@@ -85,7 +85,7 @@ static bool is_it(const char *process, const struct sought *sought)
     return has_mapping(process, sought->mapping, sought->believes_unseen);
 }
 
-// Finds the first process that is it. Its pid as a text goes to `name`, false: there is none.
+// Find the first matching process. `name` gets its pid as a text. False: there is none.
 static bool find_process(const struct sought *sought, char name[PID_TEXT_BYTES])
 {
     DIR *all = opendir("/proc");
@@ -111,7 +111,7 @@ pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace)
     return find_process(&sought, name) ? (pid_t)strtol(name, NULL, 10) : 0;
 }
 
-// As proc's maps call the file; false: it is none.
+// Format the file as proc's maps do; false: it does not exist.
 static bool mapping_of(int mapped_file, char text[MAPPING_TEXT_BYTES])
 {
     struct stat file;
@@ -138,7 +138,7 @@ uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file)
     return namespace_of(name);
 }
 
-// In the kernel's ticks; 0 if it cannot be read.
+// In kernel ticks; 0 if it cannot be read.
 static uint64_t start_of(const char *process)
 {
     struct strbuf text = {0};

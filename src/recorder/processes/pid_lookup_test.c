@@ -54,7 +54,7 @@ static void a_mapping_finds_who_has_no_proc(void **state)
     const int file = memfd_create("pid_lookup_test", MFD_CLOEXEC);
     assert_true(file >= 0);
     assert_int_equal(ftruncate(file, 4096), 0);
-    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), 0); // nobody maps it
+    assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), 0); // no process maps it
     void *memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
     assert_true(memory != MAP_FAILED);
     assert_int_equal(pid_lookup_namespace((uint32_t)getpid(), file), (uint32_t)found.st_ino);
@@ -62,7 +62,7 @@ static void a_mapping_finds_who_has_no_proc(void **state)
     assert_int_equal(pid_lookup_namespace(0, file), 0);
     assert_true(pid_lookup_may_map(getpid(), file));
     assert_false(pid_lookup_may_map(getppid(), file));
-    assert_false(pid_lookup_may_map(1, file)); // older than we are, if it cannot be seen
+    assert_false(pid_lookup_may_map(1, file)); // older than this process, if unreadable
     assert_int_equal(munmap(memory, 4096), 0);
     assert_false(pid_lookup_may_map(getpid(), file));
     assert_int_equal(close(file), 0);

@@ -47,7 +47,7 @@ struct proc_faults proc_text_faults(const char *text)
         // Fields 3 to 12: state ppid pgrp session tty tpgid flags minflt cminflt majflt.
         (void)sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64,
                      &faults.minor,
-                     &faults.major); // stays 0 if the kernel says it differently
+                     &faults.major); // stays 0 if the kernel has another form
     }
     return faults;
 }
@@ -56,11 +56,11 @@ struct proc_pages proc_text_pages(const char *text)
 {
     struct proc_pages pages = {0};
     (void)sscanf(text, "%*u %" SCNu64 " %" SCNu64, &pages.resident,
-                 &pages.shared); // stays 0 if the kernel says it differently
+                 &pages.shared); // stays 0 if the kernel has another form
     return pages;
 }
 
-// It is called [heap] and lies behind the program's own mappings, near the beginning.
+// It is called [heap] and follows the program's own mappings, near the beginning.
 uint64_t proc_text_break(const char *text)
 {
     const char *name = strstr(text, "[heap]");

@@ -28,7 +28,7 @@ void unrecorded_list_release(struct unrecorded_list *list)
     unrecorded_exec_vec_release(&list->fresh);
 }
 
-// The entry of that program and reason, NULL if there is none.
+// Return the entry of that program and reason, or NULL.
 static struct rec_unrecorded *
 find_entry(struct unrecorded_list *list, rec_string program, rec_string reason)
 {
@@ -152,7 +152,7 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
         }
         struct exec_note note;
         memcpy(&note, shared, sizeof(note));
-        // Release: pairs with the acquire of whoever claims it next.
+        // Release: pairs with the acquire of the next claim.
         atomic_store_explicit(&shared->state, EXEC_NOTE_FREE, memory_order_release);
         TRY(take_note(list, aggregator, session, &note, now_ms));
     }
@@ -160,7 +160,7 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
     return ERR_OK;
 }
 
-// An image of the process has joined after the note.
+// Return whether an image of the process has joined after the note.
 static bool was_recorded(struct aggregator *aggregator, const struct unrecorded_exec *exec)
 {
     const uint32_t *index =

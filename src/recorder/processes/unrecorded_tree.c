@@ -14,7 +14,7 @@
 #include "host/text/strbuf.h"
 
 #define WALK_NS            20000000u
-#define WALK_SHARE         50u // of a processor's time is the most that walks take
+#define WALK_SHARE         50u // the most that walks take of a processor's time
 #define CHILDREN_BYTES_MAX (64u << 10)
 
 void unrecorded_tree_release(struct unrecorded_tree *tree)
@@ -43,7 +43,7 @@ follow_children(struct unrecorded_tree *tree, const struct tree_process *parent,
     (void)snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)parent->pid,
                    thread); // fits
     if (file_read(path, CHILDREN_BYTES_MAX, &text, NULL) != ERR_OK) {
-        return ERR_OK; // gone, or the kernel has no such file
+        return ERR_OK; // it has ended, or the kernel has no such file
     }
     const char *at = strbuf_text(&text);
     for (char *end = NULL;; at = end) {
@@ -57,7 +57,7 @@ follow_children(struct unrecorded_tree *tree, const struct tree_process *parent,
     }
 }
 
-// Looks at one process. False: it is gone.
+// Visit one process. False: it has ended.
 static enum err visit(struct unrecorded_tree *tree, size_t index, bool *is_there)
 {
     char path[32];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lane_consumer: see the header. Here: positions, and the records that are not on the hot path.
+// lane_consumer: see the header. This file has positions and the rare records.
 #include "recorder/session/lane_consumer.h"
 
 #include <limits.h>
@@ -21,7 +21,7 @@ enum err lane_consumer_refresh(struct lane_consumer *c)
         c->write_pos = write_pos;
         return ERR_OK;
     }
-    // Stable until we advance: the producer changes it only while nothing is unread.
+    // Stable until advance: the producer changes it only while nothing is unread.
     uint32_t ring_bytes = atomic_load_explicit(&c->lane->ring_bytes, memory_order_relaxed);
     bool is_size_sound = ring_bytes >= LANE_RING_BYTES_MIN && ring_bytes <= LANE_RING_BYTES_MAX &&
                          (ring_bytes & (ring_bytes - 1)) == 0;
@@ -50,13 +50,13 @@ size_t lane_consumer_copy(const struct lane_consumer *c, uint64_t *to, size_t ma
 
 static void publish_read_pos(struct lane_consumer *c)
 {
-    // Release: pairs with the producer's acquire of read_pos; our copy is complete before it
-    // writes there again. Sequentially consistent with the load below and the producer's store of
-    // producer_waiting and load of read_pos, so that one of us sees the other.
+    // Release: pairs with the producer's acquire of read_pos; the copy is complete before it writes
+    // there again. Sequentially consistent with the load below and the producer's store of
+    // producer_waiting and load of read_pos, so that one side sees the other.
     atomic_store_explicit(&c->lane->read_pos, c->read_pos, memory_order_seq_cst);
     if (atomic_load_explicit(&c->lane->producer_waiting, memory_order_seq_cst) != 0) {
         atomic_store_explicit(&c->lane->producer_waiting, 0, memory_order_release);
-        // Failing to wake is no tragedy: its wait has a deadline.
+        // A failure to wake is harmless: its wait has a deadline.
         (void)syscall(SYS_futex, &c->lane->producer_waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
@@ -69,7 +69,7 @@ void lane_consumer_advance(struct lane_consumer *c, size_t bytes)
 
 void lane_consumer_discard(struct lane_consumer *c)
 {
-    // Relaxed: nothing that it covers is read.
+    // Relaxed: the data before it is not read.
     c->write_pos = atomic_load_explicit(&c->lane->write_pos, memory_order_relaxed);
     c->read_pos = c->write_pos;
     publish_read_pos(c);
@@ -92,7 +92,8 @@ static uint32_t text_bytes(uint64_t head)
     return (uint32_t)(head >> 24) & 0xffff;
 }
 
-// The length in words of any record that wire_decode leaves to us; 0 if there is no such record.
+// Return the length in words of a record that wire_decode does not handle itself; 0 if the record
+// is unknown.
 static uint64_t record_words(uint64_t head)
 {
     switch ((enum wire_tag)(head & 0xff)) {
@@ -132,7 +133,7 @@ static uint64_t record_words(uint64_t head)
     case WIRE_REALLOC_TEMPORARY:
     case WIRE_PAIR:
     case WIRE_PAIR_TEMPORARY:
-        break; // wire_decode has done these
+        break; // wire_decode has handled these
     }
     return 0;
 }

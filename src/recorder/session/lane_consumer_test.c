@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lane_consumer on a lane in plain memory, and wire_decode on sound, cut and random words.
+// lane_consumer on a lane in plain memory, and wire_decode on valid, truncated and random words.
 #include "recorder/session/lane_consumer.h"
 
 #include <setjmp.h>
@@ -223,12 +223,12 @@ static void what_is_no_record_is_malformed(void **state)
     (void)state;
     static const uint64_t heads[] = {
         0,                                                // no tag
-        31,                                               // none of ours
-        0xff,                                             // nor this
+        31,                                               // unknown
+        0xff,                                             // unknown
         WIRE_PAD,                                         // of no words
         WIRE_PAD | (uint64_t)1 << 40,                     // beyond any ring
         WIRE_STACK | 129 << 8,                            // too many frames
-        WIRE_MODULE | (uint64_t)4095 << 8,                // a slot that marks the cut
+        WIRE_MODULE | (uint64_t)4095 << 8,                // the reserved slot of a truncation
         WIRE_MODULE | 1 << 8 | (uint64_t)0xffff << 32,    // longer than any record
         WIRE_TEXT | (uint64_t)4097 << 24,                 // too long
         WIRE_HIGH_WATER | (WIRE_HIGH_WATER_MAX + 1) << 8, // too many blocks

@@ -6,7 +6,7 @@
 
 #include "session/wire.h"
 
-// A private copy, and what became of it.
+// A private copy, and the result.
 struct copy {
     struct nursery head;
     struct nursery_tables *tables;
@@ -19,8 +19,8 @@ struct copy {
 struct nursery_hold nursery_reader_hold(struct lane_header *lane)
 {
     struct nursery *n = &lane->nursery;
-    // Acquire: pairs with the thread's release; what it sent before is in the ring, to be seen by
-    // whoever looks there after this.
+    // Acquire: pairs with the thread's release; records sent before are in the ring, and any later
+    // reader of the ring sees them.
     struct nursery_hold hold = {.since_ms =
                                     atomic_load_explicit(&n->since_ms, memory_order_acquire)};
     const bool is_ordered = *(const volatile uint32_t *)&n->is_ordered != 0;
@@ -44,7 +44,7 @@ bool nursery_reader_lock(struct lane_header *lane, uint64_t settled_ms)
 
 void nursery_reader_unlock(struct lane_header *lane)
 {
-    // Release: pairs with the thread's acquire; it sees what we took.
+    // Release: pairs with the thread's acquire; it sees what was taken.
     atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
 }
 
@@ -53,7 +53,8 @@ static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
     return (fold->key & NURSERY_FOLD_SENDING) != 0 && c->write_pos >= c->head.mark;
 }
 
-// Whether the fold that was under way for a block has been counted. Only one can be.
+// Return whether the interrupted count of a coalesced pair for a block is complete. There can be
+// only one.
 static bool was_folded(const struct copy *c, const struct nursery_block *block)
 {
     for (uint32_t i = 0; i < c->fold_count; i++) {
@@ -104,17 +105,18 @@ static bool is_held_at(const struct copy *c, uint64_t address)
     return false;
 }
 
-// How many blocks are gone from the high-water mark: not one that was about to go.
+// Return how many blocks were freed since the high-water mark, except one whose free was
+// interrupted.
 static uint32_t count_gone(const struct copy *c)
 {
     const uint64_t leaving = c->head.leaving & NURSERY_ADDRESS_MASK;
     const uint64_t count = leaving != 0 && is_held_at(c, leaving)
                                ? c->head.leaving >> NURSERY_LEAVING_SHIFT
                                : c->head.gone_count;
-    return count <= NURSERY_GONE_MAX ? (uint32_t)count : 0; // it lies
+    return count <= NURSERY_GONE_MAX ? (uint32_t)count : 0; // the value is false
 }
 
-// Which of the held blocks.
+// Selects some of the held blocks.
 enum part {
     AT_HIGH_WATER = 1 << 0, // or the others
     LATEST = 1 << 1,        // the thread's latest, or the others
@@ -145,7 +147,7 @@ static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *
     return ERR_OK;
 }
 
-// What was there at the high-water mark, then what was not.
+// Append the blocks that were live at the high-water mark, then the others.
 static enum err put_all_blocks(const struct copy *c, struct u64_vec *out)
 {
     TRY(put_blocks(c, AT_HIGH_WATER, out));
@@ -160,7 +162,7 @@ static enum err put_all_blocks(const struct copy *c, struct u64_vec *out)
     return put_blocks(c, LATEST, out);
 }
 
-// Leaves the nursery as if the thread had sent it all.
+// Leave the nursery as if the thread had sent it all.
 static void empty(struct lane_header *lane, const struct copy *c)
 {
     struct nursery *n = &lane->nursery;
@@ -184,7 +186,7 @@ static void empty(struct lane_header *lane, const struct copy *c)
     n->gone_count = 0;
     n->high_water_limit = NURSERY_NO_HIGH_WATER;
     n->stamp = NURSERY_STAMP;
-    n->record_count = n->direct_count; // for the others are not counted any more
+    n->record_count = n->direct_count; // the others are not counted any more
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
 }
 
