@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """drawn: runs cairn on recordings that were drawn as text.
 
-CAIRN_BUILD names the build directory; CAIRN_BIN another executable than the one in it.
+CAIRN_BUILD names the build directory; CAIRN_BIN names another executable.
 """
 import json
 import os
@@ -40,19 +40,19 @@ def json_of(*arguments):
 
 
 def counters(report, kind):
-    """{name: value} of the counters of a report that are of a kind, "loss" or "note"."""
+    """{name: value} of the counters of a report with this kind, "loss" or "note"."""
     return {entry["name"]: entry["value"] for entry in report["counters"] if entry["kind"] == kind}
 
 
 def draw_to(path, drawing):
-    """Draws a recording and returns its path."""
+    """Draw a recording and return its path."""
     subprocess.run([DRAW, path], input=drawing if isinstance(drawing, bytes) else drawing.encode(),
                    check=True, timeout=60)
     return path
 
 
 def on_terminal(*arguments, more=None):
-    """What a terminal of 80 columns receives."""
+    """The output on a terminal of 80 columns."""
     status, seen = terminal.run([CAIRN, *arguments], environment(more))
     assert status == 0
     return seen

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """heap_model: a naive model of a run: a list of blocks, each with its stack, size and times.
 
-Every figure is a sum over blocks, computed here without any of cairn's tables, so that the tests
-have something to hold its answers against. The model also draws itself as a recording.
+Every figure is a sum over blocks, computed here without any of cairn's tables. The tests compare
+cairn's answers with it. The model also draws itself as a recording.
 """
 import collections
 import dataclasses
@@ -30,7 +30,7 @@ class Block:
 
 
 def bucket_of(value):
-    """docs/format/recording.md: values below 8 alone, then four buckets an octave."""
+    """docs/format/recording.md: one bucket for each value below 8, then four buckets per octave."""
     if value < 8:
         return value
     octave = value.bit_length() - 1
@@ -38,12 +38,12 @@ def bucket_of(value):
 
 
 def within(value, low, high):
-    """Whether the value is in a range that was rounded outwards to whole buckets."""
+    """Return whether the value is in a range that was rounded outwards to whole buckets."""
     return bucket_of(low) <= bucket_of(value) <= (10 ** 9 if high is None else bucket_of(high))
 
 
 class Heap:
-    """What one run did."""
+    """The blocks of one run."""
 
     def __init__(self, blocks, runtime_ms=2000):
         self.blocks = blocks
@@ -127,7 +127,8 @@ def frame(name, line=None, module="app"):
 
 
 def random_heap(seed, count=900, runtime_ms=2000):
-    """A run of some threads and stacks; births at different moments, so the peak is one moment."""
+    """A run of some threads and stacks; births at different times, so that the peak is one
+    moment."""
     chance = random.Random(seed)
     stacks = []
     for _ in range(30):
@@ -149,5 +150,5 @@ def random_heap(seed, count=900, runtime_ms=2000):
 
 
 def hash_of(stack):
-    """The same in every run of Python."""
+    """A hash that is equal in every run of Python."""
     return sum(map(ord, "".join(stack)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cairn check: budgets held against a naive model, and told in forms that others read."""
+"""cairn check: budgets compared with a naive model, and output forms read by other programs."""
 import dataclasses
 import json
 import re
@@ -86,7 +86,7 @@ def test_each_function_has_its_own_budgets(run):
 
 
 def test_a_budget_of_a_function_that_is_not_there_is_no_check(run, tmp_path):
-    """It may have been misspelt, or the function renamed."""
+    """Its name may be misspelt, or the function was renamed."""
     _, path = run
     words = ["--function", "^prase$", "--max-allocations", "1", "--max-leaked", "0", path]
     done = check(*words, status=(2,))
@@ -126,8 +126,8 @@ int main(int argc, char **argv) { free(malloc(64)); return never_allocates(argc)
 
 @pytest.mark.parametrize("flags, inlined", [(["-g"], 0), ([], 2), (["-s"], 2)])
 def test_a_function_that_exists_and_never_allocates_counts_as_zero(tmp_path, flags, inlined):
-    """One that was inlined everywhere is known by the debug information alone, and in a stripped program
-    nothing can be told."""
+    """Only debug information knows a function that was inlined everywhere. A stripped program does
+    not show which functions it has."""
     (tmp_path / "app.c").write_text(SOURCE)
     subprocess.run(["gcc", "-O1", *flags, "-o", tmp_path / "app", tmp_path / "app.c"], check=True)
     program = ["-o", tmp_path / "app.cairn", "--", tmp_path / "app"]
@@ -144,7 +144,7 @@ def test_a_function_that_exists_and_never_allocates_counts_as_zero(tmp_path, fla
     ("app!take(pool.c:9);lib!decode;lib!grow", ("pool.c", 9)), ("lib!decode", ("app.c", 1)),
     ("app!take(pool.c:9)", ("pool.c", 9))])
 def test_the_place_is_in_a_source_file(draw, leaf, place):
-    """Of the call site, or of whoever called it where that has none."""
+    """The place is the call site's, or its caller's if the call site has none."""
     path = draw(f"app!main(app.c:1);{leaf} 3 300\n")
     (result,) = results("--max-allocations", "1", path)
     assert (result["file"], result["line"]) == place

@@ -313,7 +313,7 @@ def site(name, line, blocks, size):
 
 
 def curves():
-    """What is alive of each call site came to be in another way."""
+    """The live bytes of each call site develop in another way."""
     yield "process app\nthread main\n"
     yield from site("leak", 1, [(i, None) for i in range(SLICES)], 10)
     yield from site("table", 2, [(0, None), (0, None)], 70)
@@ -431,7 +431,8 @@ def test_the_limits_limit(server):
 
 
 def test_json_leaves_stacks_out_by_default_and_counts_them(draw):
-    """A site with a million stacks makes no report of gigabytes, and nobody takes it for whole."""
+    """A site with a million stacks must not make a report of gigabytes, and the reader must see
+    that stacks are omitted."""
     path = draw("".join(f"main(a.c:1);way{i}(a.c:{i + 2});site(a.c:1) 1 {i + 1}\n"
                         for i in range(250)))
     for options, shown in (((), 100), (("-s", "7"), 7), (("-s", "300"), 250), (("-s", "0"), 250)):
@@ -475,8 +476,8 @@ def test_every_sort_gives_its_section(server, sort, key):
 # JSON
 
 def documented_fields():
-    """{what: {field}} of docs/format/json.md, one set for each table of fields: by the heading it stands under, or
-    as its head names it ("field of a node")."""
+    """{table: {field}} of docs/format/json.md, one set for each table of fields: named by the
+    heading above it, or by its own head ("field of a node")."""
     heading, fields = "", {}
     for line in (ROOT / "docs" / "format" / "json.md").read_text().splitlines():
         if line.startswith("#"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cairn diff, held against differences of naive models."""
+"""cairn diff, compared with differences of naive models."""
 import dataclasses
 import json
 import re
@@ -44,7 +44,7 @@ def changed(heap, change):
 
 
 def rebuilt(heap):
-    """The same run of another build: other lines, folders, and one function inlined."""
+    """The same run of another build: other lines, folders, and one inlined function."""
     def move(block):
         stack = tuple(f.replace(":", ":9").replace("/src/", "/home/ci/src/")
                       .replace("/opt/", "/usr/lib/x/") for f in block.stack)
@@ -72,7 +72,7 @@ def test_changes_are_those_of_the_model(old, draw, sort):
     def change(block):
         name = site_name(block)
         if name == "cache":
-            return None  # gone
+            return None  # dropped
         if name == "load":
             return dataclasses.replace(block, size=block.size * 2)  # grown
         if name == "emit":
@@ -173,7 +173,7 @@ def test_what_is_not_known_of_the_peak_is_no_growth(draw):
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_what_either_side_does_not_know_of_its_peak_counts(draw, side):
-    """A change within the error of one recording alone is none."""
+    """A change within the error of either recording does not count."""
     sizes = [blocks("load", 10, 100, 50), blocks("load", 11, 100, 50)]
     for change, wanted in ((150, "same"), (80, "grown")):
         paths = [draw(Heap(sizes[i], 1000).draw() + (f"!peak_error_bytes {change}\n" if i == side else ""),
@@ -206,10 +206,11 @@ WITHOUT = ("!main(a.c:1);!load(a.c:2)", "!main(a.c:1);!init(i.c:1)")
     (WITH_MODULES[1:], [WITHOUT[1]], [("init", "shrunk")]),
     ([WITHOUT[1]], WITH_MODULES[1:], [("init", "gone"), ("init", "new"), ("init", "new")]),
     ([WITH_MODULES[1]], WITH_MODULES[1:], [("init", "new")]),
-    (["/lib/c.so.6!spin"], ["/usr/lib/c.so.6.0.30!spin"], []),  # by soname, and by what its link leads to
+    (["/lib/c.so.6!spin"], ["/usr/lib/c.so.6.0.30!spin"], []),  # by soname, and by the target of its link
 ])
 def test_a_function_is_found_where_one_side_knows_no_modules(draw, old, new, changes):
-    """As in massif's files. Of two modules with a function of that name it may be either, so it is neither."""
+    """Massif's files have no modules. A function of that name in two modules matches neither,
+    because it may be either."""
     def drawing(stacks):
         return "process app\nthread main\n" + "".join(f"/bin/app!_start;{stack} 1 10 0 0 0 0 1 10\n" for stack in stacks)
     report = diff("--sort", "peak", draw(drawing(old), "old.cairn"), draw(drawing(new), "new.cairn"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The filter options, each held against sums over the blocks of a naive model."""
+"""The filter options, each compared with sums over the blocks of a naive model."""
 import csv
 import io
 
@@ -15,7 +15,7 @@ SEEDS = (1, 2, 3)
 
 @pytest.fixture(scope="module", params=SEEDS)
 def run(request, draw_once):
-    """A model and the recording of it."""
+    """A model and its recording."""
     heap = random_heap(request.param)
     path = draw_once(heap.draw())
     verified = cairn("verify", path)
@@ -24,7 +24,7 @@ def run(request, draw_once):
 
 
 def passes(options, block):
-    """Whether a block passes the options, by the words of the man page."""
+    """Return whether a block passes the options, by the words of the man page."""
     tests = {
         "--thread": lambda v: block.thread == v,
         "--filter-function": lambda v: any(f"!{v}(" in frame for frame in block.stack),
@@ -87,7 +87,7 @@ def test_sizes_are_exact_where_they_can_be(run, value):
 
 
 def test_a_stack_of_one_size_is_never_an_estimate(run):
-    """Those of 64 bytes have no other size (heap_model.random_heap)."""
+    """The stacks with blocks of 64 bytes have no other size (heap_model.random_heap)."""
     heap, path = run
     options = ["--size", "64"]
     check(heap, json_of(*options, path), options, COSTS)
@@ -106,7 +106,7 @@ def test_lifetimes_are_of_freed_blocks(run, value):
 
 
 def blocks_of_time(heap, from_ms, to_ms, classes):
-    """Blocks by where they were allocated and freed, in whole slices."""
+    """The blocks of a part of the run, by the slices of their allocation and free."""
     for block in heap.blocks:
         born = block.born_ms // SLICE_MS * SLICE_MS
         freed = heap.runtime_ms * 2 if block.freed_ms is None else \
@@ -208,7 +208,7 @@ def test_a_filter_that_finds_nothing_says_so(run, options, name, said):
     ("^process$", 7), ("^process<int>\\(Index&, int\\)$", 7), ("^void process<int>\\(", 7), ("^process<int>$", 7),
     ("Index", 7), ("^operator<$", 2), ("^a::run$", 1), ("^proces$", 0)])
 def test_a_function_matches_as_it_is_shown(draw, pattern, allocations):
-    """With or without its return type, parameters and template arguments."""
+    """A pattern matches with or without the return type, parameters and template arguments."""
     path = draw("app!main;app!void process<int>(Index&, int) 7 70\n"
                 "app!main;app!bool operator< <int>(A const&, A const&) 2 20\n"
                 "app!main;app!a::run() const 1 10\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Suppressed leaks: rules of a file, of the program and of our own, held against a naive model."""
+"""Suppressed leaks: rules of a file, of the program and of cairn, compared with a naive model."""
 import json
 import shutil
 import subprocess
@@ -127,10 +127,11 @@ POOL = "/usr/lib/libstdc++.so.6.0.30!"
     ((frame("main"), "/lib/libc.so.6!dlopen", LOADER + "dl_open_worker", LOADER), "ld-linux, innermost"),
     ((LOADER, LOADER, POOL), "libstdc++ < ld-linux, innermost"),
     ((LOADER, POOL), "libstdc++ < ld-linux, innermost"),
-    # What constructors of a loaded module keep is the module's, the loader's names or none.
+    # Blocks of a loaded module's constructors belong to the module, whatever the loader's frames
+    # are.
     ((frame("main"), LOADER + "dl_open_worker", LOADER + "_dl_init", "/lib/plugin.so!begin"), None),
     ((frame("main"), LOADER, LOADER, "/lib/plugin.so!"), None),
-    # Nor is it libstdc++'s own if it came from anywhere but the loader, or went on to somebody else.
+    # A block is not libstdc++'s own if it came from other code than the loader, or was passed on.
     ((frame("main"), POOL), None),
     ((POOL,), None),
     ((LOADER, "/lib/plugin.so!", POOL), None),
@@ -153,12 +154,13 @@ def test_a_caller_of_what_the_loader_keeps_is_not_taken_with_it(draw):
     stack = (frame("main"), LOADER)
     report = json_of(draw(Heap([Block("main", stack, 100, 1),
                                 Block("main", (*stack, frame("load")), 30, 1)]).draw()))
-    # Which of the two the loader's own block is cannot be told from one that it passed on.
+    # A block of the loader and a block that it passed on are indistinguishable here.
     assert report["totals"]["leaked_bytes"] == 130
 
 
 def test_what_an_allocator_maps_for_a_block_is_no_callee(draw):
-    """Its stack goes on through the hook of malloc, from the place that asked for the block."""
+    """The stack of such a mapping continues through the hook of malloc to the code that requested
+    the block."""
     hook = "/opt/lib/cairn/libcairn_preload.so!malloc"
     report = json_of(draw(Heap([Block("main", (LOADER, POOL), 100, 1),
                                 Block("main", (LOADER, POOL, hook, "/lib/libjemalloc.so.2!"), 30, 1)]).draw()))
@@ -244,7 +246,7 @@ def record(tmp_path, body, flags):
 def test_rules_are_read_from_the_program(tmp_path, flags):
     report = record(tmp_path, CONSTANT, flags)
     rules_found = [(r["pattern"], r["source"]) for r in report["suppressions"]]
-    if "-s" in flags:  # nothing is left that names the function
+    if "-s" in flags:  # no remaining stack names the function
         assert rules_found == []
         return
     assert rules_found == [("^known_leak$", "embedded")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The views of cairn report, held against sums over the blocks of a naive model."""
+"""The views of cairn report, compared with sums over the blocks of a naive model."""
 import collections
 import dataclasses
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cairn_run: recordings, the truth that programs state, and the oracles they are held against.
+"""cairn_run: recordings, the truth that programs state, and the oracles for both.
 
 CAIRN_BUILD names the build directory, by default build/ of this tree.
 """
@@ -15,12 +15,13 @@ CAIRN = BUILD / "bin" / "cairn"
 PRELOAD = BUILD / "lib" / "cairn" / "libcairn_preload.so"
 PROGRAMS = BUILD / "programs"
 
-# What belongs to this harness or to the shell around it and would make runs differ.
+# Variables of this harness or of the shell around it, which would make runs differ.
 UNWANTED_ENVIRONMENT = ("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "CAIRN_", "PYTHON", "DEBUGINFOD_URLS")
 
 
 def environment(more=None):
-    """The environment of a test's programs: this one's, without surprises, and with `more`."""
+    """The environment of a test's programs: this process's without variable parts, and with
+    `more`."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(UNWANTED_ENVIRONMENT)}
     return {**kept, "LC_ALL": "C.UTF-8", **(more or {})}
@@ -37,12 +38,12 @@ def run_bare(command, **settings):
 
 
 def counters(report, kind):
-    """{name: value} of the counters of a report that are of a kind, "loss" or "note"."""
+    """{name: value} of the counters of a report with this kind, "loss" or "note"."""
     return {entry["name"]: entry["value"] for entry in report["counters"] if entry["kind"] == kind}
 
 
 class Recording:
-    """A recorded run: its file, what it wrote, and the report as JSON."""
+    """A recorded run: its file, its output, and the report as JSON."""
 
     def __init__(self, path, finished):
         self.path = path
@@ -50,7 +51,7 @@ class Recording:
         self._report = None
 
     def report_of(self, *options):
-        """The report as JSON. Programs state what they leave, so nothing is suppressed."""
+        """The report as JSON. Programs state their leaks, so nothing is suppressed."""
         run = subprocess.run([CAIRN, "report", "--json", "--no-builtin-suppressions", *options,
                               self.path],
                              capture_output=True, env=environment(), check=False, timeout=120)
@@ -58,7 +59,7 @@ class Recording:
         return json.loads(run.stdout)
 
     def report_json(self, *options):
-        """The same, with all entries and stacks."""
+        """The report as JSON with all entries and stacks."""
         return self.report_of("-n", "0", "-s", "0", *options)
 
     @property
@@ -80,7 +81,8 @@ class Recording:
         return self.report["totals"]
 
     def assert_whole(self):
-        """Nothing lost, nothing damaged, the run seen to its end."""
+        """Assert that nothing was lost or damaged, and that the recording has the end of the
+        run."""
         lost = {name: count for name, count in self.lost.items() if count != 0}
         assert lost == {}
         assert self.lost, "the report lists no loss counters"
@@ -94,15 +96,15 @@ class Recording:
                 yield stack["costs"], stack["frames"]
 
     def stack_of_size(self, size):
-        """The frames of the one stack that made exactly one block of `size` bytes."""
+        """The frames of the only stack that allocated exactly one block of `size` bytes."""
         found = [frames for costs, frames in self.stacks()
                  if costs["allocated_bytes"] == size and costs["allocations"] == 1]
         assert len(found) == 1, f"{len(found)} stacks with one block of {size} bytes"
         return found[0]
 
     def costs_within(self, function):
-        """Sum of the costs of all stacks that `function` of the program itself called directly:
-        the innermost frame outside the allocator belongs to it."""
+        """Sum of the costs of the stacks whose innermost frame outside the allocator is `function`
+        of the program itself."""
         total = {}
         for costs, frames in self.stacks():
             if frames and frames[0]["function"] == function:
@@ -136,8 +138,8 @@ def linked_libraries(path):
 def thread_block_bytes(program):
     """Size of the block that glibc allocates for each new thread: its table of TLS modules.
 
-    16 bytes for each loaded module with thread-local storage, 14 to spare, and 2 for its head.
-    Under cairn its own library is one module more.
+    16 bytes for each loaded module with thread-local storage, 14 spare entries, and 2 for its head.
+    Under cairn, cairn's library is one more module.
     """
     count = 0
     for path in {program, *linked_libraries(program), PRELOAD}:
@@ -147,8 +149,8 @@ def thread_block_bytes(program):
     return (count + 14 + 2) * 16
 
 
-# What a language's run-time allocates before main and keeps. libstdc++ 12: the emergency pool for
-# exceptions. Rust's differs by version, so that the tests measure it.
+# Blocks that a language's run-time allocates before main and keeps. libstdc++ 12: the emergency
+# pool for exceptions. Rust's blocks depend on its version, so the tests measure them.
 RUN_TIME = {
     ".c": {},
     ".cpp": {"allocations": 1, "allocated_bytes": 72704, "peak_bytes": 72704,
@@ -157,7 +159,8 @@ RUN_TIME = {
 
 
 def expected_totals(name, variant=None):
-    """The truth of a C or C++ program plus what its run-time and its threads' tables add."""
+    """The truth of a C or C++ program, plus the blocks of its run-time and of its threads'
+    tables."""
     truth = truth_of(name, variant)
     source = next((ROOT / "tests" / "programs").glob(f"*/{name}.*"))
     threads = truth.pop("thread_blocks", 0)
@@ -171,7 +174,8 @@ def expected_totals(name, variant=None):
 
 
 def assert_totals(recording, expected):
-    """Every total is as expected; the peak within the bound that the report itself states."""
+    """Assert that every total is as expected, and the peak within the bound that the report
+    states."""
     found = {cost: recording.totals[cost] for cost in expected}
     bound = recording.totals["peak_error_bytes"]
     if recording.totals["threads"] == 1 and recording.totals["processes"] == 1:
@@ -183,10 +187,10 @@ def assert_totals(recording, expected):
 
 
 class Dhat:
-    """Totals of a program by valgrind's DHAT, the second opinion on counts.
+    """Totals of a program by valgrind's DHAT, an independent oracle for counts.
 
-    DHAT counts a realloc as a block of the new size, as cairn does, and a request for zero bytes as one
-    byte, which cairn does not; hence `points`, which tells how many blocks each stack made.
+    DHAT counts a realloc as a block of the new size, as cairn does. It counts a request for zero
+    bytes as one byte, as cairn does not. So `points` has the blocks of each stack.
     """
 
     def __init__(self, command, scratch, **settings):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the end-to-end tests share: the fixture that records a program as a user would."""
+"""Fixtures of the end-to-end tests: one records a program as a user would."""
 import pathlib
 import subprocess
 
@@ -12,7 +12,7 @@ from cairn_run import BUILD, CAIRN, Recording, environment, run_bare, shell_stat
 
 @pytest.fixture
 def scratch(tmp_path):
-    """A directory of the test's own."""
+    """A directory for one test."""
     return tmp_path
 
 
@@ -20,9 +20,9 @@ def scratch(tmp_path):
 def record(scratch):
     """record(program, *arguments) runs the program bare and then under cairn.
 
-    It asserts that both runs end with the same status and write the same bytes to stdout and stderr,
-    and that nothing was lost; and returns the Recording. With is_compared=False the bare
-    run is left out. `options` go to cairn.
+    It asserts that both runs end with the same status, write the same bytes to stdout and stderr,
+    and that nothing was lost. It returns the Recording. With is_compared=False there is no bare
+    run. `options` are options of cairn.
     """
     def run(program, *arguments, options=(), env=None, stdin=b"", cwd=None, timeout=120,
             is_compared=True, is_whole=True):
@@ -46,5 +46,5 @@ def record(scratch):
 
 @pytest.fixture(scope="session", autouse=True)
 def built():
-    """Says once, and clearly, if there is nothing to test."""
+    """Fail once, with a clear message, if nothing is built."""
     assert CAIRN.exists(), f"no {CAIRN}; build first, or set CAIRN_BUILD (now {BUILD})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""conversation: a recorded program that does what a test says, step by step, and `cairn ctl`."""
+"""conversation: a recorded program that executes a test's commands one by one, and `cairn ctl`."""
 import json
 import subprocess
 
@@ -8,7 +8,7 @@ from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 
 def ctl(target, *words, status=0):
-    """One request; its answer. `status` is the exit status that is expected."""
+    """Send one request and return its answer. `status` is the expected exit status."""
     run = subprocess.run([CAIRN, "ctl", str(target), *words], capture_output=True, text=True,
                          env=environment(), check=False, timeout=DEADLINE_SECONDS)
     assert run.returncode == status, (run.stdout, run.stderr)
@@ -16,7 +16,7 @@ def ctl(target, *words, status=0):
 
 
 class Conversation:
-    """`cairn record OPTIONS -- obedient`, to be used in a with statement."""
+    """`cairn record OPTIONS -- obedient`, for use in a with statement."""
 
     def __init__(self, path, options=(), program=None):
         self.path = path
@@ -35,7 +35,7 @@ class Conversation:
         self.process.wait()
 
     def do(self, *lines):
-        """Has the program do each line, and waits until it has."""
+        """Let the program execute each line, and wait for it."""
         for line in lines:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
@@ -48,7 +48,7 @@ class Conversation:
         return json.loads(self.ctl("status", "--json"))
 
     def end(self):
-        """Lets the program end; the finished recording."""
+        """Let the program end; return the finished recording."""
         _, errors = self.process.communicate(b"q\n", timeout=DEADLINE_SECONDS)
         assert self.process.returncode == 0, errors
         return Recording(self.path, self.process)

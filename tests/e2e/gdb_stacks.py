@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """gdb_stacks: runs inside gdb and writes the stacks at chosen points as JSON.
 
-GDB_STACKS_OUT names the file, GDB_STACKS_AT the functions to stop at (separated by colons). Each is
-stopped at its beginning, where its first argument, the size, is still in its register. Result:
-{size: [frame, ...]}, innermost first, from the caller of the chosen function outwards.
+GDB_STACKS_OUT names the output file, GDB_STACKS_AT the functions to stop at (separated by colons).
+Each is stopped at its beginning, where its first argument, the size, is still in its register.
+Result: {size: [frame, ...]}, innermost first, from the caller of the chosen function outwards.
 """
 import json
 import os
@@ -28,12 +28,12 @@ def frame_facts(frame):
 def stack_here(chosen):
     frames = []
     frame = gdb.newest_frame()
-    # The beginning of a function may already belong to one that is inlined there.
+    # The beginning of a function may already belong to a function that is inlined there.
     while frame.name().split("::")[-1] not in chosen:
         frame = frame.older()
     frame = frame.older()
     while frame is not None and frame.is_valid():
-        if frame.type() != gdb.TAILCALL_FRAME:  # gdb's guess at frames that are gone
+        if frame.type() != gdb.TAILCALL_FRAME:  # gdb's guess at tail-called frames
             frames.append(frame_facts(frame))
         frame = frame.older()
     return frames

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Programs for AArch64 under qemu-user, recorded by this machine's cairn: their counts are what they
-state, and their stacks, named from AArch64's files, are those of the same programs here.
+"""Programs for AArch64 under qemu-user, recorded by this machine's cairn. Their counts are the
+stated ones. Their stacks, named from AArch64's files, equal those of the same programs here.
 
-cairn records a shell; the shell becomes the emulator, which is linked statically and so leaves
-LD_PRELOAD to the program inside. That joins the session as any executed image does. The two have no
-clock in common: stamps are numbers of the session's counter.
+cairn records a shell. The shell executes the emulator, which is linked statically and so passes
+LD_PRELOAD to the program inside. That program joins the session like any executed image. The two
+have no common clock: stamps are numbers of the session's counter.
 """
 import os
 import pathlib
@@ -20,12 +20,12 @@ BECOME = 'LD_PRELOAD=$0 exec qemu-aarch64-static -L "$@"'
 COUNTED = ["empty", "malloc_family", "aligned_forms", "pvalloc_form", "realloc_forms", "zero_sizes",
            "failing", "string_functions", "temporary", "peak", "constructors", "threads",
            "cross_thread", "empty_cpp", "operators", "coroutines", "leaps"]
-THREADED = ("threads", "cross_thread")  # whose peak is known within a bound only
+THREADED = ("threads", "cross_thread")  # their peak is known within a bound only
 
 
 @pytest.fixture
 def record_foreign(record):
-    """record_foreign(name, *arguments) -> the recording, and what it says of the foreign image."""
+    """record_foreign(name, *arguments) -> the recording, and the entry of the foreign image."""
     def run(name, *arguments, env=None):
         program = FOREIGN / "programs" / name
         recording = record("/bin/sh", "-c", BECOME, LIBRARY, SYSROOT, program, *arguments,
@@ -47,7 +47,8 @@ def test_counts_are_what_the_program_states(record_foreign, name):
 
 
 def chains(recording, modules):
-    """{size: (function, file, line) of each frame in the program's own code} of the chosen points."""
+    """{size: (function, file, line) of each frame in the program's own code} of the chosen
+    points."""
     found = {}
     for costs, frames in recording.stacks():
         if costs["allocations"] == 1 and 7000 <= costs["allocated_bytes"] < 8000:

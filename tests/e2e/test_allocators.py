@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs that have their malloc from a library that is preloaded. cairn itself gets that library,
-too, which a sanitized one cannot stand: so this is a file of its own."""
+"""Programs with a malloc from a preloaded library. The library is preloaded into cairn too, which a
+sanitized cairn does not support: so these tests have their own file."""
 import pytest
 
 from cairn_run import PROGRAMS
@@ -9,7 +9,8 @@ from test_leaks import report
 
 @pytest.mark.parametrize("allocator", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"])
 def test_leaks_are_the_same_with_another_allocator(record, allocator):
-    """What run-times keep is suppressed, and what the program leaks is told, whoever serves malloc."""
+    """The run-time's blocks are suppressed and the program's leaks are reported with each
+    allocator."""
     for words, leaked in (([], 0), (["block"], 777)):
         recording = record(PROGRAMS / "greeting_cpp", *words, is_compared=False,
                            env={"LD_PRELOAD": allocator})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""include/cairn.h: pools with names, events with weights, and cairn's library coming late."""
+"""include/cairn.h: named pools, weighted events, and a late load of cairn's library."""
 import json
 import subprocess
 
@@ -12,7 +12,8 @@ LONG_NAME = "a name that is longer than the forty-seven bytes kept"
 
 
 def pools_of(recording):
-    """{pool: (allocations, bytes)} by the innermost frame; each such stack goes on with the caller."""
+    """{pool: (allocations, bytes)} by the innermost frame; each such stack continues with the
+    caller."""
     pools = {}
     for costs, frames in recording.stacks():
         name = frames[0]["function"]
@@ -37,7 +38,7 @@ def test_pools_have_their_blocks(record, overflow):
     assert pools.pop("[pool edges]") == (3, 50)
     assert pools.pop(f"[pool {LONG_NAME[:47]}]") == (1, 5)
     assert pools.pop("[pool ]") == (1, 8)
-    # 254 entries, of which four went to pools above; those without one share.
+    # 254 entries; pools above use four of them, and pools without an entry share one.
     shared = pools.pop("[pool ...]")
     assert len(pools) == 250 and set(pools.values()) == {(1, 1)}
     assert shared == (300 - 250, 300 - 250)
@@ -62,11 +63,11 @@ def test_folded_stacks_end_with_the_pool(record):
 
 @pytest.mark.parametrize("overflow", ["wait", "sample"])
 def test_events_are_summed_by_name_and_stack(record, overflow):
-    """Apart from the heap: the totals above are the pools' alone."""
+    """Events are separate from the heap: the totals above are the pools' alone."""
     recording = record(PROGRAMS / "api_named", options=[f"--overflow={overflow}"])
     events = [(event["name"], callers_of(event)[0], event["events"], event["weight"])
               for event in recording.report["adhoc"]["entries"]]
-    # The names' table is full of pools by then, so that all events share the one that is left.
+    # Pools fill the table of names, so that all events share the last entry.
     assert events == [("[event ...]", "send_bytes", 1000, 999 * 1000 // 2),
                       ("[event ...]", "main", 1, 5), ("[event ...]", "main", 1, 0)]
 
@@ -102,8 +103,8 @@ def test_a_recording_with_events_is_sound_and_read_by_others(record, scratch):
 
 
 def test_cairn_comes_late(record):
-    """The library is loaded by a program that runs already, and finds the pointers of the executable
-    and of its library."""
+    """A running program loads the library, which finds the pointers of the executable and of its
+    library."""
     recording = record(PROGRAMS / "api_late", is_compared=False)
     assert recording.finished.returncode == 7
     assert recording.report["unseen"] == []

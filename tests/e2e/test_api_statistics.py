@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""include/cairn.h: what a program is told of its own allocations, held against what it does."""
+"""include/cairn.h: the statistics that a program gets, compared with its real operations."""
 import os
 import signal
 import subprocess
@@ -12,7 +12,7 @@ from test_program_api import EXAMPLES, truth_of
 FIELDS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "live_blocks",
           "live_bytes")
 
-# What statistics.c does in each of its scopes.
+# The operations of statistics.c in each of its scopes.
 EXPECTED = {
     "nothing": [(0, 0, 0, 0, 0, 0, 0)],
     "pairs": [(100000, 2400000, 100000, 2400000, 100000, 0, 0)],
@@ -54,14 +54,14 @@ def test_nobody_counts_without_a_recorder(scratch):
     assert {value for values in found.values() for value in values} == {(0,) * len(FIELDS)}
 
 
-# What peaks.c does in each piece of its work.
+# The operations of peaks.c in each of its scopes.
 PEAKS = {"nothing": [0], "pairs": [48], "mixed": [3000], "lower": [0], "resized": [1100], "inner": [500],
          "outer": [600], "early": [150], "late": [50], "begun": [8], "own": [10000, 11000, 12000, 13000],
          "child": [40], "parent": [60]}
 
 
 def peaks_said(output):
-    """{label: sorted bytes} of what was told, and the labels of what was not."""
+    """{label: sorted bytes} of the answered scopes, and the labels of the others."""
     found, untold = {}, []
     for line in output.decode().splitlines():
         label, is_told, value = line.split()
@@ -77,7 +77,7 @@ def test_peaks_within_pieces_of_work(record, options, nursery):
     recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options,
                        env={"CAIRN_NURSERY": nursery} if nursery == "0" else None)
     found, untold = peaks_said(recording.finished.stdout)
-    # Never too low; what another thread freed may count for some milliseconds.
+    # Never too low; frees of other threads may count some milliseconds late.
     elsewhere, = found.pop("freed_elsewhere")
     assert 1000000 <= elsewhere < 1610000
     assert found == PEAKS
@@ -120,8 +120,8 @@ STRICT = {"c": ["-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wcast-qual", 
     ("gcc", "c", "c99"), ("clang", "c", "c11"), ("g++", "c++", "c++11"), ("clang++", "c++", "c++20")])
 @pytest.mark.parametrize("is_strict", [False, True])
 def test_the_asserts_compile_without_a_warning(scratch, compiler, language, standard, is_strict):
-    """The usual warnings, of the header itself; or those of a program that asks for many, where what is
-    wrong with the header is none of its business."""
+    """The usual warnings for the header itself, and strict warnings for a program that includes it:
+    the header must not cause any of them."""
     options = STRICT[language] if is_strict else ["-DCAIRN_SHOW_WARNINGS"]
     source = scratch / "probe.c"
     source.write_text("#define CAIRN_ASSERTS\n#include <cairn.h>\n#include <stdlib.h>\n"
@@ -136,7 +136,7 @@ def test_the_asserts_compile_without_a_warning(scratch, compiler, language, stan
 
 
 def test_link_time_optimization_keeps_the_note(record, scratch):
-    """Two files, so that there are two notes and one pointer; the library comes late."""
+    """Two files, so that there are two notes and one pointer; the library is loaded late."""
     for name in ("late.c", "api_part.c"):
         subprocess.run(["gcc", "-O2", "-flto", "-c", f"-I{ROOT / 'include'}", "-o", scratch / f"{name}.o",
                         ROOT / "tests" / "programs" / "api" / name], check=True)
@@ -147,13 +147,13 @@ def test_link_time_optimization_keeps_the_note(record, scratch):
 
 
 def test_a_question_within_a_question(record):
-    """A handler asks while its thread waits for an answer: both get theirs."""
+    """A handler asks while its thread waits for an answer: both get an answer."""
     recording = record(PROGRAMS / "api_interrupted", is_compared=False)
     assert recording.finished.returncode == 0
 
 
 def test_a_killed_recorder_answers_nobody(scratch):
-    """The program kills its recorder and asks: it is told so, and goes on."""
+    """The program kills its recorder and asks: the answer says so, and the program continues."""
     source = scratch / "asks.c"
     source.write_text(r'''
 #include <cairn.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Single blocks: those of the end and of the peak, by address, with size, age and thread."""
+"""Single blocks at the end and at the peak, by address, with size, age and thread."""
 import subprocess
 
 from cairn_run import CAIRN, PROGRAMS, counters, environment
@@ -49,7 +49,7 @@ def test_blocks_of_a_stack_are_picked_by_function(scratch):
 
 
 def test_every_row_lists_as_many_blocks_as_it_has(record):
-    """The live map and the sums of rows are kept apart: each is the other's witness."""
+    """The live map and the sums of rows are computed separately, so each checks the other."""
     recording = record("/usr/bin/python3", "-c", "x = [[i] for i in range(20000)]; del x[::2]",
                        options=["--blocks"], env={"PYTHONMALLOC": "malloc"})
     report = recording.report_json("--blocks")

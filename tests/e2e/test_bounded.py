@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A longer run costs what a shorter one costs: the same work once and 8 times, or as many times as
-CAIRN_BOUNDED_TIMES says (`make soak`: 4, 16 and 64).
+"""A longer run costs no more than a shorter one: the same work once and 8 times.
+CAIRN_BOUNDED_TIMES sets other factors (`make soak`: 4, 16 and 64).
 
-A recording has 512 to 1024 time slices, whose width doubles with the run's length, so what is kept a
-slice goes up and down by as much; its cohorts do so at a pace of their own, and a processor that the
-program has to share leaves slices empty. Samples of resident memory come every 100 ms until there are
-as many as are kept, and looks at memory maps every second. How old blocks became is a matter of the
-machine, too. Each of these tables is held against its cap, which is what bounds it, and the rest of the file against the shortest run's. That run is one that has outgrown the
-finest slices and nearly fills those it has.
+A recording has 512 to 1024 time slices. Their width doubles with the run's length, so the data per
+slice varies by as much. The number of cohorts varies at its own pace, and a shared processor leaves
+slices empty. Samples of resident memory come every 100 ms up to their maximal number, memory
+snapshots every second. The ages of blocks depend on the machine too. Each of these tables is
+compared with its cap, which bounds it, and the rest of the file with the shortest run's. That run
+has outgrown the finest slices and nearly fills its slices.
 """
 import os
 import re
@@ -21,16 +21,17 @@ from cairn_run import CAIRN, PROGRAMS, Recording, environment
 SLICES_MAX = 1024
 COHORTS_MAX = 64 << 10  # docs/design/recorder.md
 SAMPLES_MAX = 4096  # proc_sampler.h
-LOOKS_MAX = 2048 + 10  # memory_snapshots.h: the series, and those that are kept whole
-BUCKETS_MAX = 252  # of one row: tables.h
+LOOKS_MAX = 2048 + 10  # memory_snapshots.h: the series, and the snapshots that are kept whole
+BUCKETS_MAX = 252  # per row: tables.h
 ADAPTIVE = ("slices", "cells", "cohorts", "lifetime_buckets", "rss_samples", "looks")
-# Those that take memory worth mentioning: how many, and the bytes of each (cell_table.h, cohort_table.h).
+# The tables with much memory: their number of entries, and the bytes of each (cell_table.h,
+# cohort_table.h).
 IN_MEMORY = {"cells": (48 << 10, 48), "cohorts": (COHORTS_MAX, 32)}
 FIRST_ROUNDS = 500_000
 TIMES = [int(times) for times in os.environ.get("CAIRN_BOUNDED_TIMES", "8").split(",")]
 
 
-# A process's peak begins with that of its parent, from which it was forked; so a small one in between.
+# A process's peak begins with the peak of its parent at the fork; so a small process is in between.
 MEASURE = """
 import os, sys
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
@@ -41,7 +42,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 class Run:
-    """`steady` for so many rounds: what the recorder took, and the file."""
+    """`steady` for this number of rounds: the recorder's memory, and the file."""
 
     def __init__(self, folder, rounds):
         self.rounds = rounds
@@ -49,13 +50,13 @@ class Run:
         words = [CAIRN, "record", "-q", "-o", self.path, "--", PROGRAMS / "steady", rounds]
         measured = subprocess.run([sys.executable, "-S", "-c", MEASURE, *map(str, words)],
                                   env=environment(), capture_output=True, check=True, timeout=600)
-        # Of cairn or of the program, whichever was larger: the program has 10 MiB.
+        # Of cairn or of the program, whichever is larger: the program has 10 MiB.
         self.recorder_kib = int(measured.stdout)
         self.entries, self.steady_bytes = self.read_chunks()
         self.recording = Recording(self.path, None)
 
     def read_chunks(self):
-        """How many entries each table has, and the bytes of all but the adaptive tables."""
+        """The number of entries of each table, and the bytes of all but the adaptive tables."""
         chunks = subprocess.run([CAIRN, "dump", self.path], env=environment(), capture_output=True,
                                 check=True, timeout=120).stdout.decode()
         entries, adaptive_bytes = {}, 0
@@ -118,7 +119,7 @@ def test_what_is_kept_over_time_stays_below_its_cap(runs):
 
 
 def test_the_recorder_does_not_grow_with_the_run(runs):
-    """But for what the tables that go up and down had left to their caps in the first run."""
+    """Except for the growth of varying tables from the first run up to their caps."""
     first, *longer = runs
     left_kib = sum((cap - first.entries[table]) * bytes_each / 1024
                    for table, (cap, bytes_each) in IN_MEMORY.items())
@@ -130,8 +131,8 @@ def test_the_recorder_does_not_grow_with_the_run(runs):
 
 
 def test_opening_costs_what_the_tables_hold(runs):
-    """Instructions, which no other load changes, of opening and reporting: for each entry that is kept
-    over time, of which the caps allow so many, as much after a long run as after a short one."""
+    """Instructions, which do not depend on other load, of opening and reporting. The cost per entry
+    of the capped tables over time is the same after a long run as after a short one."""
     shares = []
     for run in runs:
         counted = subprocess.run(

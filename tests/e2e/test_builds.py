@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Two builds of one program are compared whatever their files are called and wherever they lie, in
-every command that compares."""
+"""Two builds of one program are compared whatever their file names and folders are, in every
+command that compares."""
 import json
 import re
 import shlex
@@ -11,7 +11,8 @@ import pytest
 
 from cairn_run import CAIRN, ROOT, environment
 
-# What a run needs beyond its own work is the same in both builds; `load` keeps twice as much in the new one.
+# The memory of a run besides its own work is the same in both builds; `load` keeps twice as much in
+# the new one.
 PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ def test_builds_are_one_program(tmp_path, old, new, launcher):
 
     text = cairn("report", "--diff", old_file, "--functions", new_file)
     lines = {line.split()[-2]: line for line in text.splitlines() if " load" in line or " parse" in line}
-    assert len(lines) == 2, text  # each function stands there once
+    assert len(lines) == 2, text  # each function is listed once
 
     check = json.loads(cairn("check", "--json", "--no-config", "--baseline", old_file, "--max-growth", "1%",
                              new_file, status=(1,)))
@@ -73,7 +74,7 @@ def test_builds_are_one_program(tmp_path, old, new, launcher):
 
 
 def test_the_guide_works_word_by_word(tmp_path):
-    """The commands of docs/user/compare.md, in a folder that has what they name."""
+    """The commands of docs/user/compare.md, in a folder with the files that they name."""
     guide = (ROOT / "docs/user/compare.md").read_text()
     commands = [line[4:] for line in guide.split("\n\n")[1].splitlines()]
     assert len(commands) == 3 and all(command.startswith("cairn ") for command in commands)
@@ -87,7 +88,7 @@ def test_the_guide_works_word_by_word(tmp_path):
 
 
 def test_analyze_opens_compared(tmp_path):
-    """The address that analyze prints shows the comparison that it was asked for."""
+    """The address that analyze prints opens the requested comparison."""
     for name, factor in (("old.cairn", 1), ("new.cairn", 2)):
         cairn("record", "-q", "-o", tmp_path / name, "--", build(tmp_path / name[:3], factor))
     server = subprocess.Popen([CAIRN, "analyze", "--no-browser", tmp_path / "new.cairn", "--diff",

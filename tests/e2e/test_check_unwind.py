@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""CAIRN_CHECK_UNWIND=1: every stack that was found by its changed part alone is walked again in full,
-over programs that do to their stacks whatever can be done. No difference is allowed."""
+"""CAIRN_CHECK_UNWIND=1: every stack that was found by its changed part alone is walked again in
+full, over programs that change their stacks in every possible way. No difference is allowed."""
 import pytest
 
 from cairn_run import PROGRAMS, assert_totals, expected_totals
 
-# program -> arguments, least stacks that are compared
+# program -> arguments, minimal number of compared stacks
 COUNTED = {
     "coroutines": ([], 3000),
     "leaps": ([], 8000),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command lines that people have in their fingers, and what they see."""
+"""Common command lines of users, and their output."""
 import json
 import re
 import shlex
@@ -89,7 +89,7 @@ def test_the_report_in_words(record):
 
 @pytest.mark.parametrize("form", [["analyze", "--no-browser"], ["--analyze"], ["-a"], []])
 def test_the_ways_to_look_at_a_recording(record, form):
-    """With a viewer, its address is what stdout gets; a build without one prints the report."""
+    """With a viewer, stdout gets its address; a build without one prints the report."""
     recording = record(PROGRAMS / "calls")
     with subprocess.Popen([CAIRN, *form, recording.path], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, env=environment()) as looking:

@@ -51,8 +51,8 @@ def test_blocks_that_are_freed_while_recording_is_stopped_do_not_leak(scratch):
         c.ctl("start")
         c.do("f 4", "a 1 32")
         recording = c.end()
-    # 10 recorded: 4 freed while stopped, 2 of the others reallocated then, 2 more freed after: 2 + the
-    # last one are left. The two that were reallocated are unknown when they are freed.
+    # 10 recorded: 4 freed while stopped, 2 of the others reallocated then, 2 more freed after: 2
+    # and the last one remain. The frees of the two reallocated blocks are unknown frees.
     assert_totals(recording, {"allocations": 11, "allocated_bytes": 1032, "frees": 8,
                               "leaked_allocations": 3, "leaked_bytes": 232, "peak_bytes": 1000})
     assert recording.notes["unrecorded_frees"] == 2
@@ -62,7 +62,7 @@ def test_blocks_that_are_freed_while_recording_is_stopped_do_not_leak(scratch):
 @pytest.mark.parametrize("between", [["t 1 100", "f 1"], ["a 1 100", "f 1"], ["t 1 100"], ["a 1 100"]],
                          ids=" ".join)
 def test_an_allocation_before_a_stop_is_not_temporary_for_a_free_after_it(scratch, between):
-    """What the thread allocates while recording is stopped comes between the two, too."""
+    """An allocation of the thread while recording is stopped counts as an event between the two."""
     with Conversation(scratch / "c.cairn") as c:
         c.do("a 1 100")
         c.ctl("stop")
@@ -142,7 +142,7 @@ def test_after_the_duration_the_file_is_complete_and_the_program_goes_on(scratch
         recording = Recording(c.path, None)
         assert recording.report["run"]["state"] == "stopped"
         assert recording.totals["allocations"] in range(0, 11)
-        c.process.send_signal(signal.SIGTERM)  # is passed on, and kills both
+        c.process.send_signal(signal.SIGTERM)  # it is passed on, and kills both
         assert c.process.wait(60) == -signal.SIGTERM
 
 
@@ -157,7 +157,7 @@ def test_recording_begins_by_itself_after_the_delay(scratch):
 
 
 def test_children_are_controlled_with_their_parent(scratch):
-    """A shell starts the program: its own blocks and the child's are not recorded before the start."""
+    """A shell starts the program: its blocks and the child's are not recorded before the start."""
     shell = ["/bin/sh", "-c", f"{PROGRAMS / 'obedient'}; exit 0"]
     with Conversation(scratch / "c.cairn", ["--start-paused"], shell) as c:
         c.do("a 10 100")
@@ -169,7 +169,7 @@ def test_children_are_controlled_with_their_parent(scratch):
 
 
 def test_the_thread_that_was_first_recorded_after_an_exec_is_one_thread(scratch):
-    """The shell's image has no thread in the recording; the program that it becomes has its."""
+    """The shell's image has no thread in the recording; the program that it executes has one."""
     shell = ["/bin/sh", "-c", f"exec {PROGRAMS / 'obedient'}"]
     with Conversation(scratch / "c.cairn", ["--start-paused"], shell) as c:
         c.do("a 10 100")
@@ -182,7 +182,7 @@ def test_the_thread_that_was_first_recorded_after_an_exec_is_one_thread(scratch)
 
 
 def test_a_recorder_that_does_not_answer_keeps_nobody_from_another(scratch):
-    """Not even when so many wait at its socket that there is no room for one more."""
+    """Also when the queue of its socket is full."""
     with Conversation(scratch / "stopped.cairn") as stopped, Conversation(scratch / "c.cairn") as c:
         os.kill(stopped.process.pid, signal.SIGSTOP)
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Counts are the truth: allocations, frees, bytes, temporary, peak and leaks of programs that state
-their own, to the last byte. Blocks and bytes are also held against valgrind's DHAT."""
+"""Counts equal the truth: allocations, frees, bytes, temporary, peak and leaks of programs that
+state their own, to the last byte. Blocks and bytes are also compared with valgrind's DHAT."""
 import pytest
 
 from cairn_run import (PROGRAMS, Dhat, assert_totals, environment, expected_totals, truth_of)
@@ -9,13 +9,13 @@ PLAIN = ["empty", "malloc_family", "aligned_forms", "pvalloc_form", "realloc_for
          "failing", "string_functions", "temporary", "peak", "constructors", "threads",
          "cross_thread", "empty_cpp", "operators"]
 
-# name -> why valgrind cannot be asked
+# name -> the reason why valgrind cannot run it
 WITHOUT_DHAT = {
     "pvalloc_form": "valgrind ends a program that calls pvalloc",
     "operators": "valgrind cannot throw for an operator new that fails, and so skips two exceptions",
 }
 
-# How many blocks of zero bytes there are, which DHAT takes for one byte each.
+# The number of blocks of zero bytes, which DHAT counts as one byte each.
 ZERO_BLOCKS = {"zero_sizes": 6, "threads": 4}
 DHAT_THREAD_BLOCK_BYTES = 272  # without cairn's library there is one TLS module, libc
 
@@ -45,7 +45,7 @@ def test_rust_counts_are_the_program_s_beyond_its_run_time_s(record, scratch):
              "leaked_allocations"]
     assert {cost: full[cost] - empty[cost] for cost in costs} == {
         cost: truth[cost] for cost in costs}
-    # What the run-time holds while main runs is not known from here; it holds it in both.
+    # The memory of the run-time while main runs is unknown here; it is the same in both.
     assert truth["peak_bytes"] <= full["peak_bytes"] <= truth["peak_bytes"] + empty["peak_bytes"]
 
     dhat = Dhat([PROGRAMS / "rust_blocks"], scratch, env=environment())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The recorder is killed in the middle of a checkpoint: its program goes on, whoever asks is told, and
-nothing is left behind, neither a process nor a file.
+"""The recorder is killed in the middle of a checkpoint. Its program continues, every request gets
+an answer, and neither a process nor a file is left behind.
 
-tests/programs/lifecycle/paused_writer.c, preloaded into cairn, stops the checkpoint's writer after it has
-written a part, so that the middle lasts as long as a test needs.
+tests/programs/lifecycle/paused_writer.c, preloaded into cairn, stops the writer of the checkpoint
+after it has written a part, so that the middle lasts as long as a test needs.
 """
 import ctypes
 import os
@@ -18,7 +18,7 @@ from waiting import DEADLINE_SECONDS, read_to_end, read_until, wait_until
 
 PR_SET_CHILD_SUBREAPER = 36
 PAIRS_BEFORE = 20_000
-PAIRS_AFTER = 300_000  # far more than all lanes hold
+PAIRS_AFTER = 300_000  # much more than all lanes hold
 
 
 def stat_of(pid):
@@ -37,16 +37,16 @@ def stopped_child_of(pid):
 
 
 class Paused:
-    """A recording whose first checkpoint is whole and whose second one is being written for ever.
+    """A recording whose first checkpoint is whole, and whose second one never ends.
 
-    Both are asked for, so that nobody waits for their time to come; `asking` still does, for the second.
+    Both are requested, so that no test waits for their time; `asking` still waits for the second.
     """
 
     def __init__(self, folder):
         self.path = folder / "out.cairn"
         self.switch = folder / "pause"
         worker = PROGRAMS / "worker"
-        # The second worker begins when there is no recorder any more.
+        # The second worker begins when the recorder is dead.
         script = f"{worker} {PAIRS_BEFORE} {PAIRS_AFTER} && {worker} 10 {PAIRS_AFTER} && echo done"
         self.cairn = subprocess.Popen(
             [CAIRN, "record", "-q", "--checkpoint-interval", "0", "-o", self.path, "--", "/bin/sh",
@@ -62,7 +62,7 @@ class Paused:
         self.writer = wait_until(lambda: stopped_child_of(self.cairn.pid), "the writer to stop")
 
     def ask(self, *words, who=None, status=2):
-        """`cairn ctl`; what it says."""
+        """The output of `cairn ctl`."""
         run = subprocess.run([CAIRN, "ctl", str(who or self.path), *words], capture_output=True, text=True,
                              env=environment(), check=False, timeout=DEADLINE_SECONDS)
         assert run.returncode == status, (run.stdout, run.stderr)
@@ -73,16 +73,16 @@ class Paused:
         assert self.cairn.wait(DEADLINE_SECONDS) == -signal.SIGKILL
 
     def litter(self):
-        """All in the recording's folder that is neither the recording nor the test's."""
+        """All files in the recording's folder except the recording and the test's own."""
         return sorted(entry.name for entry in self.path.parent.iterdir()
                       if entry not in (self.path, self.switch))
 
     def await_no_writer(self):
-        """Only its parent's end is awaited here; a zombie is gone, for it holds nothing any more."""
+        """Wait until its parent has ended; a zombie counts as ended, because it holds nothing."""
         wait_until(lambda: (stat_of(self.writer) or (0, "Z"))[1] == "Z", "the writer's end")
 
     def go_on(self):
-        """Both workers, to their end; what cairn has said."""
+        """Run both workers to their end; return cairn's output."""
         self.cairn.stdin.write(b"ab")
         self.cairn.stdin.flush()
         said = read_to_end(self.cairn.stdout.fileno())
@@ -90,7 +90,7 @@ class Paused:
         return read_to_end(self.cairn.stderr.fileno()).decode()
 
     def answer(self):
-        """What who asked for the second checkpoint is told, and his exit status."""
+        """The answer to the request for the second checkpoint, and its exit status."""
         said, complained = self.asking.communicate(timeout=DEADLINE_SECONDS)
         return self.asking.returncode, said + complained
 
@@ -110,7 +110,8 @@ class Paused:
 @pytest.fixture(name="paused")
 def fixture_paused(scratch):
     libc = ctypes.CDLL(None, use_errno=True)
-    # The program becomes ours when its parent dies, so that its exit status can be had.
+    # The program becomes a child of the test when its parent dies, so that its exit status is
+    # available.
     assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     recording = Paused(scratch)
     yield recording
@@ -158,7 +159,7 @@ def test_the_writer_holds_no_socket_and_no_named_file(paused):
 
 
 def test_a_new_recording_takes_the_place(paused):
-    """And no writer of the dead recorder comes back to it with an older state."""
+    """No writer of the dead recorder replaces it by an older state."""
     paused.kill_recorder()
     paused.await_no_writer()
     run = subprocess.run([CAIRN, "record", "-q", "-o", paused.path, "--", PROGRAMS / "peak"],
