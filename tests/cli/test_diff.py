@@ -206,7 +206,7 @@ WITHOUT = ("!main(a.c:1);!load(a.c:2)", "!main(a.c:1);!init(i.c:1)")
     (WITH_MODULES[1:], [WITHOUT[1]], [("init", "shrunk")]),
     ([WITHOUT[1]], WITH_MODULES[1:], [("init", "gone"), ("init", "new"), ("init", "new")]),
     ([WITH_MODULES[1]], WITH_MODULES[1:], [("init", "new")]),
-    (["/lib/c.so.6!spin"], ["/usr/lib/c.so.6.0.30!spin"], []),  # by soname, and by the target of its link
+    (["/lib/c.so.6!spin"], ["/usr/lib/c.so.6.0.30!spin"], []),  # by soname, and by link target
 ])
 def test_a_function_is_found_where_one_side_knows_no_modules(draw, old, new, changes):
     """Massif's files have no modules. A function of that name in two modules matches neither,

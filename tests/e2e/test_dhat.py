@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Deterministic real programs: blocks and bytes agree with the totals of valgrind's DHAT.
 
-What is the same by construction: DHAT counts a realloc as one more block of the new size, so does
-cairn; it is told not to free what libc and libstdc++ keep to the end. What differs, and is added here by
-computation and not by tolerance:
+Equal by construction: DHAT counts a realloc as one more block of the new size, as cairn does. It is
+told not to free the blocks that libc and libstdc++ keep to the end. The differences are computed
+and added here, without a tolerance:
 
-- a request for zero bytes is one byte to DHAT; a third run counts those (zero_requests.c);
-- the two tools add different variables to the environment. setenv copies the array of them, so the
-  recorded run gets as many more as DHAT's has (same_count_environment); python copies each
+- a request for zero bytes is one byte to DHAT; a third run counts these requests (zero_requests.c);
+- the two tools add different variables to the environment. setenv copies the array of them, so
+  the recorded run gets as many more as DHAT's has (same_count_environment); python copies each
   to its heap (environment_cost);
 - python makes an integer of its thread's identity, an address, for each lock that an import takes:
-  28 bytes where valgrind puts threads, 32 bytes where Linux does (identity_cost).
+  28 bytes at valgrind's addresses of threads, 32 bytes at Linux's (identity_cost).
 """
 import subprocess
 
@@ -39,7 +39,8 @@ DHAT_COMMAND = ["valgrind", "-q", "--tool=dhat", "--dhat-out-file=/dev/null"]
 
 def small_environment(scratch, more=None):
     """Few variables, no home, no configuration, an empty directory to start in (python lists it):
-    what a run allocates must not depend on us. valgrind is a shell script and would set PWD."""
+    the allocations of a run must not depend on the test's environment. valgrind is a shell script
+    and would set PWD."""
     empty = scratch / "empty"
     empty.mkdir(exist_ok=True)
     return {"PWD": str(empty), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(scratch / "nowhere"),
@@ -47,7 +48,7 @@ def small_environment(scratch, more=None):
 
 
 def variables_under(command, env):
-    """The environment that a program sees when it is started like this."""
+    """The environment of a program that is started like this."""
     seen = subprocess.run([*command, "/usr/bin/env", "-0"], env=env, cwd=env["PWD"],
                           capture_output=True, check=True)
     pairs = (entry.split(b"=", 1) for entry in seen.stdout.split(b"\0") if entry)
@@ -59,7 +60,7 @@ def cairn_command(scratch):
 
 
 def same_count_environment(scratch, env):
-    """`env` with so many more variables that a program sees as many under cairn as under DHAT."""
+    """`env` with added variables, so that a program sees as many under cairn as under DHAT."""
     difference = (len(variables_under(DHAT_COMMAND, env)) -
                   len(variables_under(cairn_command(scratch), env)))
     assert difference >= 0
@@ -84,7 +85,7 @@ def both(scratch):
 
 
 def zero_requests(scratch, command, env):
-    """How many successful requests for zero bytes the command makes."""
+    """The number of successful requests for zero bytes in the command."""
     counted = scratch / "zero"
     subprocess.run(command, env={**env, "ZERO_REQUESTS": str(counted),
                                  "LD_PRELOAD": str(PROGRAMS / "libzero_requests.so")},
@@ -93,7 +94,7 @@ def zero_requests(scratch, command, env):
 
 
 def assert_agrees(totals, dhat, zeros, more_blocks=0, more_bytes=0):
-    """Cairn's totals are DHAT's plus what is explained."""
+    """Assert that cairn's totals are DHAT's plus the computed differences."""
     assert totals["allocations"] == dhat.blocks + more_blocks
     assert totals["allocated_bytes"] == dhat.bytes + more_bytes - zeros
 
@@ -134,14 +135,14 @@ def test_git(both, scratch):
 
 
 def environment_cost(variables):
-    """(blocks, bytes) that python takes for a copy: a bytes object each for name and value, of 33
-    bytes and their length. Those of at most one byte are shared."""
+    """(blocks, bytes) of python's copy: a bytes object each for name and value, of 33 bytes and
+    their length. Objects of at most one byte are shared."""
     texts = [text for pair in variables.items() for text in pair if len(text) > 1]
     return len(texts), sum(33 + len(text) for text in texts)
 
 
 def blocks_by_place(dhat):
-    """{what asked for memory: [blocks, bytes]}; frame 0 is valgrind's own malloc."""
+    """{code that requested memory: [blocks, bytes]}; frame 0 is valgrind's own malloc."""
     places = {}
     for point in dhat.points:
         place = dhat.frames[point["fs"][1]]
@@ -152,9 +153,9 @@ def blocks_by_place(dhat):
 
 
 def identity_cost(dhat, scratch, env):
-    """Bytes that thread identities take under Linux and not under valgrind.
+    """Difference in bytes of thread identities between Linux and valgrind.
 
-    The place that makes them is found by asking a thousand times more often.
+    A run with a thousand times as many identities shows the place that makes them.
     """
     few, many = (blocks_by_place(Dhat(
         ["/usr/bin/python3", "-S", "-c", f"import _thread\nfor _ in '.' * {count}: _thread.get_ident()"],

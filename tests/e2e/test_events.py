@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The log of events: a naive replay of it gives the profile's own totals."""
+"""The event log: a naive replay of it gives the totals of the profile."""
 import collections
 import json
 import random
@@ -22,7 +22,7 @@ def events_of(path):
 
 
 class Replay:
-    """What totals are, from events alone: addresses in dictionaries, and nothing clever."""
+    """Totals from events alone: a naive replay with dictionaries of addresses."""
 
     def __init__(self, events):
         self.live = collections.defaultdict(list)  # (process, address) -> [(size, row)], oldest first
@@ -113,7 +113,7 @@ def table_of(recording, name):
 
 
 def replay_slices(events, slice_ms, count):
-    """The same by a naive replay of the events of one process."""
+    """The time slices of one process by a naive replay of its events."""
     slices = [collections.Counter() for _ in range(count)]
     blocks, live, at = {}, 0, 0
     for event in events:
@@ -145,7 +145,7 @@ def replay_slices(events, slice_ms, count):
 
 
 def replay_range(events, begin_ms, end_ms):
-    """The blocks that were allocated in a part of the run, and what became of them in it."""
+    """The blocks that were allocated in a part of the run, and their frees in it."""
     born, told = {}, collections.Counter()
     for event in events:
         if event["time_ms"] >= end_ms:
@@ -165,7 +165,7 @@ def replay_range(events, begin_ms, end_ms):
 @pytest.mark.parametrize("seed, threads, how", [
     (1, 2, "c"), (2, 3, "cr"), (3, 4, "crl"), (4, 8, "crsl"), (5, 16, "crs"), (6, 4, "r")])
 def test_time_slices_of_threads_are_a_replay_of_their_events(record, seed, threads, how):
-    """What threads did to each other's blocks, slice by slice; and --time over some of the slices."""
+    """Threads free each other's blocks: compare each slice, and --time over some of the slices."""
     recording = record(PROGRAMS / "random_heap", seed, threads, 40000 // threads, how,
                        options=["--events"], is_compared=False)
     slice_ms = int(table_of(recording, "meta")[0]["slice_ms"])
@@ -186,7 +186,8 @@ def test_time_slices_of_threads_are_a_replay_of_their_events(record, seed, threa
 
 
 def test_a_replay_of_sampled_blocks_gives_the_totals_by_weight(record):
-    """Blocks beyond the recorder's memory are left out; those that are kept say how many they stand for."""
+    """Blocks beyond the recorder's memory limit are unsampled; each sampled block has its
+    weight."""
     recording = record(PROGRAMS / "resident", 1000, 64, 700_000, options=["--events", "--max-memory=64MiB"],
                        is_compared=False)
     shown = subprocess.run([CAIRN, "dump", "--events", "--json", recording.path], env=environment(),
@@ -210,7 +211,7 @@ def test_a_large_program_replays_too(record):
 
 
 def test_what_is_temporary_follows_from_the_events_of_one_thread(record):
-    """By its definition: the thread's next event is the free of what it has just allocated."""
+    """By definition: the thread's next event is the free of its latest allocation."""
     recording = record(PROGRAMS / "temporary", options=["--events"])
     order = [(event["kind"], event["address"]) for event in events_of(recording.path)
              if event["kind"] in ("allocation", "free")]
@@ -257,7 +258,7 @@ def test_the_log_of_a_run_that_was_killed_can_be_read(scratch):
 
 @pytest.fixture(params=[32, 140])
 def tiny_disk(scratch, request):
-    """(folder, how to start a process there) so that files have no more than 32 or 140 KiB."""
+    """(folder, function to start a process there); files are limited to 32 or 140 KiB."""
     folder = scratch / "disk"
     folder.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={request.param}k", "tmpfs", folder],
@@ -271,7 +272,7 @@ def tiny_disk(scratch, request):
 
 
 def test_on_a_full_disk_the_log_gives_way_to_the_recording(tiny_disk):
-    """One disk is too small for the log, the other for the log and the snapshot behind it."""
+    """One disk is too small for the log, the other for the log and the snapshot after it."""
     folder, limit = tiny_disk
     path = folder / "f.cairn"
     chosen = random.Random(1)
@@ -293,7 +294,7 @@ def test_on_a_full_disk_the_log_gives_way_to_the_recording(tiny_disk):
 
 
 def test_a_log_that_ends_in_a_full_group_is_told(scratch):
-    """The disk is full when a group of events is, which is between two looks at the log."""
+    """The disk is full when a group of events is written, between two checks of the log."""
     folder = scratch / "disk"
     folder.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder], capture_output=True, check=False)

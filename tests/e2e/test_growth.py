@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Growth verdicts on programs that run: tests/programs/leaks/behaviour.c says how each behaves.
+"""Growth verdicts on real programs: tests/programs/leaks/behaviour.c describes their behaviour.
 
-All shapes and lengths by a clock of the test's own: unit.profile.growth.
+unit.profile.growth tests all shapes and lengths with a clock that the test sets.
 """
 import json
 import subprocess

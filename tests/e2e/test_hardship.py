@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The recorder dies, the disk fills, the file is cut: the program goes on, and what was written
-until then can be read."""
+"""The recorder dies, the disk fills, the file is truncated: the program continues, and the data
+written so far can be read."""
 import ctypes
 import os
 import resource
@@ -14,12 +14,13 @@ from waiting import read_to_end, read_until, wait_until
 
 PR_SET_CHILD_SUBREAPER = 36
 PAIRS_BEFORE = 20_000
-PAIRS_AFTER = 300_000  # far more than all lanes hold
+PAIRS_AFTER = 300_000  # much more than all lanes hold
 
 
 @pytest.fixture
 def adopt_orphans():
-    """Programs whose parent dies become ours, so that their exit status can be had."""
+    """Make programs with a dead parent children of the test, so that their exit status is
+    available."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     yield
@@ -27,7 +28,7 @@ def adopt_orphans():
 
 
 def start_worker(path, *options, before=PAIRS_BEFORE, after=PAIRS_AFTER, **settings):
-    """Starts the worker under cairn and returns when it waits for its line."""
+    """Start the worker under cairn and return when it waits for its line."""
     worker = subprocess.Popen(
         [CAIRN, "record", *options, "-o", path, "--", PROGRAMS / "worker", str(before),
          str(after)],
@@ -39,7 +40,7 @@ def start_worker(path, *options, before=PAIRS_BEFORE, after=PAIRS_AFTER, **setti
 
 
 def opens(path):
-    """The report of a file that is being written, or None if there is nothing to see yet."""
+    """The report of a file that is being written, or None if it has no data yet."""
     run = subprocess.run([CAIRN, "report", "--json", path], capture_output=True, check=False,
                          env=environment(), timeout=60)
     return run.returncode == 0 and Recording(path, run).report["totals"]["allocations"] > 0
@@ -82,8 +83,8 @@ def test_a_file_opens_while_the_program_runs(scratch):
     assert recording.totals["allocations"] == PAIRS_BEFORE + 1000
 
 
-# A small recording takes two pages. There is room for one and the next, which are there together until the
-# new one takes the other's name: the first may be from before the first allocation.
+# A small recording takes two pages. Two recordings fit. Both exist until the new one replaces the
+# other's name. The first may be older than the first allocation.
 DISK_BYTES = 16 << 10
 
 
@@ -93,14 +94,15 @@ def mount_disk(folder):
 
 
 def limit_files():
-    """For the program as for cairn, who may write no file of that size either (and gets SIGXFSZ)."""
+    """Limit the file size for the program and for cairn, whose larger writes fail too (with
+    SIGXFSZ)."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 10, resource.RLIM_INFINITY))
 
 
 @pytest.fixture(params=["disk", "limit"])
 def small_disk(request, scratch):
-    """(folder, how to start a process there) so that a file cannot grow beyond some KiB: a small file
-    system where we may mount one, or a limit on the size of files."""
+    """(folder, function to start a process there), so that a file cannot grow beyond some KiB: a
+    small file system if mounting is allowed, else a limit on the size of files."""
     folder = scratch / "disk"
     folder.mkdir()
     is_mounted = request.param == "disk" and mount_disk(folder)
@@ -112,7 +114,7 @@ def small_disk(request, scratch):
 def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
     folder, limit = small_disk
     path = folder / "out.cairn"
-    # Few stacks at first, so that the first checkpoint fits; then too many.
+    # Few stacks at first, so that the first checkpoint fits; then too many for the disk.
     cairn, _ = start_worker(path, "--checkpoint-interval", "20ms", before=16, after=2_000_000,
                             preexec_fn=limit)
     wait_until(lambda: opens(path), "a checkpoint")
@@ -144,7 +146,7 @@ def test_what_could_never_be_written_is_told_at_the_end(small_disk):
 
 
 def test_a_limit_on_files_is_the_programs_own(scratch):
-    """What the recorder needs beyond it is its own matter."""
+    """The recorder raises the limit for itself."""
     run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "out.cairn", "--", "/bin/sh", "-c",
                           "ulimit -f; head -c 100000 /dev/zero > big; kill -l $?"],
                          capture_output=True, text=True, check=False, env=environment(),
@@ -154,7 +156,8 @@ def test_a_limit_on_files_is_the_programs_own(scratch):
 
 
 def test_a_damaged_file_opens_up_to_the_last_whole_checkpoint(record, scratch):
-    """Cut anywhere: never a crash; an answer with a word on what is missing, or one sentence."""
+    """Truncation at any point: no crash, but a report that says what is missing, or one
+    sentence."""
     whole = record(PROGRAMS / "worker", 5000, 5000, stdin=b"\n", is_compared=False,
                    options=["--checkpoint-interval", "10ms"])
     content = whole.path.read_bytes()
@@ -194,7 +197,7 @@ def test_a_flipped_byte_is_noticed(record, scratch):
 
 @pytest.mark.parametrize("options", [[], ["--no-symbols"]])
 def test_a_small_limit_on_the_stack_is_the_programs_alone(scratch, options):
-    """libdw puts tables of lines on the stack: more than that for some units of libc."""
+    """libdw has tables of lines on the stack: larger than the limit for some units of libc."""
     caches = [scratch / "recording", scratch / "reading"]
     settings = [{"env": environment({"XDG_CACHE_HOME": str(cache)}), "check": True, "timeout": 60,
                  "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_STACK, (128 << 10, -1))}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Code that a program makes while it runs has the names that JIT compilers write down for perf: node's in
-both forms, and .NET's and python 3.12's, which are written here."""
+"""Code that is generated at run time gets the names that JIT compilers write for perf: node's in
+both forms, and .NET's and python 3.12's, which the test writes."""
 import glob
 import os
 
@@ -33,7 +33,7 @@ def no_maps_stay():
 
 
 def jit_functions(recording):
-    """{name: allocations within} of all code in the module of JIT code; each name once."""
+    """{name: allocations inside} of all code in the module of JIT code; each name once."""
     functions = [entry for entry in recording.report_json("--functions")["functions"]["functions"]
                  if entry["module"] == "[jit]"]
     assert len({entry["function"] for entry in functions}) == len(functions)
@@ -78,13 +78,13 @@ def test_functions_of_node_have_their_names(record, scratch, monkeypatch, option
     assert made > 1000, functions
 
 
-# Alone with a /tmp and numbers of its own, as in a container.
+# In its own /tmp and pid namespace, as in a container.
 INSIDE = ["/bin/sh", "-c", 'mount -t tmpfs none /tmp && "$@"', "sh"]
 
 
 @pytest.mark.parametrize("way", [next(filter(is_allowed, WAYS))])
 def test_maps_are_found_below_the_root_of_a_container(record, way):
     command = [*WAYS[way][:1], "--mount", *WAYS[way][1:], *INSIDE] if way != "same" else []
-    # So many that it must wait for the recorder, which looks at it meanwhile.
+    # Enough blocks to wait for the recorder, which inspects the process meanwhile.
     recording = record(*command, GENERATED, "inside", "600000", "keep", is_compared=False)
     assert jit_functions(recording) == {"inside": 600000}

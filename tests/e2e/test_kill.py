@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Sudden death, at random moments: of the program, of the recorder, of both.
+"""Sudden death of the program, of the recorder, or of both, at random moments.
 
-The program counts its own operations in memory that outlives it (tests/programs/lifecycle/counting.c),
-so that what was recorded is held against what really happened until the last instruction. Moments are
-random numbers of operations; the seed is printed by a failure's name.
+The program counts its own operations in memory that outlives it
+(tests/programs/lifecycle/counting.c). So the recording is compared with the operations up to the
+last instruction. Moments are random numbers of operations; the name of a failed test has the seed.
 
-CAIRN_KILLS is how often (default 204, by all kinds together); the long mode is CAIRN_KILLS=6000.
+CAIRN_KILLS is the number of kills (default 204, over all kinds); the long mode is CAIRN_KILLS=6000.
 """
 import ctypes
 import mmap
@@ -61,7 +61,8 @@ class Counting:
 
 @pytest.fixture(scope="module", autouse=True)
 def adopt_orphans():
-    """Programs whose parent dies become ours, so that their exit status can be had."""
+    """Make programs with a dead parent children of the test, so that their exit status is
+    available."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     yield
@@ -91,7 +92,7 @@ def verify(path):
 
 
 def read_if_there(path):
-    """What a file holds whose writer was killed; None if it was killed before its first state."""
+    """The data of a file whose writer was killed; None if it was killed before the first state."""
     if not path.exists():
         return None
     verify(path)
@@ -119,7 +120,7 @@ def bytes_until(operations):
 
 
 def assert_is_the_truth(report, counts):
-    """The loop's figures lie between those of what was done and of what was begun."""
+    """Assert that the loop's figures are between the finished and the begun operations."""
     costs = costs_of_loop(report)
     done, begun = [number for _, number in counts], [number for number, _ in counts]
     assert all(late - early in (0, 1) for early, late in zip(done, begun))
@@ -148,7 +149,7 @@ def test_the_recorder_dies(counting):
     counting.cairn.kill()
     counting.cairn.wait()
     before = counting.done()
-    # More than all lanes hold: it does not wait for anybody.
+    # More than all lanes hold: the program does not wait for the dead recorder.
     wait_until(lambda: counting.done() >= before + 200_000, "the program to go on")
     counting.stop()
     assert read_to_end(counting.cairn.stdout.fileno()) == b""
@@ -169,7 +170,7 @@ def test_both_die(counting, seed):
     try:
         _, status = os.waitpid(counting.pid, 0)
         assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-    except ChildProcessError:  # it died first, and cairn had time to see it
+    except ChildProcessError:  # it died first, and cairn saw its end
         assert both[0] == counting.pid
     report = read_if_there(counting.path)
     if report is not None:

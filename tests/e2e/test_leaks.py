@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a language's run-time keeps is no leak of the program, is told as such, and hides none."""
+"""The blocks of a language's run-time are not leaks of the program. They are reported as
+suppressed, and hide none."""
 import json
 import subprocess
 

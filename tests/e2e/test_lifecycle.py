@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Lifecycle: however a program begins, multiplies and ends, nothing is lost and its exit status,
-its output and its signals are its own. The fixture compares each run with a bare one."""
+"""Lifecycle: for each kind of start, fork and end, nothing is lost. Exit status, output and signals
+are the program's own. The fixture compares each run with a bare one."""
 import os
 import pty
 import re
@@ -27,7 +27,7 @@ def test_every_way_to_end_loses_nothing(record, way, status):
 
 @pytest.mark.parametrize("way, status", [("interrupt", 130), ("caught", 6)])
 def test_control_c_reaches_the_program_and_the_recorder_finishes(scratch, way, status):
-    """The whole foreground group of a terminal gets SIGINT, cairn too."""
+    """The whole foreground group of a terminal gets SIGINT, including cairn."""
     path = scratch / "out.cairn"
     pid, terminal = pty.fork()
     if pid == 0:
@@ -75,7 +75,7 @@ def test_no_children_records_the_program_alone(record, name, variant, want):
 
 def test_a_daemon_that_closed_everything_is_recorded_to_its_end(record, scratch):
     done = scratch / "done"
-    # A bare run would not wait for the daemon, so there is nothing to compare with.
+    # A bare run would not wait for the daemon, so it cannot be compared.
     recording = record(PROGRAMS / "daemon", done, is_compared=False)
     assert (recording.finished.returncode, recording.finished.stdout, recording.finished.stderr) == (
         0, b"", b"")
@@ -97,7 +97,7 @@ def test_a_thread_cancelled_inside_malloc_harms_nobody(record):
     costs = recording.costs_within("main")
     assert {cost: costs[cost] for cost in truth} == truth
     dying = recording.costs_within("work")
-    # At most one block can be between its allocation and its free.
+    # At most one block is between its allocation and its free.
     assert dying["allocations"] - dying["frees"] in (0, 1)
 
 
@@ -109,7 +109,7 @@ def test_the_program_keeps_its_own_preload(record):
 
 
 def says_unseen(recording):
-    """What the report says of executables whose own malloc hid their heap: as JSON and in words."""
+    """The report's executables with their own malloc and an unseen heap: as JSON and as text."""
     run = subprocess.run([CAIRN, "report", recording.path], env=environment(), capture_output=True,
                          check=True, timeout=60)
     said = b"has its own malloc built in: its heap was not seen" in run.stdout + run.stderr
@@ -137,7 +137,8 @@ def test_a_malloc_of_the_executable_s_own_is_named(record):
 @pytest.mark.parametrize("early", ["text", "mapping", "modules", "locale", "zone", "user", "thread",
                                    "conversion", "library", "error", "stream", "as ever"])
 def test_the_first_event_waits_for_nobody_and_says_nothing(record, early):
-    """It may come under any lock of libc's; what cairn looks up then is its own affair."""
+    """The first event may come under any lock of libc's. The program must not see the failures of
+    cairn's lookups."""
     recording = record(PROGRAMS / "early", "talk", env={"EARLY": early})
     assert recording.finished.stderr.startswith(b"at first: -\nlooked up: ")
     assert recording.finished.stderr.endswith(b"done\n")
@@ -147,7 +148,8 @@ def test_the_first_event_waits_for_nobody_and_says_nothing(record, early):
 def test_no_hook_takes_the_loaders_lock(record):
     recording = record(PROGRAMS / "early", "open", PROGRAMS / "libwaiting_plugin.so")
     assert recording.finished.returncode == 0
-    # The constructor of one that is bound to itself first is not seen: src/target/preload/exports/deep_bind.h.
+    # The constructor of a plugin with RTLD_DEEPBIND is not recorded:
+    # src/target/preload/exports/deep_bind.h.
     assert recording.costs_within("work")["allocations"] == 3 * 2 * 99
 
 
@@ -158,14 +160,14 @@ def test_a_mapping_before_the_first_block_hides_no_heap(record):
 
 
 def test_the_distribution_s_python_is_seen(record):
-    """Debian's stands at a fixed address and takes malloc's."""
+    """Debian's python has a fixed address and takes malloc's."""
     recording = record("/usr/bin/python3", "-c", "pass")
     assert recording.totals["allocations"] > 0
     assert says_unseen(recording) == ([False], False)
 
 
 def test_a_plugin_bound_to_itself_first_harms_no_other_thread_s(record):
-    """The loader still writes to what another thread is opening."""
+    """The loader still writes to a library that another thread opens."""
     recording = record(PROGRAMS / "two_loaders", PROGRAMS / "libdeep_plugin.so",
                        PROGRAMS / "libslow_plugin.so")
     assert recording.finished.returncode == 0
@@ -174,7 +176,7 @@ def test_a_plugin_bound_to_itself_first_harms_no_other_thread_s(record):
 @pytest.mark.parametrize("plugin", [PROGRAMS / "libdeep_plugin.so", PROGRAMS / "libdeep_chain.so",
                                     "libdeep_plugin.so"], ids=["path", "chain", "name"])
 def test_a_plugin_bound_to_itself_first_is_recorded_too(record, plugin):
-    """By its path, or by a name that the loader looks for where the environment says."""
+    """By its path, or by a name that the loader finds through the environment."""
     recording = record(PROGRAMS / "deep_bind", plugin, env={"LD_LIBRARY_PATH": str(PROGRAMS)})
     truth = truth_of("deep_bind")
     ours, theirs = recording.costs_within("main"), recording.costs_within("deep_plugin_make")
@@ -182,7 +184,7 @@ def test_a_plugin_bound_to_itself_first_is_recorded_too(record, plugin):
 
 
 def test_a_program_finds_plugins_on_its_own_path(record):
-    """dlopen looks where the RUNPATH of its caller points, which must still be the program."""
+    """dlopen uses the RUNPATH of its caller, which must still be the program."""
     recording = record(PROGRAMS / "own_path")
     assert recording.finished.returncode == 0
     assert recording.finished.stdout == b"plain\ndeep\n"
@@ -211,7 +213,7 @@ def test_unusual_paths(record, scratch, folder):
 
 
 def test_output_beside_a_program_with_an_unusual_name(scratch):
-    """The default name of the file is made from the program's."""
+    """The default file name contains the program's name."""
     program = scratch / "new\nline"
     shutil.copy(PROGRAMS / "ending", program)
     run = subprocess.run([CAIRN, "-q", program, "exit"], cwd=scratch, env=environment(),
@@ -232,6 +234,6 @@ def test_standard_streams_are_the_program_s(record):
 
 
 def test_descriptors_of_the_program_are_its_own(record):
-    """The program sees no descriptor that a bare run would not have."""
+    """The program sees only the descriptors of a bare run."""
     recording = record("/bin/ls", "/proc/self/fd")
     assert recording.finished.stdout.split() == [b"0", b"1", b"2", b"3"]

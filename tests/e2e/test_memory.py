@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Memory: what recording adds to the program does not grow with its run, its stacks or its blocks;
-what the recorder takes is bounded by live blocks and distinct stacks."""
+"""Memory: the overhead in the program does not grow with its run, its stacks or its blocks. Live
+blocks and distinct stacks bound the recorder's memory."""
 import os
 import pty
 import select
@@ -13,7 +13,7 @@ from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
 from waiting import read_until
 
 MIB = 1 << 20
-TOLERANCE_KIB = 1024  # a lane that was pressed has a larger ring and nursery, up to 1.125 MiB
+TOLERANCE_KIB = 1024  # a lane under pressure has a larger ring and nursery, up to 1.125 MiB
 
 
 def resident_kib(command):
@@ -23,8 +23,8 @@ def resident_kib(command):
 
 
 def extra_kib(scratch, *arguments):
-    """What recording adds to the program's resident memory. It depends on whether a lane was pressed; what the
-    program has alone depends on nothing."""
+    """The resident memory that recording adds to the program. It depends on whether a lane was
+    under pressure; the memory of the bare program is constant."""
     program = [PROGRAMS / "resident", *arguments]
     recorded = [CAIRN, "record", "-q", "-o", scratch / "x.cairn", "--", *program]
     return min(resident_kib(recorded) for _ in range(2)) - resident_kib(program)
@@ -42,7 +42,7 @@ def test_the_program_s_extra_memory_does_not_grow(scratch, what, short, long):
 
 
 def recorder_bytes(path, *command, options=()):
-    """The highest resident memory of cairn (and of the program, which is far below it)."""
+    """The highest resident memory of cairn (the program's, which counts too, is much lower)."""
     words = [CAIRN, "record", *options, "-o", path, "--", *command]
     quiet = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_WRONLY, 0) for fd in (1, 2)]
     pid = os.posix_spawn(CAIRN, [str(word) for word in words], environment(), file_actions=quiet)
@@ -64,22 +64,22 @@ def test_the_recorder_stays_within_its_bound_with_many_blocks(scratch):
     blocks, stacks = 1_000_000, 100_000
     path = scratch / "x.cairn"
     took = recorder_bytes(path, PROGRAMS / "resident", 200_000, stacks, blocks)
-    report = Recording(path, None).report_of("-n", "1", "-s", "1") # all of it would be gigabytes
+    report = Recording(path, None).report_of("-n", "1", "-s", "1")  # whole: gigabytes
     assert set(counters(report, "loss").values()) == {0}
     assert report["totals"]["leaked_allocations"] == blocks
     assert report["totals"]["stacks"] >= stacks
-    # Nodes: the paths of 24 levels share their outer parts; two frames a level, and a leaf.
+    # Nodes: the paths of 24 levels share their outer parts; two frames per level, and a leaf.
     nodes = stacks * 2 + sum(min(stacks, 2 ** level) for level in range(24)) * 2
     assert_within(took, bound_bytes(blocks, nodes))
 
 
 STACKS = 1_000_000
-NODES = STACKS + sum(4 ** level for level in range(1, 10)) # leaves, and what is around them
+NODES = STACKS + sum(4 ** level for level in range(1, 10))  # leaves, and their callers
 
 
 @pytest.fixture(scope="module", name="million")
 def fixture_million(tmp_path_factory):
-    """A recording with a million stacks of four allocations each, and what the recorder took."""
+    """A recording with a million stacks of four allocations each, and the recorder's memory."""
     path = tmp_path_factory.mktemp("million") / "x.cairn"
     return path, recorder_bytes(path, PROGRAMS / "distinct_stacks", STACKS, 4)
 
@@ -95,7 +95,8 @@ def test_the_recorder_stays_within_its_bound_with_a_million_stacks(million, scra
 
 
 def capped(path, cap_mib, *command):
-    """Records with --max-memory; the highest resident memory of cairn alone that was seen, and what it said."""
+    """Record with --max-memory; return the highest seen resident memory of cairn alone, and its
+    output."""
     words = [CAIRN, "record", "--max-memory", f"{cap_mib}MiB", "-o", path, "--", *map(str, command)]
     highest = 0
     with open(path.with_suffix(".said"), "w+", encoding="utf-8") as said:
@@ -116,7 +117,7 @@ def verify(path):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-# The session's pages and those of files count as resident, too, but are nobody's alone.
+# Pages of the session and of files count as resident too, but are shared.
 SHARED_BYTES = 16 * MIB
 
 
@@ -160,7 +161,8 @@ def test_a_million_stacks_make_no_report_of_gigabytes(million):
 
 
 def test_what_takes_long_is_told_on_a_terminal(million):
-    """All stacks of a million as JSON are gigabytes: merging and writing them takes many seconds."""
+    """All stacks of a million as JSON are gigabytes: merging and writing them takes many
+    seconds."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
@@ -169,6 +171,6 @@ def test_what_takes_long_is_told_on_a_terminal(million):
     while not (count := shown.rpartition(b"stacks: ")[2])[:1].isdigit():
         shown += os.read(terminal, 64)
     assert int(count.split(b"\r")[0].replace(b",", b"")) >= 0
-    os.kill(pid, signal.SIGKILL) # what is to be seen has been seen
+    os.kill(pid, signal.SIGKILL)  # the progress was seen
     os.waitpid(pid, 0)
     os.close(terminal)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Names that come from a cache, or later than the recording: what debug information says of a program
-that was stripped, moved or removed since."""
+"""Names from a cache, or added after recording: debug information of a program that was stripped,
+moved or removed since."""
 import http.server
 import json
 import os
@@ -52,7 +52,7 @@ class Split:
         run("strip", self.program)
 
     def offer(self, debug_dir):
-        """Puts the debug file where build-ids lead."""
+        """Put the debug file at the path of its build-id."""
         target = debug_dir / debug_name(build_id_of(self.program))
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(self.debug, target)
@@ -66,13 +66,13 @@ def split(scratch):
 
 @pytest.fixture
 def cache(scratch):
-    """An environment with a cache of its own."""
+    """An environment with its own cache."""
     (scratch / "xdg").mkdir()
     return {"XDG_CACHE_HOME": str(scratch / "xdg")}
 
 
 def names_of(recording, *options):
-    """Functions and lines of the one stack that asked for 4321 bytes, within the program."""
+    """Functions and lines of the only stack with a block of 4321 bytes, inside the program."""
     stacks = [frames for costs, frames in stacks_of(recording, *options)
               if costs["allocated_bytes"] == 4321]
     assert len(stacks) == 1
@@ -217,7 +217,7 @@ def test_every_reader_names_again(record, split, scratch):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers as debuginfod(8) does; `begin` may do something else first."""
+    """Answers like debuginfod(8); `begin` may act before the answer."""
 
     def __init__(self, files, begin=None):
         super().__init__(("127.0.0.1", 0), Answer)
@@ -268,7 +268,7 @@ def test_debuginfod_is_asked_where_its_variable_says_so(record, split, scratch):
         assert names_with(recording.path, env) == NAMED
         assert f"/buildid/{build_id}/debuginfo" in server.asked
         assert len(set(server.asked)) == len(server.asked)
-    # What was fetched lies in debuginfod's cache, for the next recording, too.
+    # debuginfod's cache keeps a fetched file, for the next recording too.
     del env["DEBUGINFOD_URLS"]
     assert names_with(recording.path, env) == NAMED
     assert names_of(record(split.program, env=env)) == NAMED
@@ -287,7 +287,7 @@ def test_what_debuginfod_has_fetched_is_found_where_it_puts_it(record, split, sc
     shutil.copy(split.debug, kept)
     env = {name: text.format(scratch) for name, text in variables.items()}
     assert names_with(recording.path, env) == NAMED
-    kept.write_bytes(b"")  # as it remembers that no server had it
+    kept.write_bytes(b"")  # the cache's mark for a file that no server has
     assert names_with(recording.path, {**env, "XDG_CACHE_HOME": "/dev/null"}) != NAMED
 
 
@@ -337,7 +337,7 @@ def test_ctrl_c_ends_the_asking_and_not_the_command(record, split, scratch, comm
         may_end.set()
     assert process.returncode == 0
     assert err.startswith("cairn: debuginfod is not asked any more; names may be missing\n")
-    # What analyze serves is stopped by the same Ctrl-C, once it is there.
+    # The same Ctrl-C stops a server of analyze that has started.
     assert ("4.22 KiB" if command == "report" else "http://127.0.0.1:") in out
     assert len(server.asked) == 1
 
@@ -354,7 +354,7 @@ def whole(scratch):
 
 
 def has_no_symbols(path):
-    """Whether the file itself holds none: as a reader without the program sees it."""
+    """Return whether the file itself has no symbols: a reader without the program sees none."""
     return run(CAIRN, "dump", "--table", "symbols", path).count("\n") <= 1
 
 
@@ -377,7 +377,7 @@ def test_names_may_be_left_for_later(record, whole):
 
 
 def test_a_program_that_was_built_again_gives_no_names_later(record, scratch):
-    """Without a build-id its time tells."""
+    """Without a build-id, the program's time shows the change."""
     source = scratch / "app.c"
     source.write_text(SOURCE)
     build = ["gcc", "-O2", "-g", "-Wl,--build-id=none", source, "-o", scratch / "app"]
@@ -507,7 +507,7 @@ def names_section(path, env=None):
 
 @pytest.fixture
 def system_recording(record):
-    """Of a program of the system that is stripped, and its package."""
+    """A recording of a stripped program of the system, and its package."""
     recording = record("/usr/bin/ls", "/", is_compared=False)
     return recording, "coreutils"
 
@@ -520,7 +520,7 @@ def test_the_hint_names_the_package(system_recording):
     assert section.startswith("ls: ") and f"{package}-dbgsym" in section
     assert "set DEBUGINFOD_URLS to your distribution's debuginfod server" in section
     assert section.endswith("no new recording is needed")
-    # What was asked and had nothing is no advice.
+    # A server that was asked without success is not advised.
     with Server({}) as server:
         section = names_section(recording.path, asking(recording.path.parent, server))
     assert "DEBUGINFOD_URLS" not in section and f"{package}-dbgsym" in section

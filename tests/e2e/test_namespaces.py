@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs in a pid namespace of their own, as in containers and sandboxes: the pids that they know
-themselves by mean other processes to the recorder, or none."""
+"""Programs in their own pid namespace, as in containers and sandboxes: their pids are different
+processes, or none, in the recorder's namespace."""
 import os
 import subprocess
 
@@ -8,10 +8,10 @@ import pytest
 
 from cairn_run import PROGRAMS, truth_of
 
-# With a /proc of its own; for those who are not root, in a user namespace, too.
+# With its own /proc; for users other than root, in a user namespace too.
 OWN = ["/usr/bin/unshare", "--pid", "--fork", "--mount-proc"]
 WAYS = {"root": OWN, "user": [*OWN, "--user", "--map-root-user"],
-        # Where neither is allowed there is no way into another one either.
+        # if neither is allowed, there is no other way into a namespace
         "same": ["/usr/bin/env"]}
 
 
@@ -20,7 +20,7 @@ def is_allowed(way):
                           timeout=60).returncode == 0
 
 
-# As it is in a container without /proc, or after a chroot: nobody can name his namespace.
+# As in a container without /proc, or after a chroot: the namespace cannot be identified.
 NO_PROC = {"root": [*OWN, "/bin/sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"],
            "user": [*OWN, "--user", "--map-root-user", "/bin/sh", "-c",
                     'mount -t tmpfs none /proc && exec "$@"', "sh"],
@@ -29,7 +29,7 @@ NO_PROC = {"root": [*OWN, "/bin/sh", "-c", 'mount -t tmpfs none /proc && exec "$
 
 @pytest.mark.parametrize("way", [next(filter(is_allowed, WAYS))])
 def test_processes_without_proc_are_found_by_their_memory(record, way):
-    """Taken for pid 1 of the recorder's namespace, the program would never end."""
+    """If the program were taken for pid 1 of the recorder's namespace, it would never end."""
     recording = record(*NO_PROC[way], PROGRAMS / "fork_both", is_compared=False)
     assert recording.finished.returncode == 0
     truth = truth_of("fork_both")
@@ -37,7 +37,7 @@ def test_processes_without_proc_are_found_by_their_memory(record, way):
     (child,) = [image for image in images if image["forked"] and image["costs"]["allocations"]
                 and image["executable"] == ""]
     parents = [image for image in images if image["pid"] == child["parent_pid"]]
-    parent = sorted(parents, key=lambda image: image["start_ms"])[-1]  # the shell was it before
+    parent = sorted(parents, key=lambda image: image["start_ms"])[-1]  # after the shell
     for cost in ("allocations", "frees", "allocated_bytes"):
         assert parent["costs"][cost] + child["costs"][cost] == truth[cost]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The nursery changes no figure: programs recorded with it and without it, against each other and
-against what a program counts itself, whatever way it ends."""
+"""The nursery changes no figure: recordings with it and without it are compared with each other and
+with the program's own counts, for every way to end."""
 import pytest
 
 from cairn_run import PROGRAMS, thread_block_bytes
@@ -17,7 +17,7 @@ HOW = pytest.mark.parametrize("how", [{}, ALWAYS], ids=["on", "always"])
 
 
 def sites(recording):
-    """What each call site did; own_peak_bytes is left out, for it has the resolution of a tick."""
+    """The figures of each call site, without own_peak_bytes, which has the resolution of a tick."""
     found = {}
     for site in recording.report["top"]["allocations"]:
         costs = {cost: value for cost, value in site["costs"].items() if cost != "own_peak_bytes"}
@@ -75,7 +75,7 @@ def test_threads_that_wait_have_told_everything(record, ending, how):
     sum_of_peaks = counted.pop("peak_bytes") + tables
     assert {cost: recording.totals[cost] for cost in counted} == counted
     assert recording.totals["unknown_frees"] == 0
-    # The true peak lies between what is live at the end and the sum of all threads' peaks.
+    # The true peak is between the live bytes at the end and the sum of all threads' peaks.
     bound = recording.totals["peak_error_bytes"]
     assert counted["leaked_bytes"] - bound <= recording.totals["peak_bytes"] <= sum_of_peaks + bound
 

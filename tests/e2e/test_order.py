@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Threads that free each other's blocks, against a tracer that is preloaded below cairn and sees the
-very same run: every count of every stack is equal, and the true peak lies within the stated bound.
+"""Threads that free each other's blocks, compared with a tracer that is preloaded below cairn and
+sees the same run: every count of every stack is equal, and the true peak is within the stated
+bound.
 
-CAIRN_ORDER_RUNS is how many random runs there are (30), CAIRN_ORDER_SEED where they begin.
+CAIRN_ORDER_RUNS is the number of random runs (30), CAIRN_ORDER_SEED the first seed.
 """
 import os
 import statistics
@@ -14,15 +15,15 @@ from cairn_run import CAIRN, PROGRAMS, environment
 RUNS = int(os.environ.get("CAIRN_ORDER_RUNS", "30"))
 SEED = int(os.environ.get("CAIRN_ORDER_SEED", "1"))
 COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary")
-KINDS = 9  # heap_tracer.h; 0 is what the program did not mark
+KINDS = 9  # heap_tracer.h; 0 means unmarked
 TRACER_FORMAT = f"<{KINDS * len(COSTS) + 3}Q"
 HOW = ["c", "cr", "crl", "crs", "crsl", "crf", "r", "crsfl"]
 NURSERY = [{}, {}, {"CAIRN_NURSERY": "always"}, {"CAIRN_NURSERY": "0"}]
-COUNTED = {"CAIRN_STAMPS": "counter"}  # as where the kernel's clock is not the processor's
+COUNTED = {"CAIRN_STAMPS": "counter"}  # as without the processor's clock
 
 
 class Traced:
-    """What the tracer wrote: costs by kind, and the peak."""
+    """The tracer's results: costs by kind, and the peak."""
 
     def __init__(self, path):
         words = struct.unpack(TRACER_FORMAT, path.read_bytes())
@@ -46,7 +47,7 @@ def record_traced(record, tmp_path, command, env):
 
 
 def draw(number):
-    """The program's arguments and cairn's environment of run `number`."""
+    """The program's arguments and cairn's environment for run `number`."""
     seed = SEED + number
     threads = [2, 3, 4, 8, 16, 32][seed * 7 % 6]
     how = HOW[seed * 5 % len(HOW)]
@@ -91,19 +92,20 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
         widths.append(recording.totals["peak_error_bytes"] / recording.totals["peak_bytes"])
     widths.sort()
     print(f"bound: median {statistics.median(widths):.2%}, widest {widths[-1]:.2%}")
-    # Of few runs the median scatters: 1.3 to 2.8 % in thirty, 1.5 % in two thousand.
+    # The median of few runs varies: 1.3 to 2.8 % in thirty, 1.5 % in two thousand.
     assert statistics.median(widths) <= (0.02 if RUNS >= 200 else 0.04)
-    # Of few runs the 99th percentile is the widest, which says little.
+    # The 99th percentile of few runs is the widest one, which has little meaning.
     assert widths[len(widths) * (99 if RUNS >= 300 else 90) // 100] <= 0.2 and widths[-1] <= 1
 
 
 def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
-    """Nothing goes on by itself there: what is stamped last must be taken all the same."""
+    """The counter does not advance by itself: the last stamped event must be processed all the
+    same."""
     for number in range(max(RUNS // 6, 4)):
         command, env = draw(number)
         print(*command[1:], env)
         recording, truth = record_traced(record, tmp_path, command, {**env, **COUNTED})
         assert_counts(recording, truth)
         assert_peak(recording.totals, truth)
-        if "f" not in command[-1]:  # a child may be taken off its processor while it exits
+        if "f" not in command[-1]:  # a child may lose its processor while it exits
             assert recording.notes["order_timeouts"] == 0

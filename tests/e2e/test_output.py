@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Where a recording goes: whose it is and who may read it, what it never overwrites, and what is said
-when it cannot be written."""
+"""The file of a recording: its owner and permissions, the files that it never replaces, and the
+messages when it cannot be written."""
 import os
 import pathlib
 import pwd
@@ -47,7 +47,7 @@ def test_modes_that_make_no_sense(tmp_path, mode):
 
 
 def test_under_sudo_files_are_the_callers(tmp_path):
-    """Only root gives files away; for others sudo's variables mean nothing."""
+    """Only root changes the owner of files; for other users sudo's variables have no effect."""
     owner = NOBODY.pw_uid if os.geteuid() == 0 else os.geteuid()
     sudo = {"SUDO_UID": str(NOBODY.pw_uid), "SUDO_GID": str(NOBODY.pw_gid)}
     for words in (("-o", "r.cairn"), ("-o", "e.cairn", "--events")):
@@ -93,7 +93,7 @@ def test_the_log_of_events_follows_no_link(tmp_path):
 
 
 def test_another_users_link_in_a_public_folder_is_refused(tmp_path):
-    """One's own is followed, which is what can be tried without being root."""
+    """A link of one's own is followed; a test without root can only try that."""
     is_root = os.geteuid() == 0
     public = tmp_path / "public"
     public.mkdir()
@@ -113,7 +113,7 @@ def test_another_users_link_in_a_public_folder_is_refused(tmp_path):
 
 @pytest.mark.parametrize("words, status", [((), 3), (("-q",), 3), (("--strict",), 2), (("-q", "--strict"), 2)])
 def test_a_recording_that_cannot_be_written_is_told(tmp_path, words, status):
-    """The program removes the folder that the recording is to be written to."""
+    """The program removes the folder of the recording."""
     folder = tmp_path / "gone"
     folder.mkdir()
     done = record(tmp_path, "-o", folder / "r.cairn", *words,
@@ -147,7 +147,7 @@ def test_what_analyze_shows_must_be_a_file():
 
 
 def test_the_first_checkpoint_comes_within_a_second(tmp_path):
-    """A recorder that is killed early leaves a file: the program kills it once there is one."""
+    """A recorder that is killed early leaves a file: the program kills it once the file exists."""
     wait = "i=0; until [ -e r.cairn ]; do i=$((i+1)); [ $i -lt 6000 ] || exit 9; read -t 0.01 x; done; kill -9 $PPID"
     fifo = tmp_path / "never"
     os.mkfifo(fifo)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A program that outruns its recorder waits for it, and nothing is lost; or it does not wait, and what
-is recorded stands for the rest and says so."""
+"""A program that is faster than its recorder waits for it, and nothing is lost. Or it does not
+wait, and the recording is sampled and says so."""
 import os
 import pathlib
 import platform
@@ -16,7 +16,7 @@ FUTEX = {"x86_64": "202", "aarch64": "98"}[platform.machine()]
 
 
 def waits_for_another(pid):
-    """Whether the process sleeps in futex(2), as one that reads its input does not."""
+    """Return whether the process sleeps in futex(2), unlike a process that reads its input."""
     return pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0] == FUTEX
 
 
@@ -40,8 +40,8 @@ def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
 
 
 def outrun(path, before="a 1000 5000", meanwhile=("a 300000 10", "f 101000")):
-    """By default 300,000 allocations and 100,000 frees while the recorder stands still. Each `do` ends
-    with the program's answer: it has not waited."""
+    """By default 300,000 allocations and 100,000 frees while the recorder is stopped. Each `do`
+    ends with the program's answer, so the program has not waited."""
     with Conversation(path, ["--overflow=sample"]) as c:
         c.do(before)
         os.kill(c.process.pid, signal.SIGSTOP)
@@ -68,25 +68,25 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
     assert 16000 < sampling["recorded_allocations"] < 100000
     assert sampling["rate"] == sampling["recorded_allocations"] / 301000
     assert sampling["coarsest_weight"] > 1
-    # 300,000 blocks of 10 bytes, some of them freed, beside 5 million bytes that were recorded.
+    # 300,000 blocks of 10 bytes, some of them freed, beside 5 million recorded bytes.
     assert 0 < sampling["peak_standard_error_bytes"] < 3000000
-    # What is left out is followed, so the peak is known better than that: within what is stated.
+    # Unsampled bytes are counted, so the peak is better known than that: within the stated error.
     peak, error = recording.totals["peak_bytes"], recording.totals["peak_error_bytes"]
     assert abs(peak - 8000000) <= error < 400000
     assert sum(costs["peak_bytes"] for costs, _ in recording.stacks()) == peak
-    # Standard deviations of some 4 %; seeds differ from run to run.
+    # Standard deviations of some 4 %; seeds differ between runs.
     totals = recording.totals
     assert abs(totals["allocations"] - 301000) < 120000
     assert abs(totals["leaked_allocations"] - 200000) < 120000
     assert abs(totals["leaked_bytes"] - 2000000) < 1200000
-    # What was recorded before it came to that stands for itself alone.
+    # Blocks that were recorded before sampling have the weight 1.
     sizes = recording.report_json("--size", "4000..6000")["totals"]
     assert sizes["allocations"] == 1000
     assert words_of("verify", recording.path)[0].startswith("sound: ")
 
 
 def test_pools_and_events_of_a_sampled_program(scratch):
-    """Blocks of a pool are sampled as others are, and keep its name; events are all there."""
+    """Blocks of a pool are sampled like others and keep its name; events are complete."""
     recording = outrun(scratch / "p.cairn", "n 1000 5000",
                        ["e 500 3", "n 300000 10", "e 1000 7", "g 101000"])
     recording.assert_whole()
@@ -98,7 +98,7 @@ def test_pools_and_events_of_a_sampled_program(scratch):
              if frames[0]["function"] == "[pool numbers]"]
     assert sum(costs["allocations"] for costs, _ in named) == recording.totals["allocations"]
     assert all(frames[-1]["function"] == "_start" for _, frames in named)
-    # Standard deviations of some 4 %, as above.
+    # Standard deviations of some 4 %.
     assert abs(recording.totals["allocations"] - 301000) < 120000
     assert abs(recording.totals["leaked_allocations"] - 200000) < 120000
     assert [(event["name"], event["events"], event["weight"])

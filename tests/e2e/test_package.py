@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is installed works from where it lies: any prefix, and the Debian package."""
+"""An installed cairn works from each place: any prefix, and the Debian package."""
 import re
 import subprocess
 
@@ -17,7 +17,7 @@ def run(*command, **settings):
 
 
 def assert_works(prefix, scratch):
-    """Records from there; no library of the build tree is used."""
+    """Record with the installed cairn, and assert that it uses no library of the build tree."""
     path = scratch / "x.cairn"
     found = subprocess.run([prefix / "bin/cairn", "-q", "-o", path, PROGRAMS / "ending", "exit"],
                            env=environment(), cwd="/", check=False, capture_output=True)
@@ -45,8 +45,8 @@ def test_install_below_any_prefix(scratch):
 
 
 def test_mistakes_are_hard_to_use_and_the_folder_of_the_sources_is_no_part_of_it():
-    """What reads strangers' files is built with what the compiler has against mistakes; and the same sources
-    give the same bytes wherever they lie."""
+    """Programs that read untrusted files are built with the compiler's hardening. The same sources
+    give the same bytes in each folder."""
     program = BUILD / "bin/cairn"
     assert "BIND_NOW" in run("readelf", "-d", program) and "GNU_RELRO" in run("readelf", "-lW", program)
     assert "GNU_STACK" in run("readelf", "-lW", program) and " RWE " not in run("readelf", "-lW", program)

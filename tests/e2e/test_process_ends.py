@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Processes end: what they held leaves the heap with them, in every figure over time, and is left
-unfreed in the costs that say so. A part of a run is never greater than the whole.
+"""A process's blocks leave the heap at its end, in every figure over time, and count as unfreed in
+the costs for that. A part of a run is never greater than the whole.
 
 tests/programs/lifecycle/process_tree.c: children that hold a burst of blocks one after the other.
 """
@@ -45,7 +45,7 @@ def test_no_part_of_the_run_is_higher_than_the_run(tree):
         part = totals(tree, "--time", f"{begin}ms..{end}ms")
         assert part["peak_bytes"] <= whole["peak_bytes"], (begin, end)
         assert part["allocations"] <= whole["allocations"]
-    # Left unfreed is what each child took with it, although the heap was never that large.
+    # The unfreed bytes are the sum over all children, although the heap was never that large.
     children = ROUNDS * len(WORDS)
     images = ROUNDS * (len(WORDS) + 1)  # one of them executes another program while it holds its burst
     assert whole["processes"] == 1 + children
@@ -61,13 +61,13 @@ def test_slices_and_snapshots_stay_below_the_peak(tree):
         assert live <= highest <= peak
     sizes = [int(size) for size in re.findall(rb"mem_heap_B=(\d+)", export(tree, "massif"))]
     assert max(sizes) == peak
-    # At the end there is what the first program holds, and no child's burst.
+    # At the end only the first program's blocks are live, and no child's burst.
     assert sizes[-1] < BURST
     assert sizes[-1] == sizes[-2]
 
 
 def test_processes_are_counted_once(tree):
-    """Whatever is counted: one that executes another program is one, in the totals and in the list."""
+    """A process that executes another program counts once, in the totals and in the list."""
     whole = totals(tree)
     text = subprocess.run([CAIRN, "report", tree], check=True, capture_output=True, text=True,
                           env=environment(), timeout=60).stdout
@@ -87,7 +87,8 @@ def test_rates_are_those_of_the_part(tree):
 
 
 def test_children_are_called_as_their_parent_is(tree):
-    """Whichever of them was read first: forked children send no name of their own."""
+    """Independent of the order in which they are read: forked children send no name of their
+    own."""
     for name in ("processes", "modules"):
         lines = subprocess.run([CAIRN, "dump", "-t", name, tree], check=True, capture_output=True,
                                text=True, env=environment(), timeout=60).stdout.splitlines()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The peak over many short processes: however the recorder came by, and however busy the machine is, the
-true one lies within what is stated.
+"""The peak over many short processes: the true peak is within the stated bound, whatever the timing
+of the recorder and the load of the machine.
 
-tests/programs/lifecycle/process_tree.c states its peak: parent and child hold the same burst of blocks
-one after the other, or at one time; each child ends in another way.
+tests/programs/lifecycle/process_tree.c states its peak: parent and child hold the same burst of
+blocks one after the other, or at one time. Each child ends in another way.
 """
 import os
 import random
@@ -31,11 +31,11 @@ def test_one_after_the_other(record, word):
     rounds = 20
     recording = record(PROGRAMS / "process_tree", rounds, word)
     assert_peak(recording, BASE + BURST, 1 + rounds)
-    # What is no question of order: each child's burst, in both images of one that executes another
-    # program, and the parent's after it.
+    # Independent of order: each child's burst, in both images of a child that executes another
+    # program, and the parent's burst after it.
     bursts = 3 if word == "exec" else 2
     assert recording.totals["allocated_bytes"] == BASE + rounds * bursts * BURST
-    if word != "kill":  # a killed process is known to be gone only when the recorder has looked
+    if word != "kill":  # the recorder learns of a killed process only at its next check
         assert recording.totals["peak_error_bytes"] < BASE
 
 
@@ -46,7 +46,7 @@ def test_all_kinds_of_ends_in_one_tree(record):
 
 @pytest.mark.parametrize("attempt", range(4))
 def test_at_one_time(record, attempt):
-    """Once, so that nothing else could be taken for that moment."""
+    """Only one round, so that no other moment has the same peak."""
     recording = record(PROGRAMS / "process_tree", 1, "beside")
     assert_peak(recording, BASE + 2 * BURST, 2)
 
@@ -60,7 +60,8 @@ def table_of(recording, name):
 
 
 def highest_of_export(recording):
-    """By massif's snapshots of all stacks, made from their histories and from who left when."""
+    """The highest of massif's snapshots of all stacks, made from their histories and the processes'
+    ends."""
     export = subprocess.run([CAIRN, "export", "--to", "massif", "--filter-function", ".", "-o", "-",
                              recording.path], check=True, env=environment(), capture_output=True,
                             text=True).stdout
@@ -68,7 +69,7 @@ def highest_of_export(recording):
 
 
 def test_no_part_of_a_random_tree_is_higher_than_its_peak(record):
-    """CAIRN_TREES is how many trees there are (6), CAIRN_TREES_SEED where they begin."""
+    """CAIRN_TREES is the number of trees (6), CAIRN_TREES_SEED the first seed."""
     seed = int(os.environ.get("CAIRN_TREES_SEED", "1"))
     for number in range(seed, seed + int(os.environ.get("CAIRN_TREES", "6"))):
         draw = random.Random(number)
@@ -84,7 +85,7 @@ def test_no_part_of_a_random_tree_is_higher_than_its_peak(record):
 
 
 def test_stages_of_pipelines_do_not_add_up(record):
-    """Each sort takes 8 MB for its pipe, and at most one of them is there at any moment."""
+    """Each sort takes 8 MB for its pipe, and at most one of them exists at any moment."""
     recording = record("/bin/sh", "-c", "for i in 1 2 3 4 5 6; do seq 3000 | sort -r | tail -n 1; done")
     totals = recording.totals
     highest = max(int(process["peak_bytes"]) for process in table_of(recording, "processes"))

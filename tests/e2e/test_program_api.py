@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""include/cairn.h: what programs tell of their own allocators, and the moments that they mark.
+"""include/cairn.h: allocations of programs' own allocators, and the marks that they set.
 
-The examples and the other ways to contain the header: in an executable at a fixed address, in a linked,
-a static and a loaded library. Bare, each does the same and says nothing.
+The examples, and the other ways to contain the header: in an executable at a fixed address, in a
+linked, a static and a loaded library. Bare, each has the same behaviour and output.
 """
 import re
 import subprocess
@@ -22,7 +22,7 @@ def truth_of(source):
 
 
 def sum_within(recording, functions):
-    """The costs of all stacks whose innermost frame, but for the header's and a pool's, matches."""
+    """The costs of all stacks whose innermost frame, except the header's and a pool's, matches."""
     total = {}
     for costs, frames in recording.stacks():
         names = [frame["function"] for frame in frames 
@@ -44,7 +44,7 @@ def test_totals(record, program, source):
     ("api_arena", EXAMPLES / "arena.cpp", r"Arena::do_allocate"),
     ("api_rust", EXAMPLES / "pool.rs", r"::take$")])
 def test_stacks(record, program, source, functions):
-    """The blocks of the arena alone: languages' run-times allocate as well."""
+    """Only the blocks of the arena: languages' run-times allocate as well."""
     expected = truth_of(source)
     expected.pop("peak_bytes", None)
     found = sum_within(record(PROGRAMS / program), functions)
@@ -74,7 +74,7 @@ def test_marks(record):
 
 
 def test_the_mark_is_at_its_moment(record):
-    """Between the two blocks of the arena's peak and the first free."""
+    """The mark is between the two blocks of the arena's peak and the first free."""
     recording = record(PROGRAMS / "api_arena")
     (mark,) = recording.report["marks"]
     assert (mark["kind"], mark["text"]) == ("mark", "two blocks")
@@ -82,7 +82,8 @@ def test_the_mark_is_at_its_moment(record):
 
 
 def test_blocks_of_a_pool_do_not_meet_the_block_that_holds_them(record):
-    """The first block of the pool has the address of the memory that malloc gave to it."""
+    """The first block of the pool has the address of the memory that malloc returned for the
+    pool."""
     recording = record(PROGRAMS / "api_pool")
     assert recording.totals["unknown_frees"] == 0
     assert recording.totals["leaked_bytes"] == 96

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Real programs run to their end under cairn, with right results, and nothing is lost."""
+"""Real programs run to their end under cairn, with correct results, and nothing is lost."""
 import contextlib
 import os
 import pathlib
@@ -44,8 +44,7 @@ def names_of(recording):
 
 
 def program_in(recording, name):
-    """Whether the program is among the recorded ones; Debian's are called
-    x86_64-linux-gnu-g++-12 and the like."""
+    """Return whether the program was recorded; Debian's names are like x86_64-linux-gnu-g++-12."""
     return any(re.search(rf"(^|-){re.escape(name)}(\.bfd|-\d+)?$", found)
                for found in names_of(recording))
 
@@ -107,7 +106,7 @@ def test_ripgrep_in_order_and_in_parallel(record, scratch):
 def test_a_rust_program_with_threads(record, scratch):
     recording = record(PROGRAMS / "workers")
     dhat = Dhat([PROGRAMS / "workers"], scratch, env=environment())
-    # Each thread's table of TLS modules has one more entry under cairn, 16 bytes.
+    # Each thread's table of TLS modules has one more entry under cairn: 16 bytes.
     assert recording.totals["allocations"] == dhat.blocks
     assert recording.totals["allocated_bytes"] - dhat.bytes in (4 * 16, 5 * 16)
     assert recording.totals["threads"] == 5
@@ -118,7 +117,7 @@ def test_a_rust_program_with_threads(record, scratch):
 
 @contextlib.contextmanager
 def server(command, path, as_user=None, cwd=None):
-    """Runs a server under cairn in the background; at the end it must be gone."""
+    """Run a server under cairn in the background; assert at the end that it has ended."""
     with subprocess.Popen([*(as_user or []), CAIRN, "record", "-q", "-o", path, "--",
                            *map(str, command)], cwd=cwd, env=environment(),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -155,7 +154,7 @@ def test_redis_under_load(scratch):
 
 @pytest.fixture
 def plain_user():
-    """(prefix to run a command as a user who is not root, a directory of that user)."""
+    """(prefix to run a command as a user other than root, a directory of that user)."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cairn-postgres-"))
     if os.geteuid() == 0:
         user = pwd.getpwnam("nobody")
@@ -168,7 +167,7 @@ def plain_user():
 
 
 def test_postgres_under_pgbench(plain_user):
-    """One process for each connection, shared memory, and a server that refuses to be root."""
+    """One process per connection, shared memory, and a server that refuses to run as root."""
     prefix, folder = plain_user
     binaries = pathlib.Path("/usr/lib/postgresql/15/bin")
     data, path = folder / "data", folder / "postgres.cairn"

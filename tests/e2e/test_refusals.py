@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Refusals: one clear sentence on stderr, the status that a shell would give, nothing left behind."""
+"""Refusals: one clear sentence on stderr, the status that a shell would return, no files left."""
 import gzip
 import os
 import pathlib
@@ -16,7 +16,7 @@ OTHER_TEXT = b"v what is this, a poem?\n" * 3
 
 
 def refuse(scratch, arguments, status, *words):
-    """Runs cairn with the arguments and checks all that holds for every refusal."""
+    """Run cairn with the arguments and check what is common to all refusals."""
     before = sorted(scratch.rglob("*"))
     run = subprocess.run([CAIRN, *map(str, arguments)], cwd=scratch, env=environment(),
                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
@@ -45,7 +45,7 @@ def make_executable(path, content):
 
 
 def setuid_program(scratch):
-    """A program that would run as somebody else than who starts it."""
+    """A program that runs as another user than its caller."""
     if os.geteuid() != 0:
         return pathlib.Path("/usr/bin/passwd")
     program = scratch / "privileged"
@@ -95,7 +95,7 @@ def test_another_machine_s_executable(scratch):
 
 
 def compiled(scratch, compiler, *options):
-    """A small program as this compiler makes it."""
+    """A small program, built by this compiler."""
     (scratch / "small.c").write_text("int main(void) { return 0; }\n")
     subprocess.run([compiler, *options, "-o", scratch / "small", scratch / "small.c"], check=True,
                    timeout=60)
@@ -116,7 +116,7 @@ def test_a_setuid_executable(scratch):
 
 
 def loader_of(program):
-    """The loader of shared libraries that an executable asks for."""
+    """The loader of shared libraries that an executable names."""
     listing = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True,
                              timeout=60).stdout
     return re.search(r"program interpreter: ([^\]]+)\]", listing).group(1)
@@ -124,7 +124,8 @@ def loader_of(program):
 
 @pytest.mark.parametrize("options", [[], ["--argv0", "other", "--inhibit-cache"]])
 def test_the_loader_as_the_program_is_no_reason_to_refuse(record, options):
-    """What it runs is recorded, under its own name; and refused as if it were started itself."""
+    """The program that the loader runs is recorded under its own name. It is refused as if it were
+    started directly."""
     program = PROGRAMS / "malloc_family"
     recording = record(loader_of(program), *options, program)
     assert_totals(recording, expected_totals("malloc_family"))
@@ -146,7 +147,7 @@ def test_a_script_is_no_reason_to_refuse(record, scratch, script, want):
     if script.startswith("#!"):
         assert record(scratch / "script").finished.stdout == want
     else:
-        # Only a shell starts such a file; exec says that it is none.
+        # Only a shell starts such a file; exec returns an error.
         refuse(scratch, ["./script"], 126, "script")
 
 
@@ -177,7 +178,7 @@ def xxh64_of_16_bytes(data):
 
 
 def with_later_version(recording):
-    """The same file, claiming the next version of the format (docs/format/recording.md, 2.1)."""
+    """The same file with the next version of the format (docs/format/recording.md, 2.1)."""
     content = bytearray(recording.path.read_bytes())
     assert struct.unpack_from("<Q", content, 16)[0] == xxh64_of_16_bytes(bytes(content[:16]))
     version = struct.unpack_from("<H", content, 8)[0]

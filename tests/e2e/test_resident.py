@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The split of resident memory, held against what the test itself reads from /proc and against what
-the allocator says of itself."""
+"""The RSS breakdown, compared with the test's own reading of /proc and with the allocator's own
+statistics."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ from waiting import read_until, wait_until
 MIB = 1 << 20
 PAGE = 4096
 KINDS = ["live", "rounding", "kept", "mapped", "stack", "file", "shared", "own", "rest"]
-# mallinfo2 counts what the caches of threads hold as in use.
+# mallinfo2 counts blocks in the caches of threads as in use.
 NO_CACHES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 OWN = re.compile(r"/memfd:cairn-session|libcairn_preload")
 
@@ -35,7 +35,7 @@ def smaps(pid):
 
 
 def breakdown(report, which):
-    """The breakdown of RSS that is the peak's (is_peak) or the last one (is_last)."""
+    """The RSS breakdown of the peak (is_peak) or the last one (is_last)."""
     found, = [entry for entry in report["rss"]["breakdowns"] if entry[which]]
     return found
 
@@ -45,7 +45,7 @@ def sum_of_kinds(report, entry):
 
 
 class Waiting:
-    """A program under cairn that says what its allocator says, and waits for a line."""
+    """A program under cairn that prints its allocator's statistics and waits for a line."""
 
     def __init__(self, scratch, *arguments, options=()):
         self.path = scratch / "x.cairn"
@@ -57,12 +57,12 @@ class Waiting:
         self.arena, self.in_use, self.free, self.mapped = map(int, line.split()[:4])
         children = open(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read()
         self.pid = int(children.split()[0])
-        for _ in range(2):  # two rounds of the recorder: by then it has seen the program
+        for _ in range(2):  # two rounds of the recorder, in which it sees the program
             ctl(self.path, "status")
         self.areas = smaps(self.pid)
 
     def finish(self, is_whole=True):
-        """Ends the program. Returns the split at its end."""
+        """End the program. Return the RSS breakdown at its end."""
         self.process.communicate(b"\n", timeout=60)
         assert self.process.returncode == 0
         self.recording = Recording(self.path, self.process)
@@ -82,7 +82,8 @@ class Waiting:
 
 
 def assert_sound(run):
-    """What holds of every split: it adds up, little is left over, and the kernel agrees."""
+    """Assert what holds for every breakdown: it adds up, little is unattributed, and it agrees with
+    the kernel."""
     split = run.split
     assert split["at_exit"], "the last look was taken when the program had begun to exit"
     assert sum(split[f"{kind}_bytes"] for kind in KINDS) == split["rss_bytes"]
@@ -91,7 +92,7 @@ def assert_sound(run):
         by_kind[part["kind"]] += part["rss_bytes"]
     assert {kind: by_kind[kind] for kind in KINDS} == {kind: split[f"{kind}_bytes"] for kind in KINDS}
     assert split["rest_bytes"] < 0.05 * split["rss_bytes"]
-    # exit itself touches some pages more.
+    # exit itself touches a few more pages
     total = sum(rss for _, rss in run.areas)
     assert abs(split["rss_bytes"] - total) <= 64 * PAGE
     assert abs(split["own_bytes"] - run.rss_of(OWN)) <= 32 * PAGE
@@ -100,7 +101,7 @@ def assert_sound(run):
         files[part["path"]] += part["rss_bytes"]
     for path in {name for name, _ in run.areas if name.startswith("/usr")} - {""}:
         if not OWN.search(path):
-            # The memory behind a library's mappings, which is its .bss, has no name in the map.
+            # The memory after a library's mappings, its .bss, has no name in the map.
             assert -8 * PAGE <= files[path] - run.rss_of(re.escape(path) + "$") <= 64 * PAGE, path
 
 
@@ -112,11 +113,11 @@ def test_a_cache(scratch):
     run = Waiting(scratch, "cache")
     split = run.finish()
     assert_sound(run)
-    # One block has a mapping of its own, of which 3 MiB were touched; the rest is in the arena.
+    # One block has its own mapping with 3 MiB touched; the rest is in the arena.
     block, = [part for part in run.parts("live") if part["path"] == ""]
     near(block["rss_bytes"], 3 * MIB, 2 * PAGE)
     heap = split["live_bytes"] + split["rounding_bytes"] - block["rss_bytes"]
-    # malloc adds what would be too small for a block of its own, 16 bytes, to the one before it.
+    # malloc adds a remainder that is too small for a block, 16 bytes, to the block before it.
     assert -4 * PAGE <= run.in_use - heap <= 20_000 * 16
     near(split["kept_bytes"], run.free + run.in_use - heap, 64 * PAGE)
     mapping, = run.parts("mapped")
@@ -157,10 +158,10 @@ def test_many_threads(scratch):
     split = run.finish()
     assert_sound(run)
     assert 60 * 200 * 1024 < split["stack_bytes"] < 60 * 260 * 1024
-    # 100 blocks of 500 bytes a thread.
+    # 100 blocks of 500 bytes per thread.
     near(split["live_bytes"], 60 * 100 * 500, 60 * 2 * PAGE)
     near(split["live_bytes"] + split["rounding_bytes"], run.in_use, 60 * 2 * PAGE)
-    # Beside what is free, each arena has its own head in its first page.
+    # Besides free memory, each arena has its head in its first page.
     assert 0 < split["kept_bytes"] < run.free + 60 * PAGE
 
 
@@ -172,7 +173,8 @@ def test_a_pool_beside_malloc(scratch):
     by_top = Counter()
     for part in run.parts("mapped"):
         by_top[part["frames"][0]["function"]] += part["rss_bytes"]
-    # 9 MiB, less one unmapped and one that was mapped anew and never touched; 1,000,000 bytes of sbrk.
+    # 9 MiB, less one that was unmapped and one that was mapped again and never touched; 1,000,000
+    # bytes of sbrk.
     near(by_top["pool"], 7 * MIB + 1_000_000, 3 * PAGE)
 
 
@@ -194,7 +196,7 @@ def test_a_killed_program_has_a_last_look_and_its_age(scratch):
         looks = [dict(zip(dump[0].split("\t"), line.split("\t"))) for line in dump[1:]]
         return int(looks[-1]["rss_bytes"]) if looks else 0
 
-    # A checkpoint with a look at the program as it waits.
+    # A checkpoint with a memory snapshot of the waiting program.
     wait_until(lambda: run.path.exists() and abs(last_look() - all_bytes) <= 16 * PAGE, "a look")
     os.kill(run.pid, signal.SIGKILL)
     run.process.communicate(timeout=60)
@@ -248,7 +250,7 @@ def test_a_heap_that_was_recorded_in_part_is_not_called_free(scratch):
 
 
 def test_redis_with_its_own_allocator(scratch):
-    """jemalloc's areas are the program's own mappings, and the heap all the same."""
+    """jemalloc's areas are the program's own mappings, but count as heap."""
     path, socket = scratch / "redis.cairn", scratch / "redis.sock"
     command = ["/usr/bin/redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
                "--dir", scratch]
@@ -267,7 +269,7 @@ def test_redis_with_its_own_allocator(scratch):
     peak = breakdown(report, "is_peak")
     assert sum_of_kinds(report, peak) == peak["rss_bytes"]
     assert peak["rest_bytes"] < 0.05 * peak["rss_bytes"]
-    # used_memory is what jemalloc handed out, by its size classes.
+    # used_memory is the memory that jemalloc returned, by its size classes.
     live = peak["live_bytes"]
     assert 0.75 * used < live < 1.02 * used
     anonymous = [part for part in peak["mappings"] if part["kind"] == "mapped"]

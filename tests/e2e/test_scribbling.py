@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A program that writes over the memory it shares with its recorder (tests/programs/lifecycle/scribbler.c): the
-recorder comes to an end soon after the program has, and what it leaves is a sound file.
+"""A program that overwrites the memory that it shares with its recorder
+(tests/programs/lifecycle/scribbler.c). The recorder ends soon after the program and leaves a valid
+file.
 
-CAIRN_SCRIBBLE_SEEDS says how many seeds are tried, CAIRN_SCRIBBLE_FIRST the first of them, so that one that
-failed is tried again by its number; `make soak` tries 2,000. With a seed alone a run is not determined: how
-far the recorder has come meanwhile is not.
+CAIRN_SCRIBBLE_SEEDS is the number of seeds, CAIRN_SCRIBBLE_FIRST the first of them, so that a
+failed seed can be run again. `make soak` runs 2,000. A seed alone does not determine a run: the
+progress of the recorder varies.
 """
 import os
 import pathlib
@@ -19,11 +20,12 @@ from waiting import DEADLINE_SECONDS
 FIRST = int(os.environ.get("CAIRN_SCRIBBLE_FIRST", "1"))
 COUNT = int(os.environ.get("CAIRN_SCRIBBLE_SEEDS", "12"))
 WAYS = [["--overflow=sample"], [], ["--blocks"], ["--events"]]
-COUNTERS_MAX = 1 << 40  # events that a program can have counted in the while it lives, with room
+COUNTERS_MAX = 1 << 40  # upper bound for the events that a program can count in its lifetime
 
 
 def program_has_ended(recorder):
-    """Whether the one child of the recorder that is no copy of it is gone, or waits to be reaped."""
+    """Return whether the only child of the recorder that is not its copy has ended or is a
+    zombie."""
     children = pathlib.Path(f"/proc/{recorder}/task/{recorder}/children")
     try:
         pids = children.read_text(encoding="utf-8").split()
@@ -34,7 +36,7 @@ def program_has_ended(recorder):
 
 
 def run(path, seed):
-    """Records; how long after its program's end cairn's own came, and what it said."""
+    """Record; return the time from the program's end to cairn's, and cairn's output."""
     words = [CAIRN, "record", "--checkpoint-interval", "100ms", *WAYS[seed % len(WAYS)], "-o", path, "--",
              PROGRAMS / "scribbler", str(seed)]
     with open(path.with_suffix(".said"), "w+b") as said:
@@ -47,7 +49,7 @@ def run(path, seed):
                 if now - alive > DEADLINE_SECONDS or now - began > 2 * DEADLINE_SECONDS:
                     cairn.kill()
                     pytest.fail(f"seed {seed}: cairn does not end")
-                time.sleep(0.02)  # nothing announces the end of somebody else's child
+                time.sleep(0.02)  # no event announces the end of another process's child
             late = time.monotonic() - alive
         said.seek(0)
         return late, said.read().decode(errors="replace")

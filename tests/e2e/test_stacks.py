@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Stacks are the truth: whole stacks at chosen points agree with gdb's, frame by frame: function,
-file, line, module, and what was inlined."""
+"""Stacks equal the truth: whole stacks at chosen points agree with gdb's, frame by frame: function,
+file, line, module and inlined functions."""
 import json
 import os
 import re
@@ -28,8 +28,9 @@ GROUPS = re.compile(r"<[^<>]*>|\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]")
 
 
 def plain_name(name):
-    """A function's name without what two demanglers write in two ways: parameters, template
-    arguments, return types, numbers of lambdas, clone suffixes, names of trait implementations."""
+    """A function's name without the parts that two demanglers write differently: parameters,
+    template arguments, return types, numbers of lambdas, clone suffixes, names of trait
+    implementations."""
     name = name.replace("->", "")
     while GROUPS.search(name):
         name = GROUPS.sub("", name)
@@ -39,7 +40,7 @@ def plain_name(name):
 
 
 def own_part(frames, modules):
-    """Frames in the test's own code, where every fact is known; only modules for the others."""
+    """Frames in the test's own code, where all facts are known; only modules for the others."""
     facts = []
     for frame in frames:
         module = os.path.basename(frame["module"])
@@ -52,7 +53,8 @@ def own_part(frames, modules):
 
 
 def assert_same_stacks(recording, expected, modules, chosen="chosen_point"):
-    """Every stack that gdb saw is in the recording, from the chosen function's caller outwards."""
+    """Assert that every stack of gdb is in the recording, from the chosen function's caller
+    outwards."""
     assert expected
     for size, frames in expected.items():
         found = recording.stack_of_size(size)
@@ -141,7 +143,7 @@ def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
         assert (frames.count("descend"), other) == (depth + 1, [])
     else:
         assert len(other) == 1, "one mark where frames were left out"
-        # The cut moves in steps of up to 64 frames, so that a recursion keeps its names.
+        # The truncation moves in steps of up to 64 frames, so that a recursion keeps its nodes.
         assert limit - min(64, limit // 8) <= len(frames) <= limit
         assert recording.notes["cut_stacks"] >= 1
 
@@ -155,9 +157,10 @@ def symbol_starts(program):
 
 @pytest.mark.parametrize("options", [[], ["--no-symbols"]], ids=["named", "deferred"])
 def test_functions_without_a_name_are_told_apart(record, scratch, options):
-    """Each is called by where it begins; what calls from several places is one function."""
+    """The address where a function begins names it; code that allocates from several places is one
+    function."""
     program = scratch / "calls"
-    # Without a build-id too, by which names of the same program could be known from elsewhere.
+    # Also without a build-id, which could give names of the same program from other sources.
     subprocess.run(["strip", "--remove-section=.note.gnu.build-id", "-o", program, PROGRAMS / "calls"], check=True)
     starts = symbol_starts(PROGRAMS / "calls")
     recording = record(program, options=options)
@@ -175,7 +178,7 @@ def executables(recording):
 
 @pytest.mark.parametrize("way", ["path", "relative", "search", "loader"])
 def test_a_program_is_called_by_the_name_it_was_executed_by(record, scratch, monkeypatch, way):
-    """As redis-server is, which is a symbolic link to redis-check-rdb."""
+    """Like redis-server, a symbolic link to redis-check-rdb."""
     link = scratch / "served"
     link.symlink_to(PROGRAMS / "calls")
     monkeypatch.chdir(scratch)

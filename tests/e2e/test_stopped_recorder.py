@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The recorder stands still for so long that the program takes it for dead, and then goes on: the recording
-says how much it lacks, to the event. What is counted and what is recorded make what happens without that.
+"""The recorder is stopped until the program takes it for dead, and then continues. The recording
+states the exact number of lost events. Counted and recorded events together are the events of an
+undisturbed run.
 """
 import os
 import signal
@@ -10,11 +11,11 @@ from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from waiting import DEADLINE_SECONDS, read_until
 
 PAIRS_BEFORE = 5_000
-PAIRS_AFTER = 300_000  # far more than all lanes hold
+PAIRS_AFTER = 300_000  # much more than all lanes hold
 
 
 class Run:
-    """tests/programs/lifecycle/worker.c, recorded; it has done the first part."""
+    """tests/programs/lifecycle/worker.c, recorded, after its first part."""
 
     def __init__(self, path):
         self.path = path
@@ -29,7 +30,7 @@ class Run:
         self.cairn.stdin.flush()
 
     def end(self):
-        """What cairn said."""
+        """The output of cairn."""
         _, said = self.cairn.communicate(timeout=DEADLINE_SECONDS)
         assert self.cairn.returncode == 0
         return said.decode()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What cannot be recorded, or not whole: it runs as if cairn were not there, and the report says so."""
+"""Programs that cannot be recorded, or only partly: they run as without cairn, and the report says
+so."""
 import glob
 import os
 import struct
@@ -33,7 +34,7 @@ WAYS = ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fe
 
 @pytest.fixture(scope="module", name="small")
 def made_by_compilers(tmp_path_factory):
-    """The small program as several compilers make it: {what stands in the way: its path}."""
+    """The small program from several compilers: {what prevents recording: its path}."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "small.c").write_text(SMALL)
     for name, command in COMPILERS.items():
@@ -42,7 +43,7 @@ def made_by_compilers(tmp_path_factory):
 
 
 def unrecorded(recording):
-    """{(program, reason): how often} of what was executed and is not recorded."""
+    """{(program, reason): count} of the executed programs that are not recorded."""
     table = recording.report["unrecorded"]
     assert table["execs"] == sum(entry["execs"] for entry in table["programs"])
     return {(entry["program"], entry["reason"]): entry["execs"] for entry in table["programs"]}
@@ -51,7 +52,7 @@ def unrecorded(recording):
 @pytest.mark.parametrize("kind, how", [*(("libc", how) for how in WAYS), ("sanitizer", "execve"),
                                        ("sanitizer", "cleared")])
 def test_what_our_library_would_break_runs_without_it(record, small, kind, how):
-    """Started in any way, by a program that is recorded: same output, same status."""
+    """A recorded program starts it in any way: same output, same status."""
     recording = record(PROGRAMS / "executing", how, small[kind], "hello")
     assert recording.finished.returncode == 7
     assert unrecorded(recording) == {(str(small[kind]), kind): 1}
@@ -59,7 +60,7 @@ def test_what_our_library_would_break_runs_without_it(record, small, kind, how):
 
 @pytest.mark.parametrize("how", WAYS)
 def test_what_can_be_recorded_is_however_it_is_started(record, small, how):
-    """A cleared environment, too: what brings our library in is put back."""
+    """Also with a cleared environment: the variables that load our library are restored."""
     recording = record(PROGRAMS / "executing", how, small["none"], "hello", is_compared=False)
     assert recording.finished.returncode == 7
     assert recording.finished.stdout == b"hello 1 preloaded\n"
@@ -92,9 +93,9 @@ def test_the_summary_names_them(scratch, small):
 
 
 def test_an_exec_that_fails_is_taken_back(record, small, scratch):
-    """Of a foreign machine: the kernel refuses it, unless an emulator is registered."""
+    """A file of a foreign machine: the kernel refuses it, unless an emulator is registered."""
     foreign = bytearray(small["none"].read_bytes())
-    foreign[18:20] = struct.pack("<H", 0x7FFF)  # e_machine: nobody's
+    foreign[18:20] = struct.pack("<H", 0x7FFF)  # e_machine: unassigned
     (scratch / "foreign").write_bytes(foreign)
     (scratch / "foreign").chmod(0o755)
     for how in ("execve", "vfork", "spawn"):
@@ -166,7 +167,7 @@ int main(void)
 
 @pytest.mark.parametrize("command, status", [("exec {}", 5), ("{}; exit 3", 3)])
 def test_a_heap_leaves_when_its_process_executes_what_is_not_recorded(scratch, command, status):
-    """While the new program runs, and not when it ends: the recorder is asked meanwhile."""
+    """At the exec, and not when the new program ends: the recorder is queried meanwhile."""
     for name, text, options in (("holder", HOLDER, []), ("answering", ANSWERING, ["-static"])):
         (scratch / f"{name}.c").write_text(text)
         subprocess.run(["gcc", *options, "-o", scratch / name, scratch / f"{name}.c"], check=True,
@@ -248,13 +249,14 @@ int main(int argc, char **argv)
 
 
 def test_below_a_static_program_which_has_no_hooks(record, small, scratch):
-    """What can be recorded is; a program of musl gets our library, which does nothing there."""
+    """Programs that can be recorded are; a program of musl gets our library, which does nothing
+    there."""
     (scratch / "executor.c").write_text(EXECUTOR)
     subprocess.run(["gcc", "-static", "-o", scratch / "executor", scratch / "executor.c"], check=True,
                    timeout=60)
     recording = record("env", scratch / "executor", small["none"], is_compared=False)
     assert [costs for costs, frames in recording.stacks() if costs["allocated_bytes"] == 4242]
-    assert unrecorded(recording) == {}  # the image that goes on in its process is recorded
+    assert unrecorded(recording) == {}  # the image that continues in its process is recorded
     recording = record("env", scratch / "executor", small["libc"], is_compared=False)
     assert (recording.finished.returncode, recording.finished.stderr) == (7, b"")
     assert recording.finished.stdout == b" 1 preloaded\n"
@@ -264,26 +266,26 @@ def test_below_a_static_program_which_has_no_hooks(record, small, scratch):
 NAMESPACES = {
     "network": ["unshare", "--map-root-user", "--net"],
     "all": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
-    # What most sandboxes hide: the folder in which the recorder opens its door.
+    # Most sandboxes hide the folder of the recorder's socket.
     "closed": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--proc", "/proc",
                "--dev", "/dev", "--ro-bind", "{small}", "/tmp/none"],
 }
 
 
 def forgotten_doors():
-    """Sockets of recorders that are gone."""
+    """Sockets of recorders that have ended."""
     return {path for path in glob.glob("/tmp/cairn-*.socket")
             if not os.path.exists("/proc/" + path.split("-")[1])}
 
 
 @pytest.mark.parametrize("way", NAMESPACES)
 def test_programs_of_other_network_namespaces(record, small, way):
-    """Recorded where there is a way in, and else named; what they write is the same."""
+    """Recorded where the recorder can be reached, and else named; the output is the same."""
     folder = small["none"].parent
     command = [word.format(small=small["none"]) for word in NAMESPACES[way]]
     program = "/tmp/none" if way == "closed" else str(folder / "none")
     if subprocess.run([*command, "true"], capture_output=True, check=False, timeout=60).returncode != 0:
-        recording = record("env", program, is_compared=False)  # not allowed here: then in ours
+        recording = record("env", program, is_compared=False)  # not allowed here: use our namespace
         assert unrecorded(recording) == {}
         return
     before = forgotten_doors()
@@ -321,7 +323,7 @@ int main(int argc, char **argv)
 
 @pytest.mark.parametrize("way", ["own", "inherited"])
 def test_a_limit_of_its_address_space_leaves_it_what_it_has_bare(record, scratch, way):
-    """But for a few MiB: the header of the session, its thread's lane, our library."""
+    """Except for a few MiB: the header of the session, its thread's lane, our library."""
     (scratch / "limited.c").write_text(LIMITED)
     subprocess.run(["gcc", "-o", scratch / "limited", scratch / "limited.c"], check=True, timeout=60)
     command = {"own": [scratch / "limited"],
@@ -336,7 +338,7 @@ def test_a_limit_of_its_address_space_leaves_it_what_it_has_bare(record, scratch
 
 @pytest.mark.parametrize("how", ["prctl", "seccomp", "strict"])
 def test_under_a_filter_no_hook_makes_a_system_call(record, how):
-    """One would kill it; and all is recorded, its stacks to their end."""
+    """A system call would kill the program; everything is recorded, with complete stacks."""
     recording = record(PROGRAMS / "filtered", how)
     assert recording.finished.stdout == b"done\n"
     truth = truth_of("filtered")
@@ -352,7 +354,8 @@ def test_who_begins_under_a_filter_is_counted_as_lost(record, who):
     assert recording.finished.stdout == b"done\n"
     lost = {name: count for name, count in recording.lost.items() if count != 0}
     truth = truth_of("filtered")
-    # A thread's library frees its block for thread-local storage under the filter, too; main allocates it.
+    # The library of a thread frees its block for thread-local storage under the filter too; main
+    # allocates it.
     spare = 1 if who == "thread" else 0
     assert list(lost) == ["seccomp"] and 2000 <= lost["seccomp"] <= 2000 + spare
     assert recording.totals["allocations"] == truth["allocations"] + spare

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""waiting: for events, with a deadline, and never for time alone."""
+"""waiting: waits for events, with a deadline, and never for time alone."""
 import os
 import select
 import time
@@ -8,7 +8,8 @@ DEADLINE_SECONDS = 60
 
 
 def read_until(descriptor, wanted, seconds=DEADLINE_SECONDS):
-    """Reads until `wanted` has come; returns all that came. Fails at the deadline or at the end."""
+    """Read until `wanted` has come; return all data. Fail at the deadline or at the end of the
+    data."""
     seen = b""
     end = time.monotonic() + seconds
     while wanted not in seen:
@@ -21,7 +22,7 @@ def read_until(descriptor, wanted, seconds=DEADLINE_SECONDS):
 
 
 def read_to_end(descriptor, seconds=DEADLINE_SECONDS):
-    """Reads until every writer has closed."""
+    """Read until every writer has closed."""
     seen = b""
     end = time.monotonic() + seconds
     while True:
@@ -34,7 +35,7 @@ def read_to_end(descriptor, seconds=DEADLINE_SECONDS):
 
 
 def wait_until(condition, what, seconds=DEADLINE_SECONDS):
-    """Asks again and again, for things that nothing announces (a file that grows)."""
+    """Poll for a condition that no event announces (a file that grows)."""
     end = time.monotonic() + seconds
     while True:
         result = condition()
