@@ -32,8 +32,8 @@ struct arrival {
     uint32_t row;
 };
 
-// The newest node of a function or a location. All children of a node are made in a row, so a child
-// is either the newest node or does not exist yet.
+// The newest node of a function or a location. All children of a node are made consecutively,
+// so a child is either the newest node or does not exist yet.
 struct newest {
     uint32_t parent;
     uint32_t node; // 0: none yet; the root has no function

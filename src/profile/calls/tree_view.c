@@ -110,7 +110,7 @@ static MUST_USE enum err add_up(struct tree_view *out, const struct layer *layer
         bool is_pruned = layer->pruned->len > 0 && layer->pruned->items[i] != 0;
         out->pruned.items[place] |= is_pruned;
         costs_add(&self->items[place], &layer->tree->self.items[i]);
-        // The costs of pruned descendants count as the node's own.
+        // A pruned node adds its whole total, since it has no children to add theirs.
         const struct costs_vec *direct = is_pruned ? &layer->tree->total : &layer->tree->self;
         costs_add(&total->items[place], &direct->items[i]);
     }

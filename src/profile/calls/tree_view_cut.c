@@ -52,7 +52,7 @@ static void shorten(struct tree_view *tree, size_t len)
 
 enum err tree_view_cut(struct tree_view *tree)
 {
-    CLEANUP(u32_vec_release) struct u32_vec places = {0}; // new node, or that of the last ancestor
+    CLEANUP(u32_vec_release) struct u32_vec places = {0}; // new place: its own, or an ancestor's
     CLEANUP(flag_vec_release) struct flag_vec is_cut = {0};
     uint32_t kept = 0;
     if (!has_pruned(tree)) {

@@ -17,7 +17,7 @@ void deferred_symbols_release(struct deferred_symbols *symbols)
     late_module_vec_release(&symbols->modules);
 }
 
-// Whether the recording was written without a lookup of names.
+// Whether names of frames were never looked up.
 static bool is_unnamed(const struct recording *recording)
 {
     return recording->meta.state == REC_STATE_RUNNING || recording->symbol_count == 0 ||

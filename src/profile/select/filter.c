@@ -16,7 +16,7 @@ DEFINE_VEC(mark_vec, uint8_t);
 
 struct restriction {
     const char *name;    // in errors
-    enum filter_name by; // by which part of a location is compared
+    enum filter_name by; // which part of a location is compared
     enum pattern_kind kind;
     size_t offset; // of the text in struct filter
 };
