@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bucket: see the header. A processor takes longer to find a value's highest bit than to look here.
+// bucket: see the header. Finding a value's highest bit takes a processor longer than this table.
 #include "base/bucket.h"
 
 const uint8_t bucket_table[BUCKET_TABLE] = {

@@ -15,7 +15,7 @@ static void fill(struct err_info *info, enum err code, const char *format, va_li
     info->code = code;
     info->errno_value = 0;
     info->offset = 0;
-    (void)vsnprintf(info->text, sizeof(info->text), format, arguments); // a cut sentence will do
+    (void)vsnprintf(info->text, sizeof(info->text), format, arguments); // it may truncate
 }
 
 enum err err_set(struct err_info *info, enum err code, const char *format, ...)

@@ -6,7 +6,7 @@
 
 #include "base/sys.h"
 
-// Notes are for information: whoever reads one too early or too late misses it.
+// Notes are informational: a reader that comes too early or too late misses one.
 static struct {
     _Atomic uint64_t notes[PAGE_NOTES_MAX];
     _Atomic(_Atomic uint64_t *) place; // a second copy; NULL: none
@@ -25,12 +25,12 @@ static uint64_t note_of(const void *memory, size_t len_bytes)
            (pages < pages_max ? pages : pages_max);
 }
 
-// Puts `to` in the place of the first note that is `from`. If there is none, there is no room.
+// Replace the first note that is `from` by `to`. If there is none, there is no room.
 static void change_note(uint64_t from, uint64_t to)
 {
     for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
         uint64_t seen = from;
-        // Relaxed, as below: a note stands for nothing but itself.
+        // Relaxed, as below: a note guards no other data.
         if (atomic_compare_exchange_strong_explicit(&g_pages.notes[i], &seen, to,
                                                     memory_order_relaxed, memory_order_relaxed)) {
             _Atomic uint64_t *place = atomic_load_explicit(&g_pages.place, memory_order_relaxed);
@@ -60,7 +60,7 @@ void page_free(void *memory, size_t len_bytes)
 {
     if (memory != NULL) {
         change_note(note_of(memory, len_bytes), 0);
-        (void)sys_munmap(memory, whole_pages(len_bytes)); // fails only for what is not ours
+        (void)sys_munmap(memory, whole_pages(len_bytes)); // fails only for memory that is not ours
     }
 }
 

@@ -20,7 +20,7 @@ static struct {
 
 bool sys_is_forbidden(void)
 {
-    // Relaxed: whoever is under a filter has set it himself, or was begun by who did.
+    // Relaxed: a thread under a filter has set it itself, or was begun by such a thread.
     return atomic_load_explicit(&g_sys.is_forbidden, memory_order_relaxed);
 }
 
@@ -64,14 +64,14 @@ long sys_mprotect(void *addr, size_t len_bytes, int prot)
     return call3(SYS_mprotect, (long)addr, (long)len_bytes, prot);
 }
 
-// rt_sigprocmask copies the set in before it looks at `how`, so a `how` that does not exist asks
-// "can you read this?" and changes nothing: EFAULT says no, EINVAL says yes.
+// rt_sigprocmask copies the set in before it checks `how`. So an invalid `how` only tests whether
+// the set can be read, and changes nothing: EFAULT means no, EINVAL means yes.
 bool sys_is_readable(uint64_t addr)
 {
     const long no_such_how = -1;
     const long set_bytes = 8;
     if (addr == 0) {
-        return false; // to rt_sigprocmask a null pointer is no set at all
+        return false; // rt_sigprocmask takes a null pointer for a missing set
     }
     return sys_call6(SYS_rt_sigprocmask, no_such_how, (long)addr, 0, set_bytes, 0, 0) == -EINVAL;
 }

@@ -72,7 +72,7 @@ static void readable_means_mapped_and_permitted(void **state)
     assert_false(sys_is_readable(0));
     assert_false(sys_is_readable(8));
     assert_false(sys_is_readable(UINT64_MAX - 64));
-    sigset_t before = {0}; // libc fills only what the kernel knows
+    sigset_t before = {0}; // libc fills only the part that the kernel has
     sigset_t after = {0};
     sigprocmask(SIG_SETMASK, NULL, &before);
     uint64_t all = UINT64_MAX;
@@ -122,7 +122,7 @@ static void a_futex_wakes_its_sleeper_in_another_process(void **state)
     munmap(word, PAGE_BYTES);
 }
 
-// While they are forbidden nothing is readable, and nothing happens.
+// Check that nothing is readable, and nothing happens, while system calls are forbidden.
 static void forbidden_calls_are_refused_without_the_kernel(void **state)
 {
     (void)state;

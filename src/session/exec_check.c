@@ -24,10 +24,10 @@ enum {
     SCRIPT_LINE_BYTES = 256, // as the kernel's BINPRM_BUF_SIZE
     SEGMENTS_MAX = 128,
     ENTRIES_MAX = 1024, // of a dynamic section
-    NAME_BYTES = 32,    // of a library: enough for those that we know
+    NAME_BYTES = 32,    // of a library: enough for the known ones
 };
 
-// What libc's execvp searches when PATH is not set: confstr(_CS_PATH).
+// The path that libc's execvp searches when PATH is not set: confstr(_CS_PATH).
 #define DEFAULT_PATH "/bin:/usr/bin"
 
 // The libraries of sanitizers that replace malloc, by the beginnings of their names.
@@ -40,7 +40,7 @@ struct elf_file {
     int fd;
     Elf64_Ehdr head;
     Elf64_Phdr interpreter; // p_filesz 0: none
-    Elf64_Phdr dynamic;     // likewise
+    Elf64_Phdr dynamic;     // p_filesz 0: none
 };
 
 static bool read_at(int fd, uint64_t offset, void *into, size_t size)
@@ -48,7 +48,7 @@ static bool read_at(int fd, uint64_t offset, void *into, size_t size)
     return sys_call6(SYS_pread64, fd, (long)into, (long)size, (long)offset, 0, 0) == (long)size;
 }
 
-// As much as there is; the rest of `into` is zero.
+// Read up to `size` bytes; the rest of `into` is zero.
 static void read_text(int fd, uint64_t offset, char *into, size_t size)
 {
     __builtin_memset(into, 0, size);
@@ -73,7 +73,7 @@ static const char *last_part(const char *path)
     return part;
 }
 
-// A regular file's descriptor, else negative. Opening anything else could be noticed.
+// Open a regular file; negative for any other. Opening another kind of file could be noticed.
 static int open_file(const char *path)
 {
     struct stat status = {.st_mode = 0};
@@ -105,7 +105,7 @@ static bool read_segments(struct elf_file *file)
     return true;
 }
 
-// Where the byte at `address` of the image lies in the file; false if nowhere.
+// Find the file offset of the byte at `address` of the image; false if there is none.
 static bool find_in_file(const struct elf_file *file, uint64_t address, uint64_t *offset)
 {
     for (uint64_t i = 0; i < file->head.e_phnum; i++) {
@@ -132,7 +132,7 @@ static bool is_sanitizer(const char *library)
     return false;
 }
 
-// Entry `index` of the dynamic section; DT_NULL behind its end.
+// Return entry `index` of the dynamic section; DT_NULL behind its end.
 static Elf64_Dyn entry_of(const struct elf_file *file, uint64_t index)
 {
     Elf64_Dyn entry = {.d_tag = DT_NULL};
@@ -199,9 +199,9 @@ static enum exec_obstacle look_at_elf(struct elf_file *file, const char *path)
     return needs_sanitizer(file) ? EXEC_SANITIZER : EXEC_NONE;
 }
 
-// ld.so(8), secure-execution mode: LD_PRELOAD is ignored when execve changes the identity. It does
-// not where the file system or the process forbids it, which is not looked for: who is recorded all
-// the same says so himself.
+// ld.so(8), secure-execution mode: LD_PRELOAD is ignored when execve changes the identity. execve
+// does not change it where the file system or the process forbids that, which is not checked: a
+// program that is recorded after all reports so itself.
 static bool changes_identity(int fd)
 {
     struct stat status = {.st_mode = 0};
@@ -215,7 +215,7 @@ static bool changes_identity(int fd)
            (user != 0 && sys_call6(SYS_fgetxattr, fd, (long)"security.capability", 0, 0, 0, 0) > 0);
 }
 
-// Makes of the line "#! interpreter argument" the interpreter alone. NULL if it names none.
+// Reduce the line "#! interpreter argument" to the interpreter. NULL if it names none.
 static const char *interpreter_of(char line[static SCRIPT_LINE_BYTES])
 {
     if (line[0] != '#' || line[1] != '!') {
@@ -258,7 +258,7 @@ enum exec_obstacle exec_check(const char *path)
     return EXEC_NONE;
 }
 
-// Writes "directory/name". False if it does not fit.
+// Write "directory/name". False if it does not fit.
 static bool
 join_path(const char *directory, size_t length, const char *name, char *path, size_t size)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // announce: see announce.h.
 //
-// Notes lie in memory that the program has mapped as its file says, and are believed as far as they
-// make sense: a pointer is written only if it is aligned, in a writable segment of its own module,
-// and NULL so far.
+// Notes are in memory that the program has mapped from its file. A note is used only if it is
+// plausible: a pointer is written only if it is aligned, in a writable segment of its own module,
+// and still NULL.
 #include "target/preload/exports/announce.h"
 
 #include <elf.h>
@@ -57,7 +57,7 @@ tell(const struct dl_phdr_info *module, const struct note *note, const struct ca
         const struct cairn_api *none = NULL;
         // Release: the program's load, which depends on nothing else, sees the table whole.
         (void)atomic_compare_exchange_strong_explicit(pointer, &none, api, memory_order_release,
-                                                      memory_order_relaxed); // known already
+                                                      memory_order_relaxed); // set already
     }
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// confinement_hooks: the exported functions by which a program puts a seccomp filter over itself.
+// confinement_hooks: the exported functions by which a program installs a seccomp filter.
 //
 // A filter may kill the process for any system call that the program does not make itself. So from
-// the moment before it is set no hook makes one (sys_forbid): threads that record go on in the
-// memory that they have, without waking the recorder, and wait for it by looking at its clock;
-// threads and processes that begin under the filter are not recorded, and their events counted.
-// What the calling thread may still need of its stack is learned before. libseccomp comes through
-// syscall(); a filter that is set by an inline system call is not seen.
+// the moment before it is installed no hook makes one (sys_forbid). Threads that record continue in
+// the memory that they have, without waking the recorder, and wait for it by reading its clock.
+// Threads and processes that begin under the filter are not recorded, and their events are counted.
+// Before the filter the calling thread learns what it may need of its stack. libseccomp uses
+// syscall(); a filter that is installed by an inline system call is not seen.
 //
-// Everything else that goes through prctl and syscall is passed on by a jump, so that whoever calls
-// clone or vfork by syscall() returns to where he was called from. The file is compiled with -O2 in
-// any build. Context: T, whoever calls.
+// All other uses of prctl and syscall are passed on by a jump, so that a caller of clone or vfork
+// by syscall() gets its own return address. The file is compiled with -O2 in any build. Context: T,
+// any caller.
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 #include "target/preload/process/thread_state.h"
 #include "target/preload/real/real_process.h"
 
-// Own prototypes: both take what they are given, and pass it on unseen.
+// Own prototypes: both functions pass their arguments on unseen.
 EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f);
 

@@ -19,14 +19,14 @@
 #define PAGE_BYTES 4096u
 #define PAGE_MASK  (~(uintptr_t)(PAGE_BYTES - 1))
 
-// What we hook, by name.
+// A function that we hook, by name.
 struct hooked_function {
     const char *name;
     uint64_t hook;
 };
 
 #define HOOKED_COUNT_MAX 64u
-#define MODULES_MAX      128u // that one plugin brings with it; what is beyond is not redirected
+#define MODULES_MAX      128u // that one plugin loads with it; further ones are not redirected
 
 // The part of a module that the loader has made read-only, or nothing.
 struct read_only_part {
@@ -34,11 +34,11 @@ struct read_only_part {
     uintptr_t end;
 };
 
-// What is redirected, and where to.
+// The modules to redirect, and the hooks.
 struct redirection {
-    const struct link_map *modules[MODULES_MAX]; // the plugin, and what it brought with it
+    const struct link_map *modules[MODULES_MAX]; // the plugin, and the modules loaded with it
     size_t module_count;
-    bool is_listed; // all of them; before that there is the plugin alone
+    bool is_listed; // all modules; before that only the plugin
     size_t hook_count;
     struct hooked_function hooks[HOOKED_COUNT_MAX];
 };
@@ -117,8 +117,9 @@ static void add_module(struct redirection *to, const char *name)
     }
 }
 
-// What the plugin needs and what that needs, as far as it was loaded after the plugin. Others may
-// be there that another thread is just loading: those the loader is still writing to.
+// List the modules that the plugin needs, directly or indirectly, and that were loaded after it.
+// Other new modules may be ones that another thread is just loading: the loader is still writing to
+// these.
 static void list_modules(struct redirection *to)
 {
     for (size_t i = 0; i < to->module_count; i++) {
@@ -138,7 +139,7 @@ static void list_modules(struct redirection *to)
 static void protect(const struct read_only_part *part)
 {
     if (part->start < part->end) {
-        // Refused, the module is as safe as one without that protection.
+        // If this is refused, the module is as safe as one without that protection.
         (void)sys_mprotect((void *)part->start, part->end - part->start, PROT_READ);
     }
 }
@@ -152,7 +153,7 @@ static bool is_writable(const struct read_only_part *part, uintptr_t slot)
         sys_mprotect((void *)(slot & PAGE_MASK), PAGE_BYTES, PROT_READ | PROT_WRITE));
 }
 
-// Sets the slot of one relocation to the hook if it holds the function that the hook wraps.
+// Set the slot of one relocation to the hook if it contains the function that the hook wraps.
 static void redirect(const struct dynamic_section *section,
                      const ElfW(Rela) * relocation,
                      const struct read_only_part *part,
@@ -167,7 +168,7 @@ static void redirect(const struct dynamic_section *section,
         const uintptr_t address = section->bias + relocation->r_offset;
         _Atomic uint64_t *slot = (_Atomic uint64_t *)address;
         const uint64_t real = definition_next(name).address;
-        // Relaxed: a thread that calls through the slot gets one function or the other.
+        // Relaxed: a thread that calls through the slot gets either function.
         if (real != 0 && atomic_load_explicit(slot, memory_order_relaxed) == real &&
             is_writable(part, address)) {
             atomic_store_explicit(slot, to->hooks[i].hook, memory_order_relaxed);
@@ -225,8 +226,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 
 void *deep_bind_open(const char *file, int mode)
 {
-    // Pointers that are still to be bound lazily would be bound past us later. A plugin that cannot
-    // be bound at once is opened as it was asked for.
+    // Lazy pointers would be bound past the hooks later. A plugin that cannot be bound at once is
+    // opened as requested.
     void *handle = g_real.dlopen(file, (mode & ~RTLD_LAZY) | RTLD_NOW);
     if (handle == NULL && (mode & RTLD_NOW) == 0) {
         handle = g_real.dlopen(file, mode);

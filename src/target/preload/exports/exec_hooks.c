@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // exec_hooks: the exported functions by which a program executes another one.
 //
-// Each finds out what will be executed, as the function itself will, makes a plan (exec_plan.h) and
-// calls the real function with the plan's environment. Those that take their arguments one by one,
-// and those that take the environment from `environ`, are defined in terms of the others, as libc
-// defines them. What libc executes by calls inside itself (system, popen, wordexp) is a shell with
-// the environment of the process, and that shell's own execs come through here.
+// Each finds the file to execute, as the function itself will, makes a plan (exec_plan.h) and calls
+// the real function with the plan's environment. Variants that take their arguments one by one, and
+// variants that take the environment from `environ`, are defined in terms of the others, as in
+// libc. libc also executes programs by internal calls (system, popen, wordexp). These are shells
+// with the environment of the process, and the shells' own execs pass through these hooks.
 //
-// Context: T, whoever calls, see exec_plan.h. errno is the real function's.
+// Context: T, any caller, see exec_plan.h. errno is the real function's.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #include "target/preload/process/exec_plan.h"
 #include "target/preload/real/real_process.h"
 
-#define PATH_BYTES_MAX     1024u // of what is looked at; what is longer is not looked at
+#define PATH_BYTES_MAX     1024u // longer paths are not examined
 #define ARGUMENTS_ON_STACK 64u
 
 // Own prototypes: libc's have other types for the same arguments.
@@ -42,7 +42,7 @@ static void begin(struct exec_plan *plan, const char *path, char *const *variabl
     exec_plan_announce(plan, (uint32_t)sys_getpid());
 }
 
-// After a call that returns only to fail.
+// End the plan after a call that returns only to fail.
 static int failed(struct exec_plan *plan, int result)
 {
     exec_plan_end(plan, true);
@@ -61,7 +61,7 @@ EXPORT int execv(const char *path, char *const *argv)
     return execve(path, argv, environ);
 }
 
-// Where `name` will be found; NULL if it will not, or cannot be looked at.
+// Return the path at which `name` will be found; NULL if it will not, or cannot be examined.
 static const char *find(const char *name, char path[static PATH_BYTES_MAX])
 {
     const char *search = environment_look(environ).path;
@@ -83,7 +83,7 @@ EXPORT int execvp(const char *name, char *const *argv)
     return execvpe(name, argv, environ);
 }
 
-// Writes /proc/self/fd/FD, and "/path" if there is one. False: it does not fit.
+// Write /proc/self/fd/FD, and "/path" if there is one. False: it does not fit.
 static bool name_of_descriptor(int fd, const char *path, char name[static PATH_BYTES_MAX])
 {
     static const char folder[] = "/proc/self/fd/";
@@ -105,7 +105,7 @@ static bool name_of_descriptor(int fd, const char *path, char name[static PATH_B
     return *rest == '\0';
 }
 
-// The path of what a descriptor leads to, for people; "/proc/self/fd/N" if it has none.
+// Return the path of a descriptor's file, for people; "/proc/self/fd/N" if it has none.
 static const char *path_of_descriptor(int fd, const char *path, char name[static PATH_BYTES_MAX])
 {
     char link[PATH_BYTES_MAX];
@@ -119,7 +119,7 @@ static const char *path_of_descriptor(int fd, const char *path, char name[static
     const bool is_there = !sys_failed(length) && !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD,
                                                                        (long)name, F_OK, 0, 0, 0));
     if (!is_there) {
-        (void)name_of_descriptor(fd, path, name); // as above
+        (void)name_of_descriptor(fd, path, name); // a short name fits
     }
     return name;
 }
@@ -143,7 +143,7 @@ execveat(int folder, const char *path, char *const *argv, char *const *environme
                   g_real_process.execveat(folder, path, argv, plan.environment.variables, flags));
 }
 
-// The pid of who was spawned is known afterwards.
+// End the plan after a spawn, when the child's pid is known.
 static int spawned(struct exec_plan *plan, int result, pid_t child, pid_t *pid)
 {
     if (result == 0) {
@@ -187,10 +187,10 @@ EXPORT int posix_spawnp(pid_t *pid,
     return spawned(&plan, result, child, pid);
 }
 
-// Arguments that were given one by one, as a list.
+// A list of arguments that were given one by one.
 struct argument_list {
     char **items;
-    size_t count; // with the NULL at the end
+    size_t count; // including the NULL at the end
     char *on_stack[ARGUMENTS_ON_STACK];
 };
 

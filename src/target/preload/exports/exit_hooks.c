@@ -2,12 +2,12 @@
 // exit_hooks: the exported functions by which a program ends at once, without exit handlers.
 //
 // exit() runs our destructor, which notes the moment (start.c). sort, dash, forked workers and many
-// others call _exit instead. Without a note the recorder knows only when it found the process gone,
-// and the heaps of several short processes seem to exist at the same time.
+// others call _exit instead. Without a note the recorder only learns when it found the process
+// ended, and the heaps of several short processes seem to exist at the same time.
 //
-// A child of vfork calls _exit in the memory of its parent, which lives on: the process id tells
-// the two apart. Context: T, whoever calls: threads, signal handlers, forked children that have not
-// joined.
+// A child of vfork calls _exit in the memory of its parent, which continues to live: the process id
+// distinguishes the two. Context: T, any caller: threads, signal handlers, forked children that
+// have not joined.
 #include "base/compiler.h"
 #include "target/preload/process/process.h"
 #include "target/preload/real/real_process.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // hooks: the exported functions of C's allocator family, dlopen and dlclose.
 //
-// Nothing but: call the real function, record what it did, return what it returned. What counts is
-// what succeeded, with the size that was asked for; malloc(0) that returns a block counts with 0
-// bytes. errno is the real function's. Those that others define in terms of malloc (reallocarray,
-// free_sized) are defined so here too, and so are exact whatever the allocator offers.
+// A hook only calls the real function, records the event, and returns the result. Only successful
+// calls count, with the requested size; a malloc(0) that returns a block counts with 0 bytes. errno
+// is the real function's. Functions that others define in terms of malloc (reallocarray,
+// free_sized) are defined so here too, and so are exact with any allocator.
 //
-// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, whoever calls.
+// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, any caller.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -20,7 +20,7 @@
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record_hot.h"
 
-// Records a block that a hook is about to return, for the hook's caller. A macro, because the
+// Record a block that a hook is about to return, for the hook's caller. A macro, because the
 // caller's registers are found from the hook's own frame.
 #define RECORD_BLOCK(block, size_bytes)                              \
     do {                                                             \
@@ -39,7 +39,7 @@ EXPORT void *malloc(size_t size)
 EXPORT void *calloc(size_t count, size_t size)
 {
     void *block = g_real.calloc(count, size);
-    // A product that overflows got no block.
+    // If the product overflowed, there is no block.
     return LIKELY(block != NULL) ? record_alloc_hot(block, count * size) : NULL;
 }
 
@@ -80,8 +80,8 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
     return result;
 }
 
-// realloc and reallocarray for `caller`. What realloc(block, 0) does is the allocator's choice: it
-// frees in any case, and may return a new block.
+// Do realloc and reallocarray for `caller`. The allocator decides about realloc(block, 0): it frees
+// in any case, and may return a new block.
 ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, size_t size)
 {
     if (block != NULL && size == 0) {
@@ -135,13 +135,13 @@ EXPORT void cfree(void *block)
 
 EXPORT void free_sized(void *block, size_t size)
 {
-    (void)size; // a promise by the caller that nobody needs
+    (void)size; // a promise by the caller, not needed
     release_block(block);
 }
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    (void)alignment; // as above
+    (void)alignment; // likewise
     (void)size;
     release_block(block);
 }
@@ -151,8 +151,8 @@ EXPORT size_t malloc_usable_size(void *block)
     return g_real.malloc_usable_size(block);
 }
 
-// As long as nothing has to be done afterwards this is a tail call, which leaves the program's
-// return address for the loader to see (deep_bind.h). The file is compiled with -O2 in any build.
+// Without further work this is a tail call, which keeps the program's return address for the loader
+// (deep_bind.h). The file is compiled with -O2 in any build.
 EXPORT void *dlopen(const char *file, int mode)
 {
     unwind_modules_stay();
@@ -162,8 +162,8 @@ EXPORT void *dlopen(const char *file, int mode)
     return g_real.dlopen(file, mode);
 }
 
-// A module that nobody needs any more is gone when dlclose returns, and what came with it too; one
-// that stays keeps what it needs. A handle is its module's link_map.
+// A module without users is unloaded when dlclose returns, and so are modules that only it needed;
+// a module that stays keeps those that it needs. A handle is its module's link_map.
 EXPORT int dlclose(void *handle)
 {
     const struct link_map *module = handle;

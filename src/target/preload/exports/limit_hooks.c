@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // limit_hooks: the exported functions by which a program limits its own address space.
 //
-// The session reserves gigabytes of it, without access, for lanes that other processes may use. To
-// a program that limits itself these would be gone. So before it does, the room that it does not
-// use is given back (session_map_leanly): what stays is the header and a lane of 1.3 MiB for each
-// thread that has allocated, and getrlimit answers what was set. A limit that is set from outside,
-// or by a raw system call, finds the room still reserved; one that is inherited is seen when the
-// session is joined. Context: T, whoever calls.
+// The session reserves gigabytes of it, without access, for lanes that other processes may use. A
+// program that limits itself would lack them. So before it does, the unused room is given back
+// (session_map_leanly): the header stays, and a lane of 1.3 MiB for each thread that has allocated,
+// and getrlimit returns the limit that was set. A limit that is set from outside, or by a raw
+// system call, finds the room still reserved; an inherited limit is seen when the process joins.
+// Context: T, any caller.
 #include <asm/resource.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "target/preload/process/process.h"
 #include "target/preload/real/real_process.h"
 
-// As the kernel has it; libc's header declares the functions, with other types.
+// As in the kernel; libc's header declares the functions, with other types.
 struct rlimit {
     uint64_t rlim_cur;
     uint64_t rlim_max;

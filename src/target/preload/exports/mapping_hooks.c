@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 // mapping_hooks: the exported functions by which a program maps memory itself.
 //
-// Nothing but: call the real function, record what it did, return what it returned. libc's own
-// mappings (areas of malloc, stacks of threads, libraries) are made by calls inside libc and do not
-// come through here, nor do raw system calls: the recorder finds those in /proc. Mappings are no
-// heap events; they are recorded apart and never counted with blocks.
+// A hook only calls the real function, records the event, and returns the result. libc's own
+// mappings (areas of malloc, stacks of threads, libraries) come from calls inside libc and bypass
+// these hooks, as raw system calls do: the recorder finds them in /proc. Mappings are not heap
+// events; they are recorded apart and never counted with blocks.
 //
-// Order. Each change has a number from the process's counter: what is mapped gets it after the
-// call, what is unmapped before it. So of two changes to one address the later has the higher
-// number, whichever threads made them and however their lanes are read (process.h, mapping_map.h).
+// Order. Each change has a number from the process's counter: a mapping gets it after the call, an
+// unmapping before it. So of two changes of one address the later one has the higher number,
+// whichever threads made them and in whatever order their lanes are read (process.h,
+// mapping_map.h).
 //
-// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, whoever calls.
+// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, any caller.
 #include <linux/mman.h>
 
 #include "base/compiler.h"
@@ -18,15 +19,15 @@
 #include "target/preload/real/real_mappings.h"
 #include "target/preload/record/record_mapping.h"
 
-// As libc's MAP_FAILED, and sbrk's answer too.
+// The value of libc's MAP_FAILED, and sbrk's failure too.
 #define FAILED ((void *)-1)
 
-// Own prototypes, as in hooks.h: mremap's last argument is there or not, and is passed on unseen.
+// Own prototypes, as in hooks.h: mremap's last argument is optional, and is passed on unseen.
 #define X(name, result, parameters, arguments, answer) EXPORT result name parameters;
 MAPPING_FUNCTIONS(X)
 #undef X
 
-// Records for the hook's caller. A macro, because the caller's registers are found from the hook's
+// Record for the hook's caller. A macro, because the caller's registers are found from the hook's
 // own frame.
 #define RECORD_MAPPING(...)                                      \
     do {                                                         \
@@ -72,8 +73,8 @@ EXPORT int munmap(void *address, size_t size)
     return result;
 }
 
-// What moved belongs to who moved it, as with realloc. Where the old mapping stays (a size of 0
-// duplicates a shared one; MREMAP_DONTUNMAP), nothing is unmapped.
+// A moved mapping belongs to the caller that moved it, as with realloc. Where the old mapping stays
+// (a size of 0 duplicates a shared one; MREMAP_DONTUNMAP), nothing is unmapped.
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, void *address)
 {
     const uint64_t number = process_next_mapping();
@@ -87,7 +88,7 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, void *ad
     return mapped;
 }
 
-// The program's break went from `before` to `after`; malloc's own moves of it are not seen.
+// Record that the program's break moved from `before` to `after`. malloc's own moves are not seen.
 static void
 record_break(const struct unwind_regs *caller, uint64_t before, uint64_t after, uint64_t number)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // operators: C++'s operator new and delete in all their forms.
 //
-// Most runtimes define them by malloc and free, where the hooks see them anyway: then ours only
-// jump to the next definition, leaving no frame behind. Allocators that bring their own (tcmalloc,
-// jemalloc, mimalloc) do not come through malloc: then ours record.
+// Most runtimes define them by malloc and free, whose hooks record them: then ours only jump to the
+// next definition, and leave no frame. Allocators that bring their own operators (tcmalloc,
+// jemalloc, mimalloc) bypass malloc: then ours record.
 //
 // A C program may load a C++ plugin whose runtime is visible to the plugin alone. The plugin's
-// calls still reach us, because we are global, and there is no next definition to find: then ours
-// are malloc and free. Only when memory runs out is the plugin's runtime looked for, among the
-// modules that the plugin and its callers refer to, to throw what it throws.
+// calls still reach our operators, which are global, and there is no next definition to find: then
+// ours are malloc and free. Only when memory runs out they search for the plugin's runtime, among
+// the modules that the plugin and its callers refer to, to throw its exception.
 //
 // No guard is held across the real functions: they throw through these frames, of which only the
 // unwind tables matter. Compiled with frame pointers: unwind_caller_regs() reads them. Context: T.
@@ -28,9 +28,10 @@
 #include "target/preload/record/record.h"
 #include "target/unwind/unwind.h"
 
-#define CATCHER_FRAMES 256u // where those that may catch are looked for
+#define CATCHER_FRAMES 256u // how many frames are searched for a function that may catch
 
-// Who catches stands on the stack, and his module refers to his runtime.
+// Find `name` by the callers: the function that catches is on the stack, and its module refers to
+// its runtime.
 static uint64_t find_in_callers(const struct unwind_regs *caller, const char *name)
 {
     const size_t bytes = unwind_thread_bytes(CATCHER_FRAMES, CATCHER_FRAMES);
@@ -40,7 +41,7 @@ static uint64_t find_in_callers(const struct unwind_regs *caller, const char *na
     }
     struct unwind_walk walk;
     unwind_thread_walk(unwind_thread_init(memory, CATCHER_FRAMES, CATCHER_FRAMES), caller, &walk);
-    // A guessed frame may lie in a module that is being unloaded.
+    // A guessed frame may be in a module that is being unloaded.
     const bool are_known = (walk.flags & UNWIND_USED_FRAME_POINTER) == 0;
     uint64_t found = 0;
     for (uint32_t i = walk.count; are_known && found == 0 && i-- > 0;) {
@@ -50,14 +51,14 @@ static uint64_t find_in_callers(const struct unwind_regs *caller, const char *na
     return found;
 }
 
-// The operator `name` of the C++ runtime of whoever called; 0 if there is none.
+// Find the operator `name` of the caller's C++ runtime; 0 if there is none.
 static uint64_t find_runtime(const struct unwind_regs *caller, const char *name)
 {
     const uint64_t own = definition_for(caller->pc - 1, name).address;
     return own != 0 ? own : find_in_callers(caller, name);
 }
 
-// operator new by malloc, without its failure.
+// Do operator new by malloc, without its failure.
 static NOINLINE void *replace_new(const struct unwind_regs *caller, size_t size, size_t alignment)
 {
     const size_t at_least = size == 0 ? 1 : size;
@@ -73,8 +74,8 @@ static NOINLINE void *replace_new(const struct unwind_regs *caller, size_t size,
     return block;
 }
 
-// The allocator's own operator may have come through malloc after all, in part of its cases; then
-// the block is recorded already.
+// Record the block of the allocator's own operator, unless the operator called malloc, as some do
+// in part of their cases; then the block is recorded already.
 static NOINLINE void *
 record_unless_recorded(const struct unwind_regs *caller, void *block, size_t size)
 {
@@ -84,9 +85,9 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
     return block;
 }
 
-// Each operator is three functions of the same type, so that the first may jump, and leave no frame
-// in the stacks that the next definition's malloc records; the others have the same caller. Where
-// it jumps to is decided, and as long as that is not known, asked each time, by the second.
+// Each operator is three functions of one type, so that the first may jump, and leave no frame in
+// the stacks that the next definition's malloc records; the others have the same caller. The second
+// decides where the first jumps to; until it knows, it is called each time.
 #define X(name, parameters, arguments, align, throws)                               \
     static NOINLINE void *new_##name parameters                                     \
     {                                                                               \
@@ -129,15 +130,15 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
 NEW_OPERATORS(X)
 #undef X
 
-// What is known of one of the allocator's own operators delete.
+// What is known about one of the allocator's own operators delete.
 enum delete_route {
     ROUTE_UNKNOWN = 0,
     ROUTE_FREE, // calls free, whose hook records
-    ROUTE_OWN,  // does not
+    ROUTE_OWN,  // does not call free
 };
 
-// The first block that an operator frees tells its route. If that is its own, the block is recorded
-// after the fact, which the recorder's pairing by address bears.
+// Learn an operator's route from the first block that it frees. If the operator has its own, the
+// block is recorded after the fact, which the recorder's pairing by address tolerates.
 static void learn_route(_Atomic enum delete_route *route, void *block)
 {
     const enum delete_route seen = record_last_freed() == (uintptr_t)block ? ROUTE_FREE : ROUTE_OWN;

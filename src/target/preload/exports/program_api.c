@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// program_api: what include/cairn.h calls: blocks of the program's own allocators, marks, events,
-// and questions.
+// program_api: the functions that include/cairn.h calls: blocks of the program's own allocators,
+// marks, events, and queries.
 //
-// The program finds the table by its name, cairn_api_v1. Custom blocks take the way of every other
-// one, but with WIRE_CUSTOM_BLOCK in their addresses: a pool's block may lie at the very address of
-// the block from malloc that holds it. A mark is a TEXT record on the thread's lane, so that it
-// stands at its own moment among the thread's events.
+// The program finds the table by its name, cairn_api_v1. Custom blocks are recorded as all others,
+// but with WIRE_CUSTOM_BLOCK in their addresses: a pool's block may have the address of the block
+// from malloc that contains it. A mark is a TEXT record on the thread's lane, so it has its own
+// moment among the thread's events.
 //
-// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, whoever calls; a mark
+// Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, any caller; a mark
 // from a handler that interrupted a hook of its thread is dropped. errno is kept.
 #include <cairn.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void event(const char *name, uint64_t weight)
     record_named_event(&caller, name_pc(NAME_EVENT, name), weight);
 }
 
-// Asks once, and waits.
+// Send one query, and wait.
 static enum stats_query_end
 ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
 {
@@ -108,11 +108,11 @@ ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSW
     return is_asked ? stats_query_await(session, lane, number, values) : STATS_QUERY_OVER;
 }
 
-// False: there is no answer.
+// Query until there is a response. False: there is none.
 static bool ask(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
 {
     enum stats_query_end end;
-    do { // again if a handler of this thread asked meanwhile
+    do { // again if a handler of this thread sent a query meanwhile
         end = ask_once(what, scope, values);
     } while (end == STATS_QUERY_SUPERSEDED);
     return end == STATS_QUERY_ANSWERED;
@@ -147,7 +147,7 @@ static bool open_scope(uint32_t *scope)
     return is_open;
 }
 
-// False: it is not open, or not on this thread.
+// Whether the scope is open on this thread.
 static bool is_open(uint32_t scope)
 {
     struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
@@ -187,7 +187,7 @@ static int peak_begin(struct cairn_peak *peak)
 static int peak_end(struct cairn_peak *peak, uint64_t *bytes)
 {
     uint64_t values[ANSWER_VALUES];
-    const uint32_t scope = peak->scope - 1; // beyond all scopes if it is 0
+    const uint32_t scope = peak->scope - 1; // beyond all scopes if peak->scope is 0
     *peak = (struct cairn_peak){0};
     if (!is_open(scope)) {
         return 0;

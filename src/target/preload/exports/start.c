@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// start: what happens when the loader initializes the preload library, before the program's main.
+// start: initializes the preload library, when the loader runs constructors, before main.
 //
-// Much of it may have happened already, because somebody allocated earlier: every step can be taken
-// twice. At the end there is nothing to save: events are in the recorder's hands the moment they
-// are published, and the hooks work until the last instruction. Only the time is noted, so that the
-// recorder knows how long the process's heap was there. Context: T, one thread.
+// An earlier allocation may have caused much of this already: every step can be repeated. At the
+// end nothing needs saving: the recorder has events as soon as they are published, and the hooks
+// work until the last instruction. Only the time is noted, so that the recorder knows how long the
+// process's heap existed. Context: T, one thread.
 #include <errno.h>
 #include <link.h>
 #include <stddef.h>
@@ -21,8 +21,8 @@
 #include "target/unwind/unwind.h"
 
 // Constructors that ran before ours may have begun threads, which may load and unload by now. Then
-// the functions were looked up before those threads: who begins one allocates. But an executable
-// with a malloc of its own allocates past us.
+// the functions were looked up before those threads, because beginning a thread allocates. But an
+// executable with a malloc of its own bypasses the hooks.
 static int resolve(struct dl_phdr_info *unused, size_t size, void *context)
 {
     (void)unused;

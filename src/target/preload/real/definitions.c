@@ -10,14 +10,14 @@
 
 #include "target/preload/real/dynamic_section.h"
 
-// The last module that was there at the start; NULL before the first call.
+// The last module that was loaded at the start; NULL before the first call.
 static _Atomic(const struct link_map *) g_last;
 
-// Weak, so that the loader is not among what we need: it would come before libc in the search
+// Weak, so that the library does not need the loader, which would then precede libc in the search
 // order.
 extern struct r_debug _r_debug __attribute__((weak));
 
-// musl's, of the same beginning, and so is each module in its list.
+// musl's equivalent, with an equal beginning, and so is each module in its list.
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern struct r_debug *_dl_debug_addr __attribute__((weak));
 
@@ -33,7 +33,7 @@ static const struct link_map *first_module(void)
 
 static const struct link_map *last_at_start(void)
 {
-    // Relaxed: nobody who draws the line for the second time has loaded anything meanwhile.
+    // Relaxed: a thread that determines the end again has loaded nothing meanwhile.
     const struct link_map *last = atomic_load_explicit(&g_last, memory_order_relaxed);
     if (last == NULL) {
         last = first_module();
@@ -101,8 +101,8 @@ const struct link_map *definition_module_at(uint64_t address)
     return is_found ? found.dlfo_link_map : NULL;
 }
 
-// The first definition in a module that one of `from`'s relocated references leads to. What is
-// referred to stays loaded as long as who refers to it.
+// Find the first definition in a module that one of `from`'s relocated references leads to. A
+// module stays loaded as long as modules that refer to it.
 static struct definition search_references(const struct link_map *from, const char *name)
 {
     struct dynamic_section section;

@@ -10,8 +10,8 @@
 #define BLOOM_WORD_BITS    64u
 #define IFUNC_HAS_ARGUMENT ((uint64_t)1 << 62) // AArch64 ABI, "GNU C Library IFUNC interface"
 
-// The loader has relocated the pointers of most dynamic sections, but not the vdso's, nor those
-// that are mapped read-only.
+// The loader has relocated the pointers of most dynamic sections, except the vdso's and read-only
+// ones.
 static uint64_t address_of(const ElfW(Dyn) * entry, uint64_t bias)
 {
     const uint64_t value = entry->d_un.d_ptr;
@@ -67,7 +67,7 @@ bool dynamic_section_read(uint64_t bias, const ElfW(Dyn) * entries, struct dynam
     return true;
 }
 
-// As the loader answers dlsym(): local and hidden symbols and older versions are passed over.
+// Like the loader's dlsym(), this skips local and hidden symbols and older versions.
 static bool defines(const struct dynamic_section *module, uint32_t index, const char *name)
 {
     const ElfW(Sym) *symbol = &module->symbols[index];
@@ -81,7 +81,7 @@ static bool defines(const struct dynamic_section *module, uint32_t index, const 
            strcmp(module->names + symbol->st_name, name) == 0;
 }
 
-// The symbol's index, or 0, which is no symbol's.
+// Return the symbol's index, or 0, which is never a symbol's.
 static uint32_t find_by_gnu_hash(const struct dynamic_section *module, const char *name)
 {
     uint32_t hash = 5381;
@@ -127,12 +127,12 @@ static uint32_t find_by_hash(const struct dynamic_section *module, const char *n
     return index;
 }
 
-// What a function that is chosen at run-time (IFUNC) chooses: the loader has asked it before, or
-// would do so now.
+// Return the choice of a function that is chosen at run-time (IFUNC): the loader has called the
+// resolver before, or would do so now.
 static uint64_t choose(uint64_t resolver)
 {
     const uint64_t argument[3] = {sizeof(argument), getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
-    uint64_t (*ask)(uint64_t hardware, const uint64_t *more); // x86-64's take nothing
+    uint64_t (*ask)(uint64_t hardware, const uint64_t *more); // x86-64's have no parameters
     memcpy(&ask, &resolver, sizeof(ask));
     return ask(argument[1] | IFUNC_HAS_ARGUMENT, argument);
 }

@@ -14,7 +14,7 @@
 #define OUR_FILE_NAME    "libcairn_preload.so"
 #define ENTRY_BYTES_MAX  1024u
 
-// What the process was started with; empty strings before, or if it does not fit.
+// The variables at the process's start; empty strings before, or if they do not fit.
 static struct {
     char session[ENVIRONMENT_SESSION_BYTES]; // the whole variable
     char entry[ENTRY_BYTES_MAX];             // of LD_PRELOAD
@@ -25,7 +25,7 @@ bool environment_is_there(void)
     return environ != NULL;
 }
 
-// The value if `variable` is "name=value", else NULL.
+// Return the value if `variable` is "name=value", else NULL.
 static char *value_of(char *variable, const char *name)
 {
     const size_t length = strlen(name);
@@ -59,7 +59,7 @@ static bool is_our_entry(const char *entry, size_t length)
     return length == name_length || entry[length - name_length - 1] == '/';
 }
 
-// Removes our entries from a list of libraries, in place. True if any other is left.
+// Remove our entries from a list of libraries, in place. True if any other is left.
 static bool strip_list(char *list)
 {
     char *out = list;
@@ -142,7 +142,7 @@ void environment_as_is(struct made_environment *made, char *const *variables)
     made->mapped_bytes = 0;
 }
 
-// Room for `count` variables and one string. False: there is none.
+// Make room for `count` variables and one string. False: there is none.
 static bool
 make_room(struct made_environment *made, size_t count, size_t bytes, char ***slots, char **string)
 {
@@ -158,7 +158,7 @@ make_room(struct made_environment *made, size_t count, size_t bytes, char ***slo
     return made->mapped != NULL;
 }
 
-// Writes the text and a zero byte; returns where that is.
+// Write the text and a zero byte; return the zero byte's place.
 static char *put_text(char *to, const char *text)
 {
     while ((*to = *text) != '\0') {
@@ -168,7 +168,7 @@ static char *put_text(char *to, const char *text)
     return to;
 }
 
-// All but our variables. Returns where the next one goes.
+// Copy all variables except ours. Returns the place of the next one.
 static char **copy_others(char **out, char *const *variables)
 {
     for (char *const *in = variables; in != NULL && *in != NULL; in++) {
@@ -179,7 +179,7 @@ static char **copy_others(char **out, char *const *variables)
     return out;
 }
 
-// The walk_cache variable up to the colon, then `door`.
+// Write the remembered variable up to the colon, then `door`.
 static char *put_session(char session[static ENVIRONMENT_SESSION_BYTES], const char *door)
 {
     const char *colon = strchr(g_environment.session, ':');
@@ -189,7 +189,7 @@ static char *put_session(char session[static ENVIRONMENT_SESSION_BYTES], const c
     }
     end = put_text(end, ":");
     const size_t room = ENVIRONMENT_SESSION_BYTES - (size_t)(end - session);
-    if (strlen(door) < room) { // else nobody is there
+    if (strlen(door) < room) { // else there is no recorder
         (void)put_text(end, door);
     }
     return session;
@@ -228,7 +228,7 @@ bool environment_with_us(struct made_environment *made, char *const *variables, 
     *end++ = door != NULL ? put_session(made->session, door) : g_environment.session;
     *end = NULL;
     char *list = put_text(put_text(string, PRELOAD_ENV_NAME "="), g_environment.entry);
-    char *rest = put_text(list, ":"); // ours first, so that ours calls theirs
+    char *rest = put_text(list, ":"); // ours first, so that our functions call theirs
     (void)put_text(rest, others);     // there is room
     if (!strip_list(rest)) {
         *list = '\0';

@@ -18,7 +18,7 @@ static void *refuse(void)
     return NULL;
 }
 
-// The stubs. Each looks everything up and goes on to the real function, unless there is none.
+// The stubs. Each looks everything up and calls the real function, unless there is none.
 #define X(name, result, parameters, arguments, answer)                         \
     static result first_##name parameters                                      \
     {                                                                          \
@@ -77,7 +77,7 @@ static void look_up_operators(struct real_functions *next, const struct link_map
 
 void real_functions_resolve(void)
 {
-    // Acquire: pairs with the release below, for threads that come while another looks up.
+    // Acquire: pairs with the release below, for threads that come while another one looks up.
     if (atomic_load_explicit(&g_is_resolved, memory_order_acquire)) {
         return;
     }
@@ -90,7 +90,7 @@ void real_functions_resolve(void)
     (void)definition_next_into("dlopen", &next.dlopen);
     (void)definition_next_into("dlclose", &next.dlclose);
     look_up_operators(&next, definition_next("malloc").module);
-    // Who replaces malloc replaces the others.
+    // An allocator that replaces malloc replaces the others.
     const struct definition in_use = definition_first("malloc");
     g_is_hooked = definition_is_ours(in_use);
     g_is_bypassed =

@@ -12,7 +12,7 @@
 
 static atomic_bool g_is_resolved;
 
-// What libc makes of the kernel's answer.
+// Convert the kernel's result to libc's.
 static long told_by_errno(long result)
 {
     if (sys_failed(result)) {
@@ -46,7 +46,7 @@ struct real_mappings g_real_mappings = {
 
 void real_mappings_resolve(void)
 {
-    // Acquire: pairs with the release below, for threads that come while another looks up.
+    // Acquire: pairs with the release below, for threads that come while another one looks up.
     if (atomic_load_explicit(&g_is_resolved, memory_order_acquire)) {
         return;
     }

@@ -35,7 +35,7 @@ struct real_process g_real_process = {
 
 void real_process_resolve(void)
 {
-    // Acquire: pairs with the release below, for threads that come while another looks up.
+    // Acquire: pairs with the release below, for threads that come while another one looks up.
     if (atomic_load_explicit(&g_is_resolved, memory_order_acquire)) {
         return;
     }

@@ -9,7 +9,7 @@
 #include "base/sys.h"
 #include "target/preload/record/record.h"
 
-// On an alternate signal stack addresses say nothing about who called whom.
+// On an alternate signal stack addresses do not show the order of calls.
 static bool on_alternate_stack(void)
 {
     stack_t stack = {.ss_flags = 0};
@@ -28,7 +28,7 @@ static bool is_abandoned(const struct thread_state *t, uint64_t frame)
     return frame + FRAMES_APART_BYTES_MAX >= t->guard_frame && !on_alternate_stack();
 }
 
-// This thread's state if it belongs to this process; a forked child finds its parent's.
+// Return this thread's state if it belongs to this process; a forked child finds its parent's.
 static struct thread_state *own_state(void)
 {
     struct thread_state *t = t_thread_state;

@@ -13,7 +13,7 @@
 #include "target/preload/record/guard.h"
 #include "target/unwind/unwind.h"
 
-// Weak, as in process.c; here it is there.
+// Weak, as in process.c; here libc has it.
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 // The constructor runs once, before any second thread.
@@ -32,7 +32,7 @@ static void send_string(struct thread_state *t, enum wire_text_kind kind, const 
     send(t, kind, text, (long)strlen(text));
 }
 
-// The path behind an open descriptor, in g_buffer; its length, or negative.
+// Write the path behind an open descriptor to g_buffer; return its length, or a negative value.
 static long path_of(int fd)
 {
     char link[32] = "/proc/self/fd/";
@@ -45,8 +45,8 @@ static long path_of(int fd)
     return sys_readlink(link, (char *)g_buffer, sizeof(g_buffer));
 }
 
-// Whether `name` is the file that runs. It is the script where the kernel has started an
-// interpreter, and may have been replaced since.
+// Whether `name` is the running file. It is the script if the kernel has started an interpreter,
+// and may have been replaced since.
 static bool is_what_runs(const char *name)
 {
     struct stat named;
@@ -57,8 +57,8 @@ static bool is_what_runs(const char *name)
            named.st_dev == runs.st_dev && named.st_ino == runs.st_ino;
 }
 
-// The path by which the program was executed, in g_buffer: its directory as the kernel knows it,
-// and the name, which may be that of a symbolic link. The length, or negative.
+// Write the path by which the program was executed to g_buffer: its directory from the kernel, and
+// the name, which may be a symbolic link's. Returns the length, or a negative value.
 static long find_executed_path(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -73,13 +73,13 @@ static long find_executed_path(const char *name)
     const long fd = sys_open((const char *)g_buffer, O_PATH | O_DIRECTORY, 0);
     const long got = sys_failed(fd) ? fd : path_of((int)fd);
     if (!sys_failed(fd)) {
-        (void)sys_close((int)fd); // nothing was done with it
+        (void)sys_close((int)fd); // only opened
     }
     if (sys_failed(got) || (size_t)got + 1 + base_len > sizeof(g_buffer)) {
         return -1;
     }
     if (memcmp(g_buffer, "/proc/", 6) == 0) {
-        return -1; // /proc/self/exe, /dev/fd/3: a name that is nobody else's
+        return -1; // /proc/self/exe, /dev/fd/3: a name that only this process has
     }
     size_t len = (size_t)got;
     if (len > 1) { // not "/"
@@ -89,8 +89,8 @@ static long find_executed_path(const char *name)
     return (long)(len + base_len);
 }
 
-// Where the kernel has started the loader of shared libraries itself (AT_BASE is 0), which then
-// puts the program's name into AT_EXECFN, /proc/self/exe is the loader.
+// If the kernel has started the loader of shared libraries itself (AT_BASE is 0), which then puts
+// the program's name into AT_EXECFN, /proc/self/exe is the loader.
 static void send_executable(struct thread_state *t)
 {
     const char *name = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
@@ -109,7 +109,7 @@ static void send_working_directory(struct thread_state *t)
     send(t, WIRE_TEXT_WORKING_DIRECTORY, g_buffer, got - 1);
 }
 
-// Reads ahead by one part, so that each part knows whether another follows.
+// Read ahead by one part, so that each part knows whether another follows.
 static void send_command_line(struct thread_state *t)
 {
     const long fd = sys_open("/proc/self/cmdline", O_RDONLY, 0);

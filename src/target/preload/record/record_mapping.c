@@ -30,7 +30,7 @@ void record_mapping_send(struct thread_state *t, const struct mapping_change *ch
     lane_producer_publish(p);
 }
 
-// A signal handler that maps memory and has interrupted another hook.
+// Defer a change by a signal handler that has interrupted another hook.
 static NOINLINE void defer(const struct unwind_regs *caller, const struct mapping_change *change)
 {
     struct thread_state *t = t_thread_state;
@@ -49,7 +49,7 @@ void record_mapping(const struct unwind_regs *caller, const struct mapping_chang
         }
         return;
     }
-    // Who unmaps is of no interest: the stack of nothing.
+    // The caller of an unmapping does not matter: the empty stack.
     const uint32_t slot = numbered.size_bytes != 0 ? record_slot_of_caller(t, caller) : 0;
     if (slot != STACK_SLOT_NONE) {
         record_mapping_send(t, &numbered, slot);

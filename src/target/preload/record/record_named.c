@@ -14,7 +14,7 @@ enum {
     TRIES = 2, // the first may find that everything has to be sent anew
 };
 
-// The guard, if anything new is recorded, be it in part; else NULL.
+// Return the state with the guard held, if any new event is recorded, at least partly; else NULL.
 ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
 {
     struct thread_state *t = guard_enter(frame);
@@ -29,7 +29,7 @@ ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
     return t;
 }
 
-// The slot of the caller's stack with one more frame, or STACK_SLOT_NONE.
+// Return the slot of the caller's stack with one more frame, or STACK_SLOT_NONE.
 static uint32_t
 slot_of_named(struct thread_state *t, const struct unwind_regs *caller, uint64_t name_pc)
 {
@@ -58,7 +58,7 @@ slot_of_named(struct thread_state *t, const struct unwind_regs *caller, uint64_t
     return slot;
 }
 
-// Takes down a block; gives the guard back.
+// Record a block, and release the guard.
 static void take_down(struct thread_state *t,
                       const struct unwind_regs *caller,
                       uint64_t name_pc,

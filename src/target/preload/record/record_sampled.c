@@ -10,8 +10,9 @@
 
 static _Atomic(struct left_out *) g_left_out;
 
-// What this process has left out; NULL: nothing yet, and `is_needed` is false, or no memory. What a
-// forked child inherits is its parent's: those blocks are none of the child's own.
+// Return the table of this process's left-out blocks; NULL: there is none yet, and `is_needed` is
+// false, or there is no memory. A forked child inherits its parent's table, whose blocks are not
+// the child's.
 static struct left_out *left_out_here(bool is_needed)
 {
     const uint64_t owner = process_generation() >> 32;
@@ -32,7 +33,7 @@ static struct left_out *left_out_here(bool is_needed)
         return table;
     }
     if (old != NULL) {
-        page_free(old, LEFT_OUT_BYTES); // an inherited one, which no thread has used here
+        page_free(old, LEFT_OUT_BYTES); // an inherited table, which no thread has used here
     }
     return fresh;
 }

@@ -6,7 +6,7 @@
 #include "strip_arch.h"
 
 enum cfa_op {
-    // The two high bits tell; the low six are an operand.
+    // The two high bits identify these; the low six are an operand.
     CFA_ADVANCE_LOC = 0x40,
     CFA_OFFSET = 0x80,
     CFA_RESTORE = 0xc0,
@@ -46,7 +46,7 @@ enum cfa_op {
 struct program {
     const struct eh_function *function;
     struct cursor code;
-    uint64_t pc; // where the rows being built begin to hold
+    uint64_t pc; // pc from which the row under construction is valid
     enum err err;
     unsigned walk_cache_count;
     struct cfi_row row;
@@ -61,7 +61,8 @@ static void fail(struct program *p, enum err err)
     }
 }
 
-// Registers that we do not follow (vector registers, for one) are read over.
+// Set a register's rule. Registers that we do not follow (vector registers, for example) are
+// skipped.
 static void set_rule(struct program *p, uint64_t reg, enum cfi_kind kind, int64_t value)
 {
     if (reg >= ARCH_REG_COUNT) {
@@ -80,7 +81,7 @@ static int64_t factored(const struct program *p, uint64_t operand)
     return (int64_t)(operand * (uint64_t)p->function->data_align);
 }
 
-// Notes where the expression at the cursor is, and passes over it.
+// Return the place of the expression at the cursor, and skip it.
 static int64_t take_expression(struct program *p)
 {
     int64_t place = p->code.at - p->function->image->bytes.data;
@@ -122,7 +123,7 @@ static void define_cfa(struct program *p, uint64_t reg, int64_t offset)
     p->row.cfa_value = offset;
 }
 
-// DW_CFA_def_cfa_register and _offset make sense only after a register and an offset were defined.
+// DW_CFA_def_cfa_register and _offset are valid only after a register and an offset were defined.
 static void change_cfa(struct program *p, uint64_t reg, int64_t offset)
 {
     if (p->row.cfa_is_expression) {
@@ -217,7 +218,7 @@ static void execute_other(struct program *p, uint8_t op)
     }
 }
 
-// If `op` moves the location, reads where to. Returns false for other instructions.
+// Read the new location if `op` moves it. Returns false for other instructions.
 static bool read_location(struct program *p, uint8_t op, uint64_t *location)
 {
     struct cursor *c = &p->code;
@@ -240,9 +241,9 @@ static bool read_location(struct program *p, uint8_t op, uint64_t *location)
     return true;
 }
 
-// Runs the short forms of what compilers write, which are nearly all of a program: one byte, or two
-// of which the second is a whole operand. Ends before the first instruction of another form, or
-// that moves beyond `pc`.
+// Run the short forms that compilers write, nearly all of a program: one byte, or two of which the
+// second is a whole operand. Ends before the first instruction of another form, or that moves
+// beyond `pc`.
 static void run_short_forms(struct program *p, uint64_t pc)
 {
     const uint8_t *const code = p->code.at;
@@ -346,7 +347,7 @@ struct bytes cfi_expression(const struct eh_image *image, int64_t place)
     return data != NULL ? (struct bytes){data, (size_t)len} : (struct bytes){c.start, 0};
 }
 
-// What one step needs to know.
+// The inputs of one step.
 struct step {
     const struct eh_image *image;
     struct expression_world world;
@@ -375,7 +376,7 @@ static enum err find_cfa(struct step *step, const struct cfi_row *row)
     return ERR_OK;
 }
 
-// Computes the caller's value of `reg` into `caller`, or leaves it unknown there.
+// Compute the caller's value of `reg` into `caller`, or leave it unknown there.
 static enum err
 recover(const struct step *step, const struct cfi_row *row, unsigned reg, struct cpu *caller)
 {

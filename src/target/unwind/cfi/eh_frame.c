@@ -6,7 +6,7 @@
 
 #include "base/cursor.h"
 
-// DW_EH_PE: how a pointer is written (low four bits) and what it is relative to (next three).
+// DW_EH_PE: the format of a pointer (low four bits) and its base (next three).
 enum pointer_encoding {
     PE_ABSPTR = 0x00,
     PE_ULEB128 = 0x01,
@@ -25,7 +25,7 @@ enum pointer_encoding {
     PE_OMIT = 0xff,
 };
 
-// What is read of an entry before its length is known, and of the header before the index.
+// How much of an entry is read before its length is known, and of the header before the index.
 #define ENTRY_START_BYTES  12u
 #define HEADER_START_BYTES 20u
 
@@ -36,7 +36,7 @@ static uint64_t cursor_addr(const struct cursor *c, const struct eh_image *image
     return image->addr + (uint64_t)(c->at - image->bytes.data);
 }
 
-// A cursor from `addr` to the end of the image; failed if `addr` is not in it.
+// Return a cursor from `addr` to the end of the image; failed if `addr` is not in it.
 static struct cursor cursor_at(const struct eh_image *image, uint64_t addr)
 {
     uint64_t offset = addr - image->addr;
@@ -45,7 +45,7 @@ static struct cursor cursor_at(const struct eh_image *image, uint64_t addr)
     return c;
 }
 
-// The next `len` bytes of `c` as a cursor of their own, which may be failed.
+// Return the next `len` bytes of `c` as a cursor of their own, which may be failed.
 static struct cursor sub_cursor(struct cursor *c, uint64_t len)
 {
     const uint8_t *data = cursor_take(c, len <= SIZE_MAX ? (size_t)len : SIZE_MAX);
@@ -218,7 +218,7 @@ enum err eh_read_fde(const struct eh_table *table, uint64_t fde_addr, struct eh_
     TRY(read_cie(table, entry.id_addr - entry.id, &function, &has_augmentation));
     struct cursor *c = &entry.body;
     function.start = eh_read_pointer(c, &table->image, function.pointer_encoding, table->hdr_addr);
-    // The length has the pointer's format, but is relative to nothing.
+    // The length has the pointer's format, but no base.
     uint64_t len = eh_read_pointer(c, &table->image, function.pointer_encoding & PE_FORMAT, 0);
     function.end = function.start + len;
     if (has_augmentation) {
@@ -232,7 +232,7 @@ enum err eh_read_fde(const struct eh_table *table, uint64_t fde_addr, struct eh_
     return ERR_OK;
 }
 
-// What .eh_frame_hdr says.
+// The contents of .eh_frame_hdr.
 struct header {
     uint64_t eh_frame_addr;
     struct bytes index; // pairs (start of function, address of FDE), or empty
@@ -289,7 +289,7 @@ static uint64_t row_addr(const struct eh_table *table, struct bytes index, size_
     return table->image.addr + (uint64_t)(index.data - table->image.bytes.data) + row * 8;
 }
 
-// The last row whose function starts at or before `pc`.
+// Find the last row whose function starts at or before `pc`.
 static enum err find_in_index(const struct eh_table *table,
                               struct bytes index,
                               uint64_t pc,
@@ -332,7 +332,7 @@ enum err eh_find(const struct eh_table *table, uint64_t pc, struct eh_function *
     struct header header;
     TRY(read_header(table, &header));
     if (header.index.len == 0 && table->fetch != NULL) {
-        return ERR_UNSUPPORTED; // each would take system calls
+        return ERR_UNSUPPORTED; // each entry would take system calls
     }
     if (header.index.len == 0) {
         return find_one_by_one(table, header.eh_frame_addr, pc, out);

@@ -140,7 +140,7 @@ static void dereference(struct machine *m, unsigned size_bytes)
         push(m, term);
         return;
     }
-    // A shorter access may end where the mapping does, so ask for the word that it lies in.
+    // A shorter access may end where the mapping does, so read the aligned word around it.
     uint64_t skipped = size_bytes < 8 ? term.offset & 7 : 0;
     uint64_t word = 0;
     if (!is_number(term) || skipped + size_bytes > 8 || m->err != ERR_OK ||
@@ -162,7 +162,7 @@ static void rotate(struct machine *m)
     push(m, second);
 }
 
-// Symbols can be added to and subtracted from by numbers.
+// Numbers can be added to and subtracted from symbols.
 static void add(struct machine *m, struct term a, struct term b)
 {
     if (is_number(a)) {
@@ -279,7 +279,7 @@ static void unary(struct machine *m, uint8_t op)
     }
 }
 
-// Forward branches only: nobody writes loops into CFI, and so no expression runs for ever.
+// Forward branches only: CFI contains no loops, and so every expression ends.
 static void branch(struct machine *m, bool conditional)
 {
     int16_t distance = (int16_t)cursor_u16(&m->code);
@@ -298,7 +298,7 @@ static void branch(struct machine *m, bool conditional)
     }
 }
 
-// Operations that push a constant that follows in the code.
+// Push a constant that follows in the code.
 static uint64_t constant(struct cursor *c, uint8_t op)
 {
     switch (op) {

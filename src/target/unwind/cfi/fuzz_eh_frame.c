@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// fuzz_eh_frame: unwind tables, as hostile as they come.
+// fuzz_eh_frame: reads hostile unwind tables.
 //
-// Input: byte 0 says where .eh_frame_hdr is (in 256ths) and byte 1 which pc is looked for (in units
-// of 8 bytes), the rest is the image. Every entry is read, every function's row at three places is
-// executed, made into a rule and stepped by, with a memory that cannot always be read.
-// Seeds: tests/fuzz/corpus/eh_frame, written by tests/fuzz/eh_frame_seeds.py.
+// Input: byte 0 is the place of .eh_frame_hdr (in 256ths) and byte 1 the pc to find (in units of 8
+// bytes), the rest is the image. Every entry is read; every function's row at three places is
+// executed, compiled into a rule and stepped by, with a memory that cannot always be read. Seeds:
+// tests/fuzz/corpus/eh_frame, written by tests/fuzz/eh_frame_seeds.py.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 
 #include "target/unwind/cfi/rule.h"
 
-// Where the caller's value of a register is, in the terms of a rule.
+// The place of the caller's value of a register, in the terms of a rule.
 struct slot {
     bool saved;
     bool from_base;
@@ -70,8 +70,8 @@ static bool find_slot(const struct compilation *c, unsigned reg, struct slot *ou
     return false;
 }
 
-// A rule makes the CFA the caller's sp. A row may say otherwise; signal frames do, and mean the
-// same: there both are the interrupted sp.
+// A rule makes the CFA the caller's sp. A row may define sp otherwise; signal frames do, with the
+// same effect: there both are the interrupted sp.
 static bool sp_is_cfa(const struct compilation *c)
 {
     if (c->row->kind[ARCH_REG_SP] <= CFI_UNDEFINED) {

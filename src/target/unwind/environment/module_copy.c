@@ -17,7 +17,7 @@ static void fetch(const struct eh_table *table, uint64_t addr, uint64_t len)
     const uint64_t offset = addr - image->addr;
     if (offset < image->bytes.len) {
         const uint64_t left = image->bytes.len - offset;
-        // What is gone stays zero, or as it was.
+        // Unmapped bytes stay zero, or unchanged.
         (void)sys_copy_own(table->fetched + offset, addr, len < left ? len : left);
     }
 }
@@ -50,7 +50,7 @@ void module_copy_close(const struct eh_table *table)
     }
 }
 
-// Fetches the notes; those that are not in the image are taken from the headers in the copy.
+// Fetch the notes; use the headers in the copy for notes that are not in the image.
 static void fetch_notes(const struct module_copy *copy, uint64_t first_vaddr)
 {
     const struct bytes *image = &copy->table.image.bytes;
@@ -99,7 +99,7 @@ bool module_copy_describe(struct module_copy *copy, struct bytes *build_id)
         return false;
     }
     fetch_notes(copy, first_vaddr);
-    // What the loader still knows afterwards was there before.
+    // A module that the loader still has afterwards was loaded before.
     struct module_span now;
     if (!module_table_find_unread(start, &now) || now.link_map != copy->span.link_map ||
         now.end != copy->span.end) {

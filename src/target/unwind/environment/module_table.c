@@ -19,7 +19,7 @@ struct module_list {
     struct module_span spans[LIST_SPANS_MAX]; // sorted by start
 };
 
-// The one table of the process: the list in force, and the one before it.
+// The process's only table: the current list, and the one before it.
 static struct {
     _Atomic(struct module_list *) current;
     struct module_list *spare; // only refresh uses it
@@ -45,7 +45,7 @@ struct bytes module_table_headers(uint64_t start)
     return (struct bytes){(const uint8_t *)elf + elf->e_phoff, (size_t)len};
 }
 
-// Those of the main program, as the kernel, or a loader that was started by hand, states them.
+// Return the main program's headers, from the kernel or from a loader that was started by hand.
 static struct bytes headers_of_main(void)
 {
     const uint8_t *headers = (const uint8_t *)getauxval(AT_PHDR);
@@ -53,7 +53,7 @@ static struct bytes headers_of_main(void)
     return (struct bytes){headers, count * sizeof(Elf64_Phdr)};
 }
 
-// The next header of `type` at or after *index; NULL if there is none. Moves *index past it.
+// Return the next header of `type` at or after *index; NULL if there is none. Moves *index past it.
 static const Elf64_Phdr *next_header(struct bytes headers, uint32_t type, size_t *index)
 {
     const Elf64_Phdr *all = (const Elf64_Phdr *)(const void *)headers.data;
@@ -149,7 +149,7 @@ static void list_span(struct module_list *list, const struct module_span *span)
     list->spans[at] = *span;
 }
 
-// Lists a span for each run of segments without a free page in between; of a library, one for all.
+// List a span for each run of segments without a free page in between; one span for a library.
 static int list_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
@@ -177,7 +177,7 @@ static int list_module(struct dl_phdr_info *info, size_t size, void *context)
 
 void module_table_refresh(void)
 {
-    // Whoever refreshes at this moment sees what we would see, or is about to be called again.
+    // A thread that is refreshing now sees what we would see, or is about to be called again.
     if (atomic_flag_test_and_set_explicit(&g_modules.refreshing, memory_order_acquire)) {
         return;
     }
@@ -195,7 +195,7 @@ void module_table_refresh(void)
     atomic_flag_clear_explicit(&g_modules.refreshing, memory_order_release);
 }
 
-// The segment that holds the byte of the file that is mapped at `addr`; NULL if there is none.
+// Return the segment of the file's byte that is mapped at `addr`; NULL if there is none.
 static const Elf64_Phdr *load_with(const struct module_span *span, uint64_t addr)
 {
     size_t index = 0;

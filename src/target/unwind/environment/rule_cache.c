@@ -53,7 +53,7 @@ static void insert(struct rule_table *table, uint64_t key, uint64_t rule)
 static struct rule_table *new_table(uint32_t shift)
 {
     size_t len_bytes = (size_t)1 << (64 - shift);
-    // The table's own description follows its entries, so that those keep their alignment.
+    // The table's own description follows its entries, so that these keep their alignment.
     char *memory = page_alloc(len_bytes + sizeof(struct rule_table));
     if (memory == NULL) {
         return NULL;
@@ -64,8 +64,8 @@ static struct rule_table *new_table(uint32_t shift)
     return table;
 }
 
-// Replaces `old` by a larger table with the same entries. What other threads insert meanwhile is
-// lost, and compiled again.
+// Replace `old` by a larger table with the same entries. Entries that other threads insert
+// meanwhile are lost, and compiled again.
 static void grow(struct rule_table *old)
 {
     if (atomic_flag_test_and_set_explicit(&g_growing, memory_order_acquire)) {
@@ -89,7 +89,7 @@ static void grow(struct rule_table *old)
     atomic_flag_clear_explicit(&g_growing, memory_order_release);
 }
 
-// 0 if it cannot be learned.
+// Return the rule by a copy of the module; 0 if it cannot be learned.
 static uint64_t rule_by_copy(uint64_t ret_addr)
 {
     struct module_span span;
@@ -133,7 +133,7 @@ static uint64_t compile(uint64_t ret_addr, bool is_guess)
     struct self_memory self = self_memory_over(&nothing_known);
     struct memory_reader *memory = &self.reader;
     memory->is_guess = is_guess;
-    // Tables are silent, or wrong, about some ways back from a signal handler.
+    // Tables do not describe, or describe wrongly, some returns from a signal handler.
     if ((rule & (RULE_STOP | RULE_SIGNAL)) != 0 && signal_frame_begins(memory, ret_addr)) {
         return signal_frame_rule();
     }

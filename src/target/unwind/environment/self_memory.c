@@ -8,7 +8,7 @@
 
 #define CHECK_STEP_BYTES 4096u
 
-// Makes [low, high) include the page of `addr`, if that can be read.
+// Extend [low, high) to the page of `addr`, if that can be read.
 static bool cover(struct self_memory *self, uint64_t addr)
 {
     if (addr >= self->low && addr < self->high) {

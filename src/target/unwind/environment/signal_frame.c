@@ -60,7 +60,7 @@ enum err signal_frame_step(struct memory_reader *memory, struct cpu *cpu)
     if (!memory->read(memory, frame + ARCH_SIGNAL_PC, &value)) {
         return ERR_IO;
     }
-    interrupted.pc = value + 1; // it is no return address: see unwind.h
+    interrupted.pc = value + 1; // not a return address: see unwind.h
     *cpu = interrupted;
     return ERR_OK;
 }

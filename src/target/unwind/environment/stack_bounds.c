@@ -9,22 +9,24 @@
 
 #define CHECK_STEP_BYTES 4096u // the smallest page
 
-// How far below known bounds a stack pointer is taken for growth. A larger frame is learned anew.
+// The largest distance below known bounds at which a stack pointer counts as growth. A larger frame
+// is learned anew.
 #define EXTEND_BYTES_MAX ((uint64_t)1 << 20)
 
-// Above a thread's first frame lie its static TLS and descriptor; above main's, almost nothing.
+// A thread's static TLS and descriptor are above its first frame; almost nothing is above main's.
 #define ROOT_BYTES_MAX ((uint64_t)1 << 20)
 
-// One check is one system call; this bounds what one event may cost.
+// One check is one system call; this limits the cost of one event.
 #define LEARN_BYTES_MAX ((uint64_t)256 << 20)
 
 // The initial thread's pthread_self(), 0 if not noted. Written once, before it matters.
 static uint64_t g_main_descriptor;
 
-// Where the kernel put the first stack pointer of the process. Missing in some libcs.
+// The first stack pointer of the process, from the kernel. Missing in some libcs.
 extern void *__libc_stack_end __attribute__((weak));
 
-// Upwards, so that the check meets the end of a foreign stack before it touches anything else.
+// Check upwards, so that the check meets the end of a foreign stack before it touches anything
+// else.
 static bool all_readable(uint64_t from, uint64_t to)
 {
     for (uint64_t page = from; page < to; page += CHECK_STEP_BYTES) {
@@ -87,8 +89,8 @@ void stack_bounds_note_main_thread(void)
     }
 }
 
-// True if the calling thread's descriptor is at the top of its stack. If the initial thread's was
-// not noted, no leader's is believed: a coroutine's stack may lie right below it.
+// Whether the calling thread's descriptor is at the top of its stack. If the initial thread's was
+// not noted, no thread group leader's is trusted: a coroutine's stack may be right below it.
 static bool descriptor_is_top(void)
 {
     uint64_t main_descriptor = g_main_descriptor;

@@ -7,7 +7,7 @@
 
 #define CUT_STEP_MAX 64u
 
-// A power of two, at most a quarter of the inner half.
+// Return a power of two, at most a quarter of the inner half.
 static uint32_t cut_step(uint32_t max_frames)
 {
     uint32_t step = CUT_STEP_MAX;
@@ -40,7 +40,7 @@ void frame_sink_init(struct frame_sink *sink, void *memory, uint32_t max_frames)
     sink->ring = sink->inner + frame_sink_inner_max(max_frames);
 }
 
-// The pc of frame `index`, counted from the entry, which must be one that was kept.
+// Return the pc of frame `index`, counted from the entry. The frame must have been kept.
 static uint64_t pushed_pc(const struct frame_sink *sink, uint32_t index)
 {
     uint32_t inner_max = frame_sink_inner_max(sink->max_frames);

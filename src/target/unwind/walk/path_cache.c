@@ -10,7 +10,7 @@ void path_cache_forget_all(struct shortcuts *shortcuts)
     memset(shortcuts->is_known, 0, sizeof(shortcuts->is_known));
 }
 
-// What the steps depended on, outermost first. False if a path_cache cannot say it.
+// Collect the inputs of the steps, outermost first. False if a path_cache cannot represent them.
 static bool describe(struct path_cache *s,
                      const struct walk_cache_state *end,
                      const struct fresh_frame *fresh,
@@ -21,7 +21,7 @@ static bool describe(struct path_cache *s,
     uint32_t return_words = 0;
     for (uint32_t i = count; i > 0; i--) {
         const struct fresh_frame *frame = &fresh[i - 1];
-        // Behind a signal's frame a pc is not the return address that was read.
+        // Behind a signal's frame a pc differs from the return address that was read.
         if (at > SHORTCUT_WORDS_MAX - REMEMBERED_WORDS_PER_FRAME ||
             (frame->rule & RULE_SIGNAL) != 0) {
             return false;
@@ -47,12 +47,12 @@ void path_cache_learn(struct shortcuts *shortcuts,
                       uint64_t name)
 {
     if (count > SHORTCUT_WORDS_MAX) {
-        return; // a root that changes: what is known of the leaf stays
+        return; // the root has changed: the path of the leaf stays
     }
     const uint32_t place = path_cache_place(&fresh[0].regs);
     const uint64_t bit = (uint64_t)1 << place % 64;
     struct path_cache *s = &shortcuts->table[place];
-    // A signal handler may leave by longjmp in the middle of this: only what is whole is known.
+    // A signal handler may leave by longjmp in the middle of this: only complete paths are known.
     shortcuts->is_known[place / 64] &= ~bit;
     atomic_signal_fence(memory_order_seq_cst);
     s->start = fresh[0].regs;

@@ -10,7 +10,8 @@
 #include "target/unwind/environment/signal_frame.h"
 #include "target/unwind/walk/step.h"
 
-// Frames of ours between precise_walk_self and the frame of `start`; far fewer are real.
+// Upper limit of our own frames between precise_walk_self and the frame of `start`; there are far
+// fewer.
 #define OWN_FRAMES_MAX 64u
 
 static bool load_word(void *context, uint64_t addr, uint64_t *word)
@@ -36,7 +37,7 @@ static enum step_result step_without_table(const struct unwind_source *source, s
     return result;
 }
 
-// What is known of the code of a frame.
+// The unwind information of a frame's code.
 struct code {
     struct eh_table table; // the function points into it
     struct eh_function function;
