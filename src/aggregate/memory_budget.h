@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MEMORY_BUDGET_MIN         ((uint64_t)64 << 20) // cairn itself takes 20 MiB
+#define MEMORY_BUDGET_MIN         ((uint64_t)64 << 20) // smallest useful cap: cairn takes 20 MiB
 #define MEMORY_BUDGET_BLOCK_BYTES 24u                  // of a live block: live_table.h
 
 enum memory_merging {

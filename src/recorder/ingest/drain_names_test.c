@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names of forked children, whose parents' lanes are read after theirs: one process plays the
-// parent, a child, and a child of that.
+// Names of forked children, whose parents' lanes are read after theirs: one process acts as the
+// parent, a child, and a child of that child.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum {
     SLOT = 1,
-    NOBODY = 0x3ffffff0, // no pid: beyond the kernel's limit, so dead and read first
+    NOBODY = 0x3ffffff0, // not a pid: beyond the kernel's limit, so dead and read first
 };
 
 static uint32_t join(struct test_session *t, uint32_t pid, uint32_t parent_pid, uint32_t flags)
@@ -33,7 +33,7 @@ static struct bytes text_of(const char *text)
     return (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)};
 }
 
-// An allocation from a frame of the executable itself.
+// Make an allocation from a frame of the executable itself.
 static void allocate_in_main(struct lane_producer *p, uint64_t address)
 {
     const struct lane_module module = {

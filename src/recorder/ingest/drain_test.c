@@ -90,7 +90,7 @@ static void send(struct lane_producer *p, const uint64_t *words, size_t count)
     }
 }
 
-// Events with stamps, as several threads send them.
+// Send events with stamps, as several threads do.
 static void send_allocation(struct lane_producer *p, uint64_t address, uint64_t size)
 {
     const uint64_t words[] = {wire_word(WIRE_STAMP, stamp_now(p->session)),
@@ -111,7 +111,7 @@ static void pass(struct fixture *f)
     drain_find_dead(&f->on.drain);
     f->clock_ms++;
     atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
-    for (uint64_t i = 0; i < 2; i++) { // it was so late a while ago too
+    for (uint64_t i = 0; i < 2; i++) { // it was as late a while ago, too
         drain_note_time(&f->on.drain, f->clock_ms, (2 * f->clock_ms + i) * 1000000);
     }
     assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, false, &was_busy), ERR_OK);
@@ -135,7 +135,7 @@ struct worker {
     uint64_t base;
 };
 
-// Allocates and frees by itself, but for each tenth block, which it keeps.
+// Allocate and free on its own; each tenth block stays live.
 static void *work(void *argument)
 {
     const struct worker *worker = argument;
@@ -185,12 +185,11 @@ static void everything_that_threads_write_is_booked(void **state)
     assert_int_equal(drain_events(&f.on.drain), THREADS * (THREAD_PAIRS + THREAD_PAIRS / 10 * 9));
     assert_int_equal(atomic_load(&f.on.session.header->lane_bitmap[0]), 0);
     const struct lane_header *lane = session_lane(f.on.session.memory, 0);
-    assert_int_equal(atomic_load(&lane->write_pos), 0); // the memory was given back
+    assert_int_equal(atomic_load(&lane->write_pos), 0); // the memory was returned
     close_fixture(&f);
 }
 
-// Blocks go from one thread to another within a tick, in whatever order the lanes are read.
-// Until the answer to question `number` has come. Returns how many passes that took.
+// Run passes until the answer to query `number` has come. Return how many passes that took.
 static int pass_until_answered(struct fixture *f, struct lane_header *lane, uint32_t number)
 {
     int passes = 0;
@@ -219,7 +218,7 @@ static void questions_are_answered_when_all_before_them_is_booked(void **state)
     const uint64_t of_process = wire_word(WIRE_QUESTION, 1 | (uint64_t)STATS_QUERY_PROCESS << 32);
     send_allocation(&asks, 0x1000, 5);
     send(&asks, &of_process, 1);
-    assert_int_equal(pass_until_answered(&f, asks.lane, 1), 2); // alone: the next pass will do
+    assert_int_equal(pass_until_answered(&f, asks.lane, 1), 2); // alone: the next pass is enough
     assert_answer(asks.lane, 1, 5);
 
     open_lane(&f, process, &other);
@@ -298,7 +297,7 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
     close_fixture(&f);
 }
 
-// A child that waits to be killed; by a test that fails, too.
+// Start a child that waits for a kill, also by a failing test.
 static pid_t sleeping_child(void)
 {
     const pid_t child = fork();
@@ -312,8 +311,8 @@ static pid_t sleeping_child(void)
     return child;
 }
 
-// Its slot was counted and not filled in when it was looked for; then it did all that it did, and
-// the one that had waited for it ended.
+// The slot of the process was counted and not filled in at the scan. Then the process did all its
+// work, and the process that waited for it ended.
 static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
 {
     (void)state;
@@ -351,7 +350,7 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
     close_fixture(&f);
 }
 
-// The writer of a checkpoint is a copy of the recorder, with all that it had open.
+// The writer of a checkpoint is a copy of the recorder, with all its open files.
 static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
 {
     (void)state;
@@ -382,9 +381,9 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
     close_fixture(&f);
 }
 
-// What is live and how far the peak may be off are known for each order of these: a child makes a
-// block and exits, or is killed; its parent makes one, all in one tick or in two, before the
-// recorder looks or between its looks.
+// The live bytes and the error of the peak are known for each order of these: a child makes a block
+// and exits, or is killed; its parent makes one, all in one tick or in two, before the recorder's
+// pass or between its passes.
 static void the_peak_is_bounded_when_a_process_ends(void **state)
 {
     (void)state;
@@ -432,7 +431,7 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
         assert_in_range(1500, aggregator->totals.peak_bytes - below,
                         aggregator->totals.peak_bytes + above);
         assert_int_equal(below, 0);
-        assert_true(above <= 500); // what the parent made may have been there earlier
+        assert_true(above <= 500); // the parent's block may have been there earlier
         close_fixture(&f);
     }
 }
@@ -449,7 +448,7 @@ static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
     pass(&f);
     send_allocation(&before, 0x2000, 6); // not read yet when the next image joins
     open_lane(&f, join(&f, (uint32_t)getpid(), 0), &after);
-    send_free(&after, 0x1000); // an address of the old image means nothing in the new one
+    send_free(&after, 0x1000); // an address of the old image is meaningless in the new one
     pass(&f);
     pass(&f);
     assert_int_equal(f.on.aggregator.processes.len, 2);
@@ -562,7 +561,7 @@ static void a_lane_that_breaks_the_rules_is_closed_and_no_other(void **state)
         pass(&f);
         assert_int_equal(f.on.drain.corrupt_lanes, 1);
         assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
-        // Its producer must not wait for room that nobody makes.
+        // Its producer must not wait for room without end.
         assert_int_equal(atomic_load(&bad.lane->read_pos), atomic_load(&bad.lane->write_pos));
         close_fixture(&f);
     }
@@ -588,7 +587,7 @@ static void slots_that_lie_harm_nobody(void **state)
     close_fixture(&f);
 }
 
-// A stream of sound records; now and then one word of it is wrong.
+// Make a stream of valid records; now and then one word is wrong.
 static size_t random_stream(uint64_t *words, size_t max, uint64_t *random, unsigned damage_percent)
 {
     size_t count = 0;
@@ -680,7 +679,7 @@ static void no_garbage_in_a_lane_gets_the_recorder_down(void **state)
     assert_in_range(corrupt, ROUNDS / 3, ROUNDS);
 }
 
-// A thread takes another budget for what it may hold.
+// Take another budget of a thread for what it may hold.
 static void take_budget(const struct lane_producer *p, uint64_t bytes)
 {
     struct nursery *n = &p->lane->nursery;
@@ -688,8 +687,8 @@ static void take_budget(const struct lane_producer *p, uint64_t bytes)
     atomic_store(&n->budget_count, atomic_load(&n->budget_count) + 1);
 }
 
-// While a thread is in the middle of a realloc, nothing that came after that is counted, and the
-// budgets of that time count until it is.
+// While a thread is in the middle of a realloc, no later event is counted, and the budgets of that
+// time count until then.
 static void budgets_count_until_their_time_is_booked(void **state)
 {
     (void)state;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// fuzz_session: a program that writes what it likes, where it likes, into the memory it shares with
-// the recorder.
+// fuzz_session: a program that writes anything, anywhere, into the memory it shares with the
+// recorder.
 //
 // The input is a program of small steps (enum step), each a byte and its operands: join, open a
 // lane, send words as records, write eight bytes anywhere in the header, the slots or the first
-// lanes, let time pass, close. The recorder drains after each tick. Whatever came in, at the end
-// the aggregator must make a recording that keeps every invariant that recording_verify knows: a
-// hostile program may spoil its own figures, never the file. Seeds: tests/fuzz/corpus/session,
-// written by tests/fuzz/session_seeds.py.
+// lanes, let time pass, close. The recorder drains after each tick. After any input the aggregator
+// must make a recording that keeps every invariant of recording_verify: a hostile program may spoil
+// its own figures, never the file. Seeds: tests/fuzz/corpus/session, written by
+// tests/fuzz/session_seeds.py.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static void step_send(struct victim *v, struct cursor *input)
     atomic_store(&lane->write_pos, at);
 }
 
-// Anywhere in the header, the slots or the lanes that are in use, ring and producer's state
+// Write anywhere in the header, the slots or the lanes that are in use, ring and producer's state
 // included.
 static void step_scribble(struct victim *v, struct cursor *input)
 {
@@ -174,7 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (problem == ERR_OK) {
         check_recording(&victim);
     } else if (problem != ERR_LIMIT && problem != ERR_NO_MEMORY) {
-        abort(); // what a program writes is no error of ours
+        abort(); // a program's writes must not cause an error
     }
     drain_release(&victim.drain);
     aggregator_release(&victim.aggregator);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// drain on sessions whose programs died after they had scribbled over them: whatever lies there,
-// the recorder reads it once, goes on with the others, and comes to an end.
+// drain on sessions that dead programs had overwritten: whatever the contents, the recorder reads
+// them once, proceeds with the others, and ends.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void open_fixture(struct fixture *f)
     test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
 }
 
-// A process of its own: a child that lives until it is killed, by a test that fails, too.
+// Start a process of its own: a child that lives until the test kills it, also by failing.
 static pid_t sleeping_child(void)
 {
     const pid_t child = fork();
@@ -55,7 +55,7 @@ static uint32_t join_as(struct fixture *f, pid_t pid)
     return index;
 }
 
-// The lane of a process's main thread, with one stack defined.
+// Open the lane of a process's main thread, with one stack defined.
 static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
 {
     test_session_add_lane(&f->on, process, p);
@@ -113,8 +113,8 @@ static void assert_ends(struct fixture *f)
     assert_int_equal(f->on.drain.active_count, 0);
 }
 
-// Its lane is found to be corrupt in the middle of a pass, while other lanes wait behind it, and
-// what its nursery held, too.
+// The drain finds the lane corrupt in the middle of a pass, while other lanes wait behind it; so
+// are the contents of its nursery.
 static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
     }
 }
 
-// Nobody is left who could make it true.
+// No process is left that could make it true.
 static void times_to_come_are_not_waited_for(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void times_to_come_are_not_waited_for(void **state)
             pass(&f);
             send_time(&lanes[k], times[i]);
             send_allocation(&lanes[k], 0x1000);
-            pass(&f); // while the first is alone, even a lie is read at once
+            pass(&f); // while the first is alone, even a false time is read at once
             send_time(&lanes[k], 2 * times[i]);
             send_allocation(&lanes[k], 0x2000);
         }
@@ -177,7 +177,8 @@ static void times_to_come_are_not_waited_for(void **state)
 
 #define LIES 400ull // less than a ring
 
-// The same of the order between lanes, whether the one who lies lives or not.
+// Stamps order lanes: false ones are not waited for either, whether their lane's process lives or
+// not.
 static void stamps_to_come_are_not_waited_for(void **state)
 {
     (void)state;
@@ -210,7 +211,8 @@ static void stamps_to_come_are_not_waited_for(void **state)
     test_session_close(&f.on);
 }
 
-// A pid that was written into a slot is alive and nobody of ours: its end is not waited for.
+// A pid that was written into a slot belongs to an unrelated live process: its end is not waited
+// for.
 static void strangers_are_not_waited_for(void **state)
 {
     (void)state;
@@ -231,13 +233,13 @@ static void strangers_are_not_waited_for(void **state)
     for (int i = 0; i < PASSES; i++) {
         pass(&f);
     }
-    assert_int_equal(f.on.drain.process_count, 1); // ourselves
+    assert_int_equal(f.on.drain.process_count, 1); // this process
     assert_int_equal(f.on.drain.active_count, 1);
     assert_int_equal(f.on.aggregator.totals.sums.allocations, 1);
     test_session_close(&f.on);
 }
 
-// What programs count is believed as far as it is possible, lane by lane and in all.
+// Programs' counters are accepted up to what is possible, lane by lane and in all.
 static void counters_are_bounded_by_what_is_possible(void **state)
 {
     (void)state;
@@ -268,7 +270,7 @@ static void counters_are_bounded_by_what_is_possible(void **state)
     assert_int_equal(f.on.aggregator.missed_allocations, 11);
     assert_int_equal(f.on.aggregator.sampling.left_out_bytes, 0);
     assert_int_equal(f.on.drain.corrupt_lanes, 1);
-    atomic_store(&lanes[0].lane->missed_frees, 3); // it cannot become less
+    atomic_store(&lanes[0].lane->missed_frees, 3); // it cannot decrease
     pass(&f);
     assert_int_equal(f.on.aggregator.missed_frees, 12);
     assert_int_equal(f.on.drain.corrupt_lanes, 2);

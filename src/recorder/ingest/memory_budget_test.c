@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // memory_budget: what is merged and sampled at which size, and that sums stay right on average; and
-// a lane that is read when stacks take their part.
+// a lane that is read while stacks use their part of the memory.
 #include "aggregate/memory_budget.h"
 
 #include <setjmp.h>
@@ -42,7 +42,7 @@ static void each_part_has_its_own_bounds(void **state)
         assert_int_equal(budget.merging, cases[i].merging);
         assert_in_range(budget.level, cases[i].level_min, cases[i].level_max);
         const enum memory_merging before = budget.merging;
-        memory_budget_look(&budget, 0, 0); // what was merged is merged
+        memory_budget_look(&budget, 0, 0); // merging never decreases
         assert_int_equal(budget.merging, before);
         assert_int_equal(budget.level, 0);
         struct memory_budget none = {0};
@@ -52,8 +52,8 @@ static void each_part_has_its_own_bounds(void **state)
     }
 }
 
-// Of blocks of one size: those that are kept stand for about as many as there are, exactly where
-// all are kept, and for no more than a record can say.
+// Blocks of one size: the kept blocks stand for about as many as there are, exactly if all are
+// kept, and for no more than a record can state.
 static void sums_are_right_on_average(void **state)
 {
     (void)state;
@@ -63,7 +63,7 @@ static void sums_are_right_on_average(void **state)
     static const struct {
         uint32_t level;
         uint64_t size_bytes;
-        uint32_t shift; // that each stands for already
+        uint32_t shift; // its sampling weight before
         uint32_t expected_shift;
     } cases[] = {
         {0, 16, 0, 0}, {1, 16, 0, 1},   {6, 100, 0, 6},   {6, 256, 0, 4}, {6, 1 << 20, 0, 0},
@@ -114,7 +114,7 @@ static void pass(struct fixture *f)
     assert_int_equal(f->on.drain.corrupt_lanes, 0);
 }
 
-// A stack of `count` frames from the program's entry inwards, and a block of it.
+// Make a stack of `count` frames from the program's entry inwards, and a block of it.
 static void
 allocate_at(struct fixture *f, uint32_t slot, uint64_t base, const uint64_t *pcs, uint32_t count)
 {
@@ -135,7 +135,7 @@ allocate_at(struct fixture *f, uint32_t slot, uint64_t base, const uint64_t *pcs
     pass(f);
 }
 
-// The offsets of a row's frames, innermost first; 0 is what was left out. As a text.
+// Describe the offsets of a row's frames, innermost first, as a text; 0: omitted frames.
 static void describe(const struct aggregator *aggregator, size_t row, struct strbuf *out)
 {
     strbuf_clear(out);
@@ -171,7 +171,7 @@ static void new_stacks_are_merged_and_known_ones_are_not(void **state)
         allocate_at(&f, 2, 0, known, 6);
         allocate_at(&f, 3, 0, fresh, 7);
         allocate_at(&f, 4, 0, fresh, 7);
-        if (cases[i].rows[2] != NULL) { // on a base of which nothing was kept
+        if (cases[i].rows[2] != NULL) { // on a base without kept frames
             allocate_at(&f, 5, 4711, beyond, 2);
         }
         CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -186,7 +186,7 @@ static void new_stacks_are_merged_and_known_ones_are_not(void **state)
     }
 }
 
-// Whatever comes, nodes and rows stay below a bound.
+// Nodes and rows stay below a bound with any input.
 static void when_all_is_merged_tables_stay_as_they_are(void **state)
 {
     (void)state;

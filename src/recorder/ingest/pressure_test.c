@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of pressure.c: windows that say yes or no, and how long a yes lasts.
+// pressure: windows with and without pressure, and how long it lasts.
 #include "recorder/ingest/pressure.h"
 
 #include <setjmp.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Sampling from end to end: random threads write through the sampler and the nursery into a session
-// whose recorder comes by too rarely, and what the aggregator says is held against what the threads
-// did.
+// whose recorder runs too rarely. The aggregator's figures are compared with the threads' events.
 //
-// Nothing here depends on time: the recorder's looks are steps of the stream, and all seeds are
-// fixed. That the estimates are unbiased is shown by repeating streams with other coins: the mean
-// error of each figure has to be within a few of its own standard errors, which must be small.
+// Nothing here depends on time: the recorder's passes are steps of the stream, and all seeds are
+// fixed. Repeating streams with other random numbers shows that the estimates are unbiased: the
+// mean error of each figure has to be within a few of its own standard errors, which must be small.
 #include "target/producer/sampler.h"
 
 #include <math.h>
@@ -41,7 +40,7 @@ enum {
     PEAK_SEEDS_MAX = 1000,
 };
 
-// What allocations of one stack are like.
+// The allocations of one stack.
 struct kind {
     uint32_t share;       // how often, of 64
     uint64_t size_bytes;  // up to twice that
@@ -52,7 +51,7 @@ struct kind {
 static const struct stream {
     const char *name;
     uint32_t lane_count;
-    uint32_t look_events; // the recorder looks after so many on average: with many, rings run over
+    uint32_t look_events; // events between passes on average: with many, rings overflow
     uint32_t flags;
     struct kind kinds[KINDS];
 } streams[] = {
@@ -98,7 +97,7 @@ static const struct stream {
       {12, 32, 2000, false},
       {4, 500, 20000, true},
       {2, 8000, 30000, false}}},
-    // Little is alive, and one block may stand for more than all of it.
+    // The heap is small, and one block may stand for more than all of it.
     {"a small heap",
      2,
      50000,
@@ -221,7 +220,7 @@ static void tick(struct fixture *f)
     }
 }
 
-// As src/target/preload/record/record_sampled.c does it. Returns whether the block was recorded.
+// As src/target/preload/record/record_sampled.c does it. Return whether the block was recorded.
 static bool record_block(struct fixture *f, const struct block *block)
 {
     struct lane_producer *p = f->lanes + block->lane;
@@ -349,7 +348,7 @@ static void run_stream(struct fixture *f, uint32_t look_events)
     }
 }
 
-// What the aggregator says of one kind, over all threads.
+// Return the aggregator's figures of one kind, over all threads.
 static struct figures estimate_of(const struct fixture *f, uint32_t kind)
 {
     struct figures sum = {0};
@@ -369,7 +368,7 @@ static struct figures estimate_of(const struct fixture *f, uint32_t kind)
     return sum;
 }
 
-// What is known exactly, whatever was left out.
+// Check the figures that are exact although blocks were left out.
 static void check_exact(const struct fixture *f)
 {
     uint64_t allocations = 0;
@@ -389,7 +388,7 @@ static void check_exact(const struct fixture *f)
     assert_int_equal(atomic_load(&f->on.session.header->counters[NOTE_producer_waits]), 0);
 }
 
-// The sums over rows, the aggregator's own, and the live map say the same.
+// Check that the sums over rows, the aggregator's own, and the live map agree.
 static void check_consistent(struct fixture *f)
 {
     uint64_t live_bytes = 0;
@@ -448,7 +447,7 @@ static void check_unbiased(const struct errors *errors, uint32_t kind, size_t fi
     const double mean = errors->sum / REPETITIONS;
     const double variance = (errors->squares - errors->sum * mean) / (REPETITIONS - 1);
     const double standard_error = sqrt(variance > 0 ? variance / REPETITIONS : 0);
-    // What is rarer than a block's weight may not have been met in all repetitions together.
+    // All repetitions together may not have met a kind that is rarer than a block's weight.
     const double rare = errors->whole / 500;
     if (fabs(mean) > SIGMAS * standard_error + rare) {
         fail_msg("kind %u, figure %zu: %g too much on average, standard error %g, truth %g", kind,
@@ -482,8 +481,8 @@ static void check_knowledge(const struct self_knowledge *known)
     }
 }
 
-// The peak of one run, as a recording would tell it, held against the exact one. The rows' shares
-// of it are its parts.
+// The peak of one run, as a recording would state it, compared with the exact one. The rows' shares
+// are its parts.
 struct peak_knowledge {
     double ratio; // to the truth
     double stated;
@@ -632,7 +631,7 @@ static void a_recorder_that_keeps_up_gets_everything(void **state)
     close_fixture(&f);
 }
 
-// One block of a lane, with the given kind's stack, at the address of that number.
+// Return a block of a lane, with the given kind's stack, at the address of that number.
 static struct block plain_block(uint32_t address, uint32_t kind)
 {
     return (struct block){.size_bytes = 32, .address = address, .kind = kind};
@@ -665,7 +664,7 @@ static void a_recorder_that_stands_still_is_not_waited_for(void **state)
         const struct block block = plain_block(i, 0);
         record_end(&f, &block, 0);
     }
-    for (uint32_t i = 0; i < CIRCLE; i++) { // nor those of what was recorded meanwhile
+    for (uint32_t i = 0; i < CIRCLE; i++) { // nor the frees of the blocks recorded meanwhile
         const struct block block = plain_block(KEPT + i, 1);
         record_end(&f, &block, 0);
     }
@@ -696,7 +695,7 @@ static void everything_is_recorded_again_when_there_is_room(void **state)
     assert_true(f.lanes[0].level > 0);
     pass(&f, false);
     uint32_t address = 0;
-    for (; f.lanes[0].level > 0; address++) { // it looks now and then
+    for (; f.lanes[0].level > 0; address++) { // it checks now and then
         assert_true(address < ADDRESSES);
         const struct block block = plain_block(address, 0);
         record_end(&f, &block, 0);
@@ -736,7 +735,6 @@ static void large_blocks_are_likelier(void **state)
     }
 }
 
-// What is in the table is known; what it forgets is only forgotten.
 int main(void)
 {
     const struct CMUnitTest tests[] = {

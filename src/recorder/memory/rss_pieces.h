@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rss_pieces: who owns each part of a memory map.
+// rss_pieces: assigns each part of a memory map to an owner.
 //
 // The kernel merges neighbours: one area of smaps may hold a mapping of the program, a block of
 // malloc and the stack of a thread. So areas are cut where claims begin and end, the most reliable

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// left_out: the table of blocks that were left out, and what the sampler says of them.
+// left_out: the table of blocks that were left out, and the sampler's reports about them.
 #include "session/left_out.h"
 
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static struct left_out *new_table(void)
     return table;
 }
 
-// A block that no table follows is in the balance no more, and counted as forgotten.
+// A block that no table follows leaves the balance, and counts as forgotten.
 static void what_is_forgotten_leaves_the_balance(void **state)
 {
     (void)state;
@@ -39,7 +39,7 @@ static void what_is_forgotten_leaves_the_balance(void **state)
     } cases[] = {
         {false, 0x7f0000001010, true},
         {true, 0x7f0000001010, false},
-        {true, (uint64_t)1 << LEFT_OUT_ADDRESS_BITS, true}, // does not fit into an entry
+        {true, (uint64_t)1 << LEFT_OUT_ADDRESS_BITS, true}, // does not fit an entry
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct test_session on;
@@ -75,7 +75,7 @@ static void the_table_of_what_was_left_out(void **state)
 {
     (void)state;
     enum {
-        COUNT = 1000000 // twice what there is room for
+        COUNT = 1000000 // twice the capacity
     };
     struct left_out *set = new_table();
     uint32_t found = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread that is stopped after each of its instructions: what it leaves in its ring and its
-// nursery says all that it did, once, and how high its heap was at most.
+// A thread that is stopped after each of its instructions: its ring and its nursery must describe
+// all its events, once, and the highest live bytes of its heap.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #include "target/producer/session_join.h"
 
 enum {
-    STACKS = 6, // that the lane knows
+    STACKS = 6, // of the lane
 };
 
 struct fixture {
@@ -43,20 +43,20 @@ enum {
     KINDS = 6, // of stack and size
 };
 
-// Of the block that event number `i` of the script makes.
+// Return the address of the block that event number `i` of the script makes.
 static uint64_t script_address(uint32_t i)
 {
     return 0x100000 + (uint64_t)i * 0x10000000;
 }
 
-// What the one lane says: its ring from the beginning, and its nursery.
+// The contents of the one lane: its ring from the beginning, and its nursery.
 struct told {
     uint64_t allocations;
     uint64_t allocated_bytes;
     uint64_t frees;
     uint64_t live_bytes;
     uint64_t peak_bytes;
-    uint64_t sizes_bytes[SCRIPT_EVENTS]; // of what lives, by who made it
+    uint64_t sizes_bytes[SCRIPT_EVENTS]; // of live blocks, by the event that made them
 };
 
 static uint64_t *told_size(struct told *told, uint64_t address)
@@ -160,14 +160,14 @@ struct script_event {
     bool is_tick; // before it
 };
 
-// What the stopped thread does, in memory that its tracer sees.
+// The events of the stopped thread, in memory that its tracer sees.
 struct script {
     _Atomic uint32_t done;
     struct script_event events[SCRIPT_EVENTS];
-    struct told after[SCRIPT_EVENTS + 1]; // that many events
+    struct told after[SCRIPT_EVENTS + 1]; // after that many events
 };
 
-// The next slot with which blocks of that size come to one of the first folds, to meet others
+// Return the next slot whose blocks of that size come to one of the first folds, to meet others
 // there. (So do temporary ones elsewhere: their keys differ from these by the same bit.)
 static uint32_t crowded_slot(const struct nursery *n, uint32_t slot, uint32_t size)
 {
@@ -177,8 +177,8 @@ static uint32_t crowded_slot(const struct nursery *n, uint32_t slot, uint32_t si
     return slot;
 }
 
-// Many blocks in few places, and many kinds in few folds. With room, a first large one makes it
-// below the maximum; without, there are new high-water marks all the time.
+// Many blocks in few places, and many kinds in few folds. With room, a first large block keeps the
+// rest below the high-water mark; without, each event sets a new one.
 static void write_script(const struct nursery *n, struct script *script, bool has_room)
 {
     uint64_t random = 99;
@@ -205,7 +205,7 @@ static void write_script(const struct nursery *n, struct script *script, bool ha
     }
 }
 
-// What becomes of the counts is known before the thread begins.
+// Compute the counts after each event, before the thread begins.
 static void plan(struct script *script)
 {
     for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
@@ -245,7 +245,7 @@ static void play(struct fixture *f, struct script *script)
     }
 }
 
-// A realloc is two events to the lane; it may be cut between them.
+// A realloc is two events to the lane; it may be interrupted between them.
 static bool lies_between(const struct told *told, const struct told *low, const struct told *high)
 {
     return told->allocations >= low->allocations && told->allocations <= high->allocations &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The nursery from end to end: a drain reads what random threads write; its figures must be theirs.
+// The nursery from end to end: a drain reads what random threads write; the figures must agree.
 #include "target/producer/nursery/nursery.h"
 
 #include <setjmp.h>
@@ -28,7 +28,7 @@ enum {
     BUCKETS = REC_BUCKET_COUNT,
 };
 
-// The streams differ in what they free and how large they are.
+// The streams differ in which blocks they free and how large the blocks are.
 struct taste {
     const char *name;
     uint32_t lanes;
@@ -36,7 +36,7 @@ struct taste {
     uint32_t size_max;
     uint32_t latest_of_8; // how often a free takes the latest block
     uint32_t foreign;     // in 64: by another lane than its own
-    uint32_t grow;        // in 8: reallocations among what is no free
+    uint32_t grow;        // in 8: reallocations among events that are no frees
     uint32_t recent;      // frees take one of so many of the latest; 0: any
     bool has_giants;      // some are too large to be held
 };
@@ -72,7 +72,7 @@ struct stream {
     uint64_t frees;
     uint64_t allocated_bytes;
     uint64_t temporary;
-    uint32_t latest[LANES_MAX]; // address index + 1 of what the lane's latest event allocated
+    uint32_t latest[LANES_MAX]; // address index + 1 of the allocation by the lane's latest event
 };
 
 struct fixture {
@@ -124,7 +124,7 @@ static void pass(struct fixture *f, bool is_last)
     assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, is_last, &was_busy), ERR_OK);
 }
 
-// The index of a live block, or ADDRESSES if the next event is no free.
+// Return the index of a live block, or ADDRESSES if the next event is no free.
 static uint32_t choose_victim(struct stream *s, uint32_t lane)
 {
     const uint32_t latest = s->latest[lane];
@@ -224,13 +224,13 @@ static void step(struct fixture *f, struct stream *s)
 
 static void run_stream(struct fixture *f, struct stream *s)
 {
-    uint64_t schedule = s->random ^ 0x5555; // of its own, so that all sessions see the same events
+    uint64_t schedule = s->random ^ 0x5555; // its own, so that all sessions see the same events
     uint64_t pause = 0;
     for (uint32_t i = 0; i < EVENTS; i++) {
         if (next_random(&schedule) % TICK_EVENTS == 0) {
             f->clock_ms += next_random(&schedule) % 8 == 0 ? 5 : 1;
             atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
-            pause = next_random(&schedule) % 4; // how many passes before the threads go on
+            pause = next_random(&schedule) % 4; // how many passes before the threads continue
         }
         for (; pause > 0; pause--) {
             pass(f, false);
@@ -273,7 +273,7 @@ static void compare_buckets(const struct bucket_set *a,
     rec_bucket_vec_release(&right);
 }
 
-// A stack's row; they are in the order of first events.
+// Return a stack's row; rows are in the order of first events.
 static uint32_t row_of_node(struct row_table *rows, uint32_t node)
 {
     uint32_t found = 0;
@@ -285,7 +285,7 @@ static uint32_t row_of_node(struct row_table *rows, uint32_t node)
     return found;
 }
 
-// One thread: everything is as if every event had been sent.
+// With one thread, all totals are as if every event had been sent.
 static void compare_totals(struct heap_totals *held, struct heap_totals *sent)
 {
     assert_int_equal(held->peak_bytes, sent->peak_bytes);
@@ -358,8 +358,8 @@ static void what_is_held_back_makes_no_difference(void **state)
     }
 }
 
-// One tick of a thread whose blocks all die in it, two of a kind: worth a record only while the
-// recorder is pressed.
+// One tick of a thread whose blocks all die in it, two of a kind: pairs are worth
+// holding back only while the recorder is under pressure.
 static void play_tick(struct fixture *f)
 {
     struct lane_producer *p = f->lanes;
@@ -381,7 +381,7 @@ static void more_is_held_back_while_the_recorder_is_pressed(void **state)
     static struct fixture f;
     open_fixture(&f, 1, SESSION_FOLLOW_CHILDREN, false);
     const struct nursery *n = &f.lanes[0].lane->nursery;
-    // What follows is no maximum.
+    // The following blocks set no high-water mark.
     assert_true(nursery_allocate(f.lanes, address_of(0), 1u << 30, 0));
     assert_true(nursery_free(f.lanes, address_of(0)));
     uint32_t ticks = 0;
@@ -407,7 +407,7 @@ static void more_is_held_back_while_the_recorder_is_pressed(void **state)
     close_fixture(&f);
 }
 
-// A session with one lane, in a tick in which it may hold.
+// Open a session with one lane, in a tick in which it may hold.
 static struct lane_producer *open_one_lane(struct fixture *f)
 {
     open_fixture(f, 1, SESSION_FOLLOW_CHILDREN, true);
@@ -417,7 +417,7 @@ static struct lane_producer *open_one_lane(struct fixture *f)
     return f->lanes;
 }
 
-// The ring is full and nobody reads it any more: each kind of event says that it was not sent, so
+// The ring is full and no recorder reads it: each kind of event reports that it was not sent, so
 // that it can be counted.
 static void what_cannot_be_sent_is_told(void **state)
 {
@@ -448,8 +448,8 @@ static void what_cannot_be_sent_is_told(void **state)
     }
 }
 
-// Large blocks are sent at once. One that was freed leaves the thread's sum: the maximum is that of
-// one block, however many there were.
+// Large blocks are sent at once. A freed one leaves the thread's sum: with any number of blocks,
+// the high-water mark is one block.
 static void a_freed_block_that_was_sent_leaves_the_sum(void **state)
 {
     (void)state;
@@ -473,7 +473,7 @@ enum {
     MARKS = 1030, // two each are more than there are stamps
 };
 
-// One tick in which the heap does nothing but grow: each temporary block is part of a new maximum.
+// One tick in which the heap only grows: each temporary block is part of a new high-water mark.
 static void there_may_be_more_high_water_than_stamps(void **state)
 {
     (void)state;
@@ -507,7 +507,7 @@ static void there_may_be_more_high_water_than_stamps(void **state)
     close_fixture(&f);
 }
 
-// The next address of `wanted`'s place and line.
+// Return the next address of `wanted`'s place and line.
 static uint64_t next_rival(struct lane_header *lane, uint64_t wanted, uint64_t address)
 {
     do {
@@ -517,7 +517,7 @@ static uint64_t next_rival(struct lane_header *lane, uint64_t wanted, uint64_t a
     return address;
 }
 
-// A thread with one block of 100 bytes, whose heap had one of 50 besides.
+// A thread with one block of 100 bytes, whose heap had one of 50 in addition.
 static struct lane_producer *leave_a_high_water(struct fixture *f)
 {
     struct lane_producer *p = open_one_lane(f);
@@ -527,7 +527,7 @@ static struct lane_producer *leave_a_high_water(struct fixture *f)
     return p;
 }
 
-// A later block that has to make room is not told before the high-water mark.
+// A later block that has to make room is not sent before the high-water mark.
 static void what_is_displaced_is_no_part_of_the_high_water(void **state)
 {
     (void)state;
@@ -546,7 +546,7 @@ static void what_is_displaced_is_no_part_of_the_high_water(void **state)
     close_fixture(&f);
 }
 
-// The thread's latest block may lie where one did that another thread has freed.
+// The thread's latest block may have the address of an earlier block that another thread has freed.
 static void two_blocks_of_one_address_are_both_sent(void **state)
 {
     (void)state;
@@ -555,7 +555,7 @@ static void two_blocks_of_one_address_are_both_sent(void **state)
     struct lane_producer *p = f.lanes;
     const uint64_t first = 0x600000000000;
     const uint64_t second = next_rival(p->lane, first, first);
-    assert_true(nursery_allocate(p, address_of(0), 1000, 0)); // the others are no maximum
+    assert_true(nursery_allocate(p, address_of(0), 1000, 0)); // the others set no high-water mark
     assert_true(nursery_free(p, address_of(0)));
     assert_true(nursery_allocate(p, first, 10, 0));
     assert_true(nursery_allocate(p, second, 20, 1)); // in the line
@@ -574,8 +574,7 @@ static void two_blocks_of_one_address_are_both_sent(void **state)
     close_fixture(&f);
 }
 
-// What a relieved thread does next has nothing to do with the high-water mark that was taken from
-// it.
+// A relieved thread's later events do not concern the high-water mark that was taken from it.
 static void a_relieved_thread_stands_on_no_high_water(void **state)
 {
     (void)state;
@@ -601,27 +600,27 @@ static void a_relieved_thread_stands_on_no_high_water(void **state)
     close_fixture(&f);
 }
 
-// What two threads do, each one after the other, at one of three addresses: a allocates, c
-// allocates too much to be held, f frees, b begins to reallocate what is there, e ends that. The
-// test tries all orders that are possible: what is freed is there, what is allocated is not.
+// The steps of two threads at one of three addresses: a allocates, c allocates too much to be held,
+// f frees, b begins to reallocate, e ends that. The test tries all possible orders: a freed block
+// is live, an allocated address is free.
 struct small {
     const char *name;
     const char *threads[2];
 };
 
 struct small_run {
-    uint64_t sizes[3]; // of what is live, 0: nothing
+    uint64_t sizes[3]; // of the live blocks, 0: none
     uint32_t makers[3];
     uint64_t moved[2];         // address that the thread reallocates
-    struct freed_note note[2]; // of that
-    uint32_t latest[2]; // address + 1 of what the thread allocated last, if that was its last event
+    struct freed_note note[2]; // of that address
+    uint32_t latest[2];        // address + 1 of the thread's latest event, if it was an allocation
     uint64_t live_bytes;
     uint64_t peak_bytes;
     uint64_t temporary;
-    uint64_t frees[2]; // of what each thread allocated
+    uint64_t frees[2]; // of the blocks that each thread allocated
 };
 
-// A block leaves its address.
+// Remove a block from its address.
 static void small_leave(struct small_run *run, uint32_t lane, uint32_t at)
 {
     run->temporary += run->latest[lane] == at + 1 && run->makers[at] == lane;
@@ -710,23 +709,25 @@ static void check_small(struct fixture *f, const struct small_run *run, uint64_t
     assert_in_range(peak, found, found + peak_bound_above(&aggregator->bound, found));
 }
 
-// `order`: bit i says whose step is the i-th. Whether that is possible. The recorder looks before
-// the steps whose bit is set in `looks`, and time passes.
+// Run the steps. `order`: bit i selects the thread of the i-th step. Return whether that is
+// possible. Before the steps whose bit is set in `looks` the recorder runs passes, and time
+// advances.
 static bool run_small(const struct small *small, uint32_t order, uint32_t looks)
 {
     static struct fixture f;
-    const uint64_t settled_bytes = (uint64_t)2 << 20; // so that something may be held
+    const uint64_t settled_bytes = (uint64_t)2 << 20; // so that blocks may be held
     struct small_run run = {0};
     const char *next[2] = {small->threads[0], small->threads[1]};
     open_fixture(&f, 2, SESSION_FOLLOW_CHILDREN, true);
     assert_true(nursery_allocate(f.lanes, address_of(100), settled_bytes, 2));
-    pass(&f, false); // so that the threads hear what they may hold
+    pass(&f, false); // so that the threads see what they may hold
     f.clock_ms++;
     atomic_store(&f.on.session.header->clock_ms, f.clock_ms);
     bool is_possible = true;
     for (uint32_t i = 0; is_possible && (*next[0] != '\0' || *next[1] != '\0'); i++) {
         const uint32_t lane = order >> i & 1;
-        for (uint32_t k = 0; k < 3 && (looks >> i & 1) != 0; k++) { // to relieve, it takes several
+        // relieving a thread takes several
+        for (uint32_t k = 0; k < 3 && (looks >> i & 1) != 0; k++) {
             f.clock_ms += 2;
             atomic_store(&f.on.session.header->clock_ms, f.clock_ms);
             pass(&f, false);
@@ -774,7 +775,7 @@ static void small_histories_are_right_in_all_orders(void **state)
             }
             for (uint32_t looks = 0; looks < 1u << steps; looks++) {
                 if (!run_small(histories + i, order, looks)) {
-                    break; // in no way
+                    break; // impossible
                 }
                 possible++;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// session_create: what a joining process finds, by either door, and what it cannot break.
+// session_create: what a joining process gets, by either door, and what it cannot break.
 #include "recorder/session/session_create.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static void the_header_is_filled_in(void **state)
     assert_int_equal(s.header->recorder_pid, getpid());
     assert_int_equal(atomic_load(&s.header->state), SESSION_STARTING);
     session_release(&s);
-    session_release(&s); // a released one is none
+    session_release(&s); // a released session is empty
 }
 
 static void max_frames_has_a_bound(void **state)
@@ -72,7 +72,7 @@ static void the_memory_is_handed_out_at_the_socket(void **state)
     (void)state;
     struct session s;
     assert_int_equal(session_create(&options, &s, NULL), ERR_OK);
-    session_answer(&s); // nobody there: returns at once
+    session_answer(&s); // no process waits: returns at once
     const char *name = strchr(s.environment, ':') + 1;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path + 1, name, strlen(name));
@@ -100,7 +100,7 @@ static void the_memory_is_handed_out_at_the_socket(void **state)
     uint64_t magic = 0;
     assert_int_equal(pread(memfd, &magic, sizeof(magic), 0), sizeof(magic));
     assert_int_equal(magic, SESSION_MAGIC);
-    assert_int_equal(recv(fd, &byte, 1, 0), 0); // and is hung up on
+    assert_int_equal(recv(fd, &byte, 1, 0), 0); // and the connection ends
     assert_int_equal(close(memfd), 0);
     assert_int_equal(close(fd), 0);
     session_release(&s);
@@ -138,14 +138,14 @@ static void a_recycled_lane_is_free_and_all_zeros(void **state)
     session_release(&s);
 }
 
-// What is left of the limit when the session has been made.
+// Return the rest of the limit when the session has been made.
 static rlim_t limit_now(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-// Each case runs in a process of its own, which says by its status how far it came.
+// Each case runs in a process of its own, whose status shows how far it came.
 static int make_under_limit(rlim_t hard)
 {
     enum {
