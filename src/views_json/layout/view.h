@@ -66,7 +66,7 @@ struct view {
     // The collected tables. Owned; view_end() empties them.
     struct code_tables tables;
     struct view_frame_vec frames;
-    bool has_code;   // the answer has the table `code`, even if it is empty
+    bool has_code;   // the answer has the tables `code`, even if they are empty
     bool has_frames; // the answer has the table `frames`
     bool failed;     // out of memory: view_end() reports it
 };

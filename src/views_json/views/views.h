@@ -105,7 +105,8 @@ enum err view_stack_pairs(struct view *view,
                           const struct tree_view *tree,
                           const struct stacks_options *options) MUST_USE;
 
-// Whether any frame is in this source file.
+// Whether any frame is in this source file. view_source_lines writes the table `lines`: the costs
+// of each line.
 bool view_source_is_named(const struct view *view, const char *path);
 enum err view_source_lines(struct view *view, const char *path) MUST_USE;
 
