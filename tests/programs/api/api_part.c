@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// api_part: a library whose allocator reports: one block of 77 bytes stays, one of 33 does not.
+// api_part: a library with an allocator that reports: one block of 77 bytes stays, one of 33 is
+// freed.
 #include <cairn.h>
 
 static char memory[200];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// interrupted: asks for its own statistics while a handler that does the same interrupts it, time
-// and again. Exit status 0: the thread's own questions were all answered, so were 100 of the
-// handler's, and each answer was true when it was asked for. A handler that comes while its
-// thread's question is still being written is told nothing, as cairn.h says: it does not count.
+// interrupted: asks for its own statistics while a handler that does the same interrupts it. Exit
+// status 0: all questions of the thread and 100 questions of the handler were answered, and each
+// answer was right at its time. A handler that interrupts the writing of its thread's question gets
+// no answer, as cairn.h says; it is not counted.
 #include <cairn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,8 @@ static atomic_int answered;
 static atomic_int wrong;
 static atomic_int is_done;
 
-// Asks about the main thread, which frees what it allocates before it asks. False: not answered.
+// Ask about the main thread, which frees its allocations before it asks. Return false without an
+// answer.
 static int check(void)
 {
     struct cairn_stats stats;
@@ -35,8 +36,7 @@ static void handle(int number)
     handled++;
 }
 
-// The next signal comes when the last one was handled: the thread does nothing but wait for
-// answers.
+// Send the next signal after the last one was handled. The thread only waits for answers.
 static void *interrupt(void *thread)
 {
     for (int i = 0; i < SIGNALS_MAX && answered < ANSWERED_SIGNALS; i++) {
@@ -53,7 +53,7 @@ int main(void)
     pthread_t main_thread = pthread_self();
     pthread_t other;
     signal(SIGUSR1, handle);
-    // The other thread's own block, which glibc allocates, counts for whoever creates it.
+    // The creator allocates the other thread's block in glibc.
     if (pthread_create(&other, NULL, interrupt, &main_thread) != 0) {
         return 2;
     }

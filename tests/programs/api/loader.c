@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// loader LIBRARY: loads a library that reports (api_part.c) when the program runs already. It says
-// whether that is recorded by its exit status.
+// loader LIBRARY: loads a library that reports (api_part.c) into the running program. Its exit
+// status says whether that is recorded.
 #include <dlfcn.h>
 
 int main(int count, char **arguments)

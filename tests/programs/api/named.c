@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// named: pools with names, and events with weights. Of each pool's name there is one, whoever uses
-// it; 300 pools are more than there is room for.
+// named: named pools, and events with weights. Each pool name has one entry, whichever stack uses
+// it; the table has less room than 300 pools.
 // TRUTH: allocations=308 frees=3 allocated_bytes=400 leaked_allocations=305 leaked_bytes=350
 // TRUTH: temporary=3
 #include <cairn.h>
@@ -27,9 +27,9 @@ int main(void)
     cairn_report_free(memory + 48);
     use_pool("a name that is longer than the forty-seven bytes kept", memory + 96, 5);
     cairn_pool_realloc("edges", NULL, memory + 112, 6);
-    cairn_pool_realloc("edges", memory + 112, memory + 128, 14); // of the 6 that were there
+    cairn_pool_realloc("edges", memory + 112, memory + 128, 14); // 6 bytes existed before
     cairn_pool_realloc("edges", memory + 128, NULL, 0);
-    cairn_report_alloc(memory + 160, 7); // of no pool
+    cairn_report_alloc(memory + 160, 7); // without a pool
     cairn_pool_alloc(NULL, memory + 176, 8);
     for (int i = 0; i < 300; i++) {
         char name[16];
@@ -39,7 +39,7 @@ int main(void)
     for (int i = 0; i < 1000; i++) {
         send_bytes((uint64_t)i);
     }
-    cairn_event("bytes sent", 5); // by another stack
+    cairn_event("bytes sent", 5); // from another stack
     cairn_event("started", 0);
     return 0;
 }

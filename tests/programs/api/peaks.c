@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// peaks: asks how much it held at most in pieces of its work, and says so: one line for each, which
-// the test compares with what is done here.
+// peaks: asks for the peak of parts of its work and prints one line for each. The test compares
+// them with the operations below.
 //
 //   label is_told bytes
 #include <cairn.h>
@@ -14,7 +14,7 @@
 enum {
     THREADS = 4,
     BLOCKS = 1000,
-    SCOPES = 8, // at a time
+    SCOPES = 8, // at one time
 };
 
 static void say(const char *label, int is_told, uint64_t bytes)
@@ -53,7 +53,7 @@ static void alone(void)
     end("mixed", &peak);
 
     cairn_peak_begin(&peak);
-    free(first); // of before it
+    free(first); // allocated before the scope
     free(second);
     first = malloc(400);
     end("lower", &peak);
@@ -103,7 +103,7 @@ static void together(void)
 
 static char memory[THREADS][BLOCKS][16];
 
-// Blocks of its own pool: no other thread is ever given their addresses.
+// Works with blocks of its own pool: other threads never get their addresses.
 static void *work(void *argument)
 {
     const size_t me = (size_t)argument;
@@ -138,7 +138,7 @@ static void in_threads(void)
     }
     struct cairn_peak peak;
     cairn_peak_begin(&peak);
-    // The thread's own table, which glibc allocates, may be one that it kept.
+    // glibc may reuse an older table of the thread.
     pthread_create(&threads[0], NULL, free_it, malloc(1000000));
     pthread_join(threads[0], NULL);
     void *after = malloc(600000);
@@ -165,7 +165,7 @@ static void in_child(void)
 
 int main(void)
 {
-    free(malloc(10000000)); // the whole run's peak: nothing below comes near it
+    free(malloc(10000000)); // the peak of the whole run, much higher than all below
     alone();
     together();
     in_threads();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// statistics: counts what it does with cairn_stats and prints one line for each scope, which the
-// test compares with what is done here:
+// statistics: counts its operations with cairn_stats and prints one line for each scope. The test
+// compares them with the operations below:
 //
 //   label is_recorded allocations allocated_bytes frees freed_bytes temporary live_blocks
 //       live_bytes
@@ -38,7 +38,7 @@ static void end(const char *label, const struct cairn_scope *scope)
 static void *blocks[THREADS][BLOCKS];
 static pthread_barrier_t steps;
 
-// Allocates, lets main look while it stands still, frees the blocks of its neighbour.
+// Allocate, wait while main reads the statistics, free the blocks of the neighbour.
 static void *work(void *argument)
 {
     const size_t me = (size_t)argument;
@@ -51,12 +51,12 @@ static void *work(void *argument)
     }
     end("own", &scope);
     pthread_barrier_wait(&steps); // allocated
-    pthread_barrier_wait(&steps); // main has looked
+    pthread_barrier_wait(&steps); // main has read them
     for (size_t i = 0; i < BLOCKS; i++) {
         free(blocks[(me + 1) % THREADS][i]);
     }
     pthread_barrier_wait(&steps); // freed
-    pthread_barrier_wait(&steps); // main has looked
+    pthread_barrier_wait(&steps); // main has read them
     return NULL;
 }
 
@@ -74,7 +74,7 @@ static void in_threads(void)
     cairn_scope_begin(&mine, CAIRN_THREAD);
     pthread_barrier_wait(&steps);
     pthread_barrier_wait(&steps);
-    end("allocated", &all); // the others stand still and have not ended
+    end("allocated", &all); // the other threads wait and have not ended
     pthread_barrier_wait(&steps);
     pthread_barrier_wait(&steps);
     end("freed", &all);
@@ -110,7 +110,7 @@ int main(void)
 
     cairn_scope_begin(&scope, CAIRN_PROCESS);
     for (int i = 0; i < 100000; i++) {
-        free(malloc(24)); // temporary, and never sent one by one
+        free(malloc(24)); // temporary, and never sent as single events
     }
     end("pairs", &scope);
 
@@ -124,7 +124,7 @@ int main(void)
     end("whole", &whole);
 
     cairn_scope_begin(&scope, CAIRN_THREAD);
-    free(first); // of before the scope
+    free(first); // allocated before the scope
     end("negative", &scope);
 
     in_child();

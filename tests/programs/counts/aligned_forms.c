@@ -2,8 +2,8 @@
 // TRUTH: allocations=4 frees=2 allocated_bytes=2356 temporary=1 peak_bytes=2356
 // TRUTH: leaked_bytes=1256 leaked_allocations=2
 //
-// Each aligned entry point that valgrind knows too. posix_memalign with an alignment that is no
-// power of two fails and leaves its out parameter alone.
+// Each aligned entry point that valgrind knows too. posix_memalign with an alignment that is not a
+// power of two fails and does not change its out parameter.
 #include <errno.h>
 #include <malloc.h>
 #include <stdint.h>

@@ -2,8 +2,7 @@
 // TRUTH: allocations=0 frees=0 allocated_bytes=0 temporary=0 peak_bytes=0
 // TRUTH: leaked_bytes=0 leaked_allocations=0
 //
-// Never allocates. What a recording of it shows is what the C run-time allocates by itself:
-// nothing.
+// Never allocates. Its recording shows the allocations of the C run-time: none.
 int main(void)
 {
     return 0;

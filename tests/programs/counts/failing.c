@@ -2,8 +2,8 @@
 // TRUTH: allocations=2 frees=2 allocated_bytes=80 temporary=1 peak_bytes=80
 // TRUTH: leaked_bytes=0 leaked_allocations=0
 //
-// Every entry point asked for what cannot be given, calloc and reallocarray also with products that
-// overflow. Each gives NULL and ENOMEM, and none counts.
+// Requests that must fail, at every entry point; calloc and reallocarray also with products that
+// overflow. Each returns NULL and ENOMEM, and none counts.
 #include <errno.h>
 #include <malloc.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ int main(void)
     if (!refused(aligned_alloc(64, huge)) || !refused(memalign(64, huge))) {
         return 5;
     }
-    free(other); // nothing succeeded in between, so this one was temporary
+    free(other); // no call succeeded in between, so this block was temporary
     free(kept);
     return 0;
 }

@@ -2,8 +2,8 @@
 // TRUTH: allocations=3 frees=2 allocated_bytes=6400 temporary=0 peak_bytes=5700
 // TRUTH: leaked_bytes=700 leaked_allocations=1
 //
-// pvalloc counts what was asked for, not the whole pages that it gives. Apart, because valgrind
-// ends a program that calls it.
+// pvalloc counts the requested size, not the whole pages that it returns. In its own file because
+// valgrind ends a program that calls it.
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // TRUTH: allocations=6 frees=5 allocated_bytes=1210 temporary=3 peak_bytes=1000
 // TRUTH: leaked_bytes=70 leaked_allocations=1
 //
-// realloc that makes, grows, shrinks and frees. One that succeeds is an allocation of the new size
-// and a free of the old; one that fails is nothing, and the old block stays.
+// realloc that allocates, grows, shrinks and frees. A successful one is an allocation of the new
+// size and a free of the old. A failed one does not count, and the old block stays.
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // TRUTH: allocations=1009 frees=1008 allocated_bytes=16098 temporary=1006 peak_bytes=40
 // TRUTH: leaked_bytes=10 leaked_allocations=1
 //
-// Temporary is an allocation whose thread's next event is its own free. Freeing NULL is no event, a
-// realloc of it is its free.
+// A temporary allocation is freed by the next event of its thread. Freeing NULL is not an event. A
+// realloc of the block is its free.
 #include <stdlib.h>
 
 int main(void)

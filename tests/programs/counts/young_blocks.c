@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Blocks of which most die young, some old, in random order below a plateau that rises now and
-// then.
+// young_blocks: most blocks die young and some old, in random order, below a plateau that rises now
+// and then.
 //
 //   young_blocks EVENTS THREADS HOW    HOW: return, exit (_exit), kill (SIGKILL to itself)
 //
-// The program counts what it does and says so just before its end, all sums over its threads:
+// The program counts its operations and prints the sums over its threads just before its end:
 // "allocations frees allocated_bytes temporary leaked_allocations leaked_bytes peak_bytes". The
-// peak is that of one thread. At the end the other threads still live, and wait. Whoever is killed
-// has told nobody what he held back.
+// peak is of one thread. At the end the other threads still live, and wait. A killed program has
+// not sent the data that it held back.
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct worker {
     void *blocks[SLOTS];
     size_t sizes[SLOTS];
     uint64_t allocations, frees, allocated, temporary, live, peak;
-    int latest; // slot + 1 of the block that the latest event made
+    int latest; // slot + 1 of the latest event's block
 };
 
 static struct worker g_workers[THREADS_MAX];
@@ -71,7 +71,7 @@ static void from_there(struct worker *w, int slot, size_t size)
 
 static void event(struct worker *w)
 {
-    // The latest block is the likeliest to go.
+    // The latest block is the most likely to be freed.
     const int is_latest = w->latest != 0 && below(w, 3) == 0;
     const int slot = is_latest ? w->latest - 1 : (int)below(w, SLOTS);
     const size_t size = 1 + below(w, below(w, 500) == 0 ? 40000 : 300);
@@ -95,7 +95,7 @@ static void *work(void *argument)
         event(w);
     }
     pthread_barrier_wait(&g_all_done);
-    while (pause() != 0) { // for ever
+    while (pause() != 0) { // forever
     }
     return NULL;
 }

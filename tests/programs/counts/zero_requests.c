@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // zero_requests: a library for LD_PRELOAD that counts successful requests for zero bytes and
-// appends the number to the file that ZERO_REQUESTS names. An oracle for one difference: DHAT takes
-// such a request for one of one byte. It knows nothing of cairn and stands on what glibc exports.
+// appends the number to the file that ZERO_REQUESTS names. It is an oracle for one difference: DHAT
+// counts such a request as one byte. It is independent of cairn and uses only glibc's exports.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // TRUTH: allocations=6 frees=5 allocated_bytes=0 temporary=0 peak_bytes=0
 // TRUTH: leaked_bytes=0 leaked_allocations=1
 //
-// Zero bytes are an allocation like any other: glibc gives a block that has to be freed.
+// A request for zero bytes is an ordinary allocation: glibc returns a block that must be freed.
 #include <stdlib.h>
 
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// foreign: what other tools record for the tests of import: several stacks, inlined functions, time
-// that passes, a second thread, blocks that stay, and rules for LeakSanitizer. With an argument it
-// ends by a signal of that number.
+// foreign: recorded by other tools for the tests of import: several stacks, inlined functions,
+// passing time, a second thread, leaked blocks, and rules for LeakSanitizer. With an argument it
+// ends by the signal of that number.
 #include <csignal>
 #include <cstdlib>
 #include <ctime>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// behaviour WORD: holds memory in a way that has a name, for four seconds by the clock.
+// behaviour WORD: holds memory with a named pattern, for four seconds of wall-clock time.
 //
 //   leak      a block each millisecond, kept
-//   late      the same, but from the middle of the run on
-//   warm_up   the same, for the first three tenths: then it idles
-//   cache     keeps the latest 320 of them
-//   teeth     gives all back each 540 ms
+//   late      a block each millisecond, kept, from the middle of the run on
+//   warm_up   a block each millisecond, kept, for the first three tenths: then it idles
+//   cache     a block each millisecond; keeps the latest 320
+//   teeth     a block each millisecond; frees all each 540 ms
 //
-// What is due by the clock is made up for, however late the program is: on a busy machine the
-// blocks come in larger steps, and the shape stays.
+// The program catches up with the clock when it is late: on a busy machine the blocks come in
+// larger steps, and the pattern stays.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,7 +29,7 @@ static long now_ms(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// Its name is what the test looks for.
+// The test searches its name.
 static void *keep(void)
 {
     return malloc(BLOCK_BYTES);
@@ -43,7 +43,7 @@ static void give_back(long first, long end)
     }
 }
 
-// What is due in millisecond `at` of the run.
+// Do the step for millisecond `at` of the run.
 static void step(const char *word, long at)
 {
     if (strcmp(word, "leak") == 0 || (strcmp(word, "late") == 0 && at >= RUN_MS / 2) ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Does what most programs of C do and leaves nothing but what libc keeps: prints, reads, asks for
-// the locale and the time zone, has something done at its end, loads a module. With the word "file"
-// it leaks a FILE that was read; with "module" it loads the one that it is told, whose constructor
-// keeps a block.
+// greeting: does what most C programs do and leaves only libc's own blocks: prints, reads, queries
+// the locale and the time zone, registers an exit handler, loads a module. With the word "file" it
+// leaks a FILE after reading; with "module" it loads the given module, whose constructor keeps a
+// block.
 #include <dlfcn.h>
 #include <locale.h>
 #include <stdio.h>
@@ -28,9 +28,9 @@ static void leak_a_file(const char *path)
 
 int main(int argc, char **argv)
 {
-    tzset(); // and no localtime, which jumps to what has no name without debug symbols
+    tzset(); // without localtime, which jumps to code without a name if there are no debug symbols
     (void)setlocale(LC_ALL, "C.UTF-8");
-    for (int i = 0; i < 40; i++) { // glibc has room for 32 before it asks for more
+    for (int i = 0; i < 40; i++) { // glibc has room for 32 handlers before it allocates
         (void)atexit(say_nothing);
     }
     (void)printf("hello in %s\n", tzname[0]);

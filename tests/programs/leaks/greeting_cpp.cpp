@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Does what most programs of C++ do and leaves nothing but what libstdc++ keeps: prints, by buffers
-// of its own, throws, and starts a thread. With the word "block" it leaks 777 bytes.
+// greeting_cpp: does what most C++ programs do and leaves only libstdc++'s own blocks: prints, uses
+// buffers of its own, throws, and starts a thread. With the word "block" it leaks 777 bytes.
 #include <cstring>
 #include <iostream>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A module whose constructor keeps 12345 bytes, which are the module's, not the loader's.
+// keeper: a module whose constructor keeps 12345 bytes, which belong to the module, not the loader.
 #include <stdlib.h>
 
 static void *volatile kept;

@@ -2,7 +2,7 @@
 // TRUTH: allocations=2000 frees=1000 allocated_bytes=64000 temporary=1000 peak_bytes=32032
 // TRUTH: leaked_bytes=32000 leaked_allocations=1000
 //
-// Blocks every signal before it allocates, and finds them blocked, and none pending, afterwards.
+// Blocks every signal before it allocates; afterwards all are blocked, and none is pending.
 #include <signal.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ int main(void)
     sigprocmask(SIG_SETMASK, NULL, &now);
     for (int number = 1; number < NSIG; number++) {
         const int can_be_blocked = number != SIGKILL && number != SIGSTOP;
-        // glibc keeps the two real-time signals below SIGRTMIN for itself.
+        // glibc reserves the two real-time signals below SIGRTMIN.
         if (can_be_blocked && (number < 32 || number >= SIGRTMIN) && !sigismember(&now, number)) {
             return 2;
         }

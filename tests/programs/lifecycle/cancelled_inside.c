@@ -2,10 +2,10 @@
 // TRUTH: allocations=4000 frees=2000 allocated_bytes=64000 temporary=2000
 // TRUTH: leaked_bytes=32000 leaked_allocations=2000
 //
-// A thread is cancelled asynchronously while it does nothing but malloc and free, so nearly always
-// inside one of them; main goes on and counts. POSIX promises nothing here, but with blocks
-// that glibc keeps in the thread's own cache no lock is held, and programs do it. What the dying
-// thread did (blocks of 24 bytes) is not counted above, nor what libc does to load libgcc_s.
+// A thread is cancelled asynchronously while it only calls malloc and free, so the cancellation
+// nearly always hits inside one of them. main continues and counts. POSIX guarantees nothing here.
+// But blocks in glibc's cache of the thread need no lock, and programs do this. The truth does not
+// count the cancelled thread (blocks of 24 bytes) and libc's load of libgcc_s.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>

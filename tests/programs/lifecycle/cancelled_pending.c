@@ -2,9 +2,9 @@
 // TRUTH: allocations=2000 frees=1000 allocated_bytes=64000 temporary=1000
 // TRUTH: leaked_bytes=32000 leaked_allocations=1000
 //
-// A thread whose cancellation is pending allocates on until it reaches a cancellation point of its
-// own. malloc and free are none: nothing that a profiler does within them may end the thread there.
-// The first cancellation makes libc load libgcc_s; the blocks of that are not counted above.
+// A thread with a pending cancellation allocates until it reaches a cancellation point of its own.
+// malloc and free are not cancellation points: a profiler's work inside them must not end the
+// thread. The first cancellation makes libc load libgcc_s; the truth does not count those blocks.
 #include <pthread.h>
 #include <stdlib.h>
 

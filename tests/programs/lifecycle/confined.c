@@ -2,10 +2,9 @@
 // TRUTH: allocations=301 frees=101 allocated_bytes=75136 temporary=101 peak_bytes=65536
 // TRUTH: leaked_bytes=6400 leaked_allocations=200
 //
-// Gives up what it can while it runs: its root directory and its user id if it is root, then every
-// system call but read, write and exit (strict seccomp). It goes on allocating in between and at
-// the end, from memory that it has already touched. A hook that needs a system call would get it
-// killed.
+// Gives up its rights while it runs: its root directory and its user id if it is root, then every
+// system call except read, write and exit (strict seccomp). It allocates in between and at the end,
+// from memory that it has touched before. A hook that makes a system call would kill it.
 #include <linux/seccomp.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// counting FILE THREADS: allocates and frees until it is told to stop, and counts as it goes where
-// others can read it after its death: in FILE, which it maps.
+// counting FILE THREADS: allocates and frees until stopped. It counts in FILE, which it maps, so
+// that the counts can be read after its death.
 //
 //   counted[t].begun    operations that thread t has begun; an operation makes one block of
 //   counted[t].done     16 + n % 500 bytes and, once it holds 64, frees its oldest
-//   stop                set by others: end with status 0
+//   stop                set from outside: end with status 0
 //
-// So at any moment of a sudden death, the allocations of thread t are `done` or `begun`, and what
-// it holds are the last 64 of them. Its stdout says "started <pid>" when all threads run.
+// So at each moment of a sudden death, the number of thread t's allocations is `done` or `begun`,
+// and it holds the last 64 of them. Its stdout is "started <pid>" when all threads run.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,10 +2,9 @@
 // TRUTH: allocations=60 frees=40 allocated_bytes=1920 temporary=40
 // TRUTH: leaked_bytes=640 leaked_allocations=20 processes=2
 //
-// Becomes a daemon as the aggregator says: fork, setsid, fork again, leave the directory, close
-// every descriptor there could be. The parents leave at once; the daemon waits until it is an
-// orphan, then works and writes the file that its argument names. The process in between never
-// touches the heap, and so is not seen.
+// Becomes a daemon: fork, setsid, fork again, change the directory, close every descriptor. The
+// parents exit at once. The daemon waits until it is an orphan, then works and writes the file that
+// its argument names. The process in between never uses the heap, so it is not recorded.
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 // TRUTH: allocations=40 frees=30 allocated_bytes=36000 temporary=10
 // TRUTH: leaked_bytes=9000 leaked_allocations=10
 //
-// deep_bind PLUGIN: opens deep_plugin.c with RTLD_DEEPBIND, whose malloc is then looked up in libc
-// first. Blocks cross the border both ways. Every block here has 900 bytes, which no block of the
-// dynamic loader has, so that the test can tell them apart.
+// deep_bind PLUGIN: opens deep_plugin.c with RTLD_DEEPBIND, so that its malloc is looked up in libc
+// first. Each side frees blocks of the other. Every block here has 900 bytes; no block of the
+// dynamic loader has, so that the test can distinguish them.
 #include <dlfcn.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// deep_chain: a plugin for deep_bind.c whose functions are in a library that it brings along.
+// deep_chain: a plugin for deep_bind.c whose functions are in a library that it depends on.
 #include <stddef.h>
 
 void *deep_plugin_make(size_t size);

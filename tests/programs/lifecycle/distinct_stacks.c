@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// distinct_stacks STACKS ROUNDS: makes and frees a block at the end of each of STACKS (at most
-// 4^10) different call stacks, ROUNDS times.
-// A stack spells its number in base 4, lowest digit first: ten calls, each of one of four
-// functions. So its leaf is its own, and there is one inner frame for each beginning of a number.
+// distinct_stacks STACKS ROUNDS: allocates and frees a block at the end of each of STACKS (at most
+// 4^10) distinct call stacks, ROUNDS times. A stack spells its number in base 4, lowest digit
+// first: ten calls, each of one of four functions. So each stack has its own leaf, and there is one
+// inner frame for each prefix of a number.
 #include <stdlib.h>
 
 #define DIGITS 10
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void go_on(unsigned long path, int 
         return;
     }
     ways[path % 4](path / 4, digits - 1);
-    __asm__ volatile(""); // the call is no tail call
+    __asm__ volatile(""); // prevents a tail call
 }
 
 static void north(unsigned long path, int digits)

@@ -2,10 +2,10 @@
 // TRUTH: allocations=2 frees=1 allocated_bytes=110 temporary=1 peak_bytes=100
 // TRUTH: leaked_bytes=100 leaked_allocations=1
 //
-// early: a program of C whose library (early_part.c) has called libc before cairn's constructor
-// ran. It takes gettext's lock for writing and for reading, and says what dlerror() has to tell:
-// cairn looks functions up too, and of its failures nothing may be seen. libc's own blocks for the
-// texts are not in the truth.
+// early: a C program whose library (early_part.c) has called libc before cairn's constructor ran.
+// It takes gettext's lock for writing and for reading, and prints dlerror(): cairn looks up
+// functions too, and its failures must not show. The truth does not count libc's own blocks for the
+// texts.
 #include <dlfcn.h>
 #include <libintl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void tell(const char *when)
     const char *error = dlerror();
     char line[300];
     const int length = snprintf(line, sizeof(line), "%s: %s\n", when, error != NULL ? error : "-");
-    (void)!fwrite(line, 1, (size_t)length, stderr); // without a buffer
+    (void)!fwrite(line, 1, (size_t)length, stderr); // unbuffered
 }
 
 static void talk(void)
@@ -44,7 +44,7 @@ static void talk(void)
     }
 }
 
-// Opens and closes a plugin, in both ways that cairn treats differently.
+// Open and close a plugin in both ways that cairn distinguishes.
 static int open_twice(const char *plugin)
 {
     const int modes[] = {RTLD_NOW, RTLD_NOW | RTLD_DEEPBIND};

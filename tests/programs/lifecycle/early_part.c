@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// early_part: a library whose constructor runs before cairn's and lets libc use the heap first, in
-// the way that EARLY names. Most of them hold a lock of libc's while they allocate.
+// early_part: a library whose constructor runs before cairn's and makes libc use the heap first, in
+// the way that EARLY names. In most ways libc holds a lock while it allocates.
 #include <dlfcn.h>
 #include <iconv.h>
 #include <libintl.h>

@@ -3,7 +3,7 @@
 // TRUTH: leaked_bytes=1600 leaked_allocations=50
 //
 // ending WAY [ignored...]: allocates and frees, writes a line to each of its streams, and ends in
-// the way that its argument says. None of the ways may lose one event.
+// the given way. No way may lose an event.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void by_kill(void)
 
 static void by_interrupt(void)
 {
-    // Wait for it, having said that we are ready.
+    // Announce that the handler is ready, then wait.
     (void)!write(STDOUT_FILENO, "ready\n", 6);
     for (;;) {
         pause();
@@ -54,7 +54,7 @@ static void on_interrupt(int number)
 
 static void by_caught_interrupt(void)
 {
-    // Blocked until sigsuspend, so that it cannot come too early.
+    // Blocked until sigsuspend, so that it cannot arrive too early.
     const struct sigaction action = {.sa_handler = on_interrupt};
     sigset_t blocked;
     sigset_t before;

@@ -5,9 +5,9 @@
 // TRUTH(vfork): peak_bytes=640 processes=3
 // TRUTH(spawn): peak_bytes=640 processes=3
 //
-// exec_chain HOW LEVEL: three images, each with its own heap, each leaving five blocks of 40 bytes
-// and making five temporary ones. `exec` replaces the image twice; `vfork` and `spawn` make a child
-// that way and wait for it, so that all three heaps live at once.
+// exec_chain HOW LEVEL: three images, each with its own heap, five leaked blocks of 40 bytes and
+// five temporary ones. `exec` replaces the image twice; `vfork` and `spawn` start a child that way
+// and wait for it, so that all three heaps live at once.
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Executes the program that its second argument names, which gets the rest, by the function that
-// the first names: after fork, after vfork, or spawned. Exits with the status of the program, or
-// 127.
+// executing FUNCTION PROGRAM [ARGUMENT...]: executes the program by the named function: after fork,
+// after vfork, or spawned. Exits with the status of the program, or 127.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -80,7 +79,7 @@ int main(int argc, char **argv)
             execve(path, argv + 2, environ);
             _exit(127);
         }
-        free(malloc(1)); // in the memory that the child had
+        free(malloc(1)); // in the memory of the child
         return status_of(child);
     }
     child = fork();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=120002 frees=120001
 //
-// Puts a seccomp filter over itself that kills it for any call but those that libc's malloc makes,
-// and allocates so much that the ring of its lane is full many times, ten times as deep as before.
-// The first argument says how: "prctl", "seccomp" (by syscall()); "strict" allows read, write and
-// exit alone. With "fork" or "thread" others begin under the filter, which allows what that takes;
-// each allocates and frees 1000 blocks.
+// Installs a seccomp filter that kills it for any call except those of libc's malloc. Then it
+// allocates until the ring of its lane has been full many times, at ten times the earlier stack
+// depth. The first argument names the way: "prctl", "seccomp" (by syscall()); "strict" allows only
+// read, write and exit. With "fork" or "thread" children start under the filter, which allows the
+// calls for that; each allocates and frees 1000 blocks.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -28,7 +28,7 @@ static const int allowed[] = {
     SYS_rseq,         SYS_set_robust_list, SYS_rt_sigprocmask,
     SYS_rt_sigaction,
 };
-#define MALLOC_ALONE 11 // of them: without futex and what others need
+#define MALLOC_ALONE 11 // without futex and the calls of children
 
 static int filter(int count, int by_syscall)
 {
@@ -49,7 +49,7 @@ static int filter(int count, int by_syscall)
                       : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-// Holds `count` blocks at one time.
+// Hold `count` blocks at one time.
 static void hold(int count)
 {
     void **last = NULL;
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     const int has_others = strcmp(how, "fork") == 0 || strcmp(how, "thread") == 0;
-    deep_hold(20, 60000); // strict: what it takes later is there
+    deep_hold(20, 60000); // strict: allocates its later memory now
     free(malloc(100));
     int result;
     if (strcmp(how, "strict") == 0) {
@@ -120,6 +120,6 @@ int main(int argc, char **argv)
     if (malloc(10) == NULL || write(1, done, sizeof(done) - 1) != (ssize_t)sizeof(done) - 1) {
         return 3;
     }
-    syscall(SYS_exit, 0); // all that strict allows
+    syscall(SYS_exit, 0); // the only call that strict allows
     return 4;
 }

@@ -2,8 +2,8 @@
 // TRUTH: allocations=37 frees=5 allocated_bytes=912 temporary=0 peak_bytes=800
 // TRUTH: leaked_bytes=752 leaked_allocations=32 unknown_frees=3 processes=2
 //
-// Parent and child both allocate after a fork. What the child inherits is its parent's: it is not
-// counted again, and freeing the copy is counted apart.
+// Parent and child both allocate after a fork. Inherited blocks belong to the parent: the child
+// does not count them again, and a free of a copy is an unknown free.
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

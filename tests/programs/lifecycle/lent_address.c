@@ -3,7 +3,7 @@
 // TRUTH: leaked_bytes=300 leaked_allocations=1
 //
 // lent_address: an executable at a fixed address that takes malloc's address. The linker makes that
-// an address in the executable itself, which libraries see as malloc's, too.
+// an address in the executable itself, which libraries also use as malloc's.
 #include <stdlib.h>
 
 static void *(*volatile g_allocate)(size_t size);

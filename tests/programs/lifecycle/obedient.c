@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// obedient: does what it reads, a line at a time, and writes "done" after each; no TRUTH, for
-// whoever writes the lines knows it. It allocates nothing else.
+// obedient: executes the commands that it reads, one per line, and writes "done" after each. It has
+// no TRUTH, because the test writes the commands. It allocates nothing else.
 //
 //   a COUNT SIZE   allocates COUNT blocks of SIZE bytes and keeps them
 //   f COUNT        frees the COUNT oldest
 //   r COUNT SIZE   reallocates the COUNT oldest to SIZE bytes; they stay the oldest
 //   t COUNT SIZE   allocates and frees a block, COUNT times
 //   n COUNT SIZE   reports COUNT blocks of SIZE bytes, of the pool "numbers" (include/cairn.h)
-//   g COUNT        reports the COUNT oldest of them as taken back
+//   g COUNT        reports the free of the COUNT oldest of them
 //   e COUNT WEIGHT reports COUNT events "said", each of WEIGHT
 //   p              nothing
 //   q              returns from main
@@ -54,7 +54,7 @@ static void churn(size_t count, size_t size)
     }
 }
 
-// Nothing lies where the pool's blocks are said to be; cairn does not look.
+// The addresses of the pool's blocks hold nothing; cairn does not read them.
 static uintptr_t first_number = 16;
 static uintptr_t end_number = 16;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// own_malloc: an executable that brings and exports its own malloc, as one with a static jemalloc
-// does.
+// own_malloc: an executable that defines and exports its own malloc, like one with a static
+// jemalloc.
 #include <stddef.h>
 #include <unistd.h>
 

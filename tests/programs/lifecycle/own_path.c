@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=0
 //
-// own_path: opens libdeep_plugin.so by its bare name, which only this program's own RUNPATH leads
-// to, first plainly, then with RTLD_DEEPBIND. Says which of them worked.
+// own_path: opens libdeep_plugin.so by its bare name, first plainly, then with RTLD_DEEPBIND. Only
+// this program's own RUNPATH finds it. Prints which calls worked.
 #include <dlfcn.h>
 #include <unistd.h>
 

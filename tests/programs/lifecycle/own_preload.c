@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// own_preload: a library that a test puts into LD_PRELOAD beside cairn's. It replaces getlogin and
-// allocates one block of 77 bytes at each call, so that a lost preload is seen in the truth.
+// own_preload: a library that a test adds to LD_PRELOAD beside cairn's. It replaces getlogin and
+// allocates one block of 77 bytes at each call, so that a lost preload shows in the totals.
 #include <stdlib.h>
 
 void *g_own_preload_block;

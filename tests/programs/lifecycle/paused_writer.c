@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// paused_writer: a library that a test puts into cairn's own LD_PRELOAD. While the file exists that
-// PAUSED_WRITER names, a copy that cairn forks off stops itself (SIGSTOP) after it has written the
-// third part of a recording: so a test can be in the middle of a checkpoint for as long as it
-// likes.
+// paused_writer: a library that a test adds to cairn's own LD_PRELOAD. While the file that
+// PAUSED_WRITER names exists, a forked copy of cairn stops itself (SIGSTOP) after it has written
+// the third part of a recording. So a test can hold a checkpoint in the middle.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -13,7 +12,7 @@ enum {
     PARTS_BEFORE = 3
 };
 
-static pid_t g_first; // who was loaded; copies have other pids
+static pid_t g_first; // the loading process; copies have other pids
 static int g_parts;
 
 __attribute__((constructor)) static void remember(void)

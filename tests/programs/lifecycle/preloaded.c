@@ -2,7 +2,7 @@
 // TRUTH: allocations=3 frees=0 allocated_bytes=241 temporary=0 peak_bytes=241
 // TRUTH: leaked_bytes=241 leaked_allocations=3
 //
-// To be run with own_preload.c in LD_PRELOAD: two of the blocks are allocated by that library.
+// Run with own_preload.c in LD_PRELOAD: that library allocates two of the blocks.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

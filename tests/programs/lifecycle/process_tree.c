@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// process_tree ROUNDS WORD...: processes that hold blocks one after the other, or beside each
-// other. Each WORD is done in each round, in turn:
+// process_tree ROUNDS WORD...: processes that hold blocks one after the other, or at one time. Each
+// round does each WORD, in turn:
 //
 //   exit kill exec vfork spawn   a child holds BURST bytes, ends in that way while it does, and is
 //                                waited for; then the parent holds BURST bytes and frees them
@@ -9,9 +9,9 @@
 //     child   +BURST ... ends
 //     parent                  +BURST -BURST
 //
-// So that the peak is BASE + BURST, or BASE + 2 * BURST for `beside`, BASE being held by the parent
-// throughout. exec: the child becomes this program again with the word `hold`, after it has held
-// BURST in its first image. Blocks are touched by nobody; pipes and waitpid(2) order all of it.
+// So the peak is BASE + BURST, or BASE + 2 * BURST for `beside`. The parent holds BASE throughout.
+// exec: the child holds BURST in its first image, then becomes this program again with the word
+// `hold`. Blocks are not touched; pipes and waitpid(2) order all steps.
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// resident ROUNDS STACKS BLOCKS: keeps BLOCKS blocks of 64 bytes alive, then makes and frees ROUNDS
-// blocks over STACKS distinct stacks, and writes its resident memory in KiB. For tests of what
-// recording adds to that.
+// resident ROUNDS STACKS BLOCKS: keeps BLOCKS blocks of 64 bytes alive, then allocates and frees
+// ROUNDS blocks over STACKS distinct stacks, and prints its resident memory in KiB. For tests of
+// the overhead of recording.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// scribbler SEED: allocates on up to four threads, and perhaps in a child, while it writes over the
-// memory that it shares with its recorder, in one of several ways that SEED says. It may well crash
-// itself by that. After a third of a second it is over in any case: it exits, or kills itself.
+// scribbler SEED: allocates on up to four threads, and perhaps in a child, while it overwrites the
+// memory that it shares with its recorder, in a way that SEED chooses. It may crash. After a third
+// of a second it exits or kills itself in each case.
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ enum {
 struct area {
     uint8_t *start;
     size_t bytes;
-    int is_open; // may be written to
+    int is_open; // writable
 };
 
 static struct area g_areas[AREAS_MAX];
@@ -97,7 +97,7 @@ static uint64_t interesting(void)
                       : next_random() >> ((r >> 20) & 63);
 }
 
-// Each writes somewhere into an area.
+// Each function writes to a random place of an area.
 static void bytes(uint8_t *at, size_t room)
 {
     for (int i = 0; i < 64; i++) {
@@ -126,7 +126,7 @@ static void one_value(uint8_t *at, size_t room)
     memset(at + from, (int)next_random(), length < room - from ? length : room - from);
 }
 
-// Positions, counts and times that are off by a little.
+// Change positions, counts and times by a little.
 static void small_steps(uint8_t *at, size_t room)
 {
     const size_t count = room / 8 < 512 ? room / 8 : 512;
@@ -151,7 +151,7 @@ static void front_words(uint8_t *at, size_t room)
     }
 }
 
-// Process slots that name processes which live: ourselves, our parent, the first of all.
+// Write process slots that name living processes: itself, its parent, pid 1.
 static void living_pids(uint8_t *at, size_t room)
 {
     (void)room;
@@ -165,7 +165,7 @@ static void living_pids(uint8_t *at, size_t room)
 
 static const struct {
     void (*write)(uint8_t *at, size_t room);
-    int is_in_front; // of the session, rather than anywhere
+    int is_in_front; // of the session, or anywhere
 } ways[] = {{bytes, 0}, {bits, 0},  {words, 0},       {one_value, 0},   {small_steps, 0},
             {noise, 0}, {words, 1}, {front_words, 1}, {living_pids, 1}, {small_steps, 1}};
 
@@ -174,7 +174,7 @@ static void scribble(size_t way)
     const struct area *area = &g_areas[ways[way].is_in_front ? 0 : next_random() % g_area_count];
     size_t room = area->bytes < FRONT_BYTES ? area->bytes : FRONT_BYTES;
     uint8_t *at = area->start;
-    if (!area->is_open) { // lanes that are not in use: all the same to us
+    if (!area->is_open) { // unused lanes are skipped
         room = 65536;
         at += next_random() % (area->bytes / room) * room;
         if (mprotect(at, room, PROT_READ | PROT_WRITE) != 0) {
@@ -208,7 +208,7 @@ int main(int count, char **arguments)
     for (int i = 0; i < 8; i++) {
         (void)next_random();
     }
-    free(malloc(3)); // now there is a session, if ever
+    free(malloc(3)); // creates the session, if it is to exist
     find_areas();
     if (g_area_count == 0) {
         return 3;

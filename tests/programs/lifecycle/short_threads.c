@@ -2,7 +2,7 @@
 // TRUTH: allocations=6000 frees=4000 allocated_bytes=192000 temporary=2000 peak_bytes=64032
 // TRUTH: leaked_bytes=64000 leaked_allocations=2000 thread_blocks=1 threads=2001
 //
-// Two thousand threads, one after the other, each of which allocates three blocks and leaks one.
+// Two thousand threads, one after the other; each allocates three blocks and leaks one.
 #include <pthread.h>
 #include <stdlib.h>
 

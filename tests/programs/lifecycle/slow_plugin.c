@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// slow_plugin: takes the loader long, for two_loaders.c: 16,384 pointers to be filled in, in memory
-// that is read-only afterwards. Two functions in turn, so that the last answer is never the next.
+// slow_plugin: takes the loader long, for two_loaders.c: 16,384 pointers to fill in, in memory that
+// is read-only afterwards. Two functions alternate, so that the loader's cache of the last lookup
+// never helps.
 #include <stdlib.h>
 #include <string.h>
 

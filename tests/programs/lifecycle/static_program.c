@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// static_program: linked statically; the dynamic linker, and so a preload, never sees it.
+// static_program: linked statically, so that the dynamic linker and a preload never run.
 int main(void)
 {
     return 0;

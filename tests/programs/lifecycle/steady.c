@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// steady ROUNDS: a server's life in short: always 4096 blocks, each round one of them, chosen at
-// random, is freed and made anew with a random size, from one of 16 stacks. Every 64th round makes
-// a block that only its function sees. For tests of what a longer run costs.
+// steady ROUNDS: a short model of a server: always 4096 blocks. Each round frees a random one of
+// them and allocates it again with a random size, from one of 16 stacks. Every 64th round allocates
+// a block that only its function uses. For tests of the cost of a longer run.
 #include <stdint.h>
 #include <stdlib.h>
 

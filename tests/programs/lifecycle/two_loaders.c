@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// two_loaders PLUGIN OTHER: while one thread opens and closes a plugin that is bound to itself
-// first, whose pointers cairn changes, another opens and closes a library that has nothing to do
-// with it. It has thousands of relocations, so that the loader is mostly in the middle of them.
+// two_loaders PLUGIN OTHER: one thread opens and closes a plugin with RTLD_DEEPBIND, whose pointers
+// cairn changes. Another thread opens and closes an unrelated library with thousands of
+// relocations, so that the loader is mostly in the middle of them.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // waiting_plugin: when it is opened and when it is closed, it waits for a thread that allocates,
-// maps memory, and ends. The loader's lock is held meanwhile, so a hook that took it would wait
-// too.
+// maps memory, and ends. The loader's lock is held meanwhile, so a hook that took it would
+// deadlock.
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>

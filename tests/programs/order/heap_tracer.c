@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// heap_tracer: a second opinion on a run, from below. Preloaded behind cairn's library, so that
-// cairn's hooks call it as the real allocator and both see the very same run: a table of all blocks
-// by address, counters, and the highest sum of live bytes, all exact, by atomic operations.
+// heap_tracer: an independent oracle for a run. Preloaded behind cairn's library, so that cairn's
+// hooks call it as the real allocator and both record the same run: a table of all blocks by
+// address, counters, and the highest sum of live bytes. All are exact, by atomic operations.
 //
-// A forked child's table is empty, as the child's heap is to cairn; when a process ends its blocks
-// leave the sum. Knows nothing of cairn.
+// A forked child's table is empty, as the child's heap is for cairn. When a process ends, its
+// blocks leave the sum. Independent of cairn.
 #include "heap_tracer.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// glibc's own, under names that nobody replaces.
+// glibc's own functions, under names that no library replaces.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
@@ -46,11 +46,11 @@ struct bucket {
 static struct tracer_file *g_file;
 static struct bucket *g_buckets;
 static atomic_uint g_threads;
-static atomic_uint g_state; // 0: not looked yet, 1: somebody looks, 2: there, 3: not wanted
+static atomic_uint g_state; // 0: not checked yet, 1: being checked, 2: active, 3: disabled
 static __thread uint32_t t_thread;
 static __thread uint32_t t_kind;
 static __thread uint64_t t_serial;
-static __thread void *t_latest; // that the latest event allocated
+static __thread void *t_latest; // the block of the latest event
 
 void tracer_set_kind(int kind)
 {
@@ -135,7 +135,7 @@ static void add(void *address, size_t size)
     t_latest = address;
 }
 
-// Returns the size of what was there; of blocks that are not ours, 0.
+// Remove a block. Return its size, or 0 for an unknown block.
 static size_t take(void *address)
 {
     struct block found = {0};
@@ -212,7 +212,7 @@ void *realloc(void *block, size_t size)
     const size_t old_size = take(block); // before another thread can have its address
     void *moved = __libc_realloc(block, size);
     if (moved == NULL) {
-        atomic_fetch_add(&g_file->errors, 1); // no test runs out of memory
+        atomic_fetch_add(&g_file->errors, 1); // tests do not run out of memory
         return NULL;
     }
     if (size > old_size) {
@@ -224,7 +224,7 @@ void *realloc(void *block, size_t size)
     return moved;
 }
 
-// What the process leaves behind is no more.
+// The blocks of a process leave the sum at its end.
 __attribute__((destructor)) static void leave(void)
 {
     if (!is_wanted()) {

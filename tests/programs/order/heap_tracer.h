@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// heap_tracer: what heap_tracer.so, preloaded below cairn's library, writes down of a run.
+// heap_tracer: the results of heap_tracer.so, which is preloaded below cairn's library.
 #pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define TRACER_KINDS 9 // 0: whatever the program did not mark
+#define TRACER_KINDS 9 // 0: unmarked allocations
 
 struct tracer_sums {
     _Atomic uint64_t allocations;
@@ -20,8 +20,8 @@ struct tracer_file {
     struct tracer_sums kinds[TRACER_KINDS];
     _Atomic uint64_t live_bytes;
     _Atomic uint64_t peak_bytes;
-    _Atomic uint64_t errors; // the tracer's own: its figures are worth nothing
+    _Atomic uint64_t errors; // the tracer's own errors: its figures are invalid
 };
 
-// The kind of what the calling thread allocates from now on. Not there without the tracer.
+// Set the kind of the calling thread's next allocations. Undefined without the tracer.
 void tracer_set_kind(int kind) __attribute__((weak));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// random_heap: threads that do random things to each other's blocks. Arguments: a seed, threads,
-// events of each, and any of c (blocks are freed by whoever meets them), r (realloc chains), s
-// (short threads), f (forked children), l (some blocks leak). Each function of one kind allocates
-// for itself, so that what each stack did is known: see heap_tracer.h. States no truth by itself.
+// random_heap: threads that do random operations on each other's blocks. Arguments: a seed,
+// threads, events per thread, and any of c (any thread frees a block), r (realloc chains), s (short
+// threads), f (forked children), l (some blocks leak). Each function allocates blocks of one kind,
+// so that the operations of each stack are known: see heap_tracer.h. It states no truth itself.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -139,7 +139,7 @@ static void step(uint64_t *random, void *own[OWN_MAX])
         }
         break;
     case 11:
-        if (does('c') && does('r')) { // what others made
+        if (does('c') && does('r')) { // blocks of other threads
             void *other = atomic_exchange(&g_slots[(r >> 8) % SLOTS], NULL);
             free(atomic_exchange(&g_slots[(r >> 20) % SLOTS], make(random, other)));
         }

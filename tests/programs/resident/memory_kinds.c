@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// memory_kinds HOW [FILE]: makes memory resident in one way, says what mallinfo2(3) says, waits for
-// a line on stdin, so that a test can look at its memory map, and ends at once.
+// memory_kinds HOW [FILE]: makes memory resident in one way, prints mallinfo2(3), and waits for a
+// line on stdin, so that a test can read its memory map. Then it ends at once.
 //
 //   cache       a table of blocks of many sizes, in which new blocks replace old ones; a mapping,
 //               half of it touched
 //   fragmented  many small blocks, of which two of three are freed
 //   file        FILE mapped twice, read and written to privately; shared memory
-//   threads     threads with heap areas and deep stacks of their own, all there
+//   threads     threads with their own heap areas and deep stacks, all alive
 //   pool        memory from sbrk and from one mapping that grows and shrinks, next to malloc's
 #include <fcntl.h>
 #include <malloc.h>
@@ -64,7 +64,7 @@ static void cache(void)
         free(entries[at]);
         entries[at] = block(1 + (seed >> 4) % 2000);
     }
-    memset(malloc(8 * MIB), 1, 3 * MIB); // a block of which most is never touched
+    memset(malloc(8 * MIB), 1, 3 * MIB); // most of the block is never touched
     map_half();
 }
 
@@ -123,7 +123,7 @@ static void threads(void)
 {
     pthread_t made;
     pthread_barrier_init(&ready, NULL, THREADS + 1);
-    pthread_barrier_init(&over, NULL, THREADS + 1); // nobody opens it
+    pthread_barrier_init(&over, NULL, THREADS + 1); // never opened
     for (int i = 0; i < THREADS; i++) {
         check(pthread_create(&made, NULL, thread, NULL) == 0, "pthread_create");
     }
@@ -132,7 +132,7 @@ static void threads(void)
 
 static void pool(void)
 {
-    void *kept = block(3 * MIB); // beside the pool
+    void *kept = block(3 * MIB); // besides the pool
     for (int i = 0; i < 100; i++) {
         char *piece = sbrk(10000);
         check(piece != (void *)-1, "sbrk");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// calls: C stacks. Each chosen point leaks one block of a size of its own, 7001 and up, by which
-// the test finds it in the report and in gdb. Through a callback of libc (qsort), a chain of calls,
-// a tail position and a function that has no frame pointer and much in its frame.
+// calls: C stacks. Each chosen point leaks one block with its own size, 7001 and up, by which the
+// test finds it in the report and in gdb. Through a callback of libc (qsort), a chain of calls, a
+// tail position and a function without a frame pointer and with a large frame.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// coroutines: stacks that a walk meets half way, and finds changed. Each coroutine allocates at
-// every level of a recursion and switches to the next in between, by assembly without tables
-// (boost.context's way), by assembly with tables, and by swapcontext(); on stacks of their own,
-// which are unmapped and mapped again at the same place, and on stacks inside main's own frame.
+// coroutines: stacks that change between walks and share parts with other stacks. Each coroutine
+// allocates at every level of a recursion and switches to the next in between: by assembly without
+// tables (like boost.context), by assembly with tables, and by swapcontext(). Their stacks are
+// separate ones, which are unmapped and mapped again at the same place, or inside main's own frame.
 //
 // TRUTH: allocations=7680 frees=7680 allocated_bytes=528000 leaked_bytes=0 leaked_allocations=0
 #include <stddef.h>
@@ -15,8 +15,8 @@
 
 enum {
     COROUTINES = 4,
-    ROUNDS = 16, // in each of which all coroutines begin anew
-    LEVELS = 10, // of the recursion of each
+    ROUNDS = 16, // all coroutines start again in each
+    LEVELS = 10, // of each recursion
     STACK_BYTES = 65536,
     WAYS = 3,
     PLACES = 2,
@@ -44,7 +44,7 @@ static void switch_between(struct coroutine *from, struct coroutine *to)
     }
 }
 
-// Two blocks a level: one lives while another coroutine runs, one while the deeper levels do.
+// Two blocks per level: one lives while another coroutine runs, one while the deeper levels do.
 __attribute__((noinline)) static size_t descend(struct coroutine *self, unsigned level)
 {
     char *volatile brief = malloc(16 * level);
@@ -91,7 +91,7 @@ static void begin(struct coroutine *c, unsigned number, char *stack)
     makecontext(&c->context, (void (*)(void))run_by_number, 1, (int)number);
 }
 
-// All of them in turn, until the last is over. They end at the same time, in different orders.
+// Run all in turn until the last one ends. They end at the same time, in different orders.
 static void run_round(char *stacks, unsigned round)
 {
     unsigned over = 0;

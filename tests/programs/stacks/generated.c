@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// generated NAME BLOCKS [WAY]: machine code made while it runs, as JIT compilers do, that calls
-// malloc for so many blocks of 7601 bytes, and /tmp/perf-PID.map, which calls it NAME. WAY: "late"
-// writes the map at the very end, "link" puts a symbolic link to it in its place, "old" dates it
-// back to 1970.
+// generated NAME BLOCKS [WAY]: machine code that is generated at run time, like that of JIT
+// compilers, and calls malloc for BLOCKS blocks of 7601 bytes; and /tmp/perf-PID.map, which names
+// it NAME. WAY: "late" writes the map at the very end, "link" puts a symbolic link to it in its
+// place, "old" sets its date to 1970.
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static __attribute__((noinline)) void allocate(void)
     free(block);
 }
 
-// A function with a frame pointer that calls `callee` and returns.
+// Generate a function with a frame pointer that calls `callee` and returns.
 static void *generate(void (*callee)(void))
 {
 #if defined(__x86_64__)

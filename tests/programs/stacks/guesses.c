@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// guesses: code without unwind tables keeps data where others keep their frame pointer, and that
-// data looks like frames whose return addresses lie in a library that another thread opens and
-// closes all the time. Its arguments are the library and a function in it. Prints what it did.
+// guesses: code without unwind tables keeps data in the frame pointer's register. That data looks
+// like frames with return addresses in a library that another thread opens and closes all the time.
+// Its arguments are the library and a function in it. Prints its results.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #define OPENS  400
 #define FRAMES 32
 
-// Calls function(size) with `frames` as the frame pointer.
+// Call function(size) with `frames` as the frame pointer.
 void *call_untold(size_t size, void *(*function)(size_t), const void *frames);
 
 struct frame {

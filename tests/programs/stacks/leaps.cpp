@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// leaps: stacks that lose many frames at once, and frames of sizes that only the moment knows.
-// Blocks are allocated on the way in, on the way out and after each leap: exceptions through ten
-// frames with destructors, longjmp over as many, alloca and arrays of variable length, signal
-// handlers on both kinds of stack, and generated code that has no tables but a frame pointer.
+// leaps: stacks that lose many frames at once, and frames whose size is known only at run time.
+// Blocks are allocated on the way in, on the way out and after each jump: exceptions through ten
+// frames with destructors, longjmp over ten, alloca and arrays of variable length, signal handlers
+// on both kinds of stack, and generated code without tables but with a frame pointer.
 //
 // 200 rounds of: exceptions 10 + 10 + 1 + 1 (the exception itself), longjmp 10 + 1, rooms 20,
 // handlers 2 * 2, generated code 2.
@@ -56,7 +56,7 @@ __attribute__((noinline)) int exceptions()
 }
 
 std::jmp_buf g_landing;
-volatile int g_deepest = 1; // what a compiler cannot know
+volatile int g_deepest = 1; // unknown to the compiler
 
 __attribute__((noinline)) int descend_and_jump(int level)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // plugins FIRST OTHER: opens a plugin, lets it leak a block (7401), closes it, opens another one
-// that the system puts to the same address, and lets that leak one too (7402). Then the first again
-// (7403). Exit status 9 if the addresses differ: then the test would prove nothing.
+// that the system maps at the same address, and lets that leak one too (7402). Then the first one
+// again (7403). Exit status 9 if the addresses differ: the test would prove nothing.
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shared_user: stacks that go from the program into a shared library, back, and in again.
+// shared_user: stacks that call from the program into a shared library, back, and in again.
 #include <stddef.h>
 
 void *chosen_point(size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // swings DEPTH: 600 allocations at the bottom of a recursion of that depth. Between two of them it
-// returns over some frames, often few and now and then nearly all, and comes back by other calls.
+// returns over some frames, often few and sometimes nearly all, and descends again by other calls.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static struct {
     uint32_t depth;
-    uint32_t turn; // the level from which it goes down again
+    uint32_t turn; // the level from which it descends again
     uint32_t left;
     uint64_t seed;
 } g_swings = {.left = BLOCKS, .seed = 1};
