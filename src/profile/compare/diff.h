@@ -72,8 +72,8 @@ diff_value(const struct diff *diff, enum side side, const struct costs *costs, e
 
 enum diff_class {
     DIFF_SAME,
-    DIFF_NEW,  // 0 before
-    DIFF_GONE, // 0 now
+    DIFF_NEW,  // all its costs were 0 before
+    DIFF_GONE, // all its costs are 0 now
     DIFF_GROWN,
     DIFF_SHRUNK,
     DIFF_UNKNOWN, // at least one recording does not know the cost
