@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// exec_check on files made byte by byte: each obstacle, scripts, and heads that lie. What compilers
-// make is for tests/e2e/test_unrecorded.py.
+// Tests exec_check on files made byte by byte: each obstacle, scripts, and false heads. The tests
+// of compilers' output are in tests/e2e/test_unrecorded.py.
 #include "session/exec_check.h"
 
 #include <elf.h>
@@ -30,7 +30,7 @@
 
 #define BASE 0x400000u
 
-// A file as the linker would lay it out, mapped whole at BASE.
+// A file laid out as by the linker, mapped whole at BASE.
 struct image {
     Elf64_Ehdr head;
     Elf64_Phdr segments[3]; // load, interpreter, dynamic
@@ -129,13 +129,13 @@ static void test_the_loader_itself(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-// Whatever a head claims: an answer, and none that hides a program that could be recorded.
+// Any head leads to a result, and no head hides a program that could be recorded.
 static void test_heads_that_lie(void **state)
 {
     for (size_t size = 0; size < sizeof(struct image); size += 7) {
         const struct image whole = make_image(GLIBC_LOADER, "libc.so.6");
         write_file(((struct world *)*state)->path, &whole, size);
-        (void)exec_check(((struct world *)*state)->path); // does not hang, does not crash
+        (void)exec_check(((struct world *)*state)->path); // neither hangs nor crashes
     }
     struct image image = make_image(GLIBC_LOADER, "libc.so.6");
     image.head.e_phoff = UINT64_MAX - 8;
@@ -167,7 +167,7 @@ static void test_scripts(void **state)
             snprintf(text, sizeof(text), "%s%s%s", forms[i][0], program, forms[i][1]);
         expect(w, text, (size_t)length, EXEC_LIBC);
     }
-    // The kernel reads 256 bytes: an interpreter's path may have so many but for "#!" and the end.
+    // The kernel reads 256 bytes: an interpreter's path may have as many, less "#!" and the end.
     char line[257] = "#!";
     size_t at = 2;
     for (; at + strlen(program) < 255; at++) {
@@ -177,7 +177,7 @@ static void test_scripts(void **state)
     assert_int_equal(strlen(line), 256);
     expect(w, line, 256, EXEC_LIBC);
     const int length = snprintf(text, sizeof(text), "#!%s\n", w->path);
-    expect(w, text, (size_t)length, EXEC_NONE); // itself, for ever
+    expect(w, text, (size_t)length, EXEC_NONE); // itself, without end
     expect(w, "#!\n", 3, EXEC_NONE);
     expect(w, "#!", 2, EXEC_NONE);
     expect(w, "", 0, EXEC_NONE);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// exit_wait against a recorder that answers, one that never does, and one whose clock stands still.
+// Tests exit_wait with a recorder that answers, with a silent one, and with one whose clock
+// stopped.
 #include "target/producer/exit_wait.h"
 
 #include <pthread.h>
@@ -16,11 +17,11 @@
 struct recorder {
     struct session_header session;
     struct process_slot slot;
-    uint32_t answers;     // EXIT_WAIT_DONE: answers as soon as somebody waits
-    _Atomic bool is_over; // the process has gone on
+    uint32_t answers;     // EXIT_WAIT_DONE: answers as soon as a process waits
+    _Atomic bool is_over; // the process has continued
 };
 
-// Bumps the clock each millisecond until the process has gone on.
+// Advance the clock each millisecond until the process has continued.
 static void *run_recorder(void *context)
 {
     struct recorder *r = context;
@@ -78,7 +79,7 @@ static void a_dead_recorder_keeps_nobody(void **state)
 {
     (void)state;
     struct recorder r = {.answers = 0, .slot.exit_wait = EXIT_WAIT_WANTED};
-    exit_wait_await(&r.session, &r.slot); // the clock stands still: returns after some naps
+    exit_wait_await(&r.session, &r.slot); // the clock has stopped: returns after some naps
     assert_int_equal(atomic_load(&r.session.clock_ms), 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lane_producer: whatever is written comes out, in order and whole, through a consumer that knows
-// only layout.h and wire.h; and a recorder that is gone holds nobody up for long.
+// Tests that all written records come out, in order and whole, through a consumer that only uses
+// layout.h and wire.h; and that a dead recorder does not delay the program for long.
 #include "target/producer/lane_producer.h"
 
 #include <pthread.h>
@@ -47,7 +47,7 @@ static void close_fixture(struct fixture *f)
     munmap(f->mapping.header, SESSION_LANES_OFFSET + 4 * (size_t)LANE_STRIDE);
 }
 
-// The consumer. Takes at most `limit_bytes` from the lane; returns how many it took.
+// Consume at most `limit_bytes` from the lane; return how many were consumed.
 static size_t take(struct lane_header *lane, uint64_t *into, size_t limit_bytes)
 {
     const uint64_t write_pos = atomic_load(&lane->write_pos);
@@ -109,7 +109,7 @@ static void *produce(void *argument)
     return NULL;
 }
 
-// Decodes whole records from `words`; returns how many words it used.
+// Decode whole records from `words`; return how many words they have.
 static size_t check_records(const uint64_t *words, size_t count, uint64_t *random, uint32_t *serial)
 {
     size_t at = 0;
@@ -194,7 +194,7 @@ static void a_tick_that_was_forgotten_is_written_again_and_no_other(void **state
     *lane_producer_reserve(p, 1) = 0;
     lane_producer_advance(p, 1);
     lane_producer_rewind(p);
-    assert_true(lane_producer_tick(p)); // the same moment, and it was told
+    assert_true(lane_producer_tick(p)); // the same moment, already recorded
     assert_int_equal(p->pos, 8);
     close_fixture(&f);
 }
@@ -206,7 +206,7 @@ static void every_kind_of_record_has_its_layout(void **state)
     atomic_store(&f.mapping.header->clock_ms, 0x123456789a);
     struct lane_producer *p = &f.producer;
     assert_true(lane_producer_tick(p));
-    assert_true(lane_producer_tick(p)); // the same moment: nothing
+    assert_true(lane_producer_tick(p)); // the same moment: no record
     uint64_t *frames = lane_producer_begin_stack(p, 0xabcdef, WIRE_STACK_HAS_SLOT, 0x55, 2);
     frames[0] = 0x111;
     frames[1] = 0x222;
@@ -289,7 +289,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-// Fills a ring that nobody reads. Returns after how many milliseconds the producer gave up.
+// Fill a ring without a reader. Returns after how many milliseconds the producer gave up.
 static uint64_t fill_unread(struct fixture *f)
 {
     uint64_t *word;
@@ -310,7 +310,9 @@ enum death {
     ENDED
 };
 
-// How long a producer waits for a recorder that is dead in this way.
+// Return how long a producer waits for a recorder that is dead in this way. The wait must end, not
+// too early, and the lost events must be counted. The exact moments depend on the machine:
+// recorder_liveness_test.c tests them.
 static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
 {
     struct fixture f = open_fixture();
@@ -337,10 +339,8 @@ static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
     return took;
 }
 
-// How soon, by the clock of the machine, is the machine's matter: recorder_liveness_test.c has the
-// exact moments. Here the wait ends, not too early, and what is lost is counted.
-// While sampling, the ring's fill level decides how much is sampled: none while it is less than
-// half full, and one level more with each step from half on.
+// While sampling, the ring's fill level determines the sampling level: 0 while the ring is less
+// than half full, and one level more with each step beyond.
 static void the_level_rises_in_steps_from_half_full(void **state)
 {
     (void)state;
@@ -399,7 +399,7 @@ static void a_dead_recorder_ends_the_session(void **state)
     }
 }
 
-// Each nap of a producer wakes the recorder once. So many naps take longer than a producer waits
+// Each nap of a producer wakes the recorder once. This many naps take longer than a producer waits
 // for a recorder of its own pid namespace.
 #define LATE_WAKES (2 * LANE_SUSPECT_MS / LANE_WAIT_MS)
 
@@ -416,7 +416,7 @@ static void *read_late(void *argument)
     return NULL;
 }
 
-// In another pid namespace the recorder's pid says nothing, and its clock may stand still for
+// In another pid namespace the recorder's pid proves nothing, and its clock may be stopped for
 // longer. Here no process has that pid.
 static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
 {

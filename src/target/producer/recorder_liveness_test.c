@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recorder_liveness: when a thread that waits gives its recorder up, by a clock of the test's own.
+// Tests when a waiting thread gives its recorder up, by a clock of the test's own.
 #include "target/producer/recorder_liveness.h"
 
 #include <setjmp.h>
@@ -29,8 +29,8 @@ static pid_t a_pid_that_is_gone(void)
     return child;
 }
 
-// Looks every `step_ms` until patience is over or `limit_ms` have passed; returns the time of the
-// last look. The clock and the read position move at every look if they are said to.
+// Check every `step_ms` until patience is over or `limit_ms` have passed; return the time of the
+// last check. The clock and the read position move at every check if the arguments say so.
 static uint64_t
 look_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read_moves)
 {
@@ -57,12 +57,12 @@ static void patience_depends_on_clock_pid_and_progress(void **state)
     const struct {
         const char *name;
         uint32_t pid;
-        uint32_t own_namespace; // 0: not known
+        uint32_t own_namespace; // 0: unknown
         uint32_t pid_namespace; // of the recorder
         uint64_t step_ms;
         bool clock_moves;
         bool read_moves;
-        uint64_t over_ms; // at the first look at which it may be
+        uint64_t over_ms; // at the first check at which it may be
     } cases[] = {
         {"gone and silent", gone, 1, 1, 50, false, false, 250},
         {"gone and silent, and who knows where", gone, 1, 0, 50, false, false, 3000},

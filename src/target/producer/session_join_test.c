@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// session_join: which values lead to a session, by path and by socket, and what is claimed in it.
+// Tests which values lead to a session, by path and by socket, and what a process claims in it.
 #include "target/producer/session_join.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 
 #include "session/session_env.h"
 
-// A memfd that is a session but for what a case changes.
+// Make a memfd that is a session except for the changes of a case.
 static int make_session(uint64_t magic, uint32_t version, uint64_t session_bytes, uint64_t size)
 {
     const int fd = memfd_create("session", MFD_CLOEXEC);
@@ -201,7 +201,7 @@ static void a_session_whose_path_is_closed_to_us_comes_over_the_socket(void **st
     close(fd);
 }
 
-// Sanitizers reserve terabytes, so a limit means something only on top of what there is.
+// Return the present use. Sanitizers reserve terabytes, so a limit must be relative to it.
 static rlim_t address_space_bytes(void)
 {
     unsigned long pages = 0;
@@ -212,8 +212,9 @@ static rlim_t address_space_bytes(void)
     return (rlim_t)pages * SESSION_PAGE_BYTES;
 }
 
-// In a process of its own, whose address space can grow by that much, before or after it joins: its
-// exit status is the error, or 100 + the number of lanes that it could claim, at most 50.
+// Join in a process of its own, whose address space can grow by that much, before or after it
+// joins. Its exit status is the error, or 100 + the number of lanes that it could claim, at most
+// 50.
 static int claim_within(int fd, rlim_t growth_bytes, bool joins_before)
 {
     const pid_t child = fork();
@@ -231,7 +232,7 @@ static int claim_within(int fd, rlim_t growth_bytes, bool joins_before)
         int count = 0;
         while (result == ERR_OK && count < 50 &&
                session_claim_lane(&mapping, 0, 1000, &lane) == ERR_OK) {
-            memset(lane_ring(lane), 1, LANE_RING_BYTES_MIN); // it is there
+            memset(lane_ring(lane), 1, LANE_RING_BYTES_MIN); // the memory exists
             count++;
         }
         _exit(result == ERR_OK ? 100 + count : (int)result);
@@ -258,7 +259,7 @@ static void a_small_address_space_has_a_lane_for_each_that_is_used(void **state)
     close(fd);
 }
 
-// What is in use when the room is given back stays where it is.
+// Used lanes stay in place when the room is given back.
 static void lanes_in_use_stay_when_the_room_is_given_back(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Real tables with random damage, between unreadable pages: one byte read too many is a crash.
+// Damages real tables at random, between unreadable pages: reading one byte too many is a crash.
 //
 // Each round damages a few bytes of a copy of libc's or this program's table segment (or cuts it),
-// looks up random pcs, executes what is found, and repairs the damage. Nothing may crash, hang or
+// looks up random pcs, executes the rows found, and repairs the damage. Nothing may crash, hang or
 // leave the image; undamaged, the lookups must succeed.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static bool read_imaginary(struct memory_reader *self, uint64_t addr, uint64_t *
     return true;
 }
 
-// Copies the segment so that its last byte is the last before an unreadable page.
+// Copy the segment so that its last byte is the last before an unreadable page.
 static void copy_tables(const void *code, struct copy *copy)
 {
     assert_true(module_table_find((uint64_t)code, &copy->span));
@@ -60,14 +60,14 @@ static void copy_tables(const void *code, struct copy *copy)
     assert_int_equal(mprotect(copy->mapping, PAGE, PROT_NONE), 0);
     assert_int_equal(mprotect(copy->mapping + PAGE + whole, PAGE, PROT_NONE), 0);
     uint8_t *start = copy->mapping + PAGE + whole - bytes->len;
-    // By the kernel, since it is no single object of this program's.
+    // By the kernel, since it is not a single object of this program's.
     const struct iovec from = {.iov_base = (void *)(uintptr_t)bytes->data, .iov_len = bytes->len};
     const struct iovec into = {.iov_base = start, .iov_len = bytes->len};
     assert_int_equal(process_vm_readv(getpid(), &into, 1, &from, 1, 0), bytes->len);
     bytes->data = start;
 }
 
-// Looks up and executes. Returns whether a row was found.
+// Look up and execute. Returns whether a row was found.
 static bool run_at(const struct eh_table *table, uint64_t pc)
 {
     struct memory_reader memory = {.read = read_imaginary};
@@ -83,7 +83,7 @@ static bool run_at(const struct eh_table *table, uint64_t pc)
     return err == ERR_OK || err == ERR_UNSUPPORTED || err == ERR_CORRUPT || err == ERR_LIMIT;
 }
 
-// Where damage hurts: in the header, in its index, in the entries.
+// Return an offset where damage matters: in the header, in its index, in the entries.
 static size_t vulnerable_offset(const struct copy *copy)
 {
     size_t header = (size_t)(copy->table.hdr_addr - copy->table.image.addr);
@@ -128,7 +128,7 @@ static void run_all(const void *code)
         damage_and_run(&copy, 20);
     }
     assert_true(run_at(&copy.table, (uint64_t)code));
-    // Cut from the front: the image then begins later and ends where it did.
+    // Cut at the front: the image then begins later and ends at the same place.
     struct eh_image *image = &copy.table.image;
     while (image->bytes.len > 64) {
         size_t cut = 1 + next_random() % (image->bytes.len / 16);

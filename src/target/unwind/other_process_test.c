@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The precise walk of another process: what an attach needs, and the memory reader's purpose.
+// Tests the precise walk of another process, which attaching needs, with a memory reader.
 //
 // A child walks its own stack at some depth, leaves the result in shared memory and stops. Its
-// parent takes the registers by ptrace and the stack by process_vm_readv, walks too, and compares.
+// parent reads the registers by ptrace and the stack by process_vm_readv, walks too, and compares.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -45,11 +45,11 @@ static bool read_other(struct memory_reader *self, uint64_t addr, uint64_t *word
     return sys_process_vm_readv(memory->pid, &local, 1, &remote, 1) == sizeof(*word);
 }
 
-// The child is a fork: its modules lie where ours do.
+// The child is a fork: its modules have the same addresses as ours.
 static bool
 find_table(const struct unwind_source *self, uint64_t pc, bool is_guess, struct eh_table *out)
 {
-    (void)is_guess; // a stopped process closes nothing
+    (void)is_guess; // a stopped process unloads nothing
     (void)self;
     struct module_span span;
     return module_table_find(pc, &span) && module_table_unwind(&span, out);
@@ -106,8 +106,8 @@ static void compare_walks(pid_t child, const struct shared *shared)
     assert_int_equal(precise_walk_run(&source, &cpu, &sink, &guessed), WALK_FINISHED);
     frame_sink_finish(&sink, &walk);
     assert_false(guessed);
-    // Further in, the child is now in a system call; the frames that both walks have are equal but
-    // for the innermost, which has gone on to another call.
+    // Further in, the child is now in a system call. The frames that both walks have are equal
+    // except the innermost, which has continued to another call.
     assert_true(walk.count > shared->count);
     for (uint32_t i = 0; i + 1 < shared->count; i++) {
         if (walk.frames[i].pc != shared->frames[i].pc) {

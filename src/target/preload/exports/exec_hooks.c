@@ -119,7 +119,7 @@ static const char *path_of_descriptor(int fd, const char *path, char name[static
     const bool is_there = !sys_failed(length) && !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD,
                                                                        (long)name, F_OK, 0, 0, 0));
     if (!is_there) {
-        (void)name_of_descriptor(fd, path, name); // a short name fits
+        (void)name_of_descriptor(fd, path, name); // it fits, as above
     }
     return name;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// deferred, interrupted after each of its instructions: by a handler that defers an event of its
-// own, and by one that leaves by longjmp. The processor's trap flag finds the instructions
-// (x86-64).
+// Interrupts deferred after each of its instructions: by a handler that defers an event of its own,
+// and by one that leaves by longjmp. The processor's trap flag finds the instructions (x86-64).
 #include "target/preload/process/deferred.h"
 
 #include <setjmp.h>
@@ -26,7 +25,7 @@ static struct {
     struct session_header session;
 } g;
 
-// What happens after instruction number `at`, counted from 0.
+// The interruption after instruction number `at`, counted from 0.
 static struct {
     unsigned step;
     unsigned at;
@@ -65,7 +64,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
     put(7);
 }
 
-// Around the flag's instructions lies whatever the compiler keeps below sp.
+// The compiler may keep data below sp, around the flag's instructions.
 static void set_trap_flag(void)
 {
     __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\t"
@@ -98,7 +97,7 @@ static void begin(unsigned events)
     }
 }
 
-// Runs `work` and lets the handler act after its instruction `at`. False if it has fewer.
+// Run `work` and let the handler act after its instruction `at`. False if it has fewer.
 static bool interrupt(void (*work)(void), unsigned at, bool leaves)
 {
     g_trap.step = 0;
@@ -183,7 +182,7 @@ a_drain_that_is_left_half_way_sends_nothing_twice_and_loses_nothing_uncounted(vo
         for (unsigned i = 0; i < 3; i++) {
             assert_true(g.seen[i] <= 1);
         }
-        // The one that was being sent may have been sent and is counted all the same.
+        // The event that was being sent may have been sent and counted too.
         const uint64_t accounted = g.seen[0] + g.seen[1] + g.seen[2] + lost();
         assert_in_range(accounted, 3, 4);
         assert_int_equal(g.seen[3], 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// deferred: events come out as they went in, as often as there is room, and what does not fit is
-// counted.
+// Tests that deferred events come out as they went in, any number of times, and that events without
+// room are counted.
 #include "target/preload/process/deferred.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ struct fixture {
 
 static struct session_header test_session;
 
-// A process that has joined a session which is nothing but its header.
+// Join a session that consists only of its header.
 static int join(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void events_keep_their_order_and_stacks(void **state)
         assert_int_equal(seen.addresses[i], i);
         assert_true(i % 2 == 0 ? seen.frames[i] == 0 : seen.frames[i] >= 2);
     }
-    assert_int_equal(seen.addresses[40], 0x999); // the one that came while the rest was sent
+    assert_int_equal(seen.addresses[40], 0x999); // the event that came while the others were sent
     assert_int_equal(f.deferred.room, 0);
     deferred_drain(&f.deferred, see, &seen);
     assert_int_equal(seen.count, 41);
@@ -109,7 +109,8 @@ static void what_does_not_fit_is_counted_and_the_next_ones_fit_again(void **stat
     assert_int_equal(test_session.counters[LOST_reentrant], 3 * 7);
 }
 
-// A handler that left by longjmp after it had taken its room, and before or after it had moved on.
+// Simulate a handler that left by longjmp after it had taken its room, and before or after it had
+// moved `used`.
 static void leave_half_way(struct deferred *d, bool has_moved)
 {
     struct deferred_event *event = (struct deferred_event *)(void *)(d->memory + (uint32_t)d->room);
@@ -154,7 +155,7 @@ static void leave_while_sending(void *context, const struct deferred_event *even
     }
 }
 
-// Whoever takes over sends the rest, and nothing twice.
+// The next drain sends the rest, and nothing twice.
 static void a_drain_that_was_left_half_way_goes_on_behind(void **state)
 {
     (void)state;
@@ -191,7 +192,7 @@ static void with_every_walker_in_use_an_alloc_is_counted(void **state)
     assert_int_equal(test_session.counters[LOST_reentrant], 1);
 }
 
-// A handler that left by longjmp in the middle of its walk.
+// Simulate a handler that left by longjmp in the middle of its walk.
 static void the_walker_of_a_handler_that_is_gone_is_given_back(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// stack_dictionary: whatever stacks are sent in whatever order, a reader that keeps what wire.h
-// tells it to keep finds at each slot the stack that was meant, frame by frame.
+// Tests that a reader that follows wire.h finds at each slot the intended stack, frame by frame,
+// whatever stacks are sent in whatever order.
 #include "target/preload/process/stack_dictionary.h"
 
 #include <setjmp.h>
@@ -28,7 +28,7 @@
 #define HELD_BLOCKS 20000u
 #define HELD_STACKS 5000u
 
-// The reader's knowledge of one lane, in the plainest form.
+// The reader's state of one lane, in the simplest form.
 struct reader_node {
     uint64_t name;
     uint64_t parent;
@@ -138,7 +138,7 @@ static size_t read_module(struct reader *r, const uint64_t *word)
     return 4 + ((word[0] >> 24 & 0xff) + 7) / 8 + ((word[0] >> 32 & 0xffff) + 7) / 8;
 }
 
-// What a block's address says of it, so that the reader knows what it was sent for.
+// Encode in a block's address what it was sent for.
 static uint64_t address_of(uint32_t number)
 {
     return 0x100000 + (uint64_t)number * 16;
@@ -160,7 +160,7 @@ static void read_pairs(struct reader *r, uint32_t slot, uint32_t count, uint64_t
     r->pairs += count;
 }
 
-// Reads all that was published.
+// Read all published records.
 static void read_all(struct fixture *f)
 {
     const uint64_t end = atomic_load(&f->lane->write_pos);
@@ -224,7 +224,7 @@ make_stack(struct unwind_frame *frames, const uint64_t *pcs, uint32_t count)
     return (struct stack_view){.frames = frames, .count = count, .name = name};
 }
 
-// Finds or sends a stack, and holds what the reader has at its slot against it.
+// Find or send a stack, and compare the reader's stack at its slot with it.
 static void send_and_check(struct fixture *f, const struct stack_view *stack)
 {
     uint32_t slot = stack_dictionary_find(&f->dictionary, stack->name);
@@ -246,7 +246,7 @@ static void send_and_check(struct fixture *f, const struct stack_view *stack)
     assert_int_equal(name, 0);
 }
 
-// Some pcs in this program, in libc, and in no module at all.
+// Return a pc in this program, in libc, or in no module at all.
 static uint64_t some_pc(uint64_t *random)
 {
     const uint64_t r = next_random(random);
@@ -273,7 +273,7 @@ static void random_stacks_arrive_frame_by_frame(void **state)
         struct unwind_frame frames[FRAMES_MAX];
         uint32_t count = 0;
         for (int round = 0; round < 20000; round++) {
-            // A walk through a call tree: some frames return, some are called.
+            // Walk through a call tree: some frames return, some are called.
             count -= (uint32_t)(next_random(&random) % (count + 1)) / (round % 50 == 0 ? 1 : 4);
             uint32_t more = (uint32_t)(next_random(&random) % (round % 300 == 0 ? FRAMES_MAX : 8));
             while (more-- > 0 && count < FRAMES_MAX) {
@@ -291,8 +291,8 @@ static void random_stacks_arrive_frame_by_frame(void **state)
     }
 }
 
-// Blocks of many stacks are held back, freed or not, while new stacks drive out old ones: whatever
-// was held is said of the stack that it was held for.
+// Blocks of many stacks are held, freed or not, while new stacks evict old ones. Each held block
+// must be reported with the stack that it was held for.
 static void what_is_held_keeps_its_stack(void **state)
 {
     (void)state;
@@ -318,8 +318,8 @@ static void what_is_held_keeps_its_stack(void **state)
         names[i] = stack.name;
         size_names[number + 1] = stack.name;
         assert_true(nursery_begin(&f->producer));
-        // The first is large, so that others stay below it. Sizes are numbers of stacks: pairs say
-        // whose they are.
+        // The first is large, so that the sums of the others stay below it. Sizes are numbers of
+        // stacks: so pairs identify theirs.
         const uint64_t size_bytes = i == 0 ? 1u << 30 : number + 1;
         assert_true(nursery_allocate(&f->producer, address_of(i), size_bytes, slot));
         if (i == 0 || i % 3 == 0) {
@@ -373,8 +373,8 @@ static void cut_empty_and_very_deep_stacks_are_sent(void **state)
     close_fixture(f);
 }
 
-// No module can be introduced any more: all that was introduced is forgotten, by both sides, and
-// the stack is sent whole. What was known before has to be sent again.
+// No further module can be introduced: both sides forget all modules, and the stack is sent whole.
+// Stacks known before have to be sent again.
 static void a_full_table_of_modules_forgets_every_stack(void **state)
 {
     (void)state;
@@ -386,7 +386,7 @@ static void a_full_table_of_modules_forgets_every_stack(void **state)
     const struct stack_view old = make_stack(old_frames, old_pcs, 2);
     const struct stack_view new = make_stack(new_frames, new_pcs, 3);
     send_and_check(f, &old);
-    // As if so many modules lay above all addresses of this process.
+    // As if that many modules were above all addresses of this process.
     struct module_dictionary *modules = &f->dictionary.modules;
     modules->entries = modules->grown;
     modules->count = MODULE_DICTIONARY_MAX;

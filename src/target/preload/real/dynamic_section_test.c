@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dynamic_section, definitions: every function that libc and libm define, and where
-// each is, against dlsym(); names that nobody defines; a table that is not relocated.
+// Compares dynamic_section and definitions with dlsym(): every function that libc and libm define,
+// names that no module defines, and a table that is not relocated.
 #include "target/preload/real/dynamic_section.h"
 
 #include <dlfcn.h>
@@ -54,7 +54,7 @@ static void check_module(const char *part, size_t at_least)
         if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) {
             continue;
         }
-        // What only has older versions is hidden from both.
+        // A function with older versions only is hidden from both.
         const uint64_t expected = (uint64_t)dlsym(handle, name);
         const uint64_t found = dynamic_section_function(&section, name);
         if (found != expected) {
@@ -88,7 +88,7 @@ static void test_what_nobody_defines_is_not_found(void **state)
     }
 }
 
-// As the vdso's: nobody adds the bias to what its dynamic section says.
+// Like the vdso's: its dynamic section's addresses lack the bias.
 static void test_a_section_that_is_not_relocated_is_read_all_the_same(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// environment: what is found in an environment, and what is made of it for a program to be
-// executed.
+// Tests the search in an environment, and the environment made for an exec.
 #include "target/preload/real/environment.h"
 
 #include <setjmp.h>
@@ -100,7 +99,7 @@ static void test_another_way_in(void **state)
     assert_false(environment_names_ours(""));
 }
 
-// Around the size of the arrays, and far beyond: nothing is cut, nothing is left out.
+// Sizes around the arrays' size, and far beyond: nothing is cut or omitted.
 static void test_large_environments(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs of call frame instructions that compilers rarely write. What they do write is compared
-// with libdw over whole libraries, in rule_oracle_test.c.
+// Tests programs of call frame instructions that compilers rarely write. rule_oracle_test.c
+// compares their usual programs with libdw over whole libraries.
 #include "target/unwind/cfi/cfi.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #define CIE_MAX 16u
 
-// A function whose programs lie in one image: the CIE's first.
+// A function whose programs are in one image: the CIE's first.
 struct subject {
     uint8_t bytes[CIE_MAX + 256];
     struct eh_image image;
@@ -87,7 +87,7 @@ static void every_way_to_say_where_a_register_is(void **state)
         {{0x16, 3, 1, 0x30}, 4, CFI_VAL_EXPRESSION, CIE_MAX + 2},
         {{0x83, 2, 0xc3}, 3, CFI_UNSPECIFIED, 0},
         {{0x83, 2, 0x06, 3}, 4, CFI_UNSPECIFIED, 0},
-        {{0x83, 2, 0x2e, 16}, 4, CFI_OFFSET, -16},    // GNU_args_size is read over
+        {{0x83, 2, 0x2e, 16}, 4, CFI_OFFSET, -16},    // GNU_args_size is skipped
         {{0x83, 2, 0x05, 99, 3}, 5, CFI_OFFSET, -16}, // so is a register that we do not follow
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -122,12 +122,12 @@ static void programs_that_make_no_sense_are_refused(void **state)
         size_t len;
         enum err want;
     } cases[] = {
-        {{0x0b}, 1, ERR_CORRUPT},                             // restores what it never walk_cache
+        {{0x0b}, 1, ERR_CORRUPT},                             // restores without a remembered row
         {{0x0a, 0x0a, 0x0a, 0x0a, 0x0a}, 5, ERR_LIMIT},       // remembers too much
         {{0x0f, 1, 0x30, 0x0e, 8}, 5, ERR_CORRUPT},           // an offset from an expression
         {{0x0e}, 1, ERR_CORRUPT},                             // cut
         {{0x0f, 0x7f}, 2, ERR_CORRUPT},                       // an expression beyond the end
-        {{0x3f, 0}, 2, ERR_UNSUPPORTED},                      // no such instruction
+        {{0x3f, 0}, 2, ERR_UNSUPPORTED},                      // does not exist
         {{0x83, 0xff, 0xff, 0xff, 0xff, 0x7f}, 6, ERR_LIMIT}, // an offset beyond 32 bits
         {{0x02}, 1, ERR_CORRUPT},                             // an advance that is cut
     };

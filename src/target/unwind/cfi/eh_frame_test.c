@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables made by hand, for what no linker of today writes and for what nobody should write.
+// Tests tables made by hand, which current linkers do not write, or should not.
 #include "target/unwind/cfi/eh_frame.h"
 
 #include <setjmp.h>
@@ -39,7 +39,7 @@ static void end_entry(struct maker *m, size_t start)
     put_u32(m->bytes + start, (uint32_t)(m->len - start - 4));
 }
 
-// `encoding` 0 writes a CIE without augmentation.
+// Write a CIE. `encoding` 0 writes one without augmentation.
 static void put_cie(struct maker *m, uint8_t version, const char *letters, uint8_t encoding)
 {
     m->cie = m->len;
@@ -74,7 +74,7 @@ static uint64_t function_start(unsigned index)
     return TEXT_ADDR + (uint64_t)index * 0x200;
 }
 
-// A pointer in `encoding`: only the formats of a fixed size.
+// Write a pointer in `encoding`: only the formats of a fixed size.
 static void put_pointer(struct maker *m, uint8_t encoding, uint64_t value)
 {
     static const size_t sizes[16] = {
@@ -100,7 +100,7 @@ static void put_fde(struct maker *m, uint8_t encoding, bool augmented)
     m->fdes[m->fde_count++] = start;
 }
 
-// The header comes last, so that the entries' addresses are known.
+// Write the header. It comes last, so that the entries' addresses are known.
 static struct eh_table finish(struct maker *m, struct eh_image *image, bool indexed)
 {
     put(m, 0, 4); // terminator
@@ -227,9 +227,9 @@ static void damage_is_refused(void **state)
     } cases[] = {
         {header, 2},                // version of the header
         {header + 8, 0x10000000},   // more rows than there are bytes
-        {header + 16, 0x7fffffff},  // the row's FDE lies outside
+        {header + 16, 0x7fffffff},  // the row's FDE is outside
         {good.fdes[0], 0x7fffffff}, // the FDE is longer than the image
-        {good.fdes[0] + 4, 4},      // its CIE is no CIE
+        {good.fdes[0] + 4, 4},      // its CIE is not a CIE
         {good.fdes[0] + 4, 0xfffffff0},
         {good.fdes[0], 6}, // the FDE is too short for its fields
     };
@@ -244,7 +244,7 @@ static void damage_is_refused(void **state)
             fail_msg("case %zu: %d", i, (int)err);
         }
     }
-    // Cut anywhere, the table is never read beyond its end (the sanitizers look on).
+    // Cut anywhere, the table is never read beyond its end (the sanitizers check this).
     for (size_t len = 0; len < good.len; len++) {
         struct eh_table cut = table;
         cut.image.bytes.len = len;

@@ -71,7 +71,7 @@ static const struct {
     {{SP, 0, 0x94, 1}, 4, ERR_OK, 0x00},                             // deref_size 1
     {{SP, 0, 0x94, 2}, 4, ERR_OK, 0x2000},                           // deref_size 2
     {{SP, 1, 0x94, 1}, 4, ERR_OK, 0x20},                             // the second byte
-    // What is wrong, and what is not there:
+    // Errors and unsupported operations:
     {{0x22}, 1, ERR_CORRUPT, 0},             // plus on nothing
     {{0}, 0, ERR_CORRUPT, 0},                // no result
     {{0x08}, 1, ERR_CORRUPT, 0},             // cut

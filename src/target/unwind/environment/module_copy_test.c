@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is learned from a copy of a module is what the module itself says, and a module that cannot
-// be read any more, as while it is being closed, does no harm; nor does a stack that was guessed.
+// A copy of a module yields what the module itself does. A module that cannot be read any more, as
+// during its unloading, does no harm; neither does a guessed stack.
 #include "target/unwind/environment/module_copy.h"
 
 #include <dlfcn.h>
@@ -75,7 +75,7 @@ static void a_copy_tells_the_same_of_the_module(void **state)
         struct unwind_module copied;
         assert_true(unwind_find_module(pcs[i], &own));
         assert_true(unwind_find_guessed_module(pcs[i], &copied));
-        assert_true(copied.path != own.path); // else it is no copy
+        assert_true(copied.path != own.path); // else it is not a copy
         assert_string_equal(copied.path, own.path);
         assert_int_equal(copied.start, own.start);
         assert_int_equal(copied.end, own.end);
@@ -107,7 +107,7 @@ static void what_cannot_be_read_tells_nothing(void **state)
     protect(&span, PROT_READ | PROT_WRITE | PROT_EXEC);
     assert_int_equal(rule, rule_stopping(RULE_NO_TABLE));
     assert_false(is_found);
-    // Nor is that walk_cache of the pc.
+    // Nor is the pc's rule cached.
     assert_int_equal(rule_cache_find(rule_cache_view(), pc), 0);
     assert_int_equal(dlclose(module), 0);
 }
@@ -144,7 +144,7 @@ static void *come_and_go(void *context)
     return NULL;
 }
 
-// Between the question and the read another thread may take the page away.
+// Another thread may unmap the page between the check and the read.
 static void a_guess_is_read_where_memory_comes_and_goes(void **state)
 {
     (void)state;
@@ -168,14 +168,14 @@ static void a_guess_is_read_where_memory_comes_and_goes(void **state)
     assert_int_equal(munmap(flicker.page, PAGE_BYTES), 0);
 }
 
-// The last one: it cannot be taken back.
+// The last test, because it cannot be undone.
 static void what_stays_is_read_in_place(void **state)
 {
     (void)state;
     unwind_modules_stay();
     uint64_t module_pc;
     void *module = open_module(&module_pc);
-    unwind_modules_stay(); // changes nothing any more
+    unwind_modules_stay(); // changes nothing
     const uint64_t libc_pc = (uint64_t)(void *)&getpid + 1;
     struct unwind_module found;
     sys_forbid(true);

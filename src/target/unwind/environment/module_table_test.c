@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The module table against the loader's own list and against libelf.
+// Compares the module table with the loader's own list and with libelf.
 #include "target/unwind/environment/module_table.h"
 
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static void same_build_id(const char *path, struct bytes ours)
 
 static void same_span(const struct module_span *a, const struct module_span *b)
 {
-    // Of a segment, only its pages count.
+    // For a segment, only its pages count.
     assert_true((a->start & ~(uint64_t)4095) == b->start);
     assert_true(a->headers.len > 0 && a->headers.len == b->headers.len);
     assert_true(a->bias == b->bias);
@@ -127,8 +127,8 @@ static void what_is_in_no_module_is_not_found(void **state)
     free(heap);
 }
 
-// A module of one page, at whose end lies a note of a build-id of 20 bytes. The note's header says
-// that it has `note_bytes`, and the segment has `file_bytes` from the file.
+// Make a module of one page that ends with a note of a build-id of 20 bytes. The note's header
+// states `note_bytes`, and the segment has `file_bytes` from the file.
 static struct bytes build_id_of_page(uint8_t *page, uint64_t note_bytes, uint64_t file_bytes)
 {
     enum {
@@ -151,7 +151,7 @@ static struct bytes build_id_of_page(uint8_t *page, uint64_t note_bytes, uint64_
     return module_table_build_id(&span);
 }
 
-// What lies behind the page cannot be read.
+// The memory behind the page cannot be read.
 static void notes_that_leave_their_segment_are_not_read(void **state)
 {
     (void)state;

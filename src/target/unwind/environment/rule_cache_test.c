@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The cache against the compiler of rules itself, over every address of libc's code.
+// Compares the cache with the compiler of rules itself, over every address of libc's code.
 #include "target/unwind/environment/rule_cache.h"
 
 #include <pthread.h>
@@ -84,7 +84,7 @@ static void a_flush_forgets_everything(void **state)
     rule_cache_flush();
     assert_true(rule_cache_generation() == before + 1);
     assert_true(rule_cache_find(rule_cache_view(), pc_of(1)) == 0);
-    // What somebody writes who began before the flush is not found either.
+    // An entry that a thread writes after the flush, having begun before it, is not found either.
     (void)rule_cache_fill(old, pc_of(2));
     assert_true(rule_cache_find(rule_cache_view(), pc_of(2)) == 0);
     assert_true(rule_cache_get(rule_cache_view(), pc_of(2)) == expected(pc_of(2)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of self_memory: outside of the stack every page is asked for before it is read.
+// Tests of self_memory: outside of the stack every page is checked before it is read.
 #include "target/unwind/environment/self_memory.h"
 
 #include <setjmp.h>
@@ -17,8 +17,8 @@ enum {
     HOLE = 4, // cannot be read
 };
 
-// Pages in the order of the addresses, against it, and again and again: what was found of one page
-// is never taken for another.
+// Read pages in the order of the addresses, in reverse, and again and again: a result for one page
+// is never used for another.
 static void what_cannot_be_read_is_not_read(void **state)
 {
     (void)state;
@@ -41,7 +41,7 @@ static void what_cannot_be_read_is_not_read(void **state)
     }
     const uint64_t hole = (uint64_t)pages + HOLE * PAGE_BYTES;
     assert_true(self.reader.read(&self.reader, hole - 8, &word));
-    assert_false(self.reader.read(&self.reader, hole - 4, &word)); // half of it is behind
+    assert_false(self.reader.read(&self.reader, hole - 4, &word)); // half of the word is behind it
     assert_false(self.reader.read(&self.reader, UINT64_MAX - 3, &word));
     assert_int_equal(munmap(pages, PAGES * PAGE_BYTES), 0);
 }

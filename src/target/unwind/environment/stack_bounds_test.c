@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The learned bounds against what pthread_getattr_np knows, and the checked reader at the edges.
+// Compares the learned bounds with pthread_getattr_np, and tests the checked reader at the edges.
 #include "target/unwind/environment/stack_bounds.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static uint64_t here(void)
     return (uint64_t)__builtin_frame_address(0);
 }
 
-// Learns as the walks do, in the thread whose outermost frame is at `root_sp`.
+// Learn as the walks do, in the thread whose outermost frame is at `root_sp`.
 static NOINLINE bool learn_and_compare(uint64_t root_sp)
 {
     struct stack_bounds bounds = {0};
@@ -48,18 +48,18 @@ static NOINLINE bool learn_and_compare(uint64_t root_sp)
     good = good && stack_bounds_learn(&bounds, sp, root_sp);
     good = good && bounds.low <= sp && sp - bounds.low < 4096;
     good = good && bounds.low >= region.low && bounds.top <= region.high;
-    // Everything in between can be read.
+    // All memory in between can be read.
     for (uint64_t addr = bounds.low; good && addr + 8 <= bounds.top; addr += 512) {
         (void)*(volatile uint64_t *)addr;
     }
     return good;
 }
 
-// Extends from 8 KiB further down for each level of `depth`.
+// Extend from 8 KiB further down for each level of `depth`.
 static NOINLINE bool learn_deep(size_t depth, struct stack_bounds *bounds)
 {
     char block[8192];
-    __asm__ volatile("" : : "r"(block) : "memory"); // it exists, and the recursion is no loop
+    __asm__ volatile("" : : "r"(block) : "memory"); // keeps both block and recursion
     uint64_t sp = here();
     bool good = depth > 0 ? learn_deep(depth - 1, bounds)
                           : stack_bounds_extend(bounds, sp) && stack_bounds_hold(bounds, sp);
@@ -83,7 +83,7 @@ static void *run_in_thread(void *result)
     struct stack_bounds bounds = {0};
     bool good = learn_and_compare(here()) && stack_bounds_learn(&bounds, here(), here()) &&
                 learn_deep(5, &bounds);
-    // Another thread's stack, and the guard below one's own, are not part of it.
+    // Another thread's stack, and the guard below the own stack, are not part of it.
     struct region region = true_region();
     good = good && !stack_bounds_extend(&bounds, region.low - 64);
     *(bool *)result = good;
@@ -136,7 +136,7 @@ static void what_is_no_stack_of_ours_is_not_learned(void **state)
         assert_false(stack_bounds_learn(&bounds, places[i], places[i] + 64));
         assert_false(stack_bounds_extend(&bounds, places[i]));
         assert_true(bounds.low == 0 && bounds.top == 0);
-        // From there to here lies memory that is nobody's.
+        // The memory from there to here does not belong to one stack.
         assert_false(stack_bounds_learn(&bounds, places[i], here()));
     }
     assert_int_equal(errno, 4321);
@@ -181,7 +181,7 @@ static void the_checked_reader_stops_at_every_edge(void **state)
     assert_int_equal(munmap(pages, 3 * PAGE_BYTES), 0);
 }
 
-// What can be read far below a stack is another mapping, however near it lies: a stack grows by
+// Readable memory far below a stack is another mapping, however near it is: a stack grows by
 // frames.
 static void a_stack_is_not_extended_by_a_mapping_far_below(void **state)
 {

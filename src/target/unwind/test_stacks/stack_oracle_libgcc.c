@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// stack_oracle_libgcc: libgcc's answer; see stack_oracle.h. It knows signal frames by itself.
+// stack_oracle_libgcc: the oracle by libgcc; see stack_oracle.h. It recognizes signal frames
+// itself.
 #include <unwind.h>
 
 #include "stack_oracle.h"
@@ -29,5 +30,5 @@ void stack_oracle_walk(uint64_t restorer_pc,
 {
     (void)restorer_pc;
     struct visitor visitor = {.visit = visit, .context = context};
-    (void)_Unwind_Backtrace(trace, &visitor); // ends with an error where we end, too
+    (void)_Unwind_Backtrace(trace, &visitor); // ends with an error where our walk ends, too
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stack_oracle_libunwind: libunwind's answer; see stack_oracle.h.
+// stack_oracle_libunwind: the oracle by libunwind; see stack_oracle.h.
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 

@@ -71,7 +71,7 @@ struct oracle_walk {
     struct frame_sink sink;
     const struct unwind_regs *start;
     uint64_t entry_pc;
-    bool reached; // the frame that the walk began with
+    bool reached; // the walk's first frame was reached
 };
 
 static void take_frame(void *context, const struct oracle_frame *frame)
@@ -120,7 +120,7 @@ static void compare_with_precise(struct stack_probe *probe,
     probe->against_precise++;
 }
 
-// The shadow's return addresses must be among the frames, in their order, from the leaf outwards.
+// Check that the shadow's return addresses are among the frames, in order, from the leaf outwards.
 static void compare_with_shadow(struct stack_probe *probe,
                                 const struct stack_tree *tree,
                                 const struct unwind_walk *walk)
@@ -140,7 +140,7 @@ static void compare_with_shadow(struct stack_probe *probe,
     }
 }
 
-// What the header promises of a result.
+// Check the header's promises about a result.
 static void check_result(struct stack_probe *probe,
                          const struct unwind_regs *start,
                          const struct unwind_walk *walk)
@@ -223,8 +223,8 @@ void stack_probe_walk(struct stack_probe *probe,
     if (sample % 16 == 0) {
         compare_with_precise(probe, start, &walk);
     }
-    // An interrupted setcontext or longjmp has no true stack: CFI is silent about the moment at
-    // which half of the registers are the new ones, and each unwinder ends in its own nonsense.
+    // An interrupted setcontext or longjmp has no true stack: CFI does not describe the moment at
+    // which half of the registers are new, and each unwinder ends in a nonsense of its own.
     bool is_nonsense = probe->root_pc != 0 && walk.frames[0].pc != probe->root_pc;
     probe->nonsense += is_nonsense;
     const bool is_guessed = (walk.flags & UNWIND_USED_FRAME_POINTER) != 0; // oracles stop there

@@ -7,7 +7,7 @@
 
 #define NODE static __attribute__((noinline)) uint64_t
 
-// Makes the compiler believe that all of it is used.
+// Make the compiler believe that all of the memory is used.
 static inline void use(void *memory)
 {
     __asm__ volatile("" : : "r"(memory) : "memory");
@@ -21,7 +21,7 @@ NODE plain(struct stack_tree *tree, unsigned depth)
     return sum;
 }
 
-// Its frame is of a size that only the moment knows, so it needs a frame pointer.
+// A frame of a size that is known only at run-time, so it needs a frame pointer.
 NODE dynamic(struct stack_tree *tree, unsigned depth)
 {
     TREE_ENTER(tree);
@@ -33,7 +33,7 @@ NODE dynamic(struct stack_tree *tree, unsigned depth)
     return sum;
 }
 
-// Its stack is realigned.
+// A realigned stack.
 NODE aligned(struct stack_tree *tree, unsigned depth)
 {
     TREE_ENTER(tree);
@@ -45,8 +45,8 @@ NODE aligned(struct stack_tree *tree, unsigned depth)
     return sum;
 }
 
-// Both, and arguments on the stack: gcc then keeps the address of the arguments (DRAP) and says the
-// CFA by an expression.
+// Both, and arguments on the stack: gcc then keeps the address of the arguments (DRAP) and defines
+// the CFA by an expression.
 NODE aligned_dynamic(struct stack_tree *tree, unsigned depth, ...)
 {
     TREE_ENTER(tree);
@@ -76,7 +76,7 @@ NODE many_arguments(struct stack_tree *tree, unsigned depth)
     return sum;
 }
 
-// Keeps every callee-saved register busy across its calls, rbp among them.
+// Keep every callee-saved register busy across its calls, rbp among them.
 NODE busy(struct stack_tree *tree, unsigned depth)
 {
     TREE_ENTER(tree);
@@ -109,7 +109,7 @@ NODE large(struct stack_tree *tree, unsigned depth)
     return sum;
 }
 
-// Has a way through that needs no frame at all; compilers then build the frame late.
+// A path without any frame; compilers then build the frame late.
 NODE shrink_wrapped(struct stack_tree *tree, unsigned depth)
 {
     if (depth == 0) {
@@ -122,7 +122,7 @@ NODE shrink_wrapped(struct stack_tree *tree, unsigned depth)
     return sum + kept;
 }
 
-// Is gone from the stack while its callee runs.
+// Its frame is removed from the stack before its callee runs.
 NODE tail_calling(struct stack_tree *tree, unsigned depth)
 {
     return depth % 2 == 0 ? plain(tree, depth) : busy(tree, depth);

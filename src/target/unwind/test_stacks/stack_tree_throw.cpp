@@ -5,8 +5,8 @@
 namespace
 {
 
-// Walks while it is being destroyed, in the middle of an unwinding too; the frames further in are
-// then gone from the stack, so it takes them off the shadow stack.
+// Walks while it is being destroyed, in the middle of an unwinding too. The frames further in are
+// removed from the stack by then, so it removes them from the shadow stack.
 struct probing {
     struct stack_tree *tree;
     unsigned shadow_depth;
@@ -21,7 +21,7 @@ struct probing {
     }
 };
 
-// Throws through whatever frames lie between here and the innermost catching().
+// Throw through all frames between here and the innermost catching().
 __attribute__((noinline)) uint64_t throwing(struct stack_tree *tree, unsigned depth)
 {
     TREE_ENTER(tree);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole stacks, under everything that programs do to them; see stack_tree.h and stack_probe.h for
-// how truth is known. CAIRN_TEST_LONG=1 makes it millions of walks.
+// Walks whole stacks under everything that programs do to them; see stack_tree.h and stack_probe.h
+// for the source of truth. CAIRN_TEST_LONG=1 runs millions of walks.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@ STACK_VARIANTS_CXX(X)
 #undef X
 
 static struct {
-    tree_node nodes[NODES_MAX]; // those in C come first
+    tree_node nodes[NODES_MAX]; // the nodes in C come first
     size_t c_count;
     size_t count;
 } g_all;
@@ -224,7 +224,7 @@ static void a_forked_child_goes_on_where_its_thread_was(void **state)
 static struct {
     ucontext_t main;
     ucontext_t coroutine;
-    struct stack_tree *tree; // the coroutine's; NULL when it is over
+    struct stack_tree *tree; // the coroutine's; NULL when it has ended
     struct stack_probe *probe;
     uint64_t seed;
     void *stack;
@@ -244,7 +244,7 @@ static void coroutine_body(void)
     g_coroutine.tree = NULL;
 }
 
-// Starts a coroutine, on a new stack at the place of the old one, or goes on with the one there is.
+// Start a coroutine, on a new stack at the place of the old one, or continue the existing one.
 static void enter_coroutine(struct stack_tree *tree)
 {
     (void)tree;
@@ -289,7 +289,7 @@ static void coroutines_come_and_go(void **state)
 // --- Signals. ---
 
 static struct {
-    struct stack_tree *tree; // what the handler runs
+    struct stack_tree *tree; // the handler's tree
     struct stack_tree *interrupted;
     unsigned probes;
     volatile sig_atomic_t is_armed; // the timer of interruptions_at_any_instruction
@@ -322,7 +322,7 @@ static void set_handler(int number, int flags, stack_t *altstack)
     assert_int_equal(sigaction(number, &action, NULL), 0);
 }
 
-// As set_handler, but handlers return by code of our own, of which no table says a word.
+// Do set_handler, but handlers return by code of the test's own, which no table describes.
 static void set_handler_with_own_return(int number, int flags, void *restorer)
 {
     const struct {
@@ -415,7 +415,7 @@ static void handlers_that_return_by_code_without_tables(void **state)
     assert_int_equal(munmap(code, 4096), 0);
 }
 
-// The program goes on by a probe at least from one interruption to the next, however slow it is.
+// The program makes at least one probe between two interruptions, however slow it is.
 static void arm_and_probe(struct stack_tree *tree)
 {
     if (!g_signal.is_armed) {
@@ -427,8 +427,8 @@ static void arm_and_probe(struct stack_tree *tree)
     stack_probe_run(tree);
 }
 
-// A timer interrupts the program, and its walks, at instructions of its own choice: prologues,
-// epilogues, the PLT.
+// A timer interrupts the program, and its walks, at arbitrary instructions: prologues, epilogues,
+// the PLT.
 static void interruptions_at_any_instruction(void **state)
 {
     (void)state;
@@ -447,7 +447,7 @@ static void interruptions_at_any_instruction(void **state)
     stack_probe_release(&probe);
     stack_probe_init(&probe, 1024, 512);
     g_signal.tree = new_tree(60000, &in_handler);
-    g_signal.tree->node_count = g_all.c_count; // to throw means to allocate, maybe inside malloc
+    g_signal.tree->node_count = g_all.c_count; // throwing allocates, maybe inside malloc
     g_signal.probes = 1;
     const struct itimerval never = {0};
     for (unsigned i = 0; in_handler.walks < trees(2000) && in_handler.failure[0] == 0; i++) {
@@ -477,7 +477,7 @@ static NOINLINE uint64_t call_generated(struct stack_tree *tree, unsigned depth)
     TREE_ENTER(tree);
     uint64_t (*code)(struct stack_tree *, unsigned, tree_node) =
         (uint64_t(*)(struct stack_tree *, unsigned, tree_node))g_generated;
-    // The C++ runtime does not know this code: a throw could not pass it.
+    // The C++ runtime does not know this code: a throw could not pass through it.
     unsigned catchers = tree->catchers;
     tree->catchers = 0;
     uint64_t sum = code(tree, depth, tree_pick(tree)) + 1;
@@ -536,7 +536,7 @@ static void modules_take_each_others_place(void **state)
     report("modules", &probe);
     assert_true(probe.unfinished == 0);
     assert_true(probe.guessed == 0);
-    // Else this tested nothing. An emulator has its own mind about places.
+    // Else the test would be void. An emulator chooses addresses in its own way.
     assert_true(places[0] == places[1] || is_emulated());
     stack_probe_release(&probe);
 }
@@ -612,7 +612,7 @@ int main(void)
     STACK_VARIANTS_CXX(X)
 #undef X
     unwind_modules_refresh();
-    if (is_emulated()) { // without process_vm_readv, so that guesses tell nothing elsewhere
+    if (is_emulated()) { // without process_vm_readv, guesses elsewhere yield nothing
         unwind_modules_stay();
     }
     const struct CMUnitTest tests[] = {

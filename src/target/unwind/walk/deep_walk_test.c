@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Walks of stacks thousands of frames deep, of which only a part is read back: each frame is the
-// one that the functions themselves noted, and what a walk in full finds.
+// Walks stacks thousands of frames deep, of which only a part is read back. Each frame must equal
+// the one that the functions themselves noted, and the one of a full walk.
 #include "target/unwind/unwind.h"
 
 #include <pthread.h>
@@ -21,16 +21,16 @@
 struct descent {
     struct unwind_thread *thread;
     uint64_t seed;
-    uint32_t depth;  // of the way
-    uint32_t odd;    // the level at which the other call is made; UINT32_MAX: none
-    uint32_t target; // where the bottom is
+    uint32_t depth;  // current depth
+    uint32_t odd;    // the level that makes the other call; UINT32_MAX: none
+    uint32_t target; // depth of the bottom
     uint32_t walks;
-    uint32_t in_full;  // walks that were not walk_cache
-    uint64_t name;     // of the last
-    uint64_t names;    // of all, mixed
-    bool is_quick;     // no time is to pass between walks: nothing is compared at once
+    uint32_t in_full;  // full walks, which were not remembered
+    uint64_t name;     // of the last walk
+    uint64_t names;    // of all walks, mixed
+    bool is_quick;     // let no time pass between walks: compare nothing at once
     uint64_t *returns; // DEPTH_MAX: the return address of each level
-    int failed_line;   // of the first expectation that failed, which another thread may not assert
+    int failed_line;   // of the first failed expectation, which another thread may not assert
 };
 
 #define EXPECT(d, holds) \
@@ -42,7 +42,7 @@ static uint32_t draw(struct descent *d, uint32_t below)
     return (uint32_t)((d->seed >> 33) % below);
 }
 
-// The frames of the levels are those that the levels noted. What was cut out is not there.
+// Check that the levels' frames equal the notes. Frames that were cut out are missing.
 static void same_as_noted(struct descent *d, const struct unwind_walk *walk, uint32_t first)
 {
     const bool is_cut = (walk->flags & UNWIND_CUT) != 0;
@@ -71,7 +71,7 @@ static NOINLINE void walk_here(struct descent *d)
         return;
     }
     EXPECT(d, (walk.flags & (UNWIND_UNFINISHED | UNWIND_USED_FRAME_POINTER)) == 0);
-    // Further in than what the innermost level noted: itself, bottom() and this function.
+    // Further in than the innermost level's note: that level, bottom() and this function.
     same_as_noted(d, &walk, 3);
     EXPECT(d, unwind_thread_check(d->thread, &regs, &walk) == UNWIND_SAME);
 }
@@ -79,10 +79,10 @@ static NOINLINE void walk_here(struct descent *d)
 static NOINLINE void bottom(struct descent *d)
 {
     walk_here(d);
-    __asm__ volatile("" : : "r"(d) : "memory"); // no tail call
+    __asm__ volatile("" : : "r"(d) : "memory"); // prevents a tail call
 }
 
-// One level: two calls that differ in nothing but their return addresses.
+// One level: two calls that differ only in their return addresses.
 static NOINLINE void level(struct descent *d)
 {
     d->returns[d->depth++] = (uint64_t)__builtin_return_address(0);
@@ -98,8 +98,8 @@ static NOINLINE void level(struct descent *d)
     d->depth--;
 }
 
-// Down to the bottom and back, again and again; one return address differs each time, all frames
-// lie where they lay.
+// Descend to the bottom and return, again and again. One return address differs each time; all
+// frames have the same addresses.
 static void one_frame_differs(struct descent *d)
 {
     uint64_t names[8];
@@ -116,7 +116,7 @@ static void one_frame_differs(struct descent *d)
     }
 }
 
-// A random tree: each level makes some calls, and walks now and then.
+// Make a random tree of calls: each level makes some calls, and walks now and then.
 static NOINLINE void wander(struct descent *d, uint32_t deepest, uint32_t *left)
 {
     d->returns[d->depth++] = (uint64_t)__builtin_return_address(0);
@@ -132,7 +132,7 @@ static NOINLINE void wander(struct descent *d, uint32_t deepest, uint32_t *left)
             wander(d, deepest, left);
             __asm__ volatile("" : : "r"(d) : "memory");
         }
-        // Most return; some go on from here, so that the depth swings.
+        // Most return; some continue from here, so that the depth swings.
         if (draw(d, 40) == 0 && *left > 0) {
             wander(d, deepest, left);
             __asm__ volatile("nop;nop" : : "r"(d) : "memory");
@@ -155,8 +155,8 @@ static void wander_far(struct descent *d)
     wander(d, d->target, &left);
 }
 
-// With each walk compared on the way, then as quickly as can be, when less is read back: the names
-// must be the same.
+// Run with each walk compared on the way, then as quickly as possible, when less is read back: the
+// names must be equal.
 static void twice(struct descent *d, void (*run)(struct descent *))
 {
     const uint64_t seed = d->seed;

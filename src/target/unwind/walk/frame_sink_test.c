@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "session/wire.h"
 
-// The frame that is `index` frames away from the entry.
+// Return the pc of the frame that is `index` frames away from the entry.
 static uint64_t pc_of(uint32_t index)
 {
     return 0x1000 + index;
@@ -74,8 +74,8 @@ static void stacks_of_every_depth(void **state)
     }
 }
 
-// A recursion that goes one deeper adds one frame to the kept stack and changes no name, but for
-// one time in cut_step.
+// A recursion that becomes one frame deeper adds one frame to the kept stack and changes no name,
+// except once in cut_step.
 static void the_cut_moves_in_steps(void **state)
 {
     (void)state;

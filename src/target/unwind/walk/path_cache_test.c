@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shortcuts over a stack made by hand: four frames of eight words, whose step is a return address
-// in the last word and, for some, a saved fp in the one before.
+// Tests path_cache over a stack made by hand: four frames of eight words, whose step reads a return
+// address in the last word and, in some frames, a saved fp in the word before.
 #include "target/unwind/walk/path_cache.h"
 
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static uint64_t sp_of(const struct world *w, uint32_t frame)
     return (uint64_t)(uintptr_t)&w->stack[(size_t)frame * FRAME_WORDS];
 }
 
-// The name of the stack down to `frame`, counted from the leaf.
+// Return the name of the stack down to `frame`, counted from the leaf.
 static uint64_t name_of(const struct world *w, uint32_t frame)
 {
     uint64_t name = 0;
@@ -43,7 +43,7 @@ static uint64_t name_of(const struct world *w, uint32_t frame)
     return name;
 }
 
-// Frames that use fp need it; `saves_fp`: each keeps that of its caller.
+// Initialize a world. `uses_fp`: its frames need fp; `saves_fp`: each frame keeps its caller's fp.
 static void world_init(struct world *w, bool uses_fp, bool saves_fp)
 {
     *w = (struct world){0};
@@ -63,7 +63,7 @@ static void world_init(struct world *w, bool uses_fp, bool saves_fp)
             .rule = rule_of(saves_fp ? RULE_FP_SAVED : 0, FRAME_BYTES, -16, -8),
         };
     }
-    // The outermost frame ends the walk, and says whether fp counts.
+    // The outermost frame ends the walk, and determines whether fp counts.
     w->frames[FRAMES - 1].rule = rule_stopping(uses_fp ? RULE_NO_TABLE : RULE_LAST);
     (void)walk_cache_replace(&w->walk_cache, 0, w->frames, FRAMES, false);
 }
@@ -76,7 +76,7 @@ static void world_release(struct world *w)
     free(w->shortcuts.table);
 }
 
-// From the leaf over `count` frames.
+// Learn a path from the leaf over `count` frames.
 static void learn(struct world *w, uint32_t count)
 {
     path_cache_learn(&w->shortcuts, &w->walk_cache, FRAMES - 1 - count, w->frames, count,
@@ -97,7 +97,7 @@ static void it_gives_the_name_while_all_is_as_it_was(void **state)
         assert_int_equal(take(&w), 0);
         learn(&w, 2);
         assert_int_equal(take(&w), name_of(&w, 0));
-        // Nor does it need the frames that were walk_cache of the same way.
+        // Nor does it need remembered frames of the same path.
         w.walk_cache.count = 2;
         assert_int_equal(take(&w), name_of(&w, 0));
         path_cache_forget_all(&w.shortcuts);
@@ -106,8 +106,8 @@ static void it_gives_the_name_while_all_is_as_it_was(void **state)
     }
 }
 
-// Each word that the walk depends on, and none that it does not: the return addresses, and the fp
-// of the outermost frame, if that uses it and has it from memory.
+// Change each word that the walk depends on, and no other: the return addresses, and the fp of the
+// outermost frame, if that uses it and has it from memory.
 static void a_word_that_changed_ends_it(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void another_start_is_another_way(void **state)
         start->fp++;
         assert_int_equal(take(&w), uses_fp ? 0 : name_of(&w, 0));
         start->fp--;
-        // Even if they had the same place.
+        // Even if they had the same index.
         for (uint32_t i = 0; i < SHORTCUT_COUNT; i++) {
             w.shortcuts.table[i] = w.shortcuts.table[path_cache_place(start)];
         }
@@ -189,7 +189,7 @@ static void it_has_to_end_in_what_is_walk_cache_now(void **state)
     world_release(&w);
 }
 
-// The same way over another outermost frame.
+// The same path over another outermost frame.
 static void over_another_root_it_has_another_name(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void over_another_root_it_has_another_name(void **state)
     world_release(&w);
 }
 
-// What does not fit, or steps over a signal's frame, is not learned and takes nobody's place.
+// A path that does not fit, or steps over a signal's frame, is not learned and replaces no other.
 static void what_it_cannot_say_is_not_learned(void **state)
 {
     (void)state;

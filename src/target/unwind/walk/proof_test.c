@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is read back of a deep stack, and what is not: words that must not be read lie in memory
-// that cannot be.
+// Tests how much of a deep stack is read back: words that must not be read are in unreadable
+// memory.
 #include "target/unwind/walk/proof.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #define FRAMES   100u
 #define READABLE 60u // frames [FRAMES - READABLE, FRAMES) have words that can be read
 
-// A stack of FRAMES frames with one word each. Those of the outer ones cannot be read.
+// A stack of FRAMES frames with one word each. The outer frames' words cannot be read.
 struct stack {
     struct walk_cache walk_cache;
     struct walk_cache_state states[FRAMES + 1];
@@ -39,7 +39,7 @@ static void make(struct stack *s)
     s->walk_cache = (struct walk_cache){.count = FRAMES, .states = s->states, .words = s->words};
 }
 
-// Lets the closed words be read from now on; they hold what is walk_cache.
+// Make the closed words readable from now on; they contain the remembered values.
 static void open_all(struct stack *s)
 {
     assert_int_equal(mprotect(s->closed, 4096, PROT_READ | PROT_WRITE), 0);
@@ -60,7 +60,7 @@ static void no_more_is_read_than_proves_the_rest(void **state)
     (void)munmap(s.closed, 4096);
 }
 
-// Frames further in than a changed one are none; as many as before must be intact further out.
+// Frames further in than a changed one prove nothing; the same number must be intact further out.
 static void a_change_asks_for_more(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void a_change_asks_for_more(void **state)
         s.memory[changed] ^= 1;
         struct proof proof = {.evidence = evidence, .from = FRAMES};
         if (changed - (FRAMES - READABLE) < evidence) {
-            open_all(&s); // the evidence lies there
+            open_all(&s); // the evidence is there
         }
         const uint32_t known = proof_extend(&proof, &s.walk_cache, FRAMES);
         const bool is_seen = changed >= FRAMES - evidence;
@@ -96,7 +96,7 @@ static void without_evidence_all_is_read(void **state)
     }
 }
 
-// Who meets a frame further out than expected has less of a proof than he thought.
+// A walk that meets a frame further out than expected has a smaller proof than before.
 static void a_frame_further_out_is_proved_anew(void **state)
 {
     (void)state;
@@ -122,9 +122,9 @@ static void time_bounds_calls(void **state)
     } cases[] = {
         {{.ticks = 1001, .processor = 3}, 2 * per_tick + PROOF_IN_FLIGHT},
         {{.ticks = 2000, .processor = 3}, 1001 * per_tick + PROOF_IN_FLIGHT},
-        {{.ticks = 1000, .processor = 3}, UINT32_MAX},              // stands still
-        {{.ticks = 999, .processor = 3}, UINT32_MAX},               // goes back
-        {{.ticks = 2000, .processor = 2}, UINT32_MAX},              // another's
+        {{.ticks = 1000, .processor = 3}, UINT32_MAX},              // stopped
+        {{.ticks = 999, .processor = 3}, UINT32_MAX},               // runs backwards
+        {{.ticks = 2000, .processor = 2}, UINT32_MAX},              // another processor's
         {{.ticks = 1000 + UINT32_MAX, .processor = 3}, UINT32_MAX}, // too long ago
         {{.ticks = UINT64_MAX, .processor = 3}, UINT32_MAX},
     };

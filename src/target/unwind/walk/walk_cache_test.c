@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading words back: of each number of words, each may be the one that changed.
+// Reads words back: in each number of words, each word may be the changed one.
 #include "target/unwind/walk/walk_cache.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ static void each_word_counts(void **state)
     const struct walk_cache r = {.states = states, .words = words};
     for (uint32_t i = 0; i < WORDS; i++) {
         memory[i] = 1000 + i;
-        // Backwards, as stacks are.
+        // Backwards, like stacks.
         words[i] = (struct walk_cache_word){.addr = (uint64_t)(uintptr_t)&memory[WORDS - 1 - i],
                                             .value = 1000 + WORDS - 1 - i};
     }
@@ -68,7 +68,7 @@ static void the_tip_is_the_innermost_frame(void **state)
 }
 
 // A rule with rare flags reads its words at these offsets from the base, which is sp or fp, or from
-// the CFA. Each must be walk_cache, or a change of it is not seen.
+// the CFA. Each must be remembered; else a change of it is not seen.
 static void rare_rules_remember_every_word_that_they_read(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void rare_rules_remember_every_word_that_they_read(void **state)
     } cases[] = {
         {RULE_SIGNAL, 0, CFA, NOWHERE, NOWHERE},
         {RULE_SIGNAL | RULE_FP_SAVED, REMEMBERED_NEEDS_FP, CFA, NOWHERE, CFA},
-        {RULE_SIGNAL | RULE_FP_SAVED, 0, CFA, NOWHERE, NOWHERE}, // nobody needs it
+        {RULE_SIGNAL | RULE_FP_SAVED, 0, CFA, NOWHERE, NOWHERE}, // fp is not needed
         {RULE_SIGNAL, REMEMBERED_NEEDS_FP, CFA, NOWHERE, NOWHERE},
         {RULE_CFA_DEREF, 0, CFA, SP, NOWHERE},
         {RULE_CFA_DEREF | RULE_CFA_FP, 0, CFA, FP, NOWHERE},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Walks of this test's own stack, one after the other, from starts of which one is the other's
-// caller, and from stacks that are too deep to be told whole.
+// Walks this test's own stack, from two starts by turns, one the other's caller, and stacks that
+// are too deep to be returned whole.
 #include "target/unwind/unwind.h"
 
 #include <setjmp.h>
@@ -21,14 +21,14 @@ static struct unwind_thread *new_thread(uint32_t max_frames)
                               max_frames);
 }
 
-// The caller's own frame, as a walk begins there after the return.
+// Return the caller's own frame, as a walk begins there after the return.
 static NOINLINE void regs_of_caller(struct unwind_regs *out)
 {
     *out = unwind_caller_regs();
 }
 
-// The outer walk begins in a frame that the inner one remembers: nothing is to be stepped through,
-// and yet what lies further in is no longer a part of the stack.
+// The outer walk begins in a frame that the inner one remembers: there is no step to make, but the
+// frames further in are no longer a part of the stack.
 static NOINLINE void walk_from_both(struct unwind_thread *thread)
 {
     const struct unwind_regs outer = unwind_caller_regs();
@@ -73,10 +73,10 @@ static NOINLINE void descend(struct unwind_thread *thread, uint32_t levels, uint
         names[0] = walk.name;
         names[1] = unwind_thread_again(thread, &regs);
     }
-    __asm__ volatile("" : : "r"(names) : "memory"); // no tail call
+    __asm__ volatile("" : : "r"(names) : "memory"); // prevents a tail call
 }
 
-// Its name has the mark of the cut in it, which that of the innermost walk_cache frame has not.
+// The stack's name includes the mark of the cut; the innermost remembered frame's name does not.
 static void what_was_cut_is_named_by_walks_only(void **state)
 {
     (void)state;
