@@ -16,8 +16,9 @@
 // (left_ms); its rows never free its blocks. The series keeps the blocks of the last process, so
 // that a recording does not end with 0 live bytes.
 //
-// Context: H, one thread. Failure: ERR_NO_MEMORY and ERR_LIMIT end the recording. The aggregator
-// stays consistent except for the one event that failed.
+// Context: H, one thread.
+// Failure: ERR_NO_MEMORY and ERR_LIMIT end the recording. The aggregator stays consistent except
+// for the one event that failed.
 #pragma once
 
 #include <stdbool.h>

@@ -2,8 +2,9 @@
 // aggregator_adhoc: counts events that the program reports itself (cairn_event), by stack.
 //
 // Each (process, stack) has a row that counts its events and sums their weights. The leaf of the
-// stack is the event's name. Events never count as heap. Context: H, one thread; part of the
-// aggregator. Failure: as in aggregator.h.
+// stack is the event's name. Events never count as heap.
+// Context: H, one thread; part of the aggregator.
+// Failure: as in aggregator.h.
 #pragma once
 
 #include <stdint.h>

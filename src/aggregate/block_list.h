@@ -13,10 +13,12 @@
 // blocks, which then go to `ended`.
 //
 // Invariant: while nothing was left out, the list has peak_blocks blocks of the peak for each row,
-// and allocations - frees blocks of the end. Memory: at most BLOCKS_LISTED_MAX entries in each of
-// the two lists. Beyond that each row keeps an equal share of its blocks of the end. Of the blocks
-// freed since the peak the first are kept. The rest is counted. A zeroed object is valid. Context:
-// H, the recorder's main thread. Failure: ERR_NO_MEMORY.
+// and allocations - frees blocks of the end.
+// Memory: at most BLOCKS_LISTED_MAX entries in each of the two lists. Beyond that each row keeps an
+// equal share of its blocks of the end. Of the blocks freed since the peak the first are kept. The
+// rest is counted. A zeroed object is valid.
+// Context: H, the recorder's main thread.
+// Failure: ERR_NO_MEMORY.
 #pragma once
 
 #include <stdbool.h>

@@ -17,8 +17,8 @@
 //
 // While all stacks merge, some thousands of call sites (the innermost frame alone) still get
 // entries of their own. Stacks that first appear after millions of others are usually rare. Known
-// stacks and rows stay, so a full part changes no sum. Context: H, one thread; owned by the
-// aggregator. Zeroed: no cap.
+// stacks and rows stay, so a full part changes no sum.
+// Context: H, one thread; owned by the aggregator. Zeroed: no cap.
 #pragma once
 
 #include <stdbool.h>

@@ -7,8 +7,8 @@
 // they may be counted before or after the thread's own events. They count from the thread's next
 // tick on. So the result is never below the true peak, and is exact without such frees.
 //
-// Most recordings have no scopes, and call nothing of this module. Context: H, one thread; part of
-// the aggregator. ERR_NO_MEMORY changes nothing.
+// Most recordings have no scopes, and call nothing of this module.
+// Context: H, one thread; part of the aggregator. ERR_NO_MEMORY changes nothing.
 #pragma once
 
 #include <stdint.h>

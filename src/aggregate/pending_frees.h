@@ -4,8 +4,11 @@
 // A thread that was alone may hold a block back (nursery.h) that a later thread has freed
 // meanwhile. The free waits here for an earlier allocation of its address. A free that waits longer
 // than WAITING_TICKS concerns a block that was never recorded: inherited over fork, or older than
-// the recording. Memory: bounded by WAITING_MAX; beyond it the oldest free is given up early. A
-// zeroed object is empty and valid. Context: H, one thread. Failure: ERR_NO_MEMORY.
+// the recording.
+// Memory: bounded by WAITING_MAX; beyond it the oldest free is given up early. A zeroed object is
+// empty and valid.
+// Context: H, one thread.
+// Failure: ERR_NO_MEMORY.
 #pragma once
 
 #include <stdbool.h>

@@ -9,9 +9,10 @@
 // to the recorder, which finishes when the program and all its descendants have ended. If
 // descendants outlive the program, Ctrl-C (or a TERM or HUP sent to the recorder) ends the
 // recording and lets them run. If the recording ends before the program (run.duration_ms), the
-// recorder writes the file then and waits for the program. Threads: the caller's thread does
-// everything; one more keeps the session's clock (session_clock.h). Context: H. Prints nothing:
-// messages to the user go to `log`.
+// recorder writes the file then and waits for the program.
+// Threads: the caller's thread does everything; one more keeps the session's clock
+// (session_clock.h).
+// Context: H. Prints nothing: messages to the user go to `log`.
 #pragma once
 
 #include <stdbool.h>

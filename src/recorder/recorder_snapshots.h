@@ -3,7 +3,8 @@
 //
 // proc_sampler takes samples, rss_split takes snapshots, and memory_snapshots decides when. The
 // main program waits at its exit for a last snapshot (exit_wait.h), unless it runs under a seccomp
-// filter. Context: H, the recorder's main thread.
+// filter.
+// Context: H, the recorder's main thread.
 #pragma once
 
 #include <stdint.h>

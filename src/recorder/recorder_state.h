@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recorder_state: a recording in progress. Only recorder.c and recorder_*.c use it.
 //
-// Valid when zeroed, except the descriptors, which must be -1. Context: H, the recorder's main
-// thread.
+// Valid when zeroed, except the descriptors, which must be -1.
+// Context: H, the recorder's main thread.
 #pragma once
 
 #include <stdbool.h>

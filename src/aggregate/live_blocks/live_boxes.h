@@ -2,7 +2,9 @@
 // live_boxes: queues of blocks that no slot of a live_table can hold.
 //
 // A box has a number; the number of its first box names a queue. Freed boxes are reused first.
-// Memory: 32 bytes a box, kept until release. Context: H, one thread. Failure: ERR_NO_MEMORY.
+// Memory: 32 bytes a box, kept until release.
+// Context: H, one thread.
+// Failure: ERR_NO_MEMORY.
 #pragma once
 
 #include <stdbool.h>

@@ -8,18 +8,19 @@
 //   add ---> young (4096 places, by address) ---> settled (when its place is wanted)
 //   take <----'                      take <---------'
 //
-// Blocks of one address form a queue, first in first out. Invariant: an address in `young` is not
-// in `settled`, so a block found in `young` is the oldest of its address. A place keeps its address
-// when the block is freed: allocators reuse it soon, and its presence proves that the address is
-// not in `settled`. For other addresses the live_table is asked.
+// Blocks of one address form a queue, first in first out.
+// Invariant: an address in `young` is not in `settled`, so a block found in `young` is the oldest
+// of its address. A place keeps its address when the block is freed: allocators reuse it soon, and
+// its presence proves that the address is not in `settled`. For other addresses the live_table is
+// asked.
 //
 // The young table costs more than it saves if blocks do not die young. So the map checks from time
 // to time how many young blocks were freed. If they were too few, it moves all to `settled`, and
 // tries again later.
 //
-// Memory: of live_table, and up to 128 KiB for the used places. Context: H, one thread. Addresses
-// come from the program and are hostile; they only choose places. Failure: ERR_NO_MEMORY leaves the
-// map unchanged, without the block.
+// Memory: of live_table, and up to 128 KiB for the used places.
+// Context: H, one thread. Addresses come from the program and are hostile; they only choose places.
+// Failure: ERR_NO_MEMORY leaves the map unchanged, without the block.
 #pragma once
 
 #include <stdbool.h>

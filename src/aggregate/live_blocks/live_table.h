@@ -14,9 +14,11 @@
 // A small map of their own has the addresses that are not multiples of 8 or have more than 50 bits.
 //
 // Memory: 16 bytes / 0.68 to 0.84, so 19 to 23.5 bytes a block. A box costs 40 bytes more, and is
-// rare. Invariants: live_table_check. Context: H, one thread. Addresses come from the program and
-// are hostile: the hash is seeded, and all chains are bounded. Failure: ERR_NO_MEMORY leaves the
-// map unchanged, without the block.
+// rare.
+// Invariants: live_table_check.
+// Context: H, one thread. Addresses come from the program and are hostile: the hash is seeded, and
+// all chains are bounded.
+// Failure: ERR_NO_MEMORY leaves the map unchanged, without the block.
 #pragma once
 
 #include <stdbool.h>

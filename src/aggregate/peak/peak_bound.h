@@ -18,8 +18,8 @@
 // (nursery.h), and the heap of a process that was found dead without a record of its exit, which
 // may have lived until that moment (a ghost).
 //
-// While one thread records, nothing has a stamp, and the peak is exact. Context: H, one thread; no
-// allocation.
+// While one thread records, nothing has a stamp, and the peak is exact.
+// Context: H, one thread; no allocation.
 #pragma once
 
 #include <stdint.h>

@@ -4,8 +4,9 @@
 // Most rows allocate one size only. So a histogram starts as the number of its one bucket; its
 // counts are those of the row, and are stored nowhere else. The second bucket makes it an array
 // with memory of its own: counts, and the numbers of their buckets, a byte each. BUCKET_UNKNOWN is
-// the bucket of events without a known value; it is counted and never collected. Memory: 8 bytes;
-// with two buckets or more 48 bytes, 17 a bucket, and room for growth. Context: H, one thread.
+// the bucket of events without a known value; it is counted and never collected.
+// Memory: 8 bytes; with two buckets or more 48 bytes, 17 a bucket, and room for growth.
+// Context: H, one thread.
 // Failure: ERR_NO_MEMORY; the histogram then lacks the event.
 #pragma once
 

@@ -11,8 +11,10 @@
 //                            from 60            from 20            from 0
 //                            (did 30)           (did 40)           (did 20)
 //
-// Merging reads the slices alone, so they are apart from the sums. Memory: 48 bytes a cell, for
-// rows of more than one slice. Invariant: a row's oldest cell starts at 0. Context: H, one thread.
+// Merging reads the slices alone, so they are apart from the sums.
+// Memory: 48 bytes a cell, for rows of more than one slice.
+// Invariant: a row's oldest cell starts at 0.
+// Context: H, one thread.
 // Failure: ERR_NO_MEMORY leaves the table usable, without the event.
 #pragma once
 

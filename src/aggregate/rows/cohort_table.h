@@ -6,9 +6,11 @@
 // and deaths suits no cache. So they are noted first, and counted some thousands at a time while
 // the memory for later ones is fetched. Time only increases, so the cohorts of earlier freed slices
 // are complete. Only the cohorts of the current slice are searched: the index has only these, and
-// stays small. Invariant: cohorts have ascending freed_slice; row, birth and death are unique.
-// Memory: 24 bytes a cohort, 9 to 18 in the index for the current slice, 64 KiB of notes. Context:
-// H, one thread. Failure: ERR_NO_MEMORY, ERR_LIMIT.
+// stays small.
+// Invariant: cohorts have ascending freed_slice; row, birth and death are unique.
+// Memory: 24 bytes a cohort, 9 to 18 in the index for the current slice, 64 KiB of notes.
+// Context: H, one thread.
+// Failure: ERR_NO_MEMORY, ERR_LIMIT.
 #pragma once
 
 #include <stdbool.h>

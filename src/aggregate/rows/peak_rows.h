@@ -4,7 +4,8 @@
 // The rows count recorded blocks times their sampling weights. Their sum differs from the peak,
 // which has a better estimate (peak_estimate.h). Rows without unsampled blocks are exact. The other
 // rows are scaled together so that the sum equals the peak. If they have no recorded live block
-// then, each gets a share by its own peak. Context: H.
+// then, each gets a share by its own peak.
+// Context: H.
 #pragma once
 
 #include <stdint.h>

@@ -9,11 +9,12 @@
 // With many rows, the data of an event (its row, a histogram) is in no near cache. So events are
 // noted first, and some dozens are counted together while the memory for the next ones is fetched.
 //
-// Rows have the layout of the recording; `row_extra` has the table's own data beside each. Memory:
-// 112 bytes a row for both, 6 to 11 to find it, and four a node; cells and cohorts in addition. Too
-// many of them become coarser than the recording's time slices, by powers of two. Invariants: rows
-// are unique by (thread, node); frees <= allocations, freed <= allocated bytes. Context: H, one
-// thread. Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
+// Rows have the layout of the recording; `row_extra` has the table's own data beside each.
+// Memory: 112 bytes a row for both, 6 to 11 to find it, and four a node; cells and cohorts in
+// addition. Too many of them become coarser than the recording's time slices, by powers of two.
+// Invariants: rows are unique by (thread, node); frees <= allocations, freed <= allocated bytes.
+// Context: H, one thread.
+// Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
 #pragma once
 
 #include <stdint.h>

@@ -7,7 +7,8 @@
 //     for (size_t at = id_index_start(&ix, hash); (id = id_index_at(&ix, at)) != ID_NONE;
 //          at = id_index_next(&ix, at)) { if (things[id] is it) return id; }
 //
-// Ids are never removed. A zeroed index is empty and valid. Context: H; one thread at a time.
+// Ids are never removed. A zeroed index is empty and valid.
+// Context: H; one thread at a time.
 #pragma once
 
 #include <stddef.h>

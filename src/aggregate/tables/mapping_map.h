@@ -15,9 +15,10 @@
 //
 // Bound: MAPPING_RANGES_MAX ranges, more than the kernel's own limit of mappings. Neighbours of one
 // row are merged when the list has grown. Beyond the bound a mapping gets no range; at twice the
-// bound an unmapping changes nothing. Both are counted. Context: H, one thread. Ranges come from
-// the program and are hostile; the caller ensures that they do not wrap around. Failure:
-// ERR_NO_MEMORY leaves the map unchanged.
+// bound an unmapping changes nothing. Both are counted.
+// Context: H, one thread. Ranges come from the program and are hostile; the caller ensures that
+// they do not wrap around.
+// Failure: ERR_NO_MEMORY leaves the map unchanged.
 #pragma once
 
 #include <stdbool.h>

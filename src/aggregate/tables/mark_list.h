@@ -2,8 +2,9 @@
 // mark_list: the marks on the time line, set by users, the recorder or the program.
 //
 // Marks are ordered by time, and by arrival at one time. Marks of the program arrive when its
-// events are counted, a little later than those of users, and are inserted in order. Bounded:
-// MARKS_MAX; further marks are refused. Context: H, the recorder's main thread.
+// events are counted, a little later than those of users, and are inserted in order.
+// Bounded: MARKS_MAX; further marks are refused.
+// Context: H, the recorder's main thread.
 #pragma once
 
 #include <stdint.h>

@@ -3,11 +3,12 @@
 //
 // A module has a path and a build-id, a frame a module and an offset, a node a parent and a frame.
 // So the same stack is the same node in every process, on every thread, at any load address. The
-// tables have the layout of the recording, which borrows them without a copy. Memory: 8 bytes a
-// node and 24 a frame, and 6 to 11 each for finding them. Invariants: node 0 is the root; every
-// other node's parent has a lower index; all indices are in range. Context: H, one thread. Paths
-// and offsets are hostile and only stored. Failure: ERR_NO_MEMORY leaves the tables usable, without
-// the new entry.
+// tables have the layout of the recording, which borrows them without a copy.
+// Memory: 8 bytes a node and 24 a frame, and 6 to 11 each for finding them.
+// Invariants: node 0 is the root; every other node's parent has a lower index; all indices are in
+// range.
+// Context: H, one thread. Paths and offsets are hostile and only stored.
+// Failure: ERR_NO_MEMORY leaves the tables usable, without the new entry.
 #pragma once
 
 #include <stdint.h>

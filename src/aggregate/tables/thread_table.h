@@ -4,8 +4,9 @@
 // A thread gets its entry with its first stack, when its name is known. Beyond THREADS_APART
 // entries a new thread takes over the entry of an ended thread of the same name in the same
 // process, if one exists; the entry then stands for both. So a program that keeps starting threads
-// needs as many entries as it has threads at one time, plus names. Context: H, one thread. Failure:
-// ERR_NO_MEMORY, ERR_LIMIT.
+// needs as many entries as it has threads at one time, plus names.
+// Context: H, one thread.
+// Failure: ERR_NO_MEMORY, ERR_LIMIT.
 #pragma once
 
 #include <stdint.h>

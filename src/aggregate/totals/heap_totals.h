@@ -8,8 +8,9 @@
 //   heap_totals_init ... heap_totals_advance, heap_totals_allocated, heap_totals_freed ...
 //   heap_totals_finish; then rows, series_collect and row_history have what a recording needs
 //
-// Memory is bounded by rows times slices, or by the limits of heap_totals_init. Context: H, one
-// thread. Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
+// Memory is bounded by rows times slices, or by the limits of heap_totals_init.
+// Context: H, one thread.
+// Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
 #pragma once
 
 #include <stdbool.h>

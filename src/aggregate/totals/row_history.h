@@ -9,7 +9,8 @@
 // are, bounded by their limits. The live blocks of a row and a slice are the blocks allocated in
 // it, minus those of them freed in it (all freed in it, except those born before), minus those of
 // them freed later. So cohorts of live blocks are stored nowhere. The row table is borrowed and
-// must not change meanwhile; a forked copy of the recorder has its own. Context: H, one thread.
+// must not change meanwhile; a forked copy of the recorder has its own.
+// Context: H, one thread.
 // Failure: ERR_NO_MEMORY.
 #pragma once
 

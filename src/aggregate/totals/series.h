@@ -2,8 +2,8 @@
 // series: the whole recording over time, in at most SERIES_SLICES_MAX slices of equal width.
 //
 // When the run outgrows them, neighbours merge and the width doubles. A slice stores differences of
-// running sums, so an event costs nothing here; time that moves past a slice closes it. Context: H,
-// one thread; no allocation.
+// running sums, so an event costs nothing here; time that moves past a slice closes it.
+// Context: H, one thread; no allocation.
 #pragma once
 
 #include <stdint.h>

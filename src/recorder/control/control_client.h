@@ -2,8 +2,8 @@
 // control_client: finds the recorder of a recording and sends it a request. See control_socket.h.
 //
 // A recording has three names: its file, which need not exist yet, the recorder's process id, and
-// the process id of any recorded process. Context: H. Blocks until the reply arrives, at most
-// CONTROL_PATIENCE_MS.
+// the process id of any recorded process.
+// Context: H. Blocks until the reply arrives, at most CONTROL_PATIENCE_MS.
 #pragma once
 
 #include "base/err.h"

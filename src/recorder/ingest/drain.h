@@ -22,8 +22,9 @@
 // it was found dead.
 //
 // A process that executes another program joins again in a new slot; its earlier image is dead from
-// then on. Trust: programs share the slots and lanes. Fields are copied once and checked. A lane
-// that breaks the rules is counted, discarded from then on, and recycled when its process ends.
+// then on.
+// Trust: programs share the slots and lanes. Fields are copied once and checked. A lane that breaks
+// the rules is counted, discarded from then on, and recycled when its process ends.
 // Context: H, the recorder's main thread.
 #pragma once
 

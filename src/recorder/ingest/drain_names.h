@@ -4,8 +4,8 @@
 // A forked child sends no texts of its own; its parent's apply. These are at the start of a lane of
 // the parent, which may still be unread when the child is found. The child's frames need the name
 // of its executable. So before a lane of such a child is read, the lanes of its parent are searched
-// for the name, without counting anything. Context: H, the recorder's main thread. Only drain.c
-// uses it.
+// for the name, without counting anything.
+// Context: H, the recorder's main thread. Only drain.c uses it.
 #pragma once
 
 #include "recorder/ingest/drain.h"

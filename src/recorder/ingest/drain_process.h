@@ -3,7 +3,8 @@
 //
 // A pidfd watches each process in a slot; without a pidfd kill(2) tests it. Slots are checked where
 // possible: a pid that does not exist is a dead process. A process of another pid namespace is
-// looked up under its pid in ours (pid_lookup.h). Context: H, the recorder's main thread.
+// looked up under its pid in ours (pid_lookup.h).
+// Context: H, the recorder's main thread.
 #pragma once
 
 #include "recorder/ingest/drain.h"

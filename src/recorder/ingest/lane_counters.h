@@ -3,8 +3,9 @@
 //
 // The thread counts events instead of sending them when it leaves them out for lack of room
 // (target/producer/sampler.h), and when it misses them because it takes the recorder for dead
-// (target/preload/process/missed_events.h). Trust: none, see claimed_counter.h. Context: H, the
-// recorder's main thread.
+// (target/preload/process/missed_events.h).
+// Trust: none, see claimed_counter.h.
+// Context: H, the recorder's main thread.
 #pragma once
 
 #include "recorder/ingest/lane_reader.h"

@@ -4,10 +4,10 @@
 // It has the recorder's half of the lane's dictionaries: module slot -> module, stack slot -> row.
 // The same records in the same order change both halves, so they agree. Records are decoded from a
 // private copy, a piece at a time. Some of a piece may wait until other lanes have advanced. While
-// a record is counted, the live map's memory for the next dozen is prefetched. Trust: none. A
-// violation of wire.h returns ERR_CORRUPT, and the lane is not read again. Memory: 16 bytes a
-// module slot and 4 a stack slot that the lane uses; a piece. Context: H, the recorder's main
-// thread.
+// a record is counted, the live map's memory for the next dozen is prefetched.
+// Trust: none. A violation of wire.h returns ERR_CORRUPT, and the lane is not read again.
+// Memory: 16 bytes a module slot and 4 a stack slot that the lane uses; a piece.
+// Context: H, the recorder's main thread.
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,8 @@
 //
 // The latest query of a lane waits for a whole pass after the one that read it, and until all lanes
 // have been counted up to its tick. The aggregator then has all events before the query, of any
-// thread. Context: H, the recorder's main thread; part of the drain.
+// thread.
+// Context: H, the recorder's main thread; part of the drain.
 #pragma once
 
 #include <stdbool.h>

@@ -3,8 +3,9 @@
 //
 // Each millisecond it writes the time since its start to the session's clock word. Recorded threads
 // read time only there, and take its progress as a sign that the recorder lives. In between it
-// answers processes that request the session's memory. It touches nothing else. Context: H. Cost:
-// 1000 wake-ups a second, below 1 % of a core.
+// answers processes that request the session's memory. It touches nothing else.
+// Context: H.
+// Cost: 1000 wake-ups a second, below 1 % of a core.
 #pragma once
 
 #include <pthread.h>

@@ -4,10 +4,11 @@
 //
 // It looks the program up as execvp does, follows the interpreters of scripts, and reads the ELF
 // file that will run. session/exec_check.h decides whether a library can be preloaded into it. An
-// executable that exports its own malloc binds every library to itself. A refusal is one sentence
-// and the exit status of a shell: 127 for a program that does not exist, 126 for a program that
-// exists and cannot be run or recorded. Trust: the file may have any content; libelf checks what it
-// reads, and counts are capped. Context: H, before the session exists.
+// executable that exports its own malloc binds every library to itself, and is refused. A refusal
+// is one sentence and the exit status of a shell: 127 for a program that does not exist, 126 for a
+// program that exists and cannot be run or recorded.
+// Trust: the file may have any content; libelf checks what it reads, and counts are capped.
+// Context: H, before the session exists.
 #pragma once
 
 #include <stdbool.h>

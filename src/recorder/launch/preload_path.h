@@ -3,7 +3,8 @@
 //
 // LD_PRELOAD is a list, separated by spaces and colons, without a way to quote them (ld.so(8)). A
 // library path with such a character is replaced by /proc/<recorder pid>/fd/<n>, a descriptor that
-// stays open while the recorder lives. Context: H.
+// stays open while the recorder lives.
+// Context: H.
 #pragma once
 
 #include "base/err.h"

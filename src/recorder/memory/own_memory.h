@@ -2,7 +2,8 @@
 // own_memory: the private memory of this process, as the kernel counts it.
 //
 // proc(5), statm: resident pages minus the shared ones, which belong to the session and to files.
-// One read of a file that stays open takes some microseconds. Context: H.
+// One read of a file that stays open takes some microseconds.
+// Context: H.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// own_memory: private memory counts, shared memory and what is not statm do not.
+// own_memory: it counts private memory, not shared memory, and rejects texts that are not statm.
 #include "recorder/memory/own_memory.h"
 
 #include <setjmp.h>

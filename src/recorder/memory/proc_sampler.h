@@ -11,8 +11,8 @@
 // sample. A process that has ended or may not be read is no error: its last sample stays.
 // Context: H, the recorder's main thread.
 // Cost: some 5 us a process and glance, 30 us a sample, more for processes with tens of thousands
-// of mappings. Glances that cost more than 0.4 % of a processor, or samples that cost more than 0.6
-// %, become less frequent.
+// of mappings. Glances that cost more than 0.4 % of a processor, or samples that cost more than
+// 0.6 %, become less frequent.
 #pragma once
 
 #include <stdbool.h>

@@ -24,12 +24,13 @@
 #include "stamp_arch.h"
 
 enum {
-    ANCESTORS_MAX = 64, // generations between a joining process and us
+    ANCESTORS_MAX = 64, // generations between a joining process and the recorder
     BACKLOG = 64,
 };
 
-// A limit on the size of files (ulimit -f) counts for the session, too, which is mostly holes: it
-// is lifted for a moment, as far as we may. What is not allowed even so would end in SIGXFSZ.
+// Set the size of the session. A limit on the size of files (ulimit -f) applies to it, too,
+// although it is mostly holes. The limit is raised for a moment, up to the hard limit. A size
+// beyond that would raise SIGXFSZ.
 static enum err memory_size(int memfd, struct err_info *info)
 {
     struct rlimit own;
@@ -39,10 +40,10 @@ static enum err memory_size(int memfd, struct err_info *info)
     struct rlimit lifted = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
     if (setrlimit(RLIMIT_FSIZE, &lifted) != 0) {
         lifted = (struct rlimit){.rlim_cur = own.rlim_max, .rlim_max = own.rlim_max};
-        (void)setrlimit(RLIMIT_FSIZE, &lifted); // up to the hard limit everybody may
+        (void)setrlimit(RLIMIT_FSIZE, &lifted); // raising up to the hard limit needs no privilege
     }
     if (lifted.rlim_cur < SESSION_BYTES) {
-        (void)setrlimit(RLIMIT_FSIZE, &own); // downwards: cannot fail
+        (void)setrlimit(RLIMIT_FSIZE, &own); // lowering cannot fail
         return err_set(
             info, ERR_LIMIT,
             "the limit on the size of files is too low to record: the memory shared with "
@@ -69,7 +70,7 @@ static enum err memory_create(struct session *s, struct err_info *info)
     if (memory == MAP_FAILED) {
         return err_set_errno(info, errno, "cannot map the session's memory");
     }
-    (void)madvise(memory, SESSION_BYTES, MADV_DONTDUMP); // 4 GiB of holes help nobody
+    (void)madvise(memory, SESSION_BYTES, MADV_DONTDUMP); // a core dump needs no 4 GiB of holes
     s->memory = memory;
     s->header = memory;
     return ERR_OK;
@@ -102,15 +103,15 @@ static enum err socket_create(struct session *s, struct err_info *info)
     return ERR_OK;
 }
 
-// pid_namespaces(7). 0 where there is no /proc.
+// pid_namespaces(7). Return 0 without /proc.
 static uint32_t own_pid_namespace(void)
 {
     struct stat found;
     return stat("/proc/self/ns/pid", &found) == 0 ? (uint32_t)found.st_ino : 0;
 }
 
-// The kernel takes the processor's clock for its own only where that is the same on all processors
-// and never stands still.
+// Return whether the kernel uses the processor's clock as its own: only if the clock is the same on
+// all processors and never stops.
 static bool clock_is_of_processor(void)
 {
     char name[64];
@@ -141,8 +142,8 @@ uint64_t session_stamp(const struct session *session)
     const uint64_t now =
         session->stamp_source == STAMPS_OF_PROCESSOR
             ? stamp_arch_read() - session->stamp_base
-            // A number of our own, as in stamp_now: what was stamped is earlier, also where nothing
-            // is stamped any more. The clock goes on by itself, and the counter does not.
+            // A new number, as in stamp_now: earlier stamps are lower, also when no thread stamps
+            // any more. The clock advances by itself, the counter does not.
             : atomic_fetch_add_explicit(&session->header->stamp_count, 1, memory_order_acq_rel) + 1;
     atomic_thread_fence(memory_order_seq_cst); // no later load is early
     return now & STAMP_MAX;
@@ -173,7 +174,7 @@ void session_close_door(struct session *session)
 {
     if (session->door > 0) {
         (void)close(session->door);
-        (void)unlink(session->door_path); // somebody may have taken it away
+        (void)unlink(session->door_path); // another process may have removed it
         session->door = 0;
     }
 }
@@ -196,7 +197,7 @@ void session_release(struct session *session)
     session->socket = -1;
 }
 
-// The parent of `pid`, 0 if it cannot be found out.
+// Return the parent of `pid`, 0 if it is unknown.
 static pid_t parent_of(pid_t pid)
 {
     char path[64];
@@ -258,7 +259,7 @@ static void send_memfd(int peer, int memfd)
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(rights), &memfd, sizeof(memfd));
-    // If it cannot be sent at once the peer is no client of ours.
+    // If it cannot be sent at once, the peer is not a client of the session.
     (void)sendmsg(peer, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -267,7 +268,7 @@ static void answer_at(const struct session *session, int listener)
     for (;;) {
         int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (peer < 0) {
-            return; // nobody waits any more
+            return; // no client waits any more
         }
         if (may_join(peer)) {
             send_memfd(peer, session->memfd);
@@ -284,8 +285,8 @@ void session_answer(const struct session *session)
     }
 }
 
-// A new socket in /tmp, which most sandboxes show: 0 if there can be none. Who may have the memfd
-// is judged as at the other socket, so that the file need not keep anybody out.
+// Make a socket in /tmp, which most sandboxes show. Return 0 if that fails. It gives the memfd to
+// the same processes as the other socket, so the file need not restrict access.
 static int bind_door(char path[static DOOR_PATH_BYTES])
 {
     uint64_t token = 0;
@@ -295,13 +296,13 @@ static int bind_door(char path[static DOOR_PATH_BYTES])
     }
     (void)snprintf(path, DOOR_PATH_BYTES, "/tmp/cairn-%u-%016" PRIx64 ".socket", (unsigned)getpid(),
                    token);                                                  // fits
-    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path); // the same
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path); // fits
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd > 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
         if (chmod(path, 0666) == 0 && listen(fd, BACKLOG) == 0) {
             return fd;
         }
-        (void)unlink(path); // made just now
+        (void)unlink(path); // just created
     }
     if (fd > 0) {
         (void)close(fd);
@@ -312,18 +313,18 @@ static int bind_door(char path[static DOOR_PATH_BYTES])
 void session_open_door(struct session *session)
 {
     struct session_header *header = session->header;
-    // Relaxed: only a flag; it stays until we answer.
+    // Relaxed: only a flag; it stays until the answer.
     if (session->door > 0 ||
         atomic_load_explicit(&header->door, memory_order_relaxed) != DOOR_WANTED) {
         return;
     }
     session->door = bind_door(session->door_path);
     memcpy(header->door_path, session->door_path, sizeof(header->door_path));
-    // Release: the path comes first for whoever acquires DOOR_OPEN.
+    // Release: the path comes first for any acquire of DOOR_OPEN.
     atomic_store_explicit(&header->door, session->door > 0 ? DOOR_OPEN : DOOR_REFUSED,
                           memory_order_release);
     (void)syscall(SYS_futex, &header->door, FUTEX_WAKE, INT_MAX, NULL, NULL,
-                  0); // nobody asleep is fine
+                  0); // there may be no sleeper
 }
 
 void session_recycle_lane(const struct session *session, uint32_t lane)
@@ -333,7 +334,7 @@ void session_recycle_lane(const struct session *session, uint32_t lane)
                   (off_t)LANE_STRIDE) != 0) {
         memset(session_lane(session->memory, lane), 0, LANE_STRIDE); // slower, the same to readers
     }
-    // Release: pairs with the acquire of whoever claims the lane; it must see zeros.
+    // Release: pairs with the acquire of the next claim of the lane; it must see zeros.
     atomic_fetch_and_explicit(&session->header->lane_bitmap[lane / 64],
                               ~((uint64_t)1 << (lane % 64)), memory_order_release);
 }
