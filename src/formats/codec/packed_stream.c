@@ -13,7 +13,7 @@ enum {
 
 enum err packed_stream_init(struct packed_stream *stream, enum packing packing, FILE *out)
 {
-    // In place: zlib's state points back at its z_stream.
+    // Initialise in place: zlib's state points back at its z_stream.
     *stream = (struct packed_stream){.packing = packing};
     if (packing == PACKING_ZSTD) {
         stream->zstd = ZSTD_createCCtx();
@@ -28,7 +28,7 @@ enum err packed_stream_init(struct packed_stream *stream, enum packing packing, 
     return ERR_OK;
 }
 
-// Compresses what z.next_in holds. With valid arguments deflate cannot fail, only be done.
+// Compress the input at z.next_in. With valid arguments deflate cannot fail.
 static void deflate_part(struct packed_stream *stream, int flush)
 {
     unsigned char buffer[OUTPUT_BYTES];
@@ -36,7 +36,7 @@ static void deflate_part(struct packed_stream *stream, int flush)
         stream->z.next_out = buffer;
         stream->z.avail_out = sizeof(buffer);
         (void)deflate(&stream->z, flush);
-        (void)fwrite(buffer, 1, sizeof(buffer) - stream->z.avail_out, stream->out); // it remembers
+        (void)fwrite(buffer, 1, sizeof(buffer) - stream->z.avail_out, stream->out); // sets a flag
     } while (stream->z.avail_out == 0);
 }
 
@@ -52,7 +52,7 @@ static void deflate_all(struct packed_stream *stream, struct bytes data)
     }
 }
 
-// zstd fails where it lacks memory, and then goes on failing: finishing says so.
+// If zstd lacks memory, it fails now and in all later calls; packed_stream_finish reports that.
 static enum err compress_all(struct packed_stream *stream, struct bytes data, ZSTD_EndDirective end)
 {
     unsigned char buffer[OUTPUT_BYTES];
@@ -64,7 +64,7 @@ static enum err compress_all(struct packed_stream *stream, struct bytes data, ZS
         if (ZSTD_isError(left)) {
             return ERR_NO_MEMORY;
         }
-        (void)fwrite(buffer, 1, out.pos, stream->out); // the stream remembers
+        (void)fwrite(buffer, 1, out.pos, stream->out); // `out` remembers a failure
     } while (in.pos < in.size || (end == ZSTD_e_end && left > 0));
     return ERR_OK;
 }
@@ -72,7 +72,7 @@ static enum err compress_all(struct packed_stream *stream, struct bytes data, ZS
 void packed_stream_write(struct packed_stream *stream, struct bytes data)
 {
     if (stream->packing == PACKING_ZSTD) {
-        (void)compress_all(stream, data, ZSTD_e_continue); // see there
+        (void)compress_all(stream, data, ZSTD_e_continue); // packed_stream_finish reports a failure
     } else {
         deflate_all(stream, data);
     }
@@ -90,7 +90,7 @@ enum err packed_stream_finish(struct packed_stream *stream)
 void packed_stream_release(struct packed_stream *stream)
 {
     if (stream->out != NULL && stream->packing == PACKING_GZIP) {
-        (void)deflateEnd(&stream->z); // says only whether there was something left
+        (void)deflateEnd(&stream->z); // reports only unfinished output
     }
     (void)ZSTD_freeCCtx(stream->zstd); // accepts NULL
     stream->out = NULL;

@@ -19,7 +19,7 @@ void dhat_frames_release(struct dhat_frames *frames)
 
 enum err dhat_frames_id(struct dhat_frames *frames, uint32_t location, uint32_t *out)
 {
-    uint32_t none = 0; // asked for once
+    uint32_t none = 0; // requested once
     uint32_t *id = location != REC_NONE ? &frames->ids.items[location] : &none;
     if (*id == 0) {
         TRY(u32_vec_push(&frames->locations, location));

@@ -4,16 +4,16 @@
 //   ob=(1) /opt/bin/server
 //   fl=(2) /src/app.c
 //   fn=(3) load
-//   10 4096 2                    what load allocated itself at line 10, by event
+//   10 4096 2                    self cost of load at line 10, by event
 //   ...
-//   cfn=(4) push                 what it allocated by calling push there, with cob= and cfi=
+//   cfn=(4) push                 cost of its call of push there, with cob= and cfi=
 //   calls=2 0
 //   10 4096 2
 //
-// Self costs are summed by location. An edge (location of the call, function called) has what the
-// stacks through it cost, each once however often it recurs. Names are written once, with a number,
-// and referred to by it. `calls` is the number of allocations through the edge: how often functions
-// were called is not recorded. Context: H.
+// Self costs are summed by location. An edge (location of the call, called function) has the cost
+// of the stacks through it; a stack counts once, even if the edge recurs in it. Each name is
+// written once, with a number for later references. `calls` is the number of allocations through
+// the edge, because a recording has no number of function calls. Context: H.
 #include <inttypes.h>
 
 #include "base/compiler.h"
@@ -35,9 +35,10 @@ static const struct {
     {"LeakedBlocks", COST_LEAKED_ALLOCATIONS},
 };
 
-static const struct clean_rule rule = {0}; // a name ends with its line, whatever is in it
+static const struct clean_rule rule = {0}; // a name ends with its line and may contain any
+                                           // character
 
-// Names are numbered apart by kind.
+// Each kind of name has its own numbers.
 enum name_kind {
     NAME_OBJECT,
     NAME_FILE,
@@ -45,7 +46,7 @@ enum name_kind {
     NAME_KIND_COUNT
 };
 
-// The words before the names of where costs arose, and of what was called.
+// The keywords for the places of self costs, and for called functions.
 static const char *const self_words[NAME_KIND_COUNT] = {"ob", "fl", "fn"};
 static const char *const called_words[NAME_KIND_COUNT] = {"cob", "cfi", "cfn"};
 
@@ -53,8 +54,8 @@ struct callgrind {
     const struct export_view *view;           // borrowed
     FILE *out;                                // borrowed
     struct map_u64 edge_ids;                  // owned; (location, function) -> edge
-    struct u32_vec edges;                     // owned; by edge: the first node that it led to
-    struct map_u64 is_named[NAME_KIND_COUNT]; // owned; numbers whose names were written
+    struct u32_vec edges;                     // owned; by edge: the first node below it
+    struct map_u64 is_named[NAME_KIND_COUNT]; // owned; numbers of names already written
     struct strbuf text;                       // owned; scratch
 };
 
@@ -68,7 +69,7 @@ static void callgrind_release(struct callgrind *c)
     strbuf_release(&c->text);
 }
 
-// The number of the function at a location.
+// Return the number of the function at a location.
 static uint64_t function_number(const struct profile *profile, uint32_t location)
 {
     if (location == REC_NONE) {
@@ -77,7 +78,7 @@ static uint64_t function_number(const struct profile *profile, uint32_t location
     return 1 + profile_location_get(profile, location)->function;
 }
 
-// "fn=(3) load" or, from the second time on, "fn=(3)".
+// Write "fn=(3) load", or "fn=(3)" after the first time.
 static MUST_USE enum err
 write_name(struct callgrind *c, const char *word, enum name_kind kind, uint64_t number)
 {
@@ -97,7 +98,7 @@ static void append_path(struct callgrind *c, const char *path)
     clean_append(&c->text, path[0] != '\0' ? path : "???", rule);
 }
 
-// Names the function at a location, with its object and file.
+// Write the names of the function at a location, of its object and of its file.
 static MUST_USE enum err
 write_place(struct callgrind *c, const char *const words[NAME_KIND_COUNT], uint32_t location)
 {
@@ -123,7 +124,7 @@ static bool has_event(const struct callgrind *c, size_t event)
     return selection_knows(&c->view->selection, events[event].cost);
 }
 
-// A number for each event, and the end of the line.
+// Write a number for each event, and end the line.
 static void write_numbers(struct callgrind *c, const struct costs *costs)
 {
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
@@ -166,7 +167,7 @@ static MUST_USE enum err write_selves(struct callgrind *c)
     return ERR_OK;
 }
 
-// The edge that leads to each node, REC_NONE for the root and for thread entries.
+// Find the edge to each node, REC_NONE for the root and for thread entries.
 static MUST_USE enum err find_edges(struct callgrind *c, struct u32_vec *keys)
 {
     const struct call_tree_node *nodes = c->view->tree.nodes.items;
@@ -215,7 +216,7 @@ static void write_totals(struct callgrind *c, const char *word)
     write_numbers(c, &c->view->tree.total.items[0]);
 }
 
-// The names of the costs that are known, and what they are.
+// Write the names and descriptions of the known costs.
 static void write_events(struct callgrind *c)
 {
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {

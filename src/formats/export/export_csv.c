@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// export_csv: a table of stacks for spreadsheets and scripts, as RFC 4180 has it.
+// export_csv: a table of stacks for spreadsheets and scripts, in the form of RFC 4180.
 //
 //   function,file,line,module,peak_bytes,...,stack,events,weight
 //   grow,/src/vec.h,31,/opt/bin/app,4096,...,main;load;grow,,
 //   [event sent],,0,[event sent],,...,main;send;[event sent],3,1536
 //
 // One line for each stack over all threads: its innermost location, all costs under their names in
-// JSON (none where it is not known), and its functions, outermost first. Below them one line for
-// each name and stack that the program reported by itself (cairn_event), which has a number of
-// events and their weight, and no costs: no column adds both up. A semicolon in a
-// function's name is a colon in `stack`. Control characters are spaces, so that a line of the file
-// is a row. Text that a spreadsheet would take for a formula (it begins with = + - or @) has an
-// apostrophe before it. Context: H.
+// JSON (empty if unknown), and its functions, outermost first. After them follows one line for each
+// name and stack of the program's own events (cairn_event). It has a number of events and their
+// weight, and no costs, so no column mixes both. A semicolon in a function's name becomes a colon
+// in `stack`. Control characters become spaces, so each line of the file is a row. Text that a
+// spreadsheet could take for a formula (it begins with = + - or @) gets an apostrophe before it.
+// Context: H.
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 
 static const struct clean_rule stack_rule = {.reserved = ';', .stand_in = ':'};
 
-// Writes a text, quoted if it needs that.
+// Write a text, quoted if needed.
 static MUST_USE enum err write_text(FILE *out, const struct strbuf *text)
 {
     TRY(strbuf_result(text));
@@ -64,7 +64,7 @@ write_place(const struct profile *profile, uint32_t location, struct strbuf *scr
     return write_cell(out, scratch, is_known ? profile_location_module(profile, location) : "");
 }
 
-// The functions of a stack, outermost first. `locations` are innermost first.
+// Write the functions of a stack, outermost first. `locations` are innermost first.
 static MUST_USE enum err write_stack(const struct profile *profile,
                                      const uint32_t *locations,
                                      size_t count,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // export_dhat: DHAT's JSON, version 2, as Valgrind's dh_view.html reads it.
 //
-// A program point is a stack, innermost frame first. The file says that lifetimes are known (unless
-// what was live is not), since the viewer shows what was live at t-gmax and at the end only then;
-// what a recording does not hold of it is estimated:
+// A program point is a stack, innermost frame first. The file declares lifetimes as known (unless
+// the live figures are unknown), because only then the viewer shows the live figures at t-gmax and
+// at the end. Figures that a recording lacks are estimates:
 //
 //   tl    lifetimes of freed blocks: the middle of their histogram's bucket for each block
-//   mb    the most bytes at once: the sum over threads of the most that the stack held on each, and
-//         where that is not known, at least as many as at t-gmax and at the end
-//   mbk   the most blocks at once: at least as many as at t-gmax and at the end
+//   mb    the most bytes at once: the sum of the stack's own peaks on each thread; if they are
+//         unknown, at least the bytes at t-gmax and at the end
+//   mbk   the most blocks at once: at least the blocks at t-gmax and at the end
 //
-// Everything else is exact. Accesses are not known: bkacc is false. Times are microseconds, so that
-// the viewer's "million units" is a second. Context: H.
+// Everything else is exact. Accesses are unknown: bkacc is false. Times are microseconds, so the
+// viewer's "million units" is a second. Context: H.
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/export/dhat_frames.h"
@@ -29,7 +29,7 @@ struct dhat {
     struct json_writer *w;          // borrowed
     struct u64_vec lifetimes_us;    // owned; by node of the tree
     struct dhat_frames frames;      // owned
-    bool has_lives;                 // what was live at the peak and at the end is known
+    bool has_lives;                 // live figures at the peak and at the end are known
 };
 
 static void dhat_release(struct dhat *d)
@@ -102,7 +102,7 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
         TRY(dhat_frames_id(&d->frames, tree->nodes.items[at].location, &id));
         json_u64(d->w, id);
     }
-    if (node == 0) { // the viewer wants a frame
+    if (node == 0) { // the viewer requires a frame
         uint32_t id;
         TRY(dhat_frames_id(&d->frames, REC_NONE, &id));
         json_u64(d->w, id);

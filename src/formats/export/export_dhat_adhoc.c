@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// export_dhat_adhoc: what the program reported (cairn_event) as DHAT's JSON, version 2, in its
-// ad-hoc mode, as Valgrind's dh_view.html reads it.
+// export_dhat_adhoc: the program's own events (cairn_event) as DHAT's JSON, version 2, in its
+// ad-hoc mode, for Valgrind's dh_view.html.
 //
-// A program point is a name and a stack: "units" are the weights, "events" are counted, and nothing
-// has a lifetime. The name is the innermost frame. Of the whole run: filters speak of the heap.
+// A program point is a name and a stack. "units" are the weights, "events" are counted, and there
+// are no lifetimes. The name is the innermost frame. The file covers the whole run, because filters
+// concern the heap only.
 // Context: H.
 #include "base/compiler.h"
 #include "formats/export/dhat_frames.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// export_folded: one line for each stack, as flamegraph.pl and its kin read them.
+// export_folded: one line for each stack, for flamegraph.pl and similar tools.
 //
 //   main;load;grow 4096
 //
 // Outermost function first, then one cost. A semicolon in a name becomes a colon. Stacks that
-// differ in lines alone have a line each; readers add them up.
+// differ only in lines have separate lines; readers add them up.
 #include <inttypes.h>
 
 #include "base/compiler.h"
@@ -13,7 +13,7 @@
 
 static const struct clean_rule rule = {.reserved = ';', .stand_in = ':'};
 
-// Replaces `path` by the nodes from the root's child to `node`.
+// Replace `path` by the nodes from the root's child to `node`.
 static MUST_USE enum err path_to(const struct call_tree *tree, uint32_t node, struct u32_vec *path)
 {
     uint32_t depth = tree->nodes.items[node].depth;

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT
-// export_heaptrack: a file that heaptrack_print and heaptrack_gui open as if heaptrack had written
-// it.
+// export_heaptrack: a file for heaptrack_print and heaptrack_gui, in heaptrack's format.
 //
-// heaptrack's file is a log, a profile is not one any more: the log written here is one that leads
-// to the same figures of each stack. It has three moments: the start, the peak, the end.
+// A heaptrack file is a log of events, and a profile has no events. So the exporter makes a log
+// that gives the same figures for each stack. The log has three moments: the start, the peak, the
+// end.
 //
 //   start  temporary blocks          +t -t, one after the other
-//          blocks of neither moment  +a -A, the same
-//   peak   blocks live at the peak   all of them; here the file is at its maximum
-//   end    those that were freed     -p
-//          what leaks beside them    +l
+//          blocks of neither moment  +a -A, one after the other
+//   peak   blocks live at the peak   all of them; the file's maximum
+//   end    freed blocks              -p
+//          further leaked blocks     +l
 //
 // Blocks of a stack in one of these groups share its bytes evenly, so that sums are exact and sizes
-// are averages. A temporary block that made the peak is the last one of its group, and the first to
-// go; with several threads there can be more such blocks, which then do not count as temporary.
+// are averages. A temporary block that made the peak is the last of its group, and the first to be
+// freed. With several threads there may be more such blocks; they do not count as temporary.
 //
-// An event names a number, and a number is a size and a stack: its "a" line. To heaptrack a free is
-// temporary if the event before allocated that very number, and heaptrack_print takes number 0 for
-// the one of no event, too (docs/user/import.md). So a second number with the same size and stack
-// (A above) is freed wherever the first one would make a block temporary that is none.
-// heaptrack_gui relies on numbers that are allocated for the first time in their order, none left
-// out: the "a" lines of all that is allocated come first, and those that are only freed behind.
+// An event names a number, and a number is a size and a stack: its "a" line. heaptrack counts a
+// free as temporary if the previous event allocated the same number, and heaptrack_print also takes
+// number 0 for "no previous event" (docs/user/import.md). Where freeing the first number would make
+// a block temporary by mistake, the log frees a second number with the same size and stack (A
+// above). heaptrack_gui requires that numbers are first allocated in their order, without gaps. So
+// the "a" lines of all allocated numbers come first, and the lines of numbers that are only freed
+// follow.
 //
-// Each location is an instruction of its own; inlined functions are callers like any other. A file
-// has a line for each allocation and each free of the run.
+// Each location is a separate instruction; inlined functions are ordinary callers. The file has a
+// line for each allocation and each free of the run.
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,14 +42,14 @@ enum {
 
 static const struct clean_rule rule = {0};
 
-// `blocks` of a stack that together have `bytes`: those of kind + 1 are one byte larger.
+// A stack's `blocks` with `bytes` in total. The blocks of kind + 1 are one byte larger.
 struct block_group {
-    uint32_t kind; // the first of its kinds
+    uint32_t kind; // first of its kinds
     uint64_t blocks;
     uint64_t bytes;
 };
 
-// What a stack's blocks are, by the moments in which they live.
+// A stack's blocks, grouped by the moments at which they are live.
 struct fate {
     struct block_group temporary;
     struct block_group neither;
@@ -63,8 +64,8 @@ DEFINE_VEC(fate_vec, struct fate);
 struct block_kind {
     uint64_t size;
     uint32_t node;
-    uint32_t number; // of its "a" line, or REC_NONE
-    uint32_t twin;   // of its second one, or REC_NONE
+    uint32_t number; // number of its "a" line, or REC_NONE
+    uint32_t twin;   // number of its second "a" line, or REC_NONE
 };
 
 DEFINE_VEC(block_kind_vec, struct block_kind);
@@ -72,16 +73,16 @@ DEFINE_VEC(block_kind_vec, struct block_kind);
 struct heaptrack_writer {
     const struct export_view *view; // borrowed
     struct packed_stream packed;    // owned
-    struct strbuf buffer;           // owned; not packed yet
+    struct strbuf buffer;           // owned; uncompressed output
     struct strbuf text;             // owned
-    struct string_table strings;    // owned; ids are those of the file
-    struct u32_vec instructions;    // owned; by location: its number in the file, 0: none yet
+    struct string_table strings;    // owned; with the ids of the file
+    struct u32_vec instructions;    // owned; number in the file by location, 0: none yet
     uint32_t instruction_count;
     struct block_kind_vec kinds; // owned
-    uint32_t number_count;       // of "a" lines
-    uint32_t last_number;        // that the event before allocated; 0 if it was none
-    struct fate_vec fates;       // owned; of each stack with allocations
-    size_t peaking;              // of these, the one whose temporary block made the peak
+    uint32_t number_count;       // number of "a" lines
+    uint32_t last_number;        // allocated by the previous event; 0 if none
+    struct fate_vec fates;       // owned; one for each stack with allocations
+    size_t peaking;              // index of the fate whose temporary block made the peak
 };
 
 typedef enum err (*group_writer)(struct heaptrack_writer *w, const struct block_group *group);
@@ -107,7 +108,7 @@ static MUST_USE enum err flush(struct heaptrack_writer *w, size_t least_bytes)
     return ERR_OK;
 }
 
-// Its number in the file, with a line for it if it is new; 0 for "".
+// Get the text's number in the file, with a new line for a new text; 0 for "".
 static MUST_USE enum err write_string(struct heaptrack_writer *w, uint32_t *out)
 {
     TRY(strbuf_result(&w->text));
@@ -148,7 +149,7 @@ static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t 
     return flush(w, BUFFER_BYTES);
 }
 
-// A trace is a node of the tree, and has its number.
+// Write the traces. Each is a node of the tree, with the same number.
 static MUST_USE enum err write_traces(struct heaptrack_writer *w)
 {
     const struct call_tree *tree = &w->view->tree;
@@ -168,7 +169,7 @@ static uint64_t without(uint64_t whole, uint64_t part)
     return whole > part ? whole - part : 0;
 }
 
-// Every block of a stack has one fate, and the groups' sums are the stack's costs.
+// Split a stack's blocks into groups: every block is in one, and the sums are the stack's costs.
 static struct fate decide_fate(const struct costs *costs)
 {
     uint64_t allocations = costs_get(costs, COST_ALLOCATIONS);
@@ -178,9 +179,10 @@ static struct fate decide_fate(const struct costs *costs)
     uint64_t end_bytes = costs_get(costs, COST_LEAKED_BYTES);
     uint64_t temporary = min_u64(costs_get(costs, COST_TEMPORARY), without(allocations, peak));
     uint64_t others =
-        without(allocations, temporary + peak); // begin after the peak, or are neither
+        without(allocations, temporary + peak); // begin after the peak, or are live at neither
+                                                // moment
     uint64_t both = min_u64(without(end, others), peak);
-    // What the groups would have too much between them is in two of them.
+    // Excess bytes of the groups together are in two of them.
     uint64_t allocated_bytes = costs_get(costs, COST_ALLOCATED_BYTES);
     uint64_t temporary_bytes = temporary > 0 ? costs_get(costs, COST_TEMPORARY_BYTES) : 0;
     uint64_t twice_bytes = without(peak_bytes + end_bytes + temporary_bytes, allocated_bytes);
@@ -198,7 +200,7 @@ static struct fate decide_fate(const struct costs *costs)
     uint64_t late_bytes = peak_bytes + fate.end_only.bytes;
     if (fate.neither.blocks > 0) {
         fate.neither.bytes = without(allocated_bytes, late_bytes + fate.temporary.bytes);
-    } else if (temporary > 0) { // less than what is temporary if one of it is of the peak
+    } else if (temporary > 0) { // less than the temporary bytes if one block belongs to the peak
         fate.temporary.bytes = without(allocated_bytes, late_bytes);
     }
     return fate;
@@ -221,7 +223,7 @@ add_kinds(struct heaptrack_writer *w, uint32_t node, struct block_group *group)
         TRY(block_kind_vec_push(&w->kinds, kind));
         kind.size++;
     }
-    return w->kinds.len < REC_NONE / 2 ? ERR_OK : ERR_LIMIT; // each can have two numbers
+    return w->kinds.len < REC_NONE / 2 ? ERR_OK : ERR_LIMIT; // a kind may have two numbers
 }
 
 static MUST_USE enum err decide_fates(struct heaptrack_writer *w)
@@ -272,8 +274,8 @@ static MUST_USE enum err write_free(struct heaptrack_writer *w, uint32_t kind, b
     return flush(w, BUFFER_BYTES);
 }
 
-// A size and stack has one number that is allocated, whichever groups it is in: those of a stack
-// lie side by side, and get their numbers in their order.
+// Give a kind a number to allocate. A size and stack has one such number, in all groups: the kinds
+// of a stack are adjacent and get their numbers in order.
 static MUST_USE enum err number_kind(struct heaptrack_writer *w, uint32_t kind)
 {
     struct block_kind *of = &w->kinds.items[kind];
@@ -287,7 +289,7 @@ static MUST_USE enum err number_kind(struct heaptrack_writer *w, uint32_t kind)
     return write_number(w, of, &of->number);
 }
 
-// The numbers that allocate_group will use, in its order.
+// Give numbers to the kinds that allocate_group will use, in its order.
 static MUST_USE enum err number_group(struct heaptrack_writer *w, const struct block_group *group)
 {
     if (group->blocks > 0 && group->bytes % group->blocks > 0) {
@@ -324,7 +326,7 @@ static MUST_USE enum err pass_neither(struct heaptrack_writer *w, const struct b
     return pass_group(w, group, false);
 }
 
-// The last one first.
+// Free a group, the last block first.
 static MUST_USE enum err
 free_group(struct heaptrack_writer *w, const struct block_group *group, bool is_peaking)
 {
@@ -349,7 +351,7 @@ write_start(struct heaptrack_writer *w, group_writer temporary, group_writer nei
 static MUST_USE enum err write_peak(struct heaptrack_writer *w, group_writer write)
 {
     for (size_t i = 0; i <= w->fates.len; i++) {
-        size_t number = i < w->fates.len ? i : w->peaking; // which comes last
+        size_t number = i < w->fates.len ? i : w->peaking; // comes last
         if (number < w->fates.len && (i == w->fates.len || i != w->peaking)) {
             TRY(write(w, &w->fates.items[number].peak_and_end));
             TRY(write(w, &w->fates.items[number].peak_only));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // export_massif: the text that ms_print and massif-visualizer read.
 //
-// A snapshot for the end of each time slice; besides, one at the peak and one at the end, each with
-// its tree of callers. What processes held when they ended is in none after that.
+// It has a snapshot for the end of each time slice, and one at the peak and one at the end, both
+// with a tree of callers. The live blocks of an ended process are in no later snapshot.
 //
 //   n2: 4096 (heap allocation functions) ...
 //    n1: 3000 0x4F2: grow (vec.h:31)
 //     n0: 3000 0x61A: main (app.c:9)
 //    n0: 1096 in 7 places, all below massif's threshold (1.00%)
 //
-// Children come with the most bytes first; what is below the threshold is one line. The number
-// after n is the number of lines one level deeper, which readers count on. A # would begin a
-// comment and becomes an @. Trees are walked with a stack of our own, since they are as deep as
-// stacks were.
+// The child with the most bytes is first; children below the threshold share one line. The number
+// after n is the number of lines one level deeper, which readers rely on. A # would begin a comment
+// and becomes an @. The exporter walks trees with its own stack, because they are as deep as call
+// stacks.
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -23,16 +23,16 @@
 #include "profile/time/cut_timeline.h"
 
 enum {
-    THRESHOLD_DIVISOR = 100, // a line for what holds at least 1 %
+    THRESHOLD_DIVISOR = 100, // nodes with at least 1 % have a line
 };
 
 static const struct clean_rule rule = {.reserved = '#', .stand_in = '@'};
 
-// A node that has been printed but for its children.
+// A printed node whose children are not all printed.
 struct level {
-    size_t first; // of its children above the threshold, in massif.children
+    size_t first; // its first child above the threshold, in massif.children
     size_t end;
-    size_t next; // the one to print next; at `end` comes the line for the rest, if there is one
+    size_t next; // next child to print; at `end` the line for the rest follows, if there is one
     uint64_t rest_bytes;
     uint64_t rest_places;
 };
@@ -46,7 +46,7 @@ struct massif {
     uint64_t threshold_bytes;
     FILE *out;               // borrowed
     struct u32_vec children; // owned; nodes, level after level
-    struct level_vec levels; // owned; from the root to where the walk is
+    struct level_vec levels; // owned; from the root to the current node
     struct strbuf line;      // owned
 };
 
@@ -75,7 +75,7 @@ static int by_bytes(const void *left, const void *right, void *context)
     return one < other ? -1 : one > other;
 }
 
-// Enters a node: collects its children, and says through *out_lines how many lines they will be.
+// Enter a node: collect its children, and set *out_lines to the number of their lines.
 static MUST_USE enum err enter(struct massif *m, uint32_t node, size_t *out_lines)
 {
     struct level level = {.first = m->children.len, .next = m->children.len};
@@ -99,7 +99,7 @@ static MUST_USE enum err enter(struct massif *m, uint32_t node, size_t *out_line
     return ERR_OK;
 }
 
-// Ends m->line, which holds what stands behind the figures.
+// Print m->line, which holds the text after the figures.
 static MUST_USE enum err print_line(struct massif *m, size_t depth, size_t lines, uint64_t bytes)
 {
     TRY(strbuf_result(&m->line));
@@ -109,7 +109,7 @@ static MUST_USE enum err print_line(struct massif *m, size_t depth, size_t lines
     return ERR_OK;
 }
 
-// Leaves the innermost level, all of whose children were printed.
+// Leave the innermost level after printing all its children.
 static MUST_USE enum err leave(struct massif *m)
 {
     struct level level = m->levels.items[m->levels.len - 1];
@@ -138,7 +138,7 @@ static MUST_USE enum err print_tree(struct massif *m)
         }
         uint32_t node = m->children.items[level->next++];
         size_t depth = m->levels.len;
-        TRY(enter(m, node, &lines)); // moves the levels
+        TRY(enter(m, node, &lines)); // may move the levels
         clean_append_place(&m->line, m->profile, m->tree->nodes.items[node].location, rule);
         TRY(print_line(m, depth, lines, bytes_of(m, node)));
     }
@@ -168,7 +168,7 @@ static void print_plain(struct massif *m, size_t number, uint64_t time_ms, uint6
     (void)fprintf(m->out, "heap_tree=empty\n");
 }
 
-// When a part of the run had its peak, and when it ended.
+// The times of the peak and of the end, of a part of the run.
 struct moments {
     uint64_t peak_ms;
     uint64_t end_ms;
@@ -186,7 +186,7 @@ static struct moments moments_of(const struct export_view *view)
                             .end_ms = time_range_end_ms(recording, view->selection.range)};
 }
 
-// The trees of callers of the two snapshots that have one.
+// The trees of callers of the two snapshots with one.
 struct trees {
     struct call_tree peak;
     struct call_tree end;

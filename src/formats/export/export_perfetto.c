@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// export_perfetto: counters over time as Chrome's trace event JSON, which ui.perfetto.dev,
-// chrome://tracing and others show beside traces of other kinds.
+// export_perfetto: counters over time as Chrome's trace event JSON, for ui.perfetto.dev,
+// chrome://tracing and others, which show them with other traces.
 //
 //   {"ph": "C", "pid": 4242, "ts": 150000, "name": "heap", "args": {"bytes": 4096}}
 //
-// Each process has three counters: the heap's live bytes at the end of each time slice in which
-// they changed, the rate of allocations within it, and the resident size where it was sampled.
-// Marks are instants. Times are microseconds since the recording began. A counter keeps its value
-// until the next one, so what changes nothing is not written. Context: H.
+// Each process has three counters: the heap's live bytes at the end of each time slice that changed
+// them, the rate of allocations within it, and the RSS samples. Marks are instants. Times are
+// microseconds since the recording began. A counter keeps its value until its next event, so
+// unchanged values are not written. Context: H.
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -26,7 +26,7 @@ struct perfetto {
     const struct export_view *view;    // borrowed
     const struct recording *recording; // borrowed
     struct json_writer w;
-    struct u32_vec rows; // owned; of the selection, by process
+    struct u32_vec rows; // owned; selected rows, by process
 };
 
 static void perfetto_release(struct perfetto *p)
@@ -94,7 +94,7 @@ static bool is_empty(const struct timeline_point *point)
            point->freed_bytes == 0 && point->left_bytes == 0;
 }
 
-// What a process did in a slice. A rate of nothing is written once, behind the last that was not.
+// Write the counters of a process in a slice. A rate of 0 is written once, after a rate above 0.
 static void write_slice(struct perfetto *p,
                         uint32_t process,
                         const struct cut_timeline *timeline,
@@ -160,7 +160,7 @@ static void write_names(struct perfetto *p)
     }
 }
 
-// Whether a moment is within the range that was asked for. The run may be longer than its slices.
+// Return whether a moment is within the selected range. The run may be longer than its slices.
 static bool is_shown(const struct perfetto *p, uint64_t time_ms)
 {
     struct time_range range = p->view->selection.range;
@@ -189,7 +189,7 @@ static void write_marks(struct perfetto *p)
         }
         json_begin_object(&p->w);
         json_key_string(&p->w, "ph", "i");
-        json_key_string(&p->w, "s", "g"); // across all processes
+        json_key_string(&p->w, "s", "g"); // for all processes
         json_key_u64(&p->w, "pid", p->recording->meta.pid);
         json_key_u64(&p->w, "tid", p->recording->meta.pid);
         json_key_u64(&p->w, "ts", mark->time_ms * US_PER_MS);

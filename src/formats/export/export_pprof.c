@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// export_pprof: profile.proto, gzipped, as Go's pprof and what was built on it read it.
+// export_pprof: profile.proto, gzipped, for Go's pprof and tools based on it.
 //
-// A sample is what one stack did on one thread; its locations are the frames of the recording, each
-// with a line for every function that was inlined there, innermost first. The recording knows
-// addresses as offsets in their modules, so the mappings are laid one after the other in an address
-// space of their own; mapping, offset and build-id are true. Addresses are those of the calls, one
-// before the return addresses. Strings become valid UTF-8, which protobuf demands.
+// A sample has the costs of one stack on one thread. Its locations are the frames of the recording,
+// each with a line for every function that was inlined there, innermost first. Addresses in a
+// recording are offsets in their modules, so the exporter places the mappings one after the other
+// in an invented address space; mapping, offset and build-id are true. Addresses are call
+// addresses, one before the return addresses. Strings become valid UTF-8, which protobuf demands.
 //
 //   alloc_objects, alloc_space, inuse_objects, inuse_space    the last one is what pprof shows
 //
-// Those that are not known are left out.
+// Unknown ones are omitted.
 //
-// Numbers beyond INT64_MAX, which only a forged recording holds, become INT64_MAX.
+// Numbers beyond INT64_MAX, which only a forged recording has, become INT64_MAX.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -28,14 +28,14 @@ enum {
     NS_PER_MS = 1000000,
 };
 
-// So high that no reader takes it for an executable that was linked to lie there.
+// High enough that no reader mistakes it for an executable linked for that address.
 static const uint64_t first_mapping_at = UINT64_C(1) << 32;
 
 enum {
     VALUE_COUNT = 4
 };
 
-// What the values of a sample are, in the order in which pprof expects them.
+// The values of a sample, in the order that pprof expects.
 static const struct {
     const char *type;
     const char *unit;
@@ -56,7 +56,7 @@ struct pprof {
     struct u32_vec has_frame;       // owned; by frame, 1 if its location was written
     struct map_u64 functions;       // owned; (function, file) -> id in the profile
     struct strbuf message;          // owned; scratch for a field of the profile
-    struct strbuf part;             // owned; scratch for a field of that
+    struct strbuf part;             // owned; scratch for a field of that field
     struct strbuf text;             // owned; scratch for a cleaned name
 };
 
@@ -78,7 +78,7 @@ static uint64_t signed_value(uint64_t value)
     return value < INT64_MAX ? value : INT64_MAX;
 }
 
-// The id of a text in the profile's string table.
+// Find or add the id of a text in the profile's string table.
 static MUST_USE enum err intern(struct pprof *p, const char *text, uint64_t *out)
 {
     uint32_t id;
@@ -90,7 +90,7 @@ static MUST_USE enum err intern(struct pprof *p, const char *text, uint64_t *out
     return ERR_OK;
 }
 
-// Writes p->message as a field of the profile, and clears it.
+// Write p->message as a field of the profile, and clear it.
 static MUST_USE enum err emit(struct pprof *p, enum profile_field field)
 {
     CLEANUP(strbuf_release) struct strbuf framed = {0};
@@ -114,7 +114,7 @@ emit_type(struct pprof *p, enum profile_field field, const char *type, const cha
     return emit(p, field);
 }
 
-// Lays the modules out, each with room for the highest offset that a frame has in it.
+// Place the modules, each with room for the highest offset of its frames.
 static MUST_USE enum err place_mappings(struct pprof *p)
 {
     const struct recording *recording = &p->view->profile->recording;
@@ -156,7 +156,7 @@ static MUST_USE enum err emit_mapping(struct pprof *p, size_t index)
     return emit(p, PROFILE_MAPPING);
 }
 
-// The first mapping is by convention the main program.
+// Write the mappings. By convention the first one is the main program.
 static MUST_USE enum err emit_mappings(struct pprof *p)
 {
     const struct recording *recording = &p->view->profile->recording;
@@ -170,7 +170,7 @@ static MUST_USE enum err emit_mappings(struct pprof *p)
     return ERR_OK;
 }
 
-// The id of the function at a location, which is written if it is new.
+// Find the id of the function at a location, or write the function and give it an id.
 static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint64_t *out)
 {
     const struct profile *profile = p->view->profile;
@@ -207,7 +207,7 @@ static uint64_t address_of(const struct pprof *p, const struct rec_frame *frame)
     return start + frame->offset - is_return;
 }
 
-// Writes the location of a frame unless that was done before.
+// Write the location of a frame unless it is already written.
 static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
 {
     const struct profile *profile = p->view->profile;
@@ -292,7 +292,7 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
     return emit(p, PROFILE_SAMPLE);
 }
 
-// The fields of the profile itself that are not messages.
+// Write the fields of the profile that are not messages.
 static MUST_USE enum err write_scalars(struct pprof *p)
 {
     const struct profile *profile = p->view->profile;
@@ -306,7 +306,7 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     protobuf_u64(&fields, PROFILE_DURATION_NS,
                  meta->runtime_ms < INT64_MAX / NS_PER_MS ? meta->runtime_ms * NS_PER_MS
                                                           : INT64_MAX);
-    protobuf_u64(&fields, PROFILE_PERIOD, 1); // every byte was counted, none sampled
+    protobuf_u64(&fields, PROFILE_PERIOD, 1); // every byte was counted, without sampling
     protobuf_u64(&fields, PROFILE_COMMENT, comment);
     protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);
     TRY(strbuf_result(&fields));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// export_speedscope: JSON as https://www.speedscope.app reads it.
+// export_speedscope: JSON for https://www.speedscope.app.
 //
-// Locations are its frames; each cost is a profile of its own with one weighted sample a stack,
-// outermost frame first. Without --cost those that people ask for, and that are known, are all
-// there, to be switched between.
+// Locations are its frames. Each cost is a separate profile with one weighted sample a stack,
+// outermost frame first. Without --cost the file has all known default costs, and the viewer
+// switches between them.
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
@@ -12,9 +12,9 @@
 static const enum cost usual_costs[] = {COST_PEAK_BYTES, COST_ALLOCATED_BYTES, COST_ALLOCATIONS,
                                         COST_TEMPORARY, COST_LEAKED_BYTES};
 
-// The frames that stacks refer to: by location, in order of first sight.
+// The frames that stacks refer to: by location, in order of first use.
 struct frame_ids {
-    struct u32_vec by_location; // owned; REC_NONE: not seen
+    struct u32_vec by_location; // owned; REC_NONE: not used yet
     struct u32_vec locations;   // owned; by id
 };
 
@@ -38,7 +38,7 @@ static MUST_USE enum err collect_frames(const struct export_view *view, struct f
             TRY(u32_vec_push(&ids->locations, location));
         }
     }
-    return u32_vec_push(&ids->locations, REC_NONE); // for allocations without any stack
+    return u32_vec_push(&ids->locations, REC_NONE); // for allocations without a stack
 }
 
 static MUST_USE enum err
@@ -65,7 +65,7 @@ write_frames(struct json_writer *w, const struct profile *profile, const struct 
     return ERR_OK;
 }
 
-// The frames of a stack, outermost first.
+// Write the frames of a stack, outermost first.
 static MUST_USE enum err write_sample(struct json_writer *w,
                                       const struct call_tree *tree,
                                       const struct frame_ids *ids,

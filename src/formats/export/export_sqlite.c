@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // export_sqlite: the profile as a SQLite database, for questions in SQL.
 //
-// sqlite_schema.h has the tables and views. Each table is one case below: its INSERT, how many
-// rows, and what fills in the values of one; only `run` is written by hand. The database is built
-// in memory (SQLite's memdb) and then written out in one piece, so that it can go down a pipe and
-// no half-written file is ever left behind. Names are bound as values, never pasted into SQL, and
-// cleaned to valid UTF-8 on one line. Failure: SQLite can only run out of memory here,
-// ERR_NO_MEMORY. Context: H.
+// sqlite_schema.h has the tables and views. Each table is one case below: its INSERT, its number of
+// rows, and the function that sets the values of a row. Only `run` has its own code. The database
+// is built in memory (SQLite's memdb) and then written in one piece, so a pipe can take it and no
+// half-written file remains. Names are bound as values, never pasted into SQL, and cleaned to valid
+// UTF-8 on one line. Failure: SQLite can only run out of memory here, ERR_NO_MEMORY. Context: H.
 #include <sqlite3.h>
 #include <string.h>
 
@@ -23,14 +22,14 @@ enum {
     RUN_ENTRIES = 14
 };
 
-// A row of `run`: what was recorded, and what is true of the selection as a whole.
+// A row of `run`: a fact about the recording or about the whole selection.
 struct run_entry {
     const char *key;
     const char *text; // borrowed from the profile; NULL: number
     uint64_t number;
 };
 
-// What the tables are filled from.
+// The sources of the tables.
 struct source {
     const struct export_view *view; // borrowed
     const struct profile *profile;  // borrowed
@@ -38,12 +37,12 @@ struct source {
     struct run_entry run[RUN_ENTRIES];
     struct cut_timeline timeline; // owned
     struct adhoc_list adhoc;      // owned
-    struct u32_vec framed;        // owned; by frame of `adhoc`: whose it is
-    struct u32_vec row_marks;     // owned; by row of the recording: 1 if it was selected
+    struct u32_vec framed;        // owned; by frame of `adhoc`: its stack
+    struct u32_vec row_marks;     // owned; by row of the recording: 1 if selected
     struct strbuf scratch;        // owned
 };
 
-// One INSERT being filled: values are given from left to right.
+// One INSERT being filled: values are set from left to right.
 struct values {
     struct source *source;
     sqlite3_stmt *statement;
@@ -52,17 +51,18 @@ struct values {
 
 static void put(struct values *values, uint64_t number)
 {
-    // SQLite's integers are signed: what is beyond them is as good as the largest.
+    // SQLite's integers are signed: a larger value becomes the largest.
     int64_t clamped = number > INT64_MAX ? INT64_MAX : (int64_t)number;
-    (void)sqlite3_bind_int64(values->statement, values->next++, clamped); // step tells
+    (void)sqlite3_bind_int64(values->statement, values->next++, clamped); // sqlite3_step reports
+                                                                          // failures
 }
 
 static void put_null(struct values *values)
 {
-    (void)sqlite3_bind_null(values->statement, values->next++); // step tells
+    (void)sqlite3_bind_null(values->statement, values->next++); // sqlite3_step reports failures
 }
 
-// An index into another table: NULL if there is none.
+// Set an index into another table: NULL if there is none.
 static void put_index(struct values *values, uint32_t index)
 {
     if (index != REC_NONE) {
@@ -72,7 +72,7 @@ static void put_index(struct values *values, uint32_t index)
     }
 }
 
-// NULL if the selection does not know the cost, so that sums are not known either.
+// Set a cost: NULL if the selection does not know it, so that sums are unknown, too.
 static void put_cost(struct values *values, enum cost cost, uint64_t number)
 {
     if (selection_knows(&values->source->view->selection, cost)) {
@@ -82,12 +82,12 @@ static void put_cost(struct values *values, enum cost cost, uint64_t number)
     }
 }
 
-// The text as it stands in the scratch buffer.
+// Set the text in the scratch buffer.
 static void put_scratch(struct values *values)
 {
     (void)sqlite3_bind_text(values->statement, values->next++,
                             strbuf_text(&values->source->scratch), -1,
-                            SQLITE_TRANSIENT); // step tells
+                            SQLITE_TRANSIENT); // sqlite3_step reports failures
 }
 
 static void put_text(struct values *values, const char *text)
@@ -103,7 +103,7 @@ static void put_string(struct values *values, rec_string id)
 }
 
 // --- one row of each table ---------------------------------------------------------------------
-// Each returns false for an entry that the filters left out.
+// Each function returns false for an entry that the filters exclude.
 
 static bool fill_run(struct values *values, size_t i)
 {
@@ -337,7 +337,7 @@ static bool fill_adhoc_frame(struct values *values, size_t i)
     const struct source *source = values->source;
     const uint32_t owner = source->framed.items[i];
     if (owner == REC_NONE) {
-        return false; // of one that was added to another
+        return false; // merged into another entry
     }
     put(values, owner);
     put(values, i - source->adhoc.events.items[owner].first);
@@ -367,9 +367,9 @@ fill_table(struct source *source, sqlite3 *database, const struct table *table)
         if (table->fill(&values, i)) {
             status = sqlite3_step(values.statement);
         }
-        (void)sqlite3_reset(values.statement); // repeats what step said
+        (void)sqlite3_reset(values.statement); // repeats the result of sqlite3_step
     }
-    (void)sqlite3_finalize(values.statement); // the same
+    (void)sqlite3_finalize(values.statement); // repeats the result of sqlite3_step
     TRY(strbuf_result(&source->scratch));
     return status == SQLITE_DONE ? ERR_OK : ERR_NO_MEMORY;
 }
@@ -484,7 +484,7 @@ static MUST_USE enum err write_database(struct source *source, sqlite3 *database
     if (image == NULL) {
         return ERR_NO_MEMORY;
     }
-    (void)fwrite(image, 1, (size_t)bytes, out); // whoever closes the stream finds its error
+    (void)fwrite(image, 1, (size_t)bytes, out); // the code that closes the stream finds its error
     return ERR_OK;
 }
 
@@ -494,16 +494,16 @@ static enum err write_sqlite(const struct export_view *view, FILE *out)
     struct source source = {
         .view = view, .profile = view->profile, .recording = &view->profile->recording};
     TRY(source_collect(&source));
-    // SQLite's own limit for a database in memory is one GiB.
+    // SQLite's default limit for a database in memory is one GiB.
     sqlite3_int64 limit = INT64_MAX;
-    (void)sqlite3_config(SQLITE_CONFIG_MEMDB_MAXSIZE, limit); // refused only by odd builds
+    (void)sqlite3_config(SQLITE_CONFIG_MEMDB_MAXSIZE, limit); // only unusual builds refuse it
     sqlite3 *database = NULL;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI;
     enum err problem = ERR_NO_MEMORY;
     if (sqlite3_open_v2("file:cairn?vfs=memdb", &database, flags, NULL) == SQLITE_OK) {
         problem = write_database(&source, database, out);
     }
-    (void)sqlite3_close(database); // nothing of it is kept
+    (void)sqlite3_close(database); // the database is discarded
     return problem;
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// export_svg: one cost as a flame graph, a picture that also answers.
+// export_svg: one cost as an interactive flame graph.
 //
 //   callers below, callees above; a frame is as wide as its share of the cost; the widest first
 //
-// Frames are functions (lines are merged) and coloured by module. The file is complete in itself:
-// svg/flame_graph.js, which zooms and searches, and its style are in it; viewers without scripts
-// show the picture and, as <title>, each frame's figures.
-// Bounded: what would be narrower than MIN_WIDTH is left out, and how many that were is said, so
-// that a file has some MAX_WIDTH / MIN_WIDTH frames a level at most. Trust: names are hostile; they
-// are cleaned and escaped, and stand in text alone, never in markup or script. Context: H.
+// Frames are functions (lines are merged), coloured by module. The file is self-contained: it
+// includes svg/flame_graph.js, which zooms and searches, and its style. Viewers without scripts
+// show the picture and, as <title>, each frame's figures. Bounded: frames narrower than MIN_WIDTH
+// are omitted and counted, so a file has at most some MAX_WIDTH / MIN_WIDTH frames a level. Trust:
+// names are hostile; they are cleaned and escaped, and used in text only, never in markup or
+// script. Context: H.
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ enum {
 static const double min_width = 0.25;
 static const double glyph_width = 6.6; // as in flame_graph.js
 
-// One for each module, in turn. All of them light, to be read black on.
+// One for each module, in turn. All are light, for black text.
 static const char *const fills[] = {"#ffb474", "#8fc7e8", "#a8d98c", "#e8a0b4", "#f2d16b",
                                     "#b9aee8", "#8edccb", "#e0b48c", "#c7d96b", "#d9a8d9"};
 
@@ -53,7 +53,7 @@ struct drawing {
     struct frame_vec frames; // owned; a parent before its children
     struct u32_vec siblings; // owned; scratch
     uint32_t depth;          // of the deepest frame
-    uint64_t left_out;       // frames too narrow, not counting those above them
+    uint64_t left_out;       // frames that are too narrow, without the frames above them
     struct strbuf text;      // owned; scratch
 };
 
@@ -77,8 +77,8 @@ static double width_of(const struct drawing *drawing, uint32_t node)
 
 // --- layout ------------------------------------------------------------------------------------
 
-// The widest first; nodes in the order of the recording if they are equal, so that a recording has
-// one picture.
+// Order by width, the widest first; equal nodes in the order of the recording, so that a recording
+// always gives the same picture.
 static int by_weight(const void *left, const void *right, void *context)
 {
     const struct drawing *drawing = context;
@@ -133,14 +133,14 @@ static MUST_USE enum err lay_out(struct drawing *drawing)
 
 // --- drawing -----------------------------------------------------------------------------------
 
-// Reads the character at `text`, which clean_append made valid. Returns its length.
+// Read the character at `text`, which clean_append made valid. Return its length.
 static size_t letter_bytes(const char *text, uint32_t *code)
 {
     const size_t len = utf8_decode(text, code);
     return len > 0 ? len : 1;
 }
 
-// Cleaned text as XML character data. U+FFFE and U+FFFF are UTF-8 but no XML.
+// Write cleaned text as XML character data. U+FFFE and U+FFFF are valid in UTF-8 but not in XML.
 static void write_escaped(FILE *out, const char *text, size_t letters)
 {
     for (; *text != '\0' && letters > 0; letters--) {
@@ -180,7 +180,7 @@ static struct human amount(const struct drawing *drawing, uint64_t value)
                                                                  : format_count(value);
 }
 
-// The name of a frame, into drawing->text.
+// Set drawing->text to the name of a frame.
 static void name_frame(struct drawing *drawing, uint32_t node)
 {
     strbuf_clear(&drawing->text);
@@ -298,7 +298,7 @@ static enum err write_svg(const struct export_view *view, FILE *out)
     if (drawing.frames.len > 0) {
         (void)fprintf(out, "<script><![CDATA[\n%s]]></script>\n", svg_script);
     }
-    (void)fputs("</svg>\n", out); // whoever closes the stream finds its error
+    (void)fputs("</svg>\n", out); // the code that closes the stream finds its error
     return ERR_OK;
 }
 

@@ -39,7 +39,7 @@ need(const struct export_view *view, const char *who, enum cost cost, struct err
                    cost_get_info(cost)->phrase);
 }
 
-// Sees to it that what was asked for is known, and chooses what was left open.
+// Check that the requested figures are known, and choose the unspecified ones.
 static MUST_USE enum err
 settle(struct export_view *view, const struct export_request *request, struct err_info *info)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// heaptrack_code: the lines of a heaptrack file that say where code lies and what it is called.
+// heaptrack_code: the lines of a heaptrack file about the places and names of code.
 //
-// Interpreted files name each instruction pointer once; its frame keeps the address as it was in
-// memory, since these files do not say where modules lay. Raw files list the modules instead, and a
-// trace's addresses become addresses in these; src/profile looks up their names when the recording
-// is opened. Addresses are those of calls already (return address - 1), hence exact.
+// Interpreted files name each instruction pointer once. Its frame keeps the address in memory,
+// because these files lack the addresses of modules. Raw files list the modules instead, and the
+// addresses of a trace become addresses in these modules; src/profile looks up their names when the
+// recording is opened. The addresses are already call addresses (return address - 1), hence exact.
 #include "formats/import/heaptrack_file.h"
 
 static MUST_USE enum err find_module(struct heaptrack *h, rec_string path, uint32_t *out)
@@ -33,7 +33,7 @@ enum err heaptrack_read_string(struct heaptrack *h, struct bytes line)
     return u32_vec_push(&h->strings, id);
 }
 
-// A string by its number in the file; 0 is none.
+// Find a string by its number in the file; 0 is none.
 static bool find_string(const struct heaptrack *h, uint64_t number, rec_string *out)
 {
     bool is_known = number <= h->strings.len;
@@ -41,7 +41,7 @@ static bool find_string(const struct heaptrack *h, uint64_t number, rec_string *
     return is_known;
 }
 
-// The next function, file and line, if there is one.
+// Read the next function, file and line, if there is one.
 static MUST_USE enum err
 read_symbol(struct heaptrack *h, struct bytes *line, struct rec_symbol *out, bool *out_is_there)
 {
@@ -104,7 +104,7 @@ static int compare_ranges(const void *left, const void *right)
     return (a->start > b->start) - (a->start < b->start);
 }
 
-// The last range that begins at or before the address, if it holds it.
+// Return the last range that begins at or before the address, if it holds the address.
 static const struct raw_range *find_range(struct heaptrack *h, uint64_t address)
 {
     struct raw_range_vec *ranges = &h->ranges;
@@ -143,7 +143,7 @@ static MUST_USE enum err find_raw_frame(struct heaptrack *h, uint64_t address, u
     return ERR_OK;
 }
 
-// Traces are numbered in the order of their lines, from 1: as nodes are.
+// Traces are numbered like nodes: in the order of their lines, from 1.
 enum err heaptrack_read_trace(struct heaptrack *h, struct bytes line)
 {
     struct recording_builder *b = h->import->b;
@@ -180,7 +180,7 @@ enum err heaptrack_read_executable(struct heaptrack *h, struct bytes line)
     return ERR_OK;
 }
 
-// A new list of modules replaces the one before.
+// Remove the modules, because a new list replaces the old one.
 static void forget_modules(struct heaptrack *h)
 {
     raw_range_vec_clear(&h->ranges);

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
-// heaptrack_events: the lines of a heaptrack file that say what was allocated and freed.
+// heaptrack_events: the lines of a heaptrack file about allocations and frees.
 //
-// An interpreted file frees "a block of this size and stack", not a certain one. To tell how old
-// the blocks of a kind are, the youngest is taken to be the one that goes: most blocks die young.
-// So what was live at a moment is exact, and when a freed block had been born an estimate.
+// An interpreted file frees "a block of this size and stack", not a particular one. The importer
+// assumes that it is the youngest one, because most blocks die young. So the live figures of a
+// moment are exact, and the birth of a freed block is an estimate.
 //
-//   youngest[kind] = {born, count} -> births[...] -> births[...]     one entry for each slice
+//   youngest[kind] = {born, count} -> births[...] -> births[...]     one entry a time slice
 //
-// Two of its numbers can mean the same size and stack, and a block that was allocated as the one be
-// freed as the other, as cairn's own export writes it (export_heaptrack.c).
+// Two numbers in the file may have the same size and stack. Then a block may be allocated under one
+// and freed under the other, as in cairn's own export (export_heaptrack.c).
 //
-// A raw file frees an address. An allocation at an address that is still live belongs to another
-// thread that was quicker to write its line: the older block is the one that the next free means.
+// A raw file frees an address. An allocation at a live address comes from another thread, which
+// wrote its line before the line of the free. So the next free at that address frees the older
+// block.
 //
-// Temporary is what heaptrack calls so: the free directly follows the allocation in the file, of
-// the same kind, or in a raw file of the same address, whichever threads did it.
+// Temporary allocations are counted as by heaptrack: the free directly follows the allocation in
+// the file, of the same kind, or in a raw file of the same address, on any threads.
 #include "formats/import/heaptrack_file.h"
 
 enum {
-    MOST_BYTES_SHIFT = 62, // of all allocations together
+    MOST_BYTES_SHIFT = 62, // bits of all allocated bytes together
 };
 
 static MUST_USE enum err find_row(struct heaptrack *h, uint64_t trace, uint32_t *out)
@@ -52,7 +53,7 @@ count_allocation(struct heaptrack *h, uint32_t row, uint64_t size_bytes)
     return heap_totals_allocated(&h->totals, row, size_bytes);
 }
 
-// The youngest blocks become older ones.
+// Move the youngest blocks to the older ones.
 static MUST_USE enum err put_aside(struct heaptrack *h, struct birth *youngest)
 {
     uint32_t place = h->free_birth;
@@ -94,7 +95,7 @@ static uint64_t key_of_kind(const struct allocation_kind *kind)
     return (uint64_t)kind->row << 32 | (uint32_t)(kind->size_bytes ^ kind->size_bytes >> 32);
 }
 
-// Finds the first kind of the same size and stack, REC_NONE if there is none before.
+// Find the first kind with the same size and stack, REC_NONE if this is the first one.
 static MUST_USE enum err find_twin(struct heaptrack *h, uint32_t kind, uint32_t *out)
 {
     const struct allocation_kind *kinds = h->kinds.items;
@@ -111,7 +112,7 @@ static MUST_USE enum err find_twin(struct heaptrack *h, uint32_t kind, uint32_t 
     return ERR_OK;
 }
 
-// A block of the number *kind is freed, none of which is live: one of the same size and stack.
+// Resolve a free under number *kind without live blocks: use a kind of the same size and stack.
 static NOINLINE MUST_USE enum err resolve_twin(struct heaptrack *h, struct allocation_kind **kind)
 {
     uint32_t *twin = &(*kind)->twin;
@@ -187,7 +188,7 @@ static MUST_USE enum err allocate_address(struct heaptrack *h, struct bytes line
     if (oldest == NULL) {
         TRY(map_u64_put(&h->block_of, address, place));
     } else {
-        // Behind the oldest; a third at one address is no more than a damaged file's.
+        // Insert after the oldest. Only a damaged file has a third block at one address.
         h->blocks.items[place].next = h->blocks.items[*oldest].next;
         h->blocks.items[*oldest].next = place;
     }
@@ -200,7 +201,8 @@ static MUST_USE enum err free_address(struct heaptrack *h, uint64_t address)
     const uint32_t *oldest = map_u64_find(&h->block_of, address);
     const bool is_temporary = h->last_allocated == address;
     h->last_allocated = HEAPTRACK_NOTHING;
-    if (oldest == NULL) { // from before the recording, or of a hook that heaptrack does not have
+    if (oldest == NULL) { // allocated before the recording, or by a function that heaptrack does
+                          // not hook
         h->import->b->totals.unknown_frees++;
         return ERR_OK;
     }
@@ -214,7 +216,7 @@ static MUST_USE enum err free_address(struct heaptrack *h, uint64_t address)
     if (block->next != REC_NONE) {
         TRY(map_u64_put(&h->block_of, address, block->next));
     } else {
-        (void)map_u64_remove(&h->block_of, address); // it is there
+        (void)map_u64_remove(&h->block_of, address); // is present
     }
     block->next = h->free_block;
     h->free_block = place;
@@ -243,7 +245,7 @@ enum err heaptrack_read_free(struct heaptrack *h, struct bytes line)
     return h->is_raw ? free_address(h, number) : free_kind(h, number);
 }
 
-// The value of a hexadecimal digit, 16 for everything else.
+// The values of hexadecimal digits, 16 for every other byte.
 static const uint8_t digits[256] = {
 #define NONE_16 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16
     NONE_16, NONE_16, NONE_16, 0,       1,       2,       3,  4,       5,       6,
@@ -254,8 +256,8 @@ static const uint8_t digits[256] = {
 #undef NONE_16
 };
 
-// Nearly all lines of a large file are "+ 1f" and "- 1f": no line feed is looked for in them, and
-// each is read once. What is not quite like that is left to the general way.
+// Nearly all lines of a large file are "+ 1f" and "- 1f". This loop reads each byte of them once
+// and does not search for line feeds. Any other line is left to the general code.
 enum err heaptrack_read_run(struct heaptrack *h)
 {
     enum {

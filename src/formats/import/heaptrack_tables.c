@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// heaptrack_tables: what the events of a heaptrack file add up to, as tables of a recording.
+// heaptrack_tables: the sums of the events of a heaptrack file, as tables of a recording.
 #include "aggregate/totals/row_history.h"
 #include "base/minmax.h"
 #include "formats/import/heaptrack_file.h"
@@ -15,7 +15,7 @@ static MUST_USE enum err fill_rows(const struct heaptrack *h)
     return ERR_OK;
 }
 
-// Makes the table into `items`, which has room for what the supply counts.
+// Make the table in `items`, which has room for the supply's count of entries.
 static MUST_USE enum err
 make_table(const struct table_supply *supply, enum rec_table_index table, void *items)
 {

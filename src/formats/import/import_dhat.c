@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // import_dhat: JSON of Valgrind's DHAT and of Rust's dhat crate, file version 2.
 //
-// A "program point" is a stack with its totals, what it held at the global maximum and what is left
-// at the end. The most that a point ever held is as DHAT has it: Valgrind looks at it only while
-// the whole heap is at a maximum. There is no time line, and no histogram.
+// A "program point" is a stack with its totals, and its live bytes at the global maximum and at the
+// end. Its own peak is DHAT's: Valgrind updates it only while the whole heap is at a maximum. There
+// is no time line and no histogram.
 //
-// In the ad-hoc mode the points are events that the program reported: their "bytes" are units of
-// the program's own, and the file says nothing of the heap. An event's name is the innermost frame
-// if it looks like one of ours; else a frame is added that says what the file calls its units.
+// In the ad-hoc mode the points are the program's own events. Their "bytes" are units of the
+// program, and the file has no heap figures. An event's name is the innermost frame if it has the
+// form of cairn's events; otherwise the importer adds a frame with the file's name for its units.
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct dhat {
     struct valgrind_places places;
     struct u32_vec frames; // owned; by index in "ftbl"
     uint32_t thread;
-    uint32_t unit_frame; // REC_NONE: not needed so far
+    uint32_t unit_frame; // REC_NONE: not needed yet
     bool has_lifetimes;
     bool is_adhoc;
 };
@@ -60,7 +60,7 @@ static MUST_USE enum err parse(struct dhat *d)
     return ERR_OK;
 }
 
-// A field that must be a number that is not negative.
+// Get a field that must be a non-negative number.
 static bool get_number(const json_t *object, const char *key, uint64_t *out)
 {
     json_t *value = json_object_get(object, key);
@@ -129,7 +129,7 @@ static MUST_USE enum err find_unit_frame(struct dhat *d, uint32_t *out)
         CLEANUP(strbuf_release) struct strbuf name = {0};
         const char *units = json_string_value(json_object_get(d->root, "bsu"));
         units = units != NULL ? units : "units";
-        // Its module is called so too, as that of an event of ours.
+        // The module has the same name, as for cairn's own events.
         strbuf_printf(&name, "[event %.47s] (in [event %.47s])", units, units);
         TRY(strbuf_result(&name));
         TRY(valgrind_place_frame(&d->places, d->import, strbuf_bytes(&name), &d->unit_frame));
@@ -167,7 +167,7 @@ static MUST_USE enum err read_point(struct dhat *d, size_t number)
     if (!get_number(point, "tb", &bytes) || !get_number(point, "tbk", &blocks)) {
         return refuse(d, "pps entry", number);
     }
-    end_blocks = blocks; // nothing is ever freed where lifetimes make no sense
+    end_blocks = blocks; // without lifetimes nothing is ever freed
     end_bytes = bytes;
     if (d->has_lifetimes &&
         (!get_number(point, "eb", &end_bytes) || !get_number(point, "ebk", &end_blocks) ||

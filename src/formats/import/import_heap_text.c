@@ -12,10 +12,10 @@
 //
 //   MAPPED_LIBRARIES:                                       /proc/PID/maps
 //
-// After "@ heap_v2/N" in the first kind the figures are samples, too. Samples are scaled as pprof
-// does, for each stack by its mean size: 1 / (1 - exp(-size / N)); they are estimates, and a note
-// says so. What was live when the profile was written counts as live at the end. Addresses are
-// return addresses; frames of the allocator's own library, at the inner end, are left out.
+// With "@ heap_v2/N" the figures of the first kind are samples, too. Samples are scaled as by
+// pprof, for each stack by its mean size: 1 / (1 - exp(-size / N)). They are estimates, and a note
+// says so. Blocks that were live when the profile was written count as live at the end. Addresses
+// are return addresses. Innermost frames in the allocator's own library are omitted.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ enum {
     STACK_MAX = 4096,
 };
 
-// What was counted of one stack by one thread.
+// The counts of one stack on one thread.
 struct counted {
     uint64_t live_blocks;
     uint64_t live_bytes;
@@ -42,7 +42,7 @@ struct counted {
 struct entry {
     struct counted counted;
     uint32_t thread;
-    uint32_t first; // of its addresses
+    uint32_t first; // index of its first address
     uint32_t count;
 };
 
@@ -55,13 +55,13 @@ struct heap_text {
     struct mapped_files files; // owned
     struct map_u64 frame_of;   // owned; by address
     struct map_u64 thread_of;  // owned; by jemalloc's number
-    uint32_t first;            // of the present stack's addresses
-    uint32_t thread;           // for profiles that do not tell them apart
-    uint64_t period_bytes;     // 0: everything was counted
+    uint32_t first;            // index of the current stack's first address
+    uint32_t thread;           // for profiles without threads
+    uint64_t period_bytes;     // 0: not sampled
     bool is_jemalloc;
     bool is_in_maps;
     bool has_stack; // jemalloc: a stack has begun
-    bool has_all;   // somebody counted what was freed, too
+    bool has_all;   // some entry also counts freed blocks
 };
 
 static void heap_text_release(struct heap_text *h)
@@ -97,13 +97,13 @@ static bool take_text(struct bytes *text, const char *word)
     return is_there;
 }
 
-// The digit's value; no base has one as large as that of what is none.
+// Return a digit's value. For any other character, return more than every base.
 static unsigned digit_of(uint8_t c)
 {
     return (unsigned)hex_digit((char)c);
 }
 
-// Takes a number of at most 62 bits (of base 10) or 64 (of base 16).
+// Take a number of at most 62 bits (base 10) or 64 bits (base 16).
 static bool take_number(struct bytes *text, unsigned base, uint64_t *out)
 {
     uint64_t value = 0;
@@ -120,7 +120,7 @@ static bool take_number(struct bytes *text, unsigned base, uint64_t *out)
     return at > 0;
 }
 
-// "1: 32 [ 2: 64]"
+// Take "1: 32 [ 2: 64]".
 static bool take_counted(struct bytes *text, struct counted *out)
 {
     return take_number(text, 10, &out->live_blocks) && take_text(text, ":") &&
@@ -158,7 +158,7 @@ static MUST_USE enum err add_entry(struct heap_text *h, struct counted counted, 
     return entry_vec_push(&h->entries, entry);
 }
 
-// "0x7f82f045110b 0x56136a460525"
+// Read "0x7f82f045110b 0x56136a460525".
 static MUST_USE enum err read_stack(struct heap_text *h, struct bytes line)
 {
     h->first = (uint32_t)h->addresses.len;
@@ -206,7 +206,7 @@ static MUST_USE enum err read_jemalloc_line(struct heap_text *h, struct bytes li
         return refuse(h, "blocks and bytes make no sense");
     }
     if (is_sum || !h->has_stack) {
-        return ERR_OK; // the threads of each stack are counted
+        return ERR_OK; // the counts of each stack's threads are read instead
     }
     TRY(find_thread(h, number, &thread));
     return add_entry(h, counted, thread);
@@ -222,7 +222,8 @@ static MUST_USE enum err read_plain_line(struct heap_text *h, struct bytes line)
     return add_entry(h, counted, h->thread);
 }
 
-// "7f5d9000-7f5da000 r-xp 00002000 fe:00 11036236   /usr/bin/app". What is no file has no module.
+// Read "7f5d9000-7f5da000 r-xp 00002000 fe:00 11036236   /usr/bin/app". A mapping without a file
+// has no module.
 static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
 {
     struct mapped_file range = {0};
@@ -233,7 +234,7 @@ static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
     }
     const uint8_t *path = memchr(line.data, '/', line.len);
     skip_spaces(&line);
-    line.data += line.len >= 4 ? 4 : line.len; // its rights
+    line.data += line.len >= 4 ? 4 : line.len; // permissions
     line.len -= line.len >= 4 ? 4 : line.len;
     if (path == NULL || path < line.data || !take_number(&line, 16, &offset)) {
         return ERR_OK;
@@ -242,7 +243,7 @@ static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
     TRY(mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range,
                          offset));
     struct recording_builder *b = h->import->b;
-    if (h->files.items.len == 1) { // the lowest: Linux puts the program there
+    if (h->files.items.len == 1) { // the lowest mapping: Linux places the program there
         b->modules.items[0].is_executable = 1;
         b->meta.program = b->modules.items[0].path;
     }
@@ -257,7 +258,7 @@ static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
         h->is_jemalloc = true;
         return take_number(&line, 10, &h->period_bytes) ? ERR_OK : refuse(h, "no sampling period");
     }
-    (void)take_text(&line, "heap profile:"); // it is there: see recognizes
+    (void)take_text(&line, "heap profile:"); // present: recognizes() checked
     if (!take_counted(&line, &sum) || !take_text(&line, "@")) {
         return refuse(h, "the sums of the profile make no sense");
     }

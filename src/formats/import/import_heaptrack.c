@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// import_heaptrack: what heaptrack wrote, versions 1 to 3, interpreted or raw (heaptrack -r).
+// import_heaptrack: files of heaptrack, versions 1 to 3, interpreted or raw (heaptrack -r).
 //
-// This part reads lines and knows which letter belongs to which kind of file; heaptrack_code.c and
-// heaptrack_events.c know what they mean. Differences to what heaptrack_print says of the same file
-// are listed, with their reasons, in docs/user/import.md.
+// This part reads lines and knows the letters of each kind of file; heaptrack_code.c and
+// heaptrack_events.c interpret the lines. docs/user/import.md lists the differences to
+// heaptrack_print, with their reasons.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ enum {
     VERSION_OLDEST = 1,
     VERSION_LATEST = 3,
     COMMAND_MAX_BYTES = 16 << 10, // heaptrack writes at most 4096
-    LINES_PER_CHECK = 4096,       // of memory
+    LINES_PER_CHECK = 4096,       // lines between checks of the memory
     NEVER_INTERPRETED = 0x10200,  // heaptrack 1.2.0 did not write its file version, which was 1
 };
 
@@ -78,8 +78,8 @@ static MUST_USE enum err read_version(struct heaptrack *h, struct bytes line)
     return recording_builder_string(h->import->b, text, &h->import->b->meta.tool_version);
 }
 
-// Never sized, in no version; arguments are not quoted, so that a line feed in one of them begins a
-// line of the file that means nothing (see is_command_further).
+// Read the command line. No version writes its length. Arguments are not quoted, so a line feed in
+// one begins a line without a meaning (see is_command_further).
 static MUST_USE enum err read_command(struct heaptrack *h, struct bytes line)
 {
     struct rec_meta *meta = &h->import->b->meta;
@@ -91,8 +91,8 @@ static MUST_USE enum err read_command(struct heaptrack *h, struct bytes line)
     return meta->program != 0 ? ERR_OK : import_string(h->import, line, &meta->program);
 }
 
-// Since version 2 the command is followed by the line of the machine's pages; what comes before
-// that is the rest of an argument.
+// Return whether the line continues the command. Since version 2 the line of the machine's pages
+// follows the command; a line before that is the rest of an argument.
 static bool is_command_further(const struct heaptrack *h, struct bytes line)
 {
     uint64_t number;
@@ -119,7 +119,7 @@ static MUST_USE enum err read_pages(struct heaptrack *h, struct bytes line)
     return ERR_OK;
 }
 
-// Time comes to now_ms. Where time slices merge, so does the RSS in them.
+// Advance the time to now_ms. If time slices merge, their RSS merges, too.
 static MUST_USE enum err advance(struct heaptrack *h, uint64_t now_ms)
 {
     const uint32_t shift_before = h->totals.series.slice_shift;
@@ -156,8 +156,8 @@ static MUST_USE enum err read_rss(struct heaptrack *h, struct bytes line)
     return ERR_OK;
 }
 
-// A rule for LeakSanitizer that the program holds. In version 3 it is a sized string, which
-// heaptrack's own readers overlook.
+// Read a LeakSanitizer rule of the program. In version 3 it is a sized string, which heaptrack's
+// own readers ignore.
 static MUST_USE enum err read_suppression(struct heaptrack *h, struct bytes line)
 {
     struct bytes rule;
@@ -180,14 +180,14 @@ static MUST_USE enum err add_note(struct heaptrack *h, const char *name, const c
 
 static MUST_USE enum err read_attached(struct heaptrack *h, struct bytes line)
 {
-    (void)line; // holds nothing
+    (void)line; // empty
     return add_note(h, "attached",
                     "heaptrack was attached to the running program: what lived before is not here");
 }
 
 static MUST_USE enum err read_comment(struct heaptrack *h, struct bytes line)
 {
-    (void)line; // heaptrack_interpret writes two, at its end
+    (void)line; // heaptrack_interpret writes two at the end
     h->has_end_mark = true;
     return ERR_OK;
 }
@@ -256,12 +256,12 @@ static MUST_USE enum err read_lines(struct heaptrack *h)
         }
         TRY(err);
         if (UNLIKELY(in->is_line_cut)) {
-            return ERR_OK; // half a number may be another one
+            return ERR_OK; // half a number may be a different one
         }
         TRY(read_line(h, line));
         if (UNLIKELY(in->line_number >= next_check)) {
             TRY(import_check_memory(import, heaptrack_bytes(h)));
-            // Adding it up looks at every row.
+            // The sum visits every row.
             next_check = in->line_number + LINES_PER_CHECK + h->totals.rows.rows.len;
         }
     }
@@ -296,7 +296,7 @@ static void heaptrack_release(struct heaptrack *h)
     map_u64_release(&h->block_of);
 }
 
-// heaptrack_interpret ends its files with comments; a raw file has no end.
+// heaptrack_interpret ends its files with comments. A raw file has no end mark.
 static void describe_damage(const struct heaptrack *h)
 {
     struct import *import = h->import;
@@ -336,7 +336,7 @@ static enum err read_heaptrack(struct import *import)
     return finish(&h);
 }
 
-// The first line: "v", heaptrack's version, and that of the file.
+// Recognize the first line: "v", heaptrack's version, and the file's version.
 static bool recognizes(struct bytes head)
 {
     const uint8_t *end = memchr(head.data, '\n', head.len);

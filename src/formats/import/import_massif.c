@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// import_massif: massif.out files, as Valgrind's massif (and cairn export --to massif) writes them.
+// import_massif: massif.out files of Valgrind's massif, and of cairn export --to massif.
 //
 //   desc: ... / cmd: ... / time_unit: i|B|ms, then for each snapshot
 //   snapshot= time= mem_heap_B= mem_heap_extra_B= mem_stacks_B= heap_tree=empty|detailed|peak
 //    n2: 4096 0x4F2: grow (vec.h:31)           as deep as it is indented; its callers follow
 //
-// What is known: who held how many bytes at the peak, from the tree that is marked so (the largest
-// one if none is), and, without stacks, how many bytes were live at each snapshot and at the end.
-// With a time in milliseconds the snapshots become time slices: what the whole heap grew and shrank
-// by from one to the next is counted as allocated and freed there by the row that has no stack. How
-// many blocks these were, and what else was allocated and freed, massif does not say. Below its
-// threshold it has one line for many places, which is a frame of that text here.
+// Known figures: the live bytes of each stack at the peak, from the tree marked as the peak (or the
+// largest tree), and, without stacks, the live bytes at each snapshot and at the end. With a time
+// in milliseconds the snapshots become time slices. The growth or shrinkage of the whole heap
+// between two snapshots counts as allocated or freed there by the row without a stack. The numbers
+// of blocks and all other allocations and frees are unknown. massif has one line for all places
+// below its threshold; it becomes a frame with that text.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -22,13 +22,13 @@
 enum {
     DEPTH_MAX = 1 << 16,
     SLICES_MAX = 1024,
-    CHECK_INTERVAL = 1024, // snapshots between two looks at the memory
+    CHECK_INTERVAL = 1024, // snapshots between checks of the memory
 };
 
-// A node of the tree that is being read whose callers are not all read.
+// A node of the current tree whose callers are not all read.
 struct level {
-    uint64_t bytes; // of it, less those of the callers so far
-    uint32_t frame; // REC_NONE for the first, which stands for all allocation functions
+    uint64_t bytes; // its bytes less those of the callers so far
+    uint32_t frame; // REC_NONE for the first node: all allocation functions
 };
 
 DEFINE_VEC(level_vec, struct level);
@@ -47,12 +47,12 @@ struct massif {
     uint32_t thread;
     bool is_ms;
     bool has_peak;  // a tree was marked as the peak
-    bool is_wanted; // the tree that is being read is to be kept
+    bool is_wanted; // the current tree is kept
     uint64_t tree_bytes;
-    struct snapshot snapshot;      // the present one
-    struct snapshot_vec snapshots; // owned; all, in the order of the file
-    uint64_t grown_bytes;          // from one to the next
-    uint64_t peak_bytes;           // of the tree that was kept
+    struct snapshot snapshot;      // the current one
+    struct snapshot_vec snapshots; // owned; all, in file order
+    uint64_t grown_bytes;          // sum of the growth between snapshots
+    uint64_t peak_bytes;           // bytes of the kept tree
     uint64_t peak_time;
 };
 
@@ -68,7 +68,7 @@ static MUST_USE enum err refuse(struct massif *m, const char *why)
     return import_refuse_line(m->import, ERR_CORRUPT, why);
 }
 
-// Takes digits, at least one and at most 18.
+// Take at least one and at most 18 digits.
 static bool take_number(struct bytes *text, uint64_t *out)
 {
     uint64_t value = 0;
@@ -94,8 +94,8 @@ static bool take_text(struct bytes *line, const char *text)
     return is_there;
 }
 
-// The innermost level is complete: what its callers do not explain is its own. Levels go from the
-// allocating function outwards, so the node is found from its far end.
+// End the innermost level: bytes that its callers do not explain are its own. Levels extend from
+// the allocating function outwards, so the node is found from the outer end.
 static MUST_USE enum err leave_level(struct massif *m)
 {
     struct recording_builder *b = m->import->b;
@@ -117,7 +117,7 @@ static MUST_USE enum err leave_level(struct massif *m)
     return import_check_memory(m->import, 0);
 }
 
-// " n1: 72704 0x48FA7B9: ??? (in /lib/libstdc++.so.6)"
+// Read " n1: 72704 0x48FA7B9: ??? (in /lib/libstdc++.so.6)".
 static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
 {
     size_t depth = 0;
@@ -158,7 +158,7 @@ static MUST_USE enum err end_tree(struct massif *m)
     return ERR_OK;
 }
 
-// A tree is kept if it is the peak's, or, as long as that has not come, larger than any before.
+// Begin a tree. It is kept if it is the peak's, or, before the peak's, if it is the largest so far.
 static void begin_tree(struct massif *m, bool is_peak)
 {
     struct recording_builder *b = m->import->b;
@@ -166,14 +166,14 @@ static void begin_tree(struct massif *m, bool is_peak)
     m->is_wanted = is_peak || (!m->has_peak && is_larger);
     m->has_peak |= is_peak;
     if (m->is_wanted) {
-        rows_vec_clear(&b->rows); // of the tree before
+        rows_vec_clear(&b->rows); // rows of the previous tree
         map_u64_clear(&b->row_of);
         m->peak_bytes = m->snapshot.heap_bytes;
         m->peak_time = m->snapshot.time;
     }
 }
 
-// Its time stands before its bytes.
+// Add a snapshot. Its time precedes its bytes.
 static MUST_USE enum err add_snapshot(struct massif *m)
 {
     size_t count = m->snapshots.len;
@@ -238,8 +238,8 @@ static MUST_USE enum err read_lines(struct massif *m)
     }
 }
 
-// A change of the whole heap, in a slice. Numbers of calls are not known; these keep frees below
-// allocations.
+// Count a change of the whole heap in a slice. The numbers of calls are unknown; these numbers keep
+// frees below allocations.
 static void
 add_change(struct recording_builder *b, struct rec_cell *cell, uint64_t from, uint64_t to)
 {
@@ -252,7 +252,7 @@ add_change(struct recording_builder *b, struct rec_cell *cell, uint64_t from, ui
     slice->live_max_bytes = max_u64(slice->live_max_bytes, to);
 }
 
-// Counts what a cell did in its slice.
+// Add a cell to its slice.
 static MUST_USE enum err end_cell(struct recording_builder *b, const struct rec_cell *cell)
 {
     struct rec_slice *slice = &b->slices.items[cell->slice];
@@ -263,7 +263,7 @@ static MUST_USE enum err end_cell(struct recording_builder *b, const struct rec_
     return cells_vec_push(&b->cells, *cell);
 }
 
-// The snapshots as slices, and as the cells of the row without a stack.
+// Add the snapshots as slices, and as the cells of the row without a stack.
 static MUST_USE enum err add_series(struct massif *m, uint32_t row)
 {
     struct recording_builder *b = m->import->b;
@@ -279,7 +279,7 @@ static MUST_USE enum err add_series(struct massif *m, uint32_t row)
     for (size_t i = 0; i < m->snapshots.len; i++) {
         const struct snapshot *at = &m->snapshots.items[i];
         uint64_t time = min_u64(at->time, end_ms);
-        while (cell.slice < time >> shift) { // times that go back stay where they are
+        while (cell.slice < time >> shift) { // a time before the previous one counts as equal
             TRY(end_cell(b, &cell));
             cell = (struct rec_cell){.row = row, .slice = cell.slice + 1};
             add_change(b, &cell, bytes, bytes);
@@ -290,7 +290,8 @@ static MUST_USE enum err add_series(struct massif *m, uint32_t row)
     return end_cell(b, &cell);
 }
 
-// The row without a stack has what is known of none: what was live at the end, and the series.
+// Finish the row without a stack: it has the figures without known stacks, which are the live bytes
+// at the end and the series.
 static MUST_USE enum err finish_row(struct massif *m)
 {
     struct recording_builder *b = m->import->b;
@@ -339,7 +340,7 @@ static enum err read_massif(struct import *import)
     CLEANUP(massif_release) struct massif m = {.import = import};
     TRY(recording_builder_thread(import->b, 0, 0, "all threads", &m.thread));
     TRY(read_lines(&m));
-    size_t count = m.snapshots.len; // the last one may have been cut
+    size_t count = m.snapshots.len; // the last one may be truncated
     m.snapshot = count > 0 ? m.snapshots.items[count - 1] : (struct snapshot){0};
     return finish(&m);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// import_pprof: heap profiles in pprof's proto form, as Go, tcmalloc and converters write them.
+// import_pprof: heap profiles in pprof's proto form, from Go, tcmalloc and converters.
 //
-//   sample_type  what a sample's values are, in order: alloc_objects, alloc_space, inuse_objects,
-//                inuse_space, or objects and space for what is in use; others are not looked at
+//   sample_type  the values of a sample, in order: alloc_objects, alloc_space, inuse_objects,
+//                inuse_space, or objects and space for blocks in use; others are ignored
 //   sample       location ids, innermost first, and values
-//   location     an address in a mapping, and the functions that are there, innermost first
-//   string       all texts; everything names them by number, and they come last
+//   location     an address in a mapping, and its functions, innermost first
+//   string       all texts, which come last; references to them are numbers
 //
-// The messages come in any order, and refer to each other: the content is gone through once for
-// each kind, those that are referred to first. Values are scaled up from samples already: a note
-// says so. What was in use when the profile was written counts as live at the end. Addresses are
-// those of the calls, one before the return addresses. A file that is cut lacks its texts, without
-// which nothing means anything.
+// The messages have any order and refer to each other. So the importer reads the content once for
+// each kind of message, the kinds that others refer to first. Values are already scaled up from
+// samples; a note says so. Blocks in use when the profile was written count as live at the end.
+// Addresses are call addresses, one before the return addresses. A truncated file lacks its texts,
+// and without them it is useless.
 #include <inttypes.h>
 
 #include "base/compiler.h"
@@ -25,7 +25,7 @@ enum {
     CONTENT_BASE_BYTES = 64 << 20,
     CONTENT_RATIO = 8, // bytes of content for a byte of the packed file
     STACK_MAX = 1 << 16,
-    CHECK_INTERVAL = 1024, // messages between two looks at the memory
+    CHECK_INTERVAL = 1024, // messages between checks of the memory
     NS_PER_MS = 1000000,
 };
 
@@ -48,19 +48,19 @@ struct pprof {
     struct import *import;         // borrowed
     struct strbuf content;         // owned
     struct u32_vec texts;          // owned; rec_string by number
-    struct u64_vec types;          // owned; of a sample's values: texts
+    struct u64_vec types;          // owned; type of each value of a sample: a text
     struct mapped_files files;     // owned
     struct function_vec functions; // owned
-    struct map_u64 mapping_of;     // owned; by id: in files
-    struct map_u64 function_of;    // owned; by id: in functions
-    struct map_u64 frame_of;       // owned; by id of a location
-    struct map_u64 thread_of;      // owned; by what the label says
+    struct map_u64 mapping_of;     // owned; id -> index in files
+    struct map_u64 function_of;    // owned; id -> index in functions
+    struct map_u64 frame_of;       // owned; id of a location -> frame
+    struct map_u64 thread_of;      // owned; by the label's value
     struct u64_vec stack;          // owned; scratch: ids of locations
-    uint32_t value_of[ROLE_COUNT]; // index among a sample's values, REC_NONE: not there
+    uint32_t value_of[ROLE_COUNT]; // index among a sample's values, REC_NONE: absent
     uint64_t duration_ns;
     uint64_t period;
-    size_t offset;      // of the message that is read
-    size_t since_check; // messages
+    size_t offset;      // offset of the current message
+    size_t since_check; // messages since the last check
 };
 
 static void pprof_release(struct pprof *p)
@@ -83,7 +83,7 @@ static MUST_USE enum err refuse(struct pprof *p, const char *why)
                       p->import->in->path, p->offset, why);
 }
 
-// The fields 1 to 7 of a message that are numbers, 0 where there is none.
+// The fields 1 to 7 of a message that are numbers, 0 if absent.
 struct numbers {
     uint64_t of[8];
 };
@@ -165,7 +165,7 @@ static enum err read_mapping(struct pprof *p, struct bytes message)
     }
     struct rec_module *to = &p->import->b->modules.items[module];
     to->build_id = build_id;
-    if (p->files.items.len == 1) { // by convention the main program
+    if (p->files.items.len == 1) { // the main program by convention
         p->import->b->meta.program = path;
         to->is_executable = 1;
     }
@@ -183,7 +183,7 @@ static enum err read_function(struct pprof *p, struct bytes message)
     return function_vec_push(&p->functions, function);
 }
 
-// A function that is at a location.
+// Add a function at a location.
 static MUST_USE enum err
 read_line(struct pprof *p, struct bytes message, struct rec_frame *frame, bool *has_name)
 {
@@ -207,7 +207,7 @@ read_line(struct pprof *p, struct bytes message, struct rec_frame *frame, bool *
                             .line = numbers.of[2] <= INT32_MAX ? (uint32_t)numbers.of[2] : 0});
 }
 
-// The lines of a location may stand before or behind its numbers.
+// Read a location. Its lines may precede or follow its numbers.
 static enum err read_location(struct pprof *p, struct bytes message)
 {
     struct recording_builder *b = p->import->b;
@@ -222,13 +222,13 @@ static enum err read_location(struct pprof *p, struct bytes message)
             TRY(read_line(p, field.bytes, &frame, &has_name));
         }
     }
-    // A tool that could not read it all leaves lines without functions: they are looked up.
+    // A tool without all symbols leaves lines without functions: cairn looks the names up.
     if (!has_name) {
         b->symbols.len = frame.symbol_first;
         frame.symbol_count = 0;
     }
     const uint32_t *mapping = map_u64_find(&p->mapping_of, numbers.of[2]);
-    frame.offset = numbers.of[3] + 1; // as a return address, which a recording has
+    frame.offset = numbers.of[3] + 1; // a return address, as in a recording
     if (mapping != NULL) {
         const struct mapped_file *file = &p->files.items.items[*mapping];
         frame.module = file->module;
@@ -243,7 +243,7 @@ static enum err read_location(struct pprof *p, struct bytes message)
 
 // --- samples ------------------------------------------------------------------------------------
 
-// What a sample says.
+// The content of a sample.
 struct sample {
     uint64_t values[ROLE_COUNT];
     uint64_t thread_id;
@@ -283,7 +283,7 @@ static MUST_USE enum err read_stack(struct pprof *p, const struct protobuf_field
     return numbers.packed.failed ? refuse(p, "a stack that makes no sense") : ERR_OK;
 }
 
-// Our own exports say whose samples they are.
+// Read a label. cairn's own exports name the thread of a sample.
 static MUST_USE enum err read_label(struct pprof *p, struct bytes message, struct sample *sample)
 {
     struct numbers numbers = {0};
@@ -417,7 +417,7 @@ static bool has_role(const struct pprof *p, enum role role)
     return p->value_of[role] != REC_NONE;
 }
 
-// What the kinds of values in the file leave open.
+// Set the figures that the file's kinds of values leave unknown.
 static MUST_USE enum err check_types(struct pprof *p)
 {
     struct rec_meta *meta = &p->import->b->meta;
@@ -469,7 +469,7 @@ static enum err read_pprof(struct import *import)
     return finish(&p);
 }
 
-// Whether it is two numbers, the texts of a type and its unit.
+// Return whether a field is two numbers: the texts of a type and of its unit.
 static bool is_type(const struct protobuf_field *field)
 {
     bool is_first = field->number == PROFILE_SAMPLE_TYPE || field->number == PROFILE_PERIOD_TYPE;
@@ -487,8 +487,8 @@ static bool is_type(const struct protobuf_field *field)
     return !c.failed && count > 0;
 }
 
-// There is no magic number. A profile begins with a type of its values or of its period, and what
-// follows are fields of a profile, as far as the head goes.
+// Recognize a profile. It has no magic number: it begins with a type of its values or of its
+// period, and the rest of the head consists of fields of a profile.
 static bool recognizes(struct bytes head)
 {
     static const uint32_t messages = 1 << PROFILE_SAMPLE_TYPE | 1 << PROFILE_SAMPLE |

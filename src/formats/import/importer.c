@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// importer: the table of importers, and what is common to all imports. See importer.h.
+// importer: the table of importers, and the common part of all imports. See importer.h.
 #include "formats/import/importer.h"
 
 #include <inttypes.h>
@@ -73,7 +73,7 @@ enum err import_check_memory(struct import *import, uint64_t used_bytes)
                       import->in->path, import->in->line_number, import->max_bytes >> 20);
 }
 
-// What a module's entry says of its frames.
+// Count the frames of each module in its entry.
 static void count_frames(struct recording_builder *b)
 {
     for (size_t i = 0; i < b->frames.len; i++) {
@@ -127,7 +127,7 @@ enum err importer_read(const struct importer *importer,
     if (err == ERR_OK) {
         err = recording_builder_finish(&b, out);
     }
-    if (err != ERR_OK && said.text[0] == '\0') { // only tables and strings fail without words
+    if (err != ERR_OK && said.text[0] == '\0') { // only tables and strings fail without a sentence
         err =
             err_set(&said, err, "%s '%s'",
                     err == ERR_NO_MEMORY ? "not enough memory for" : "too much lies in", in->path);

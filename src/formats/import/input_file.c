@@ -12,12 +12,12 @@
 #include "host/os/file.h"
 #include "recording/format/recording_file.h"
 
-// What is open while a file is looked at.
+// The open file while its content is examined.
 struct input {
     int fd;                          // owned
     struct chunk_source source;      // of fd
     struct unpacked in;              // of fd
-    const struct importer *importer; // NULL: none knows it
+    const struct importer *importer; // NULL: none recognizes it
 };
 
 static void input_close(struct input *input)
@@ -26,8 +26,8 @@ static void input_close(struct input *input)
     fd_closep(&input->fd);
 }
 
-// Standard input as a file that can be read at any place: itself if it is one, else a copy without
-// a name, which is gone with its descriptor.
+// Open standard input as a seekable file: itself if it is one, else a nameless copy, which vanishes
+// when its descriptor is closed.
 static MUST_USE enum err
 open_standard_input(int *out_fd, struct chunk_source *source, struct err_info *info)
 {

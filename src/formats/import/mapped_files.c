@@ -3,7 +3,7 @@
 #include "formats/import/mapped_files.h"
 
 enum {
-    FIXED_BELOW = 0x10000000, // an executable that lies so low was linked to lie there
+    FIXED_BELOW = 0x10000000, // limit for the address of an executable that was linked for it
 };
 
 void mapped_files_release(struct mapped_files *files)

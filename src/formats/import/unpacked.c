@@ -17,11 +17,11 @@ enum {
     INPUT_BYTES = 64 << 10,
     WINDOW_BYTES = 256 << 10,
     LINE_MAX_BYTES = 16 << 20,
-    GZIP_WINDOW = 15 + 16, // zlib's way of asking for the gzip format
+    GZIP_WINDOW = 15 + 16, // selects zlib's gzip format
 };
 
 enum packing {
-    PACKING_UNKNOWN, // not looked at yet
+    PACKING_UNKNOWN, // not examined yet
     PACKING_NONE,
     PACKING_GZIP,
     PACKING_ZSTD,
@@ -29,11 +29,11 @@ enum packing {
 
 struct unpacker {
     int fd;            // borrowed; -1: from memory
-    struct bytes rest; // of what was read and not taken apart; of all of it, from memory
+    struct bytes rest; // read but not unpacked; from memory, all that is not unpacked
     uint64_t read_bytes;
-    bool is_exhausted; // the file has no more
+    bool is_exhausted; // the file has no further bytes
     enum packing packing;
-    bool is_within; // a gzip member or zstd frame has begun and not ended
+    bool is_within; // inside a gzip member or zstd frame
     z_stream z;     // owned if has_z
     bool has_z;
     ZSTD_DStream *zstd; // owned
@@ -78,7 +78,7 @@ void unpacked_release(struct unpacked *u)
 {
     if (u->unpacker != NULL) {
         if (u->unpacker->has_z) {
-            (void)inflateEnd(&u->unpacker->z); // says only whether there was something left
+            (void)inflateEnd(&u->unpacker->z); // reports only unread output
         }
         (void)ZSTD_freeDStream(u->unpacker->zstd); // always 0
     }
@@ -87,7 +87,7 @@ void unpacked_release(struct unpacked *u)
     *u = (struct unpacked){0};
 }
 
-// Makes sure that there is something in `rest`, unless the file has ended.
+// Read into `rest` if it is empty, unless the file has ended.
 static MUST_USE enum err read_more(struct unpacked *u, struct err_info *info)
 {
     struct unpacker *p = u->unpacker;
@@ -137,8 +137,7 @@ static MUST_USE enum err find_packing(struct unpacked *u, struct err_info *info)
     return ERR_OK;
 }
 
-// Each takes from `rest` and writes to the window behind `end`, at least one byte of the one or the
-// other.
+// Each function takes from `rest` and writes to the window after `end`, at least one byte in total.
 static MUST_USE enum err fill_plain(struct unpacked *u)
 {
     struct unpacker *p = u->unpacker;
@@ -154,7 +153,7 @@ static MUST_USE enum err fill_plain(struct unpacked *u)
 static MUST_USE enum err fill_gzip(struct unpacked *u, struct err_info *info)
 {
     struct unpacker *p = u->unpacker;
-    if (!p->is_within) {           // another member
+    if (!p->is_within) {           // the next member
         (void)inflateReset(&p->z); // its state is valid
         p->is_within = true;
     }
@@ -191,7 +190,7 @@ static MUST_USE enum err fill_zstd(struct unpacked *u, struct err_info *info)
     return ERR_OK;
 }
 
-// zstd keeps up to a block for later although it has taken all of its input.
+// Write the rest. zstd may hold back up to a block although it has taken all of its input.
 static MUST_USE enum err flush_zstd(struct unpacked *u, struct err_info *info)
 {
     size_t before = u->end;
@@ -206,7 +205,7 @@ static MUST_USE enum err flush_zstd(struct unpacked *u, struct err_info *info)
     return ERR_OK;
 }
 
-// Adds to the window, which must have room, or finds the end.
+// Append to the window, which must have room, or find the end.
 static MUST_USE enum err fill(struct unpacked *u, struct err_info *info)
 {
     struct unpacker *p = u->unpacker;
@@ -230,7 +229,7 @@ static MUST_USE enum err fill(struct unpacked *u, struct err_info *info)
     return ERR_OK;
 }
 
-// Room behind the window: by moving what is left to its front, or by a larger one.
+// Make room after the window: move its unconsumed part to the front, or enlarge it.
 static MUST_USE enum err make_room(struct unpacked *u, size_t max_bytes, struct err_info *info)
 {
     if (u->begin > 0) {

@@ -22,7 +22,7 @@ static bool begins_with(struct bytes text, const char *start)
     return text.len >= len && memcmp(text.data, start, len) == 0;
 }
 
-// Takes "0x10A2FA: " off the text; 0 if there is none.
+// Take "0x10A2FA: " off the start of the text. Return 0 if there is none.
 static uint64_t take_address(struct bytes *text)
 {
     uint64_t address = 0;
@@ -44,7 +44,7 @@ static uint64_t take_address(struct bytes *text)
     return address;
 }
 
-// Takes " (what)" off the end of the text.
+// Take " (what)" off the end of the text.
 static struct bytes take_parenthesis(struct bytes *text)
 {
     if (text->len < 4 || text->data[text->len - 1] != ')') {
@@ -60,7 +60,7 @@ static struct bytes take_parenthesis(struct bytes *text)
     return (struct bytes){.data = text->data, .len = 0};
 }
 
-// "t.cpp:10"
+// Split "t.cpp:10".
 static void split_line(struct bytes place, struct bytes *file, uint32_t *line)
 {
     size_t at = place.len;
