@@ -358,8 +358,8 @@ static void what_is_held_back_makes_no_difference(void **state)
     }
 }
 
-// One tick of a thread whose blocks all die in it, two of a kind: pairs are worth
-// holding back only while the recorder is under pressure.
+// One tick of a thread whose blocks all die in it, two of a kind: pairs are worth holding back only
+// while the recorder is under pressure.
 static void play_tick(struct fixture *f)
 {
     struct lane_producer *p = f->lanes;
@@ -417,8 +417,7 @@ static struct lane_producer *open_one_lane(struct fixture *f)
     return f->lanes;
 }
 
-// The ring is full and no recorder reads it: each kind of event reports that it was not sent, so
-// that it can be counted.
+// The ring is full and no recorder reads it: each kind of event reports that it was not sent.
 static void what_cannot_be_sent_is_told(void **state)
 {
     (void)state;
