@@ -10,7 +10,7 @@
  *   cairn_mark("loaded 3 files")                a moment, shown on the time line
  *   cairn_phase("indexing")                     the phase of the program from here to the next one
  *   cairn_is_recording()                        whether cairn records this program
- *   cairn_stats(CAIRN_PROCESS, &stats)          what was allocated and freed so far
+ *   cairn_stats(CAIRN_PROCESS, &stats)          the allocations and frees so far
  *   cairn_scope_begin, cairn_scope_end          ... and between two points
  *   cairn_peak_begin, cairn_peak_end            how much a thread held at most between them
  *   CAIRN_ASSERT_AT_MOST(allocations, 2, parse(line));    for tests

@@ -294,8 +294,8 @@ struct lane_header {
     // Power of two. T changes it only while read_pos == write_pos, before its next release of
     // write_pos, so R reads it after that acquire.
     _Atomic uint32_t ring_bytes;
-    // T: what was left out so far because the ring was full (sampler.h), before its next release of
-    // write_pos. Frees: the frees of such blocks that were not sent.
+    // T: allocations left out so far because the ring was full (sampler.h), written before its next
+    // release of write_pos. Frees: the frees of such blocks that were not sent.
     _Atomic uint64_t left_out_allocations;
     _Atomic uint64_t left_out_bytes;
     _Atomic uint64_t left_out_frees;

@@ -55,7 +55,7 @@
 
 struct lane_producer {
     struct session_header *session; // borrowed
-    struct lane_header *lane;       // borrowed: ours until it is closed
+    struct lane_header *lane;       // borrowed; ours until it is closed
     uint8_t *ring;
     uint64_t pos;
     uint64_t limit;   // pos + reserved words may reach it without further checks
@@ -63,45 +63,46 @@ struct lane_producer {
     uint64_t soft_limit;
     uint64_t ring_bytes;
     uint64_t clock_ms;         // of the last TICK
-    uint64_t tick_pos;         // where that ends
+    uint64_t tick_pos;         // its end
     bool pressed;              // half full was seen since the last growth
     bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
-    uint32_t level;            // how full the ring was, see lane_producer_relax; 0: less than half
+    uint32_t level;            // fill level, see lane_producer_relax; 0: less than half full
     uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (stats_query.h)
-    uint32_t order;            // session_header.order as we know it
+    uint32_t order;            // our copy of session_header.order
     bool is_ordered;           // several threads record: allocations and frees are sent with stamps
-    uint64_t given_stamp;      // of the next of them, if that was taken before; else 0
-    uint64_t given_latest;     // what had been noted in `freed` before that
+    uint64_t given_stamp;      // of the next event, if taken before; else 0
+    uint64_t given_latest;     // the stamp noted in `freed` before that
     struct freed_table *freed; // borrowed; NULL: nothing is held while events have stamps
 };
 
-// Begins to write into a lane that was just claimed.
+// Begin to write into a lane that was just claimed.
 void lane_producer_init(struct lane_producer *p,
                         struct session_header *session,
                         struct lane_header *lane);
 
-// Looks whether the recorder has made room since `level` was last set.
+// Lower `level` if the recorder has made room since it was last set.
 void lane_producer_relax(struct lane_producer *p);
 
-// Forgets what was written and not published.
+// Forget unpublished words.
 void lane_producer_rewind(struct lane_producer *p);
 
-// Publishes and gives the lane back to the recorder. `p` must not be used afterwards.
+// Publish and give the lane back to the recorder. `p` must not be used afterwards.
 void lane_producer_close(struct lane_producer *p);
 
-// The rest of reserve: makes room for `bytes` contiguous bytes, waiting if need be. NULL: over.
+// Do the rest of reserve: make room for `bytes` contiguous bytes, waiting if needed. NULL:
+// recording has ended.
 uint64_t *lane_producer_make_room(struct lane_producer *p, size_t bytes);
 
-// The rest of tick. False: the session has ended.
+// Do the rest of tick. False: the session has ended.
 bool lane_producer_send_tick(struct lane_producer *p, uint64_t now_ms);
 
-// Where the word at `pos` lies.
+// Return the address of the word at `pos`.
 ALWAYS_INLINE uint64_t *lane_producer_place(const struct lane_producer *p)
 {
     return (uint64_t *)(p->window + p->pos);
 }
 
-// `words` contiguous words, at most WIRE_RECORD_BYTES_MAX / 8. NULL if recording is over for good.
+// Return `words` contiguous words, at most WIRE_RECORD_BYTES_MAX / 8. NULL: recording has ended.
 ALWAYS_INLINE uint64_t *lane_producer_reserve(struct lane_producer *p, size_t words)
 {
     const size_t bytes = words * sizeof(uint64_t);
@@ -111,7 +112,7 @@ ALWAYS_INLINE uint64_t *lane_producer_reserve(struct lane_producer *p, size_t wo
     return lane_producer_place(p);
 }
 
-// The same for an allocation or a free. Behind its stamp, if it needs one.
+// Reserve `words` words for an allocation or a free, after writing its stamp if it needs one.
 ALWAYS_INLINE uint64_t *lane_producer_reserve_event(struct lane_producer *p, size_t words)
 {
     uint64_t *word = lane_producer_reserve(p, words + p->is_ordered);
@@ -134,11 +135,11 @@ ALWAYS_INLINE void lane_producer_publish(struct lane_producer *p)
     atomic_store_explicit(&p->lane->write_pos, p->pos, memory_order_release);
 }
 
-// Writes a TICK if time has passed since the last. False if recording is over for good.
+// Write a TICK if time has passed since the last one. False: recording has ended.
 ALWAYS_INLINE bool lane_producer_tick(struct lane_producer *p)
 {
     // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
-    // never seems to run backwards along such a chain.
+    // never runs backwards along such a chain.
     const uint64_t now_ms = atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
     if (LIKELY(now_ms == p->clock_ms)) {
         return true;
@@ -146,9 +147,9 @@ ALWAYS_INLINE bool lane_producer_tick(struct lane_producer *p)
     return lane_producer_send_tick(p, now_ms);
 }
 
-// Begins a STACK of `count` <= WIRE_STACK_FRAMES_MAX frames on top of `base`; `flags` is enum
-// wire_stack_flags. Returns where its frames belong, packed as wire.h says; when they are written,
-// advance by lane_stack_words(count). NULL: recording is over for good.
+// Begin a STACK of `count` <= WIRE_STACK_FRAMES_MAX frames on top of `base`; `flags` is enum
+// wire_stack_flags. Returns the place of its frames, packed as in wire.h. When they are written,
+// advance by lane_stack_words(count). NULL: recording has ended.
 uint64_t *lane_producer_begin_stack(
     struct lane_producer *p, uint32_t slot, uint32_t flags, uint64_t base, uint32_t count);
 
@@ -163,19 +164,19 @@ struct lane_module {
     uint64_t bias;
     uint64_t start;
     uint64_t end;
-    struct bytes build_id; // of more than LANE_MODULE_ID_BYTES_MAX the rest is cut
-    struct bytes path;     // of more than LANE_MODULE_PATH_BYTES_MAX the rest is cut
+    struct bytes build_id; // truncated to LANE_MODULE_ID_BYTES_MAX
+    struct bytes path;     // truncated to LANE_MODULE_PATH_BYTES_MAX
 };
 #define LANE_MODULE_ID_BYTES_MAX   64u
 #define LANE_MODULE_PATH_BYTES_MAX 4096u
 
-// Writes a MODULE, advanced but not published. ERR_DEAD: recording is over for good.
+// Write a MODULE, advanced but not published. ERR_DEAD: recording has ended.
 MUST_USE enum err lane_producer_send_module(struct lane_producer *p,
                                             const struct lane_module *module);
 
-// Writes a text of any length as one TEXT or, with WIRE_TEXT_MORE, several, advanced but not
-// published. `more`: the caller will continue it. Says nothing of failure: if recording is over,
-// the next event is told so.
+// Write a text of any length as one TEXT or, with WIRE_TEXT_MORE, several, advanced but not
+// published. `more`: the caller will continue it. Does not report failure: if recording has ended,
+// the next event fails.
 void lane_producer_send_text(struct lane_producer *p,
                              enum wire_text_kind kind,
                              struct bytes text,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // syscall_arch (AArch64): the kernel's calling convention, without libc's errno.
 //
-// Returns what the kernel returned: a result, or -errno in -4095..-1. The kernel preserves every
-// register but x0. Context: T and H, async-signal-safe.
+// Returns the kernel's result, or -errno in -4095..-1. The kernel preserves every register but x0.
+// Context: T and H, async-signal-safe.
 #pragma once
 
 #include <stdint.h>

@@ -105,7 +105,7 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
                 return next arguments;                                              \
             }                                                                       \
             if (throws) {                                                           \
-                abort(); /* as after an exception that nobody catches */            \
+                abort(); /* as after an uncaught exception */                       \
             }                                                                       \
         }                                                                           \
         return block;                                                               \

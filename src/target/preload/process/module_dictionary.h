@@ -33,7 +33,7 @@ struct module_dictionary {
     struct module_entry *grown;   // room for MODULE_DICTIONARY_MAX; both borrowed from the lane
     uint32_t count;
     uint32_t last;      // index of the last hit
-    bool reset_pending; // the next MODULE voids what was sent before
+    bool reset_pending; // the next MODULE voids all earlier ones
 };
 
 // Empty the dictionary. The recorder's copy becomes void with the next MODULE.

@@ -34,7 +34,7 @@ bool stats_query_ask(struct lane_producer *p,
                      uint32_t *number)
 {
     p->lane->answer.asked++;
-    p->lane->answer.asked += p->lane->answer.asked == 0; // 0 is no number
+    p->lane->answer.asked += p->lane->answer.asked == 0; // 0 is not a query's number
     *number = p->lane->answer.asked;
     return send_question(p, what, scope, *number);
 }

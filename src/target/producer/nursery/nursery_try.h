@@ -8,7 +8,7 @@
 
 #include "target/producer/nursery/nursery.h"
 
-// Whether no time has passed since the last TICK, and no further thread has joined.
+// Whether no time has passed since the last TICK, and no other thread has begun to record.
 ALWAYS_INLINE bool nursery_try_now(const struct lane_producer *p)
 {
     return LIKELY(nursery_clock_ms(p) == p->clock_ms && nursery_order(p) == p->order);

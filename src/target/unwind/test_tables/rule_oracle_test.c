@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Every row of real unwind tables, executed by us and by libdw.
+// Executes every row of real unwind tables by our code and by libdw.
 //
-// For each row that libdw finds, a random register file and an imaginary memory (a hash of the
-// address) are made up, and the step to the caller is executed three times: by the expressions that
-// libdw gives for the row, with an evaluator of this test's own; by our interpreter; by our compact
-// rule. All must agree on every register.
+// For each row that libdw finds, the test makes up a random register file and an imaginary memory
+// (a hash of the address). It executes the step to the caller three times: by the expressions that
+// libdw gives for the row, with an evaluator of its own; by our interpreter; by our compact rule.
+// All must agree on every register.
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ struct tally {
     uint64_t rows;
     uint64_t compact;
     uint64_t complex;
-    uint64_t in_register; // the return address is in no memory: AArch64, before it is saved
+    uint64_t in_register; // the return address is not in memory: AArch64, before it is saved
     uint64_t last;
     uint64_t refused_by_both;
 };
@@ -201,7 +201,7 @@ enum fate {
     FATE_VALUE,
 };
 
-// What libdw says of register `reg` of the caller.
+// Compute register `reg` of the caller according to libdw.
 static enum fate oracle_register(Dwarf_Frame *frame, struct evaluator *e, int reg, uint64_t *out)
 {
     Dwarf_Op mem[3];
@@ -247,8 +247,8 @@ static void compare_rule(
     }
 }
 
-// What the table leaves unspecified is the ABI's business, about which libdw 0.188 is wrong for
-// rbx; there, only that libdw does not see a rule either is compared.
+// The ABI decides about registers that the table leaves unspecified, and libdw 0.188 is wrong about
+// rbx. For these only the absence of a rule in libdw is compared.
 static void compare_registers(const char *name,
                               uint64_t pc,
                               Dwarf_Frame *frame,
@@ -309,7 +309,7 @@ static void compare_step(const char *name,
         return;
     }
     if (fate == FATE_UNKNOWN && err == ERR_UNSUPPORTED) {
-        tally->in_register++; // in one that calls do not keep: neither of us can know it
+        tally->in_register++; // in a register that calls do not keep: neither side can know it
         return;
     }
     if (err != ERR_OK || last) {
@@ -341,7 +341,7 @@ static void compare_step(const char *name,
     tally->compact++;
 }
 
-// Compares the row at `pc`; returns where the next one begins.
+// Compare the row at `pc`; return the beginning of the next one.
 static uint64_t compare_row(const char *name,
                             const struct subject *s,
                             uint64_t pc,
@@ -462,7 +462,7 @@ static void compare_file(const char *path)
                   (unsigned long long)tally.in_register, (unsigned long long)tally.refused_by_both);
     assert_true(tally.compact > 0);
     assert_true(tally.refused_by_both == 0);
-    // What goes to the interpreter is rare everywhere.
+    // The interpreter is rarely needed in any table.
     assert_true(tally.complex <= tally.rows / 20);
     close_tables(&s);
 }

@@ -28,7 +28,7 @@ uint32_t walk_cache_append_rare_words(struct walk_cache_word *words,
     return at;
 }
 
-// Writes the state of the frame at which a walk ended.
+// Write the state of the frame at which a walk ended.
 static void
 write_outermost(struct walk_cache_state *state, const struct fresh_frame *frame, bool unfinished)
 {
@@ -40,8 +40,8 @@ write_outermost(struct walk_cache_state *state, const struct fresh_frame *frame,
                    (rule_uses_fp(frame->rule) ? REMEMBERED_NEEDS_FP : 0);
 }
 
-// Writes the names of fresh[count - 1], ..., fresh[0], which lie further in than the stack `name`,
-// over `old_count` frames. Returns how many of the first are as they were.
+// Write the names of fresh[count - 1], ..., fresh[0], which are further in than the stack `name`,
+// over `old_count` frames. Returns how many of the first are unchanged.
 static uint32_t write_names(struct unwind_frame *frames,
                             uint32_t old_count,
                             const struct fresh_frame *fresh,
@@ -97,7 +97,7 @@ uint32_t walk_cache_replace(struct walk_cache *r,
     const uint32_t count = kept + fresh_count;
     struct walk_cache_state *state = r->states + kept;
     uint32_t word = state->first_word;
-    // A signal handler may leave by longjmp in the middle of this: only what is whole counts.
+    // A signal handler may leave by longjmp in the middle of this: only complete data counts.
     walk_cache_hide_tip(r);
     r->count = kept;
     atomic_signal_fence(memory_order_seq_cst);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// machine_arch (x86-64): what the tests of the walk must know of the machine.
+// machine_arch (x86-64): the machine-dependent part of the tests of the walk.
 #pragma once
 
 #include <stdint.h>
@@ -11,20 +11,20 @@
 // push %rbp; mov %rsp,%rbp; call *%rdx; pop %rbp; ret
 static const uint8_t machine_generated_code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd2, 0x5d, 0xc3};
 
-// What handlers return to: mov $15, %rax; syscall
+// The code that handlers return to: mov $15, %rax; syscall
 static const uint8_t machine_sigreturn_code[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
                                                  0x00, 0x00, 0x0f, 0x05};
 
-// Of the kernel's sigaction: `restorer` is meant.
+// A flag of the kernel's sigaction: `restorer` is valid.
 #define MACHINE_SA_RESTORER 0x04000000u
 
-// Where the function of a context that makecontext() made returns to.
+// Return the return address of the function of a context that makecontext() made.
 static inline uint64_t machine_entry_pc(const ucontext_t *context)
 {
     return *(const uint64_t *)context->uc_mcontext.gregs[REG_RSP];
 }
 
-// Where libc has the kernel let handlers return to.
+// Return the address to which handlers return, which libc gives the kernel.
 static inline uint64_t machine_restorer(int number)
 {
     struct {

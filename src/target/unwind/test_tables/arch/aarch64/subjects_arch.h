@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// subjects_arch (AArch64): the files whose tables are compared. All are there where Debian's cross
-// compiler is (tools/packages.sh).
+// subjects_arch (AArch64): the files whose tables are compared. Debian's cross compiler brings all
+// of them (tools/packages.sh).
 #pragma once
 
 static const char *const subjects[] = {

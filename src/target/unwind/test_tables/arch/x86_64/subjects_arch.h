@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// subjects_arch (x86-64): the files whose tables are compared. All are there where the test
-// packages are (tools/packages.sh): C, C++, hand-written assembly, two other compilers, a JIT,
-// Rust.
+// subjects_arch (x86-64): the files whose tables are compared. The test packages bring all of them
+// (tools/packages.sh): C, C++, hand-written assembly, two other compilers, a JIT, Rust.
 #pragma once
 
 static const char *const subjects[] = {
