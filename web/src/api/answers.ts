@@ -1,5 +1,5 @@
-// The answers of the routes (docs/format/json.md) as decoders; their types follow from these. Only the
-// fields that the viewer reads are here.
+// Decoders for the answers of the routes (docs/format/json.md); their types follow from the
+// decoders. Only the fields that the viewer reads are here.
 import {
   bool,
   flag,
@@ -33,12 +33,12 @@ const selection = object({
   totals,
   recording_totals: totals,
   unavailable: texts,
-  /** What suppressions took out of the leaked costs. */
+  /** The part of the leaked costs that suppressions removed. */
   suppressed: object({ leaked_bytes: num, leaked_allocations: num }),
   baseline_totals: orNull(totals),
 });
 
-/** What nearly every answer says of itself. */
+/** The metadata of nearly every answer. */
 export const stamp = object({ generation: orNull(num) });
 
 const run = object({
@@ -57,14 +57,14 @@ const run = object({
   max_frames: num,
   recorded_by: str,
   source_format: str,
-  /** Costs that an imported file cannot know: their figures mean nothing. */
+  /** Costs that an imported file does not have: their figures are meaningless. */
   unknown: texts,
   sampling: orNull(object({ allocations: num, recorded_allocations: num })),
 });
 
 const markTable = object({ count: num, time_ms: nums, kind: texts, text: texts });
 
-/** Moments on the time line, one object each. */
+/** Marks of the time line, one object each. */
 const marks: Decode<readonly { readonly time_ms: number; readonly kind: string; readonly text: string }[]> = (value, path) => {
   const table = markTable(value, path);
   return table.time_ms.map((time_ms, row) => ({ time_ms, kind: table.kind[row] ?? '', text: table.text[row] ?? '' }));
@@ -102,13 +102,13 @@ export const summary = object({
   baseline_totals: orNull(totals),
   top: record(topSites),
   health: object({ lost_events: num, frames: num, frames_with_function: num, frames_with_line: num }),
-  /** Programs that were executed and are not recorded. */
+  /** Executed programs that are not recorded. */
   unrecorded: object({
     execs: num,
     descendants_at_least: num,
     programs: object({ count: num, program: texts, text: texts, execs: nums }),
   }),
-  /** Processes whose heap is not what they use. */
+  /** Processes whose heap is not the memory that they use. */
   unseen: object({ count: num, pid: nums, executable: texts, reason: texts, anonymous_bytes: nums, mapped_bytes: nums, heap_bytes: nums }),
   code,
 });
@@ -154,7 +154,7 @@ export const tree = object({
 const stackTable = object({ count: num, costs, frame_first: nums, frame_count: nums });
 const frameTable = object({ location: refs, inlined: flags });
 
-/** Of two recordings: stacks matched by function. */
+/** Two recordings: stacks matched by function. */
 export const stackPairs = object({
   selection,
   total_count: num,
@@ -163,7 +163,7 @@ export const stackPairs = object({
   code,
 });
 
-/** How far the answers in the making are. */
+/** The progress of the running requests. */
 export const work = object({
   answers: list(object({ target: str, phase: str, stage: num, done: num, total: num })),
 });
@@ -299,7 +299,7 @@ const breakdownTable = object({
 });
 type Breakdowns = Decoded<typeof breakdownTable> & { readonly columns: Readonly<Record<string, readonly number[]>> };
 
-/** A table whose columns the answer itself lists, with those that are always there. */
+/** A table whose answer lists its columns, and the columns that are always present. */
 const breakdowns: Decode<Breakdowns> = (value, path) => ({ ...breakdownTable(value, path), columns: numberColumns(value, path) });
 
 export const rss = object({
@@ -307,7 +307,7 @@ export const rss = object({
     count: num,
     time_ms: nums,
     rss_bytes: nums,
-    /** Null where they are unknown. */
+    /** Null if unknown. */
     anonymous_bytes: refs,
     file_bytes: refs,
     shmem_bytes: refs,
@@ -335,7 +335,7 @@ export const rss = object({
   peak_rss_ms: num,
 });
 
-/** What the program reported by itself: no heap, and of the whole run. */
+/** Events that the program reported itself: not heap, and always of the whole run. */
 export const adhoc = object({
   total_count: num,
   entries: object({ count: num, name: texts, pid: nums, events: nums, weight: nums, frame_first: nums, frame_count: nums }),

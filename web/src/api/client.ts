@@ -1,5 +1,5 @@
-// Asking the server: one function, cancellable, with every expected failure as a value. The token of the page lets
-// requests in; the browser's own cache revalidates with the ETag.
+// Requests to the server: one function, cancellable, with every expected failure as a value. The
+// token of the page authorizes requests; the browser's own cache revalidates with the ETag.
 import type { AppError, Answered, Result } from '../base/result';
 import { problem, stamp } from './answers';
 import { DecodeError, type Decode } from './decode';
@@ -12,14 +12,14 @@ const UNREACHABLE: AppError = {
   message: 'the server does not answer; is `cairn analyze` still running?',
 };
 
-/** Parameters with an empty value are left out. */
+/** Parameters with an empty value are omitted. */
 export function query(params: Readonly<Record<string, string>>): string {
   const given = Object.entries(params).filter(([, value]) => value !== '');
   const text = new URLSearchParams(given).toString();
   return text === '' ? '' : `?${text}`;
 }
 
-/** What is asked of the server for a route. */
+/** The path and query of a route. */
 export function targetOf(route: string, params: Readonly<Record<string, string>>): string {
   return `/api/v1/${route}${query(params)}`;
 }
@@ -34,7 +34,7 @@ function errorOf(status: number, body: unknown): AppError {
   }
 }
 
-/** The same of a page that carries its answers. */
+/** The same for a page that carries its answers. */
 async function askReport<T>(
   source: AnswerSource,
   route: string,
@@ -72,7 +72,7 @@ export async function ask<T>(
   }
 }
 
-/** Puts the second recording of a diff, or takes it away with null. */
+/** Set the baseline of a comparison, or remove it with null. */
 export async function putBaseline(file: File | null): Promise<Result<null>> {
   try {
     const response = await fetch(`/api/v1/baseline${query({ name: file?.name ?? '' })}`, {

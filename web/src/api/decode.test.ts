@@ -1,4 +1,4 @@
-// Answers that are not what they should be are refused, and the message says where.
+// Invalid answers are refused, and the message names the place.
 import { expect, it } from 'vitest';
 import { flag, list, num, nums, object, orNull, record, refs, str } from './decode';
 

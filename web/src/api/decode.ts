@@ -1,5 +1,5 @@
-// Decoders: unknown JSON in, checked values out. The server is ours, but a page may be older or newer than
-// the server, and an error here names the field instead of failing somewhere in a view.
+// Decoders: unknown JSON in, checked values out. The server is ours, but a page may be older or
+// newer than the server. An error here names the field; a view would fail without a reason.
 //
 // The only file where `as` may turn unknown into a type (see scripts/lint.mjs).
 
@@ -36,7 +36,7 @@ export function list<T>(inner: Decode<T>): Decode<readonly T[]> {
       : fail(path, 'list');
 }
 
-/** A list of numbers: the bulk of all answers, checked without a path for each. */
+/** A list of numbers: most of all data, checked without a path for each number. */
 export const nums: Decode<readonly number[]> = (value, path) => {
   if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'number')) {
     fail(path, 'list of numbers');
@@ -68,7 +68,7 @@ export function object<S extends Shape>(shape: S): Decode<ShapeOf<S>> {
   };
 }
 
-/** The columns of numbers and flags of a table, by name, where the answer itself says which there are. */
+/** The columns of numbers and flags of a table, by name, if the answer itself lists them. */
 export const numberColumns: Decode<Readonly<Record<string, readonly number[]>>> = (value, path) => {
   if (typeof value !== 'object' || value === null) {
     fail(path, 'object');

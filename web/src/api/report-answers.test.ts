@@ -1,4 +1,4 @@
-// Questions to a report file: what is looked up, what is cut, and what is refused.
+// Queries to a report file: lookups, truncation and refusals.
 import { describe, expect, it } from 'vitest';
 import { num, nums, object, record, refs, type Decode } from './decode';
 import { narrowHistogram, narrowLeaks, narrowSeries, narrowTree, NotInReport, pickRows } from './report-answers';
@@ -7,7 +7,10 @@ import { answerFrom, problemOf, type AnswerSource } from './report-ask';
 const anything: Decode<unknown> = (value) => value;
 const NAMES = ['main', 'load<int>', 'PARSE', 'push', 'malloc'];
 
-/** A tree of `count` nodes in which every parent has at least what its children have; ids are not places. */
+/**
+ * A tree of `count` nodes in which every parent costs at least as much as its children; ids differ
+ * from positions.
+ */
 function randomTree(count: number, seed: number): { readonly raw: unknown; readonly parent: readonly number[]; readonly value: readonly number[] } {
   let state = seed;
   const below = (limit: number): number => {

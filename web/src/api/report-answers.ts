@@ -1,6 +1,7 @@
-// Answers of a report file: which of those that it holds answers a question, and how it becomes what a server would
-// have said: rows are sorted, cut and looked up. Nothing is added up that the page shows as a figure, with two
-// exceptions: what the areas of a chart leave to `rest`, and the matches of a search in a tree that is whole.
+// Answers of a report file: selects the stored answer for a query and converts it to the answer of
+// a server: rows are sorted, truncated and looked up. No displayed figure is summed here, with two
+// exceptions: the part of a chart's areas that goes to `rest`, and the matches of a search in a
+// complete tree.
 import { code as codeTables } from './answers';
 import { list, num, nums, object, record, refs, str, type Decode, type Decoded } from './decode';
 
@@ -8,7 +9,7 @@ export type Params = Readonly<Record<string, string>>;
 type Fields = Readonly<Record<string, unknown>>;
 type Table = Fields;
 
-/** A question that the report cannot answer; the message says why. */
+/** A query that the report cannot answer; the message has the reason. */
 export class NotInReport extends Error {}
 
 const anything: Decode<unknown> = (value) => value;
@@ -19,7 +20,9 @@ function fieldsOf(value: unknown): Fields {
   return fields(value, 'report');
 }
 
-/** The rows of a table, by their places: every column, and every column of the tables inside it. */
+/**
+ * The rows of a table at these positions: every column, and every column of the tables inside it.
+ */
 export function pickRows(table: Table, rows: readonly number[]): Table {
   const picked: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(table)) {
@@ -41,7 +44,7 @@ function numberOr(text: string | undefined, otherwise: number): number {
   return text === undefined || text === '' ? otherwise : Number(text);
 }
 
-/** Highest first; ties by the lower id, as the server has it. */
+/** Highest first; ties by the lower id, as in the server. */
 function sortByCost(rows: number[], costs: readonly number[], ids: readonly number[]): number[] {
   return rows.sort((a, b) => (costs[b] ?? 0) - (costs[a] ?? 0) || (ids[a] ?? 0) - (ids[b] ?? 0));
 }
@@ -68,7 +71,7 @@ const treeTable = object({
 });
 type TreeTable = Decoded<typeof treeTable>;
 
-/** For each place the places of its children. */
+/** The positions of the children of each position. */
 function childrenOf(tree: TreeTable): readonly number[][] {
   const children: number[][] = tree.nodes.id.map(() => []);
   tree.nodes.parent.forEach((parent, place) => {
@@ -103,7 +106,7 @@ function wishOf(tree: TreeTable, params: Params): Wish {
   };
 }
 
-/** The places to show, depth first, siblings highest first. */
+/** The positions to show, depth first, siblings highest first. */
 function pickNodes(tree: TreeTable, wish: Wish): { readonly rows: readonly number[]; readonly isCut: boolean } {
   const { id } = tree.nodes;
   const children = childrenOf(tree);
@@ -121,7 +124,8 @@ function pickNodes(tree: TreeTable, wish: Wish): { readonly rows: readonly numbe
   };
   collect(wish.root, 0);
   isCut ||= offered.length > wish.limit;
-  // A parent has at least as much as its child, and the lower id: no node is taken without it.
+  // A parent costs at least as much as its child and has the lower id: a node is never taken
+  // without its parent.
   const [first = wish.root, ...others] = offered;
   const taken = new Set([first, ...sortByCost(others, wish.score, id).slice(0, Math.max(0, wish.limit - 1))]);
   const rows: number[] = [];
@@ -134,7 +138,10 @@ function pickNodes(tree: TreeTable, wish: Wish): { readonly rows: readonly numbe
   return { rows, isCut };
 }
 
-/** As the server compares (src/profile/select/pattern.c): with the name as it is shown, or whole if the text has brackets. */
+/**
+ * Compare as the server does (src/profile/select/pattern.c): with the displayed name, or with the
+ * whole name if the text has brackets.
+ */
 function findMatches(tree: TreeTable, text: string): readonly boolean[] {
   const wanted = text.toLowerCase();
   const isPlain = !/[ <>()]/.test(text);
@@ -148,7 +155,7 @@ function findMatches(tree: TreeTable, text: string): readonly boolean[] {
   return tree.nodes.function.map((place) => place !== null && verdicts[place] === true);
 }
 
-/** What the stacks with a match have, each counted once: the totals of the outermost matches. */
+/** The costs of all stacks with a match, each counted once: the totals of the outermost matches. */
 function matchTotals(tree: TreeTable, matched: readonly boolean[]): Record<string, number> {
   const inside: boolean[] = [];
   const outermost = places(tree.nodes.count).filter((place) => {
@@ -186,7 +193,7 @@ export function narrowTree(raw: unknown, params: Params): unknown {
 const areas = object({ top: list(fields), rest: anything });
 const amounts = object({ values: nums });
 
-/** Keeps the first `top` areas; what the others have goes to the rest. */
+/** Keep the first `top` areas; the others go to the rest. */
 export function narrowSeries(raw: unknown, params: Params): unknown {
   const { top, rest } = areas(raw, 'series');
   const count = numberOr(params['top'], 10);
@@ -262,7 +269,7 @@ function findFunction(graph: CallGraph, params: Params): number {
   return functions.id[place] ?? -1;
 }
 
-/** Of each cost its value in one row. */
+/** The value of each cost in one row. */
 function rowOf(table: Readonly<Record<string, readonly number[]>>, row: number): Record<string, number> {
   return Object.fromEntries(Object.entries(table).map(([cost, values]) => [cost, values[row] ?? 0]));
 }
@@ -285,7 +292,7 @@ function neighbourTable(graph: CallGraph, found: Neighbours, own: Readonly<Recor
   return pickRows(table, sortByCost(places(ends.length), table.inclusive[sort] ?? [], ids));
 }
 
-/** /function out of the table of functions and the call graph. */
+/** /function from the table of functions and the call graph. */
 export function functionOf(rawFunctions: unknown, rawGraph: unknown, params: Params): unknown {
   const all = functionsTable(rawFunctions, 'functions');
   const graph = callGraph(rawGraph, 'call_graph');
@@ -316,7 +323,7 @@ export function functionOf(rawFunctions: unknown, rawGraph: unknown, params: Par
   };
 }
 
-/** /source out of the call graph: what the lines cost, without their text. */
+/** /source from the call graph: the costs of the lines, without their text. */
 export function sourceOf(rawGraph: unknown, params: Params): unknown {
   const graph = callGraph(rawGraph, 'call_graph');
   const { locations, files } = graph.code;

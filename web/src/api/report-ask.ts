@@ -1,4 +1,5 @@
-// Asking a report file: from a route and its parameters to the key of an answer that the page holds.
+// Queries to a report file: converts a route and its parameters to the key of an answer that the
+// page holds.
 import { DecodeError } from './decode';
 import {
   functionOf,
@@ -13,14 +14,14 @@ import {
   type Params,
 } from './report-answers';
 
-/** Where answers come from: ReportFile, or a table of a test. */
+/** The source of answers: ReportFile, or a table of a test. */
 export interface AnswerSource {
   readonly has: (key: string) => boolean;
   readonly get: (key: string) => Promise<unknown>;
 }
 
 interface Kept {
-  /** The keys of what it takes, without the scope. */
+  /** The keys of the needed answers, without the scope. */
   readonly keys: (params: Params) => readonly string[];
   readonly answer: (raw: readonly unknown[], params: Params) => unknown;
 }
@@ -63,7 +64,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
   modules: whole('modules'),
 };
 
-/** Parameters that only a server understands, with what they are called. */
+/** Parameters that only a server accepts, with their displayed names. */
 const REFUSED: Readonly<Record<string, string>> = {
   function: 'a filter by function',
   function_regex: 'a filter by function',
@@ -88,7 +89,7 @@ function given(params: Params, name: string): boolean {
   return (params[name] ?? '') !== '';
 }
 
-/** The suffix of keys that are of one process or thread. */
+/** The suffix of keys for one process or thread. */
 function scopeOf(params: Params): string {
   const names = ['process', 'thread'].filter((name) => given(params, name));
   if (names.length > 1) {
@@ -97,7 +98,7 @@ function scopeOf(params: Params): string {
   return names.map((name) => `&${name}=${params[name] ?? ''}`).join('');
 }
 
-/** What a server would have answered. Throws NotInReport. */
+/** The answer that a server would give. Throws NotInReport. */
 export async function answerFrom(source: AnswerSource, route: string, params: Params): Promise<unknown> {
   const refused = Object.keys(REFUSED).find((name) => given(params, name));
   if (refused !== undefined) {
@@ -120,7 +121,7 @@ export async function answerFrom(source: AnswerSource, route: string, params: Pa
   return kept.answer(raw, params);
 }
 
-/** The sentence for what went wrong; null if it is a mistake of ours. */
+/** The sentence for a failure; null for a bug of the viewer. */
 export function problemOf(error: unknown): string | null {
   if (error instanceof NotInReport || error instanceof DecodeError) {
     return error.message;

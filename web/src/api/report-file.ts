@@ -1,5 +1,6 @@
-// A report file (docs/format/html-report.md): the page carries the answers that a server would give, each compressed in
-// an element of its own, and looks them up instead of asking. Elements are read when they are first needed.
+// A report file (docs/format/html-report.md): the page carries the answers that a server would
+// give, each compressed in its own element, and looks them up instead of sending requests. An
+// element is read when it is first needed.
 import { DecodeError, list, num, object, str, type Decoded } from './decode';
 
 const reportInfo = object({
@@ -32,7 +33,7 @@ export class ReportFile {
     return this.elements.has(key);
   }
 
-  /** The answer under `key`, which must be there. */
+  /** The answer under `key`, which must exist. */
   get(key: string): Promise<unknown> {
     const known = this.read.get(key);
     if (known !== undefined) {
@@ -58,10 +59,10 @@ function find(): ReportFile | null {
   return found.size === 0 ? null : new ReportFile(found);
 }
 
-/** What this page carries; null for a page that a server serves. */
+/** The answers of this page; null for a page from a server. */
 export const reportFile: ReportFile | null = find();
 
-/** Whether this page is a report file: nothing can be asked that it does not hold. */
+/** Whether this page is a report file, which answers only what it holds. */
 export function inReport(): boolean {
   return reportFile !== null;
 }

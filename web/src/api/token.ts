@@ -1,5 +1,5 @@
-// The token that lets this page in. It comes with the address, is taken out of it at once, and is kept for this origin, host
-// and port: a cookie would be sent to every port of this machine.
+// The access token of this page. It comes with the address, is removed from it at once, and is kept
+// for this origin, host and port. (A cookie would be sent to every port of this machine.)
 import { object, str } from './decode';
 
 const KEY = 'cairn-token';
@@ -18,11 +18,13 @@ function keep(text: string): void {
   try {
     localStorage.setItem(KEY, text);
   } catch {
-    // A browser that keeps nothing asks for the whole address once more after a reload.
+    // A browser without storage asks for the whole address again after a reload.
   }
 }
 
-/** Of a browser's command line comes a token that is good once: it buys the lasting one. */
+/**
+ * A command line of a browser has a token that is valid once: it is exchanged for the lasting one.
+ */
 async function exchange(given: string): Promise<string> {
   try {
     const response = await fetch(`/api/v1/token?token=${encodeURIComponent(given)}`);
@@ -34,7 +36,7 @@ async function exchange(given: string): Promise<string> {
   }
 }
 
-/** Reads the address before the token goes from it. */
+/** Read the address before the token is removed from it. */
 export function takeToken(): void {
   const given = new URLSearchParams(location.search).get('token');
   token = given === null ? Promise.resolve(kept()) : exchange(given);
@@ -44,7 +46,7 @@ export async function authorization(): Promise<Readonly<Record<string, string>>>
   return { authorization: `Bearer ${await token}` };
 }
 
-/** For what cannot send a header. */
+/** For requests that cannot send a header. */
 export async function withToken(target: string): Promise<string> {
   return `${target}?token=${await token}`;
 }

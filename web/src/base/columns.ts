@@ -1,5 +1,6 @@
-// Reading columns: positions come from the server's tables, which were checked when they were decoded. A
-// position outside reads as nothing instead of throwing, so that a view never fails over one odd row.
+// Reading columns: positions come from the server's tables, which were checked when they were
+// decoded. A position outside gives an empty value instead of an exception, so that a view never
+// fails because of one bad row.
 
 /** The number at `index`, 0 outside. */
 export function at(column: ArrayLike<number> | undefined, index: number): number {
@@ -11,7 +12,7 @@ export function range(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-/** First position in sorted `column` whose value is greater than `value`. O(log n). */
+/** The first position in sorted `column` with a value greater than `value`. O(log n). */
 export function upperBound(column: ArrayLike<number>, value: number, from = 0, to = column.length): number {
   let low = from;
   let high = to;

@@ -1,4 +1,5 @@
-// The spellings are those of src/host/text/format_test.c: the same numbers must read the same everywhere.
+// The expected texts are those of src/host/text/format_test.c: numbers are formatted the same
+// everywhere.
 import { describe, expect, it } from 'vitest';
 import { formatBytes, formatChange, formatCount, formatCountShort, formatMs, formatPercent } from './format';
 

@@ -1,9 +1,9 @@
-// Numbers as people read them, spelled as the command line spells them (src/host/text/format.c): binary units,
-// three significant digits. Input: non-negative numbers unless the name says change. Pure.
+// Formats numbers like the command line (src/host/text/format.c): binary units, three significant
+// digits. Input: non-negative numbers unless the name says change. Pure.
 
 const BYTE_UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
-/** value / unit in three significant digits; null if that reads as `limit` or more. */
+/** value / unit in three significant digits; null if the text would be `limit` or more. */
 function quantity(value: number, unit: number, limit: number, name: string): string | null {
   const rounded = (scale: number): number => Math.floor((value * scale) / unit + 0.5);
   const hundredths = rounded(100);
@@ -87,7 +87,7 @@ export function formatMs(ms: number): string {
   );
 }
 
-/** "12.3%", "<0.1%"; "-" of nothing. */
+/** "12.3%", "<0.1%"; "-" for a share of zero. */
 export function formatPercent(part: number, whole: number): string {
   if (whole === 0) {
     return '-';
@@ -102,7 +102,7 @@ export function formatPercent(part: number, whole: number): string {
   return part < whole && permille === 1000 ? '>99.9%' : `${(permille / 10).toFixed(1)}%`;
 }
 
-/** `format` of the size of a change, with its sign: "+1.25 MiB", "-3", "0". */
+/** `format` of a change, with its sign: "+1.25 MiB", "-3", "0". */
 export function formatChange(change: number, format: (value: number) => string): string {
   const sign = change < 0 ? '-' : change > 0 ? '+' : '';
   return sign + format(Math.abs(change));

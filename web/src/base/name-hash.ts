@@ -1,4 +1,4 @@
-// A small hash of text (FNV-1a, 32 bits) for colours that stay the same from one look to the next.
+// A small hash of text (FNV-1a, 32 bits), for colours that are the same in each visit.
 
 export function nameHash(text: string): number {
   let hash = 0x811c9dc5;

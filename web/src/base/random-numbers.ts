@@ -1,4 +1,4 @@
-// Random numbers for property tests; the same seed gives the same.
+// Random numbers for property tests; a seed always gives the same numbers.
 
 /** A small generator (mulberry32) of numbers in [0, 1). */
 export function randomNumbers(seed: number): () => number {

@@ -1,4 +1,5 @@
-// Expected failures as values. An AppError is what a person is told: one sentence, and a code to act upon.
+// Expected failures as values. An AppError has one sentence for the user, and a code for the
+// program.
 
 export interface AppError {
   readonly code: string;
@@ -9,7 +10,7 @@ export type Result<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: AppError };
 
-/** `generation`: of what the server served then, null if the answer does not say. */
+/** `generation`: of the data that the server served, null if the answer does not have it. */
 export type Answered<T> = Result<T> & { readonly generation: number | null };
 
 export function assertNever(value: never): never {

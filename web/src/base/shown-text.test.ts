@@ -1,4 +1,4 @@
-// Hidden characters become escapes, and everything else stays.
+// Hidden characters become escapes; other text does not change.
 import { describe, expect, it } from 'vitest';
 import { shownText } from './shown-text';
 

@@ -1,8 +1,8 @@
-// Strangers' text made safe to read: what is invisible or turns the direction of writing around becomes an escape, so that
-// no name can look like another. The same characters and the same spelling as on the terminal (src/host/text/visible_text.c).
-// Pure.
+// Untrusted text made safe to read: invisible characters and characters that change the direction
+// of text become escapes, so that a name cannot look like another. The characters and escapes are
+// those of the terminal (src/host/text/visible_text.c). Pure.
 
-// Without tab and line feed, which a tooltip of several lines has.
+// Except tab and line feed, which tooltips with several lines have.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 

@@ -1,4 +1,4 @@
-// Axes: a few ticks, evenly spaced, that reach up to the highest value and not beyond.
+// Axes: a few ticks, evenly spaced, up to the highest value.
 import { describe, expect, it } from 'vitest';
 import { ticks } from './ticks';
 

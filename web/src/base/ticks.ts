@@ -1,9 +1,8 @@
-// Where an axis from 0 to `highest` has its ticks: at multiples of a step that reads well, at most `most` of them.
-// Pure.
+// Ticks of an axis from 0 to `highest`: at most `most` multiples of a round step. Pure.
 
 const DECIMAL = [1, 2, 5] as const;
 
-/** The smallest step that reads well and needs no more than `most` ticks beside 0. */
+/** The smallest round step that needs at most `most` ticks beside 0. */
 export function tickStep(highest: number, most: number, isBinary: boolean): number {
   const least = Math.max(highest / Math.max(most, 1), Number.MIN_VALUE);
   if (isBinary) {

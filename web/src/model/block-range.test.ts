@@ -1,4 +1,4 @@
-// What a range of sizes or lifetimes is, as typed.
+// The meaning of typed ranges of sizes and lifetimes.
 import { describe, expect, it } from 'vitest';
 import { formatBytes, formatMs } from '../base/format';
 import { LIFETIME_RANGE, parseRange, rangeText, SIZE_RANGE } from './block-range';

@@ -1,5 +1,5 @@
-// Ranges of sizes and lifetimes as a person types them, spelled as the command line takes them (--size, --lifetime):
-// "64..4096", "1MiB..", "..1ms", or one value for itself. Pure.
+// Ranges of sizes and lifetimes as typed, in the form of the command line (--size, --lifetime):
+// "64..4096", "1MiB..", "..1ms", or one value. Pure.
 
 export interface BlockRange {
   /** Whole bytes or milliseconds, both ends included; '' for an open end. */
@@ -28,7 +28,7 @@ export const LIFETIME_RANGE: RangeKind = {
   example: '10ms..2s, 1m.. or ..1ms',
 };
 
-/** The value, or null if `text` is none. */
+/** The value, or null if `text` is invalid. */
 function parseValue(text: string, kind: RangeKind): number | null {
   const match = /^(\d+(?:\.\d*)?)([A-Za-z]*)$/.exec(text);
   const factor = match === null || !Object.hasOwn(kind.units, match[2] ?? '') ? undefined : kind.units[match[2] ?? ''];
@@ -36,7 +36,7 @@ function parseValue(text: string, kind: RangeKind): number | null {
   return Number.isSafeInteger(value) ? value : null;
 }
 
-/** Null if `text` is no range. */
+/** Null if `text` is invalid. */
 export function parseRange(text: string, kind: RangeKind): BlockRange | null {
   const [low = '', high, ...more] = text.trim().split('..');
   const ends = high === undefined ? [low, low] : [low, high];

@@ -1,5 +1,5 @@
-// Code that answers speak of: four tables that refer to each other by position (docs/format/json.md,
-// "Code"), and how an entry of them is called. All text in them is hostile; it only ever becomes text nodes.
+// The code in answers: four tables that refer to each other by position (docs/format/json.md,
+// "Code"), and the name of an entry. All their text is hostile and only becomes text nodes.
 
 export interface CodeTable {
   readonly functions: {
@@ -20,12 +20,12 @@ export interface CodeTable {
 
 /** A function or a location, resolved to text. */
 export interface CodeName {
-  /** Id for /function, null where there is none. */
+  /** Id for /function, null if there is none. */
   readonly id: number | null;
-  /** What an address names the function by: its name, or "#id" if it has none. */
+  /** The name of the function in an address: its name, or "#id" for an unnamed one. */
   readonly key: string;
   readonly label: string;
-  /** The whole name; the same as `label` if nothing was left out. */
+  /** The whole name; equal to `label` if `label` is not shortened. */
   readonly full: string;
   readonly module: string;
   readonly modulePath: string;
@@ -48,7 +48,7 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** What says nothing to a reader goes; the whole name stays in `full`. */
+/** Uninformative parts are removed; `full` has the whole name. */
 function readable(name: string): string {
   const short = name.replaceAll('(anonymous namespace)::', '').replaceAll('std::__cxx11::', 'std::');
   return short === '' ? name : short;
@@ -87,7 +87,7 @@ export function locationName(code: CodeTable, index: number | null | undefined):
   };
 }
 
-/** "shop.cpp:103", or "" if the file is not known. */
+/** "shop.cpp:103", or "" if the file is unknown. */
 export function fileLine(name: CodeName): string {
   if (name.file === '') {
     return '';

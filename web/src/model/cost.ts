@@ -1,5 +1,5 @@
-// The costs by key: how a column is titled, what it means, how its numbers are spelled. The keys are those
-// of docs/format/json.md; one that is not known here (a newer server) is shown under its key.
+// The costs by key: the title of a column, its meaning and its format. The keys are those of
+// docs/format/json.md; an unknown key (of a newer server) is its own title.
 import { formatBytes, formatChange, formatCount, formatCountShort } from '../base/format';
 
 export type CostKey = string;
@@ -24,7 +24,7 @@ const TEXTS: Readonly<Record<string, CostText>> = {
   own_peak_bytes: { title: 'Own peak', meaning: 'most that one stack ever held, whenever that was' },
 };
 
-/** The columns of the tables, in the order of heaptrack's. */
+/** The columns of the tables, in heaptrack's order. */
 export const TABLE_COSTS: readonly CostKey[] = [
   'peak_bytes',
   'leaked_bytes',
@@ -33,10 +33,10 @@ export const TABLE_COSTS: readonly CostKey[] = [
   'allocated_bytes',
 ];
 
-/** What stacks have; the resident size belongs to whole processes. */
+/** The costs of stacks; RSS belongs to whole processes. */
 export const ALL_COSTS: readonly CostKey[] = Object.keys(TEXTS).filter((key) => key !== 'peak_rss_bytes');
 
-/** `atTime`: the selection is the heap as it stood at a moment, where what leaked reads as live. */
+/** `atTime`: the selection is the heap at a moment, and leaked is titled live. */
 export function costTitle(key: CostKey, atTime = false): string {
   if (atTime && key === 'leaked_bytes') {
     return 'Live then';
@@ -44,7 +44,7 @@ export function costTitle(key: CostKey, atTime = false): string {
   return TEXTS[key]?.title ?? key;
 }
 
-/** Of a column: in a comparison it has three numbers. */
+/** For a column, which has three numbers in a comparison. */
 export function costHeading(key: CostKey, isDiff: boolean, atTime = false): string {
   return `${costTitle(key, atTime)}${isDiff ? ': old, new, change' : ''}`;
 }
@@ -65,7 +65,7 @@ export function formatCostChange(key: CostKey, change: number): string {
   return formatChange(change, (value) => formatCostBeside(key, value));
 }
 
-/** Beside others in one cell: large counts are short. */
+/** In a cell with other numbers: large counts are short. */
 export function formatCostBeside(key: CostKey, value: number): string {
   return !isBytes(key) && value >= 1e8 ? formatCountShort(value) : formatCost(key, value);
 }
@@ -77,12 +77,15 @@ export function formatCostExact(key: CostKey, value: number): string {
     : formatCost(key, value);
 }
 
-/** Of a column that shows the cost and its share, or old, new and change. */
+/** The width of a column with the cost and its share, or with old, new and change. */
 export function costWidthPx(key: CostKey, isDiff: boolean): number {
   return (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0);
 }
 
-/** Columns of a table: heaptrack's four and the chosen one; fewer in a comparison, where each shows three numbers. */
+/**
+ * Columns of a table: heaptrack's four and the chosen one; fewer in a comparison, where each has
+ * three numbers.
+ */
 export function columnCosts(chosen: CostKey, isDiff: boolean): readonly CostKey[] {
   const usual = isDiff ? ['peak_bytes', 'leaked_bytes', 'allocations'] : ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary'];
   return usual.includes(chosen) ? usual : [...usual, chosen];

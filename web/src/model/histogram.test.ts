@@ -1,4 +1,4 @@
-// Histograms of two recordings: every bucket of both once, in order, with its place in each.
+// Histograms of two recordings: every bucket of both once, in order, with its position in each.
 import { expect, it } from 'vitest';
 import { barsOf, type Buckets } from './histogram';
 

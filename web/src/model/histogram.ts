@@ -1,4 +1,4 @@
-// Histograms of two recordings on one axis. Buckets have numbers that mean the same in every recording. Pure.
+// Histograms of two recordings on one axis. Bucket numbers mean the same in every recording. Pure.
 
 export interface Buckets {
   readonly bucket: readonly number[];
@@ -12,12 +12,12 @@ export interface Bar {
   readonly bucket: number;
   readonly low: number;
   readonly high: number;
-  /** Position in each recording's columns; null where that recording has nothing. */
+  /** Position in each recording's columns; null if that recording has no such bucket. */
   readonly now: number | null;
   readonly old: number | null;
 }
 
-/** The bars from the lowest to the highest bucket of either; `old` is null without a comparison. */
+/** The bars from the lowest to the highest bucket of both; `old` is null without a comparison. */
 export function barsOf(now: Buckets, old: Buckets | null): readonly Bar[] {
   const bars = new Map<number, Bar>();
   now.bucket.forEach((bucket, row) => bars.set(bucket, { bucket, low: now.low[row] ?? 0, high: now.high[row] ?? 0, now: row, old: null }));

@@ -1,4 +1,4 @@
-// A split of RSS, and the moment nearest to a click.
+// An RSS breakdown, and the moment nearest to a click.
 import { describe, expect, it } from 'vitest';
 import { kindsAt, lookBars, mergeTimes, nearest, placeAt, splitParts } from './ledger';
 

@@ -1,4 +1,4 @@
-// What the resident size consists of at one moment, and which moment lies nearest. Pure.
+// The RSS breakdown of one moment, and the search for the nearest moment. Pure.
 import { at } from '../base/columns';
 
 export interface SplitTables {
@@ -14,7 +14,7 @@ export interface LedgerPart {
   readonly index: number;
 }
 
-/** The kinds of a split, in the order in which they are stacked. Together they are its RSS. */
+/** The kinds of a breakdown, in the order of their layers. Their sum is RSS. */
 export function splitParts(tables: SplitTables, row: number): readonly LedgerPart[] {
   const { kinds, breakdowns } = tables;
   return kinds.key.map((key, index) => ({
@@ -25,14 +25,17 @@ export function splitParts(tables: SplitTables, row: number): readonly LedgerPar
   }));
 }
 
-/** The resident size by kind of page, as a sample has it. */
+/** RSS by kind of page, as in a sample. */
 export interface KindColumns {
   readonly anonymous_bytes: readonly (number | null)[];
   readonly file_bytes: readonly (number | null)[];
   readonly shmem_bytes: readonly (number | null)[];
 }
 
-/** What the columns say at `row`; null where the kinds are unknown, as in files of other tools. No process has none of all. */
+/**
+ * The values of the columns at `row`; null if the kinds are unknown, as in files of other tools. A
+ * process always has pages of some kind.
+ */
 export function kindsAt(samples: KindColumns, row: number): { readonly anonymous: number; readonly file: number; readonly shmem: number } | null {
   const anonymous = samples.anonymous_bytes[row] ?? null;
   const file = samples.file_bytes[row] ?? null;
@@ -40,19 +43,19 @@ export function kindsAt(samples: KindColumns, row: number): { readonly anonymous
   return anonymous === null || file === null || shmem === null || anonymous + file + shmem === 0 ? null : { anonymous, file, shmem };
 }
 
-/** Where a look at the memory map stands on the axis of time. */
+/** The bars of memory snapshots on the time axis. */
 export interface LookBars {
   /** The edges of each bar, and a time between neighbours. */
   readonly times: readonly number[];
-  /** The row of the look whose bar covers a time; -1 between them. */
+  /** The row of the snapshot whose bar covers a time; -1 between them. */
   readonly rowAt: (time: number) => number;
 }
 
 const BAR_SHARE = 0.004;
 
 /**
- * Looks are moments: between two of them nothing is known, so that each is drawn as a bar of its own, narrow, and never
- * touching its neighbours.
+ * A snapshot is a moment, and the breakdown between two snapshots is unknown. So each is drawn as a
+ * separate narrow bar that never touches its neighbours.
  */
 export function lookBars(looks: readonly number[], lengthMs: number): LookBars {
   const half = looks.map((time, row) => {
@@ -79,13 +82,13 @@ export function mergeTimes(first: readonly number[], second: readonly number[]):
   return [...new Set([...first, ...second])].sort((a, b) => a - b);
 }
 
-/** A column at other times than its own: null where it has none. Its own times are among them. */
+/** A column at more times than its own: null where it has no value. `times` include its own. */
 export function placeAt(times: readonly number[], own: readonly number[], values: readonly number[]): readonly (number | null)[] {
   const known = new Map(own.map((time, row) => [time, at(values, row)]));
   return times.map((time) => known.get(time) ?? null);
 }
 
-/** The row that `passes` whose time is nearest to `ms`, the earlier of two; -1 if none passes. */
+/** The row that `passes` with the time nearest to `ms`, the earlier of two; -1 if none passes. */
 export function nearest(times: readonly number[], ms: number, passes: (row: number) => boolean): number {
   let best = -1;
   times.forEach((time, row) => {

@@ -1,4 +1,4 @@
-// What the time line writes at its moments.
+// The texts of the time line's marks.
 import { expect, it } from 'vitest';
 import { markText } from './mark';
 

@@ -1,4 +1,5 @@
-// Moments on the time line that people and programs set, and where recording stopped and went on. Their text is hostile.
+// Marks on the time line: set by users and programs, and where recording stopped and continued.
+// Their text is hostile.
 
 export interface Mark {
   readonly time_ms: number;
@@ -6,7 +7,7 @@ export interface Mark {
   readonly text: string;
 }
 
-/** Kinds that have no text of their own. */
+/** Kinds without their own text. */
 const KINDS: Readonly<Record<string, string>> = { start: 'recording began', stop: 'recording stopped' };
 const MAX_CHARS = 40;
 

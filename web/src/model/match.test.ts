@@ -1,4 +1,4 @@
-// Matching: every row of both tables once, equal keys only, and as many pairs as there can be.
+// Matching: every row of both tables once, only equal keys, and the maximal number of pairs.
 import { describe, expect, it } from 'vitest';
 import { randomNumbers } from '../base/random-numbers';
 import { matchRows } from './match';

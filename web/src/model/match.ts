@@ -1,5 +1,6 @@
-// Rows of two tables, new and old, that mean the same thing: equal keys, the first with the first, the second with the
-// second. What only one table has stands alone; what only the old one has comes last. Pure, O(rows).
+// Matches rows of two tables, new and old: equal keys, the first with the first, the second with
+// the second. A row of only one table stays single; rows of only the old table come last. Pure,
+// O(rows).
 
 export interface MatchedRow {
   /** Positions in the two tables. */

@@ -1,4 +1,4 @@
-// Names, trees of which parts are known, stacked areas.
+// Names, partly loaded trees, stacked areas.
 import { describe, expect, it } from 'vitest';
 import { editorLink, fileLine, functionName, locationName, type CodeTable } from './code';
 import { stackUp } from './stacked';

@@ -1,4 +1,4 @@
-// Columns over time: rates, and a second recording laid over the first.
+// Columns over time: rates, and a second recording drawn over the first.
 import { describe, expect, it } from 'vitest';
 import { chartKind, CHARTS, extendTimes, perSecond, valuesAt } from './over-time';
 

@@ -1,14 +1,13 @@
-// Columns over time: which charts there are, rates, and how a second recording is laid over the first. Pure.
-//
-// A column has one number for each slice of the run, (start, end] in milliseconds. Live bytes are what stood at the
-// slice's end; everything else happened within the slice.
+// Columns over time: the charts, their rates, and a second recording drawn over the first. A column
+// has one number for each slice of the run, (start, end] in milliseconds. Live bytes are those at
+// the end of the slice; other columns count events inside it. Pure.
 import { at, upperBound } from '../base/columns';
 
 export interface ChartKind {
   readonly value: string;
   readonly label: string;
   readonly phrase: string;
-  /** What the server is asked for. */
+  /** The column of the request. */
   readonly asked: 'live_bytes' | 'allocations' | 'temporary' | 'allocated_bytes';
   readonly isBytes: boolean;
   /** A state at the slice's end, not a sum over the slice. */
@@ -33,7 +32,7 @@ export function chartKind(value: string): ChartKind {
   return CHARTS.find((kind) => kind.value === value) ?? CONSUMED;
 }
 
-/** Those whose figures the file knows. What is live over time is always known. */
+/** The charts whose figures the file has. Live bytes over time are always known. */
 export function knownCharts(knows: (cost: string) => boolean): readonly ChartKind[] {
   return CHARTS.filter((kind) => kind.asked === 'live_bytes' || knows(kind.asked));
 }
@@ -51,12 +50,15 @@ export function perSecond(values: readonly number[], slices: Slices): readonly n
   });
 }
 
-/** As the chart shows it: the column itself, or its rate. */
+/** The plotted values: the column itself, or its rate. */
 export function shownValues(kind: ChartKind, values: readonly number[], slices: Slices): readonly number[] {
   return kind.isRate ? perSecond(values, slices) : values;
 }
 
-/** What a column says of each of `times`; null before its first slice or after its last. A state holds until the next. */
+/**
+ * The values of a column at `times`; null before its first slice and after its last. A state holds
+ * until the next one.
+ */
 export function valuesAt(times: readonly number[], slices: Slices, values: readonly number[], isState: boolean): readonly (number | null)[] {
   const { end_ms } = slices;
   const last = end_ms.length - 1;
@@ -68,7 +70,7 @@ export function valuesAt(times: readonly number[], slices: Slices, values: reado
   });
 }
 
-/** `times`, and after them those of `others` that lie beyond their end. Both sorted. */
+/** `times`, followed by the later times of `others`. Both are sorted. */
 export function extendTimes(times: readonly number[], others: readonly number[]): readonly number[] {
   const end = times.at(-1) ?? -1;
   return [...times, ...others.filter((time) => time > end)];

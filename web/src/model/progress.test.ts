@@ -1,4 +1,4 @@
-// The words for how far an answer is.
+// The text for the progress of an answer.
 import { expect, it } from 'vitest';
 import { progressText } from './progress';
 

@@ -1,7 +1,6 @@
-// How far an answer is, in words, from what the server says of its work. Pure.
-//
-// An answer takes several loops over the recording, one after the other. How many there will be nobody knows, and of some
-// loops not how long they are; so the words are about the loop that runs.
+// The progress of an answer as text, from the server's report of its work. An answer takes several
+// loops over the recording, one after the other. Their number is not known in advance, nor the
+// length of some loops. So the text describes the running loop. Pure.
 import { formatCount } from '../base/format';
 
 export interface WorkInHand {

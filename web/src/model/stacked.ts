@@ -1,5 +1,5 @@
-// Stacked areas: each layer's upper edge is the sum of itself and those below. Pure; the layers come from the
-// server, which promises that together they are the total.
+// Stacked areas: each layer's upper edge is the sum of itself and the layers below. Pure. The
+// layers come from the server, which guarantees that their sum is the total.
 
 export interface StackedLayer {
   readonly label: string;

@@ -1,5 +1,6 @@
-// Properties of a call tree that is known in parts, however it is opened and closed: every visible row once, below its
-// parent, one level deeper, and the totals of a level make up what the server said of its parent.
+// Properties of a partly loaded call tree, for any order of opening and closing: every visible row
+// occurs once, below its parent and one level deeper, and the totals of a level add up to the
+// server's total of its parent.
 import { describe, expect, it } from 'vitest';
 import { randomNumbers } from '../base/random-numbers';
 import { NO_CODE } from './code';
@@ -8,7 +9,7 @@ import { EMPTY_TREE, hangIn, setOpen, visibleRows, type PartialTree } from './tr
 
 const SEEDS = Array.from({ length: 25 }, (_, seed) => seed + 1);
 
-/** Three levels of three, hung in node by node in a random order. */
+/** Three levels of three nodes, added one by one in a random order. */
 function randomPartialTree(seed: number): PartialTree {
   const random = randomNumbers(seed);
   let tree = EMPTY_TREE;

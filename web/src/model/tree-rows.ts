@@ -1,5 +1,5 @@
-// A call tree of which only the opened parts are known: nodes by id, filled in as they come, and the rows that are
-// visible now. Pure: every change makes a new tree. Ids are the server's; 0 is the root, which has no row.
+// A call tree with only its opened parts loaded: nodes by id, added as they come, and the visible
+// rows. Pure: every change makes a new tree. Ids are the server's; 0 is the root, which has no row.
 import type { TreeNodes } from './tree';
 import type { CodeName } from './code';
 
@@ -16,7 +16,7 @@ export interface TreeNode {
 
 export interface PartialTree {
   readonly nodes: ReadonlyMap<number, TreeNode>;
-  /** Children by parent; a parent without an entry has not been asked for. */
+  /** Children by parent; the children of a parent without an entry were not requested. */
   readonly children: ReadonlyMap<number, readonly number[]>;
   readonly open: ReadonlySet<number>;
 }
@@ -27,7 +27,10 @@ function rowOf(columns: Readonly<Record<string, readonly number[]>>, row: number
   return Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, column[row] ?? 0]));
 }
 
-/** Hangs in what came: every node of `nodes` and, below each node that has any, its children in their order. */
+/**
+ * Add the answer: every node of `nodes` and, below each node with children, its children in their
+ * order.
+ */
 export function hangIn(
   tree: PartialTree,
   nodes: TreeNodes,

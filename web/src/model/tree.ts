@@ -1,5 +1,5 @@
-// A part of a call tree as the server sends it: columns in depth-first order, parents before children, siblings
-// highest first.
+// A part of a call tree as the server sends it: columns in depth-first order, parents before
+// children, siblings highest first.
 
 export type CostColumns = Readonly<Record<string, readonly number[]>>;
 

@@ -1,4 +1,5 @@
-// The pickers: every id once, names that several share first, and nothing that the filter would misread.
+// The pickers: every id once, names of several threads first, and only values that the filter reads
+// correctly.
 import { describe, expect, it } from 'vitest';
 import { processChoices, threadChoices, withCurrent } from './who';
 

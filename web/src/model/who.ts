@@ -1,5 +1,5 @@
-// Who can be picked in the filter: processes and threads as choices, each with the value that the filter takes.
-// Names of processes and threads are hostile text; a value is an id wherever there is one.
+// The choices of the filter: processes and threads, each with the filter's value. Names of
+// processes and threads are hostile text; a value is an id if there is one.
 import { baseName } from './code';
 
 export interface Choice {
@@ -21,7 +21,7 @@ export interface ThreadTable {
   readonly name: readonly string[];
 }
 
-/** Names by id, each id once: one that became another program by exec has all its names. */
+/** Names by id, each id once: a process that executed another program has all its names. */
 class NamesById {
   private readonly names = new Map<number, readonly string[]>();
 
@@ -43,12 +43,15 @@ export function processChoices(table: ProcessTable): readonly Choice[] {
   return names.choices('unknown');
 }
 
-/** Nothing that the filter would read as a pattern or as an id: "*", "?" and numbers. */
+/**
+ * A name that the filter would not read as a pattern or as an id: without "*", "?" and not a
+ * number.
+ */
 function isPlainName(name: string): boolean {
   return name !== '' && !/[*?]/.test(name) && !/^\d+$/.test(name);
 }
 
-/** First the names that several threads have, then each thread; of one process if `pid` is not "". */
+/** First the names of several threads, then each thread; of one process unless `pid` is "". */
 export function threadChoices(table: ThreadTable, pid: string): readonly Choice[] {
   const bearers = new Map<string, Set<number>>();
   const names = new NamesById();
@@ -67,7 +70,10 @@ export function threadChoices(table: ThreadTable, pid: string): readonly Choice[
   return [...shared, ...names.choices('unnamed')];
 }
 
-/** `choices` with one for `value`, should it not be among them: a picker must show what is in force. */
+/**
+ * `choices`, with an added choice for `value` if it is missing: a picker must show the active
+ * value.
+ */
 export function withCurrent(choices: readonly Choice[], value: string): readonly Choice[] {
   return value === '' || choices.some((choice) => choice.value === value) ? choices : [{ value, label: value }, ...choices];
 }

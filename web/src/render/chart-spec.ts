@@ -1,10 +1,11 @@
-// What a chart over time shows, in numbers and colours: painted by time-chart.ts, exported by time-picture.ts.
+// The description of a chart over time, in numbers and colours: time-chart.ts paints it,
+// time-picture.ts exports it.
 
 export interface ChartArea {
   readonly colour: string;
-  /** null: not known then; the area goes straight on to what is. */
+  /** null: unknown at that time; the area continues straight to the next known value. */
   readonly edge: readonly (number | null)[];
-  /** Nothing is drawn where it is not known. */
+  /** Gaps where it is unknown. */
   readonly hasGaps?: boolean;
 }
 
@@ -25,7 +26,7 @@ export interface ChartSpec {
   readonly marked: { readonly fromMs: number; readonly toMs: number } | null;
   readonly marks: readonly { readonly ms: number; readonly label: string }[];
   readonly formatValue: (value: number) => string;
-  /** Ticks at powers of two, as binary units need them. */
+  /** Ticks at powers of two, for binary units. */
   readonly isBinary: boolean;
   readonly formatTime: (ms: number) => string;
   readonly ink: { readonly text: string; readonly grid: string; readonly mark: string; readonly range: string };

@@ -1,7 +1,7 @@
-// Colours that code is told apart by: a hue for each module, a shade for each function. Pure.
+// Colours for code: a hue for each module, a shade for each function. Pure.
 import { nameHash } from '../base/name-hash';
 
-/** Golden angle: neighbours in the list are far apart on the wheel, however long it is. */
+/** Golden angle: neighbours in the list have distant hues for any length of the list. */
 const ANGLE = 137.508;
 
 export interface Palette {

@@ -1,4 +1,4 @@
-// Exported pictures: hostile names stay text, and what is drawn lies inside of the frame.
+// Exported pictures: hostile names stay text, and all drawings are inside the frame.
 import { describe, expect, it } from 'vitest';
 import type { ChartSpec } from './chart-spec';
 import { outline, pictureSvg } from './picture';

@@ -1,7 +1,9 @@
-// Charts as SVG documents, for export: a frame with axes, a title and a legend, and what is plotted inside. Pure.
+// Charts as SVG documents, for export: a frame with axes, a title and a legend, and the plot
+// inside. Pure.
 //
-// Coordinates: what is plotted comes in shares of the plot, x from the left and y from below, both 0 to 1.
-// Names are hostile: all text passes `escapeXml` and stands in text elements only; colours are the page's own.
+// Coordinates: plotted values are shares of the plot, x from the left and y from below, both 0 to
+// 1. Names are hostile: all text passes `escapeXml` and occurs only in text elements; colours are
+// the page's own.
 import { at } from '../base/columns';
 import { escapeXml } from './flame/svg';
 
@@ -113,7 +115,7 @@ export function pictureSvg(picture: Picture): string {
 
 export type Outline = readonly (readonly [number, number])[];
 
-/** The column once for each run of values without a null between them, null elsewhere. */
+/** The column once for each run of values without a null between them, with null elsewhere. */
 export function splitAtGaps(values: readonly (number | null)[]): readonly (readonly (number | null)[])[] {
   const starts = values.flatMap((value, i) => (value !== null && (values[i - 1] ?? null) === null ? [i] : []));
   return starts.map((start) => {
@@ -122,7 +124,10 @@ export function splitAtGaps(values: readonly (number | null)[]): readonly (reado
   });
 }
 
-/** The outline of a column: at each time its value, or steps that end there. Shares of `toX` and `toY`. */
+/**
+ * The outline of a column: its value at each time, or steps that end there. Shares of `toX` and
+ * `toY`.
+ */
 export function outline(times: readonly number[], values: readonly (number | null)[], toX: number, toY: number, isStepped: boolean): Outline {
   const points: (readonly [number, number])[] = [];
   let before = at(times, 0);

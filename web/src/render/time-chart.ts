@@ -1,7 +1,8 @@
-// A chart over time by uPlot: areas stacked from below, lines above them, a marked range, a brush. Knows pixels and
-// numbers; what they mean is said by the formats that it is given.
+// A chart over time by uPlot: areas stacked from below, lines above them, a marked range, a brush.
+// Uses only pixels and numbers; the given formats define their meaning.
 //
-// Ownership: the caller destroys the chart. Hovering, brushing and clicking are reported, not acted upon.
+// Ownership: the caller destroys the chart. Hovering, brushing and clicking only call the caller's
+// functions.
 import { shownText } from '../base/shown-text';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
@@ -9,20 +10,20 @@ import type { ChartSpec } from './chart-spec';
 
 export interface ChartEvents {
   readonly hover: (index: number | null) => void;
-  /** null: dragging selects nothing. */
+  /** null: dragging does not select. */
   readonly brush: ((fromMs: number, toMs: number) => void) | null;
   readonly click: (ms: number) => void;
 }
 
 const CLICK_PX = 4;
-/** Labels of marks stand in several rows, so that neighbours can be read. */
+/** Labels of marks are in several rows, so that neighbours are readable. */
 const MARK_ROWS = 6;
 const MARK_ROW_PX = 15;
 const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function seriesOf(spec: ChartSpec): uPlot.Series[] {
   const paths = spec.isStepped && uPlot.paths.stepped !== undefined ? { paths: uPlot.paths.stepped({ align: -1 }) } : {};
-  // The highest edge is painted first, so that each lower area covers what is not its own.
+  // The highest edge is painted first, so that each lower area covers its own part.
   const areas = [...spec.areas].reverse().map((area) => ({
     fill: area.colour,
     stroke: area.colour,

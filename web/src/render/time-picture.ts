@@ -1,4 +1,4 @@
-// A chart over time as a picture, from the same description that it is painted from. Pure.
+// A chart over time as a picture, from the same description as the painted chart. Pure.
 import { at } from '../base/columns';
 import { ticks } from '../base/ticks';
 import { outline, splitAtGaps, type LegendEntry, type Outline, type Picture, type Shape } from './picture';
@@ -6,7 +6,7 @@ import type { ChartSpec } from './chart-spec';
 
 const TICKS = { x: 10, y: 7 } as const;
 
-/** The highest thing drawn; 1 if there is none, because it divides. */
+/** The highest drawn value; 1 without one, because it is a divisor. */
 function highestOf(spec: ChartSpec): number {
   let highest = 0;
   for (const values of [...spec.areas.map((area) => area.edge), ...spec.lines.map((line) => line.values)]) {
@@ -29,7 +29,7 @@ export function timePicture(spec: ChartSpec, title: string, legend: readonly Leg
     x: ticks(toX, TICKS.x, false).map((ms) => ({ at: ms / toX, label: spec.formatTime(ms) })),
     y: ticks(toY, TICKS.y, spec.isBinary).map((value) => ({ at: value / toY, label: spec.formatValue(value) })),
     shapes: [
-      // The highest edge first, so that each lower area covers what is not its own.
+      // The highest edge first, so that each lower area covers its own part.
       ...[...spec.areas].reverse().flatMap((area) => pieces(area.edge, area.hasGaps).map((points): Shape => ({ kind: 'area', points, colour: area.colour }))),
       ...spec.lines.flatMap((line) =>
         pieces(line.values, line.hasGaps).map((points): Shape => ({ kind: 'line', points, colour: line.colour, width: line.width, dash: (line.dash ?? []).join(' ') })),

@@ -1,4 +1,4 @@
-// A copied link shows the same view; what it holds is not trusted.
+// A copied link shows the same view; its content is not trusted.
 import { describe, expect, it } from 'vitest';
 import { FIELDS, filterParams, formatAddress, isFiltered, isMoment, parseAddress, stackParams, START, VIEWS, wholeRunParams } from './address';
 

@@ -1,6 +1,7 @@
-// The state of the page that a copied link must give back, and its spelling in the address:
-// #/flame?cost=leaked_bytes&function=foo. Every field is text; a field at its default is not written. What the
-// address holds is untrusted: unknown fields are dropped, unknown views become the summary.
+// The state of the page that a copied link must restore, and its form in the address:
+// #/flame?cost=leaked_bytes&function=foo. Every field is text; a field with its default value is
+// not written. The address is untrusted: unknown fields are dropped, unknown views become the
+// summary.
 
 export const VIEWS = [
   'summary',
@@ -17,7 +18,7 @@ export const VIEWS = [
 ] as const;
 export type ViewId = (typeof VIEWS)[number];
 
-/** The filter that every view obeys, by the API's names. */
+/** The filter of all views, with the names of the API. */
 export const FILTER_DEFAULTS = {
   function: '',
   function_regex: '',
@@ -37,7 +38,7 @@ export const FILTER_DEFAULTS = {
 } as const;
 
 const VIEW_DEFAULTS = {
-  /** What tables sort by and the flame graph is as wide as. */
+  /** The sort key of tables and the width of the flame graph. */
   cost: 'peak_bytes',
   direction: 'top_down',
   layout: 'icicle',
@@ -47,7 +48,7 @@ const VIEW_DEFAULTS = {
   search: '',
   /** '1': the search is a regular expression. */
   search_regex: '',
-  /** The selected function by name and module: ids hold within one generation only. */
+  /** The selected function by name and module: ids are valid within one generation only. */
   fn: '',
   fn_module: '',
   by_self: '',
@@ -58,14 +59,14 @@ const VIEW_DEFAULTS = {
   rank: 'blocks',
   histogram: 'sizes',
   growth: '',
-  /** RSS: 'samples' shows it by kind of page instead of by what it is for. */
+  /** RSS: 'samples' shows it by kind of page instead of the RSS breakdown. */
   ledger: '',
-  /** RSS: the moment whose split and mappings are shown, in milliseconds; '': the highest. */
+  /** RSS: the moment of the shown breakdown and mappings, in milliseconds; '': the highest. */
   moment: '',
   path: '',
   line: '',
   diff: '',
-  /** In a comparison: 'change' sorts by the size of the change, '' by the larger side. */
+  /** In a comparison: 'change' sorts by the change, '' by the larger side. */
   sort_by: '',
 } as const;
 
@@ -115,12 +116,15 @@ export function filterParams(address: Address): Record<string, string> {
   return paramsBut(address, []);
 }
 
-/** Those of routes that know the whole run only: histograms, leaks. */
+/** The parameters for routes that always cover the whole run: histograms, leaks. */
 export function wholeRunParams(address: Address): Record<string, string> {
   return paramsBut(address, TIME_FIELDS);
 }
 
-/** Those of whole stacks, for charts: how old or large the blocks of a slice were is not recorded. */
+/**
+ * The parameters for whole stacks, for charts: ages and sizes of the blocks of a slice are not
+ * recorded.
+ */
 export function stackParams(address: Address): Record<string, string> {
   return paramsBut(address, [...TIME_FIELDS, ...BLOCK_FIELDS]);
 }
@@ -129,7 +133,7 @@ export function isFiltered(address: Address): boolean {
   return FILTER_FIELDS.some((field) => address[field] !== '');
 }
 
-/** The heap as it stood at a moment: an end without a beginning. */
+/** The heap at a moment: an end without a beginning. */
 export function isMoment(address: Address): boolean {
   return address.from_ms === '' && address.to_ms !== '';
 }

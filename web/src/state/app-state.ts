@@ -1,17 +1,18 @@
-// The state of the page: what the address says, and the generation of what is served. Actions are functions of
-// this file; the address bar follows them. Moving (view, filter, zoom) makes an entry of the browser's history, so
-// that Back undoes it; refining (typing a search) replaces the current one.
+// The state of the page: the fields of the address, and the generation of the served data. Actions
+// are functions of this file; the address bar follows them. A move (view, filter, zoom) adds an
+// entry to the browser's history, so that Back undoes it. A refinement (typing a search) replaces
+// the current entry.
 import { FILTER_DEFAULTS, formatAddress, parseAddress, type Address } from './address';
 import { createStore } from './store';
 
 export interface AppState {
   readonly address: Address;
-  /** Grows when the server has something new: every answer is asked for again. */
+  /** Grows when the server has new data: every request is sent again. */
   readonly generation: number;
-  /** The server's number of what it serves, as the latest answer said; null before the first. */
+  /** The server's number of its data, from the latest answer; null before the first. */
   readonly served: number | null;
   readonly help: boolean;
-  /** One sentence about the connection or the recording, "" for none. */
+  /** One sentence about the connection or the recording, or "". */
   readonly notice: string;
 }
 
@@ -50,8 +51,8 @@ export function setHelp(help: boolean): void {
 }
 
 /**
- * Takes in what an answer or an event says is served now. If that is not what the answers before were of, all of them
- * are asked for again, so that one page never shows two recordings.
+ * Note the generation of an answer or an event. If it differs from the earlier answers' generation,
+ * all requests are sent again, so that one page never shows two recordings.
  */
 export function noteGeneration(served: number | null): void {
   appState.update((state) =>
@@ -61,7 +62,7 @@ export function noteGeneration(served: number | null): void {
   );
 }
 
-/** Asks for everything again, whatever is served. */
+/** Send all requests again for any generation. */
 export function askAgain(): void {
   appState.update((state) => ({ ...state, served: null, generation: state.generation + 1 }));
 }
@@ -70,7 +71,7 @@ export function setNotice(notice: string): void {
   appState.update((state) => ({ ...state, notice }));
 }
 
-/** Follows Back, Forward and edits of the address; takes the access token out of it. */
+/** Follow Back, Forward and edits of the address; remove the access token from it. */
 export function followAddressBar(): void {
   const read = (): void => {
     appState.update((state) => ({ ...state, address: parseAddress(location.hash) }));

@@ -1,4 +1,4 @@
-// What of the filter a view says that it cannot obey.
+// The parts of the filter that a view reports as not applicable.
 import { describe, expect, it } from 'vitest';
 import { START } from './address';
 import { isFilteredBeyond, notApplied } from './filter-reach';

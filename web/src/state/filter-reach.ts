@@ -1,4 +1,4 @@
-// Which parts of the filter a view cannot obey, and why: what is not known there is said, not left out in silence. Pure.
+// The parts of the filter that a view cannot apply, and the reason, which the view shows. Pure.
 import { BLOCK_FIELDS, TIME_FIELDS, type Address, type FilterField, type ViewId } from './address';
 
 interface Group {
@@ -18,7 +18,7 @@ interface Limit {
   readonly why: string;
 }
 
-/** Views that are not here obey all of it. */
+/** Views without an entry apply the whole filter. */
 const LIMITS: Readonly<Partial<Record<ViewId, Limit>>> = {
   charts: { ignores: [TIME, BLOCKS], why: 'the chart shows the whole run with the range marked, and what was live is not told apart by size or lifetime' },
   sizes: { ignores: [TIME], why: 'sizes and lifetimes are those of the whole run' },
@@ -30,14 +30,14 @@ function isSet(group: Group, address: Address): boolean {
   return group.fields.some((field) => address[field] !== '');
 }
 
-/** One sentence on what of the filter does not hold in the view, "" if all of it does. */
+/** One sentence on the parts of the filter that the view ignores, or "". */
 export function notApplied(address: Address): string {
   const limit = LIMITS[address.view];
   const names = limit?.ignores.filter((group) => isSet(group, address)).map((group) => group.name) ?? [];
   return limit === undefined || names.length === 0 ? '' : `Not applied here: ${names.join(', ')} (${limit.why}).`;
 }
 
-/** Whether anything but `kept` fields is filtered. */
+/** Whether a field other than `kept` is filtered. */
 export function isFilteredBeyond(address: Address, kept: readonly FilterField[]): boolean {
   return GROUPS.some((group) => group.fields.some((field) => !kept.includes(field) && address[field] !== ''));
 }

@@ -1,4 +1,4 @@
-// What views use: the state as a hook, and an answer of the server as a hook.
+// Hooks for views: the state, and an answer of the server.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, query, targetOf } from '../api/client';
 import type { Decode } from '../api/decode';
@@ -20,18 +20,18 @@ export function useAddress(): Address {
   return useAppState().address;
 }
 
-/** `value` stays while a newer one is on its way, so that nothing flickers. */
+/** `value` stays until a newer one arrives, which avoids flicker. */
 export interface Asked<T> {
   readonly value: T | null;
   readonly error: AppError | null;
   readonly busy: boolean;
-  /** The question that `value` answers. */
+  /** The query that `value` answers. */
   readonly question: string;
-  /** What the server is asked for now. */
+  /** The query that is now sent to the server. */
   readonly target: string;
-  /** Stops waiting; the server stops working on it, too. */
+  /** Stop waiting; the server stops its work too. */
   readonly cancel: () => void;
-  /** Asks the same once more. */
+  /** Send the same query again. */
   readonly again: () => void;
 }
 
@@ -39,7 +39,10 @@ export const CANCELLED: AppError = { code: 'cancelled', message: 'you stopped th
 
 let waiting = 0;
 
-/** Waits are counted on the root element, for tests and for the busy line: data-busy is "0" when all is still. */
+/**
+ * Waits are counted on the root element, for tests and for the busy line: data-busy is "0" without
+ * waits.
+ */
 export function countWaiting(change: number): void {
   waiting += change;
   document.documentElement.dataset['busy'] = String(waiting);
@@ -47,7 +50,7 @@ export function countWaiting(change: number): void {
 
 type State<T> = Omit<Asked<T>, 'target' | 'cancel' | 'again'>;
 
-/** Asks `route`, again when the parameters or the generation change; null asks nothing. */
+/** Query `route`, and again when the parameters or the generation change; null sends nothing. */
 export function useAsk<T>(
   route: string | null,
   params: Readonly<Record<string, string>>,

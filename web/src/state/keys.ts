@@ -1,6 +1,6 @@
-// Keys that hold wherever the focus is, but in text fields, and without modifiers.
+// Keys that work with any focus except text fields, without modifiers.
 
-/** `take` says whether the key was for it. Gives how to stop listening. */
+/** `take` returns whether it used the key. Returns a function that stops listening. */
 export function onKeyOutsideFields(take: (key: string) => boolean): () => void {
   const onKey = (event: KeyboardEvent): void => {
     const { target } = event;

@@ -1,5 +1,5 @@
-// Follows a recording in progress: the server says when the file has grown, and every view asks again. A finished
-// recording has no news, and a browser has few connections to spare.
+// Follows a running recording: the server reports that the file has grown, and every view queries
+// again. A finished recording has no events, and a browser has few connections.
 import { withToken } from '../api/token';
 import { num, object, str, type Decode } from '../api/decode';
 import { noteGeneration, setNotice } from './app-state';
@@ -39,7 +39,7 @@ function listen(source: EventSource): void {
   });
 }
 
-/** Gives how to stop. */
+/** Returns a function that stops it. */
 export function followRecording(): () => void {
   let source: EventSource | null = null;
   let timer = 0;
@@ -54,7 +54,7 @@ export function followRecording(): () => void {
     listen(own);
     own.addEventListener('error', () => {
       setNotice(LOST);
-      // A browser tries again by itself unless it was refused.
+      // A browser tries again by itself, unless it was refused.
       if (own.readyState === EventSource.CLOSED) {
         timer = window.setTimeout(() => void connect(), RETRY_MS);
       }

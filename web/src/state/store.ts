@@ -1,4 +1,4 @@
-// One store of one value, and who wants to know when it changes.
+// A store of one value, with listeners for its changes.
 
 export interface Store<T> {
   readonly get: () => T;

@@ -1,4 +1,5 @@
-// Light, dark, or what the system prefers. Kept in the browser, not in the address: it is about the reader.
+// Light, dark, or the system's preference. Stored in the browser, not in the address, because it
+// belongs to the reader.
 
 export type Theme = 'system' | 'light' | 'dark';
 const KEY = 'cairn-theme';
@@ -21,7 +22,7 @@ export function applyTheme(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // A browser that keeps nothing still shows the theme until the page is closed.
+    // A browser without storage shows the theme until the page is closed.
   }
   window.dispatchEvent(new Event('cairn-theme'));
 }

@@ -1,4 +1,4 @@
-// The legend of the charts: what each area is, its value where the pointer is, and the stack that it stands for.
+// The legend of the charts: the name of each area, its value at the pointer, and its stack.
 import type { JSX } from 'preact';
 import type { Series } from '../api/answers';
 import { formatBytes, formatChange, formatMs } from '../base/format';
@@ -11,7 +11,7 @@ import { useDarkness } from './parts/theme-hook';
 
 type Entry = Series['top'][number];
 
-/** By stack: the frames, folded away; by call site there are none. */
+/** By stack: the frames, collapsed; a call site has none. */
 function Frames(props: { readonly series: Series; readonly entry: Entry }): JSX.Element | null {
   const { series, entry } = props;
   if (entry.frames.length === 0) {

@@ -1,4 +1,4 @@
-// From the answers of /series to what the chart, its legend and its files show.
+// Converts the answers of /series to the data of the chart, its legend and its files.
 import type { Series } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatCountShort, formatMs } from '../base/format';
@@ -18,21 +18,21 @@ export interface ChartModel {
   readonly series: Series;
   readonly kind: ChartKind;
   readonly timesMs: readonly number[];
-  /** All that passes the filter. */
+  /** The sum of all that passes the filter. */
   readonly total: Column;
-  /** The highest within each slice, where it is known: of the live heap without a filter. */
+  /** The highest value within each slice, if known: for the live heap without a filter. */
   readonly highest: Column | null;
   /** One for each entry of `series.top`. */
   readonly top: readonly (readonly number[])[];
   readonly rest: readonly number[];
-  /** Of the old recording in a comparison; null if there is none, or if it cannot be held against the new one. */
+  /** The old recording in a comparison; null if there is none, or if it is not comparable. */
   readonly old: Column | null;
-  /** Why `old` is null in a comparison, "" otherwise. */
+  /** The reason for a null `old` in a comparison, else "". */
   readonly oldProblem: string;
   readonly rss: Column | null;
 }
 
-/** RSS is sampled at times of its own: its latest sample before each time. */
+/** RSS has its own sample times: the latest sample before each time. */
 function rssAt(series: Series, times: readonly number[]): Column {
   const { rss } = series;
   let next = 0;
@@ -48,7 +48,7 @@ function rssAt(series: Series, times: readonly number[]): Column {
 
 export interface ChartWants {
   readonly rss: boolean;
-  /** Nothing is filtered. */
+  /** No filter is active. */
   readonly isWhole: boolean;
 }
 
@@ -73,7 +73,7 @@ export function chartModel(series: Series, old: Series | null, kind: ChartKind, 
   };
 }
 
-/** How a value of the chart is spelled: exact where there is room, short on axes. */
+/** The format of the chart's values: exact if there is room, short on axes. */
 export function chartFormat(kind: ChartKind, isShort = false): (value: number) => string {
   const number = kind.isBytes ? formatBytes : isShort ? formatCountShort : formatCount;
   return kind.isRate ? (value) => `${number(value)}/s` : number;
@@ -108,7 +108,8 @@ export function chartSpec(model: ChartModel, marks: readonly Mark[], address: Ad
       edge,
       colour: index === series.top.length ? cssVariable('--line') : colours.series(index),
     })),
-    // The outline is the highest within each slice: the peak lies between two ends of slices more often than on one.
+    // The outline is the highest value within each slice: the peak is more often between two ends
+    // of slices than at one.
     lines: [...line(model.highest ?? model.total, '--text', []), ...line(model.old, '--accent', [2, 3]), ...line(model.rss, '--text-soft', [6, 4])],
     isStepped: !kind.isState,
     marked: markedRange(address, model),

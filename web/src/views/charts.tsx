@@ -1,6 +1,6 @@
-// Consumed, allocations, their rate, temporary allocations and allocated bytes over time: areas of the call sites or
-// stacks with most of it, the total, RSS, and the total of the recording compared with. Dragging takes a time range into
-// the filter, a click the heap as it stood then.
+// Consumed, allocations, their rate, temporary allocations and allocated bytes over time: areas of
+// the largest call sites or stacks, the total, RSS, and the total of the compared recording.
+// Dragging puts a time range into the filter, a click the heap at that time.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { series as seriesAnswer, type Series } from '../api/answers';
@@ -35,7 +35,7 @@ function showMoment(ms: number): void {
   go({ from_ms: '', to_ms: String(Math.max(1, Math.round(ms))), classes: '', cost: 'leaked_bytes', zoom: '' });
 }
 
-/** The marks once more, as text and as a way to the heap as it stood then. */
+/** The marks as text, with a link to the heap at that time. */
 function Marks(): JSX.Element | null {
   const { marks } = useMeta();
   const canBrush = useCapability('time_range');
@@ -55,13 +55,13 @@ function Marks(): JSX.Element | null {
   );
 }
 
-/** Whether RSS is so much larger than the heap that nothing could be seen of that beside it. */
+/** Whether RSS is so much larger than the heap that the heap would be invisible beside it. */
 function dwarfs(series: Series): boolean {
   const highest = series.rss.rss_bytes.reduce((high, bytes) => Math.max(high, bytes), 0);
   return highest > 3 * series.peak.bytes;
 }
 
-/** Why the chart's end is not the figure of what leaked. */
+/** The reason why the chart's end differs from the leaked bytes. */
 function SuppressedNote(props: { readonly series: Series }): JSX.Element | null {
   const { suppressed } = props.series.selection;
   return suppressed.leaked_bytes === 0 ? null : (

@@ -1,4 +1,4 @@
-// The second recording of a diff: choose one, turn the comparison on and off, take it away.
+// The second recording of a comparison: choose it, turn the comparison on and off, remove it.
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { putBaseline } from '../api/client';

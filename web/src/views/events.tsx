@@ -1,4 +1,5 @@
-// What the program reported by itself (cairn_event): no heap, so apart from every other figure, and of the whole run.
+// Events that the program reported itself (cairn_event): not heap, so separate from all other
+// figures, and always of the whole run.
 import type { JSX } from 'preact';
 import { adhoc as adhocAnswer, type Adhoc } from '../api/answers';
 import { at, range } from '../base/columns';
@@ -11,7 +12,7 @@ import './events.css';
 
 const ROWS = 10;
 
-/** Who called cairn_event: the header's own frames are inlined into it. */
+/** The caller of cairn_event: the header's own frames are inlined into it. */
 function callerOf(answer: Adhoc, row: number): CodeName | null {
   const { entries, frames, code } = answer;
   const first = at(entries.frame_first, row);
@@ -64,7 +65,7 @@ function Table(props: { readonly answer: Adhoc }): JSX.Element {
   );
 }
 
-/** Nothing where the program reported nothing. */
+/** Empty if the program reported no event. */
 export function Events(): JSX.Element | null {
   const has = useCapability('adhoc');
   const asked = useAsk(has ? 'adhoc' : null, {}, adhocAnswer);

@@ -1,4 +1,4 @@
-// The filter that every view obeys: what it is, what it lets through, and how to change it.
+// The filter of all views: its state, the share that passes, and its editor.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { inReport } from '../api/report-file';
@@ -20,7 +20,7 @@ import './filter-bar.css';
 interface Kind {
   readonly field: string;
   readonly label: string;
-  /** Of blocks, by a range; null: of stacks, by a text. */
+  /** For blocks, by a range; null: for stacks, by a text. */
   readonly range: RangeKind | null;
 }
 
@@ -33,7 +33,7 @@ const KINDS: readonly Kind[] = [
   { field: 'lifetime', label: 'Lifetime', range: LIFETIME_RANGE },
 ];
 
-/** What the address takes for a text of this kind; null if it makes no sense. */
+/** The address's value for a text of this kind; null if the text is invalid. */
 function patchFor(kind: Kind, text: string, isRegex: boolean): Partial<Address> | null {
   if (kind.range === null) {
     return { [isRegex ? `${kind.field}_regex` : kind.field]: text };
@@ -47,7 +47,7 @@ function patchFor(kind: Kind, text: string, isRegex: boolean): Partial<Address> 
     : { lifetime_min_ms: range.min, lifetime_max_ms: range.max };
 }
 
-/** How much of the recording passes. */
+/** The share of the recording that passes. */
 function Share(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
   const asked = usePassed();
@@ -81,7 +81,7 @@ function Share(props: { readonly address: Address }): JSX.Element {
   );
 }
 
-/** In a report file, where only processes and threads can be chosen. */
+/** For a report file, which can only filter by process and thread. */
 function ReportBar(): JSX.Element {
   const address = useAddress();
   return (

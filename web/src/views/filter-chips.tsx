@@ -1,11 +1,11 @@
-// What is filtered, piece by piece, each with a way to take it out.
+// The active parts of the filter, each with a button that removes it.
 import type { JSX } from 'preact';
 import { formatBytes, formatMs } from '../base/format';
 import { rangeText } from '../model/block-range';
 import { FILTER_FIELDS, isMoment, type Address, type FilterField } from '../state/address';
 import { go } from '../state/app-state';
 
-/** Fields whose value is shown as it is. */
+/** Fields whose value is shown unchanged. */
 const LABELS: Readonly<Partial<Record<FilterField, string>>> = {
   function: 'function has',
   function_regex: 'function matches',

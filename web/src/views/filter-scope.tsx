@@ -1,5 +1,5 @@
-// What the filter lets through, asked once for all that need it: the line that says how much passes, and the costs that
-// cannot be known under it.
+// The selection of the filter, requested once for all users: the line with the share that passes,
+// and the costs that the filter makes unknown.
 import { createContext, type ComponentChildren, type JSX } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
 import { summary, type Summary } from '../api/answers';
@@ -12,7 +12,7 @@ import { UnavailableCosts, useKnows } from './parts/unknown-costs';
 const NOTHING: readonly CostKey[] = [];
 const Passed = createContext<Asked<Summary> | null>(null);
 
-/** The summary of what passes; null if nothing is filtered. */
+/** The summary of the selection; null without a filter. */
 export function usePassed(): Asked<Summary> | null {
   return useContext(Passed);
 }
@@ -21,10 +21,10 @@ export function FilterScope(props: { readonly children: ComponentChildren }): JS
   const address = useAddress();
   const knows = useKnows();
   const isOn = isFiltered(address);
-  // The same question as the summary's own, so that both share one answer.
+  // The same query as the summary's own, so that both share one answer.
   const diff = address.view === 'summary' ? address.diff : '';
   const asked = useAsk(isOn ? 'summary' : null, { ...filterParams(address), diff }, summary);
-  // What is sorted by must be something that the file knows.
+  // The sort key must be a cost that the file has.
   const cost = knows(address.cost) ? address.cost : (ALL_COSTS.find(knows) ?? address.cost);
   useEffect(() => go({ cost }, 'refine'), [cost]);
   return (

@@ -1,5 +1,6 @@
-// The flame graph's canvas as a component: holds the window onto the layout, animates it to the zoomed frame, and
-// turns intentions into actions. The canvas is as large as what can be seen; the box around it scrolls.
+// The flame graph's canvas as a component: holds the window onto the layout, animates it to the
+// zoomed frame, and converts input to actions. The canvas is as large as the visible part; the box
+// around it scrolls.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { at } from '../base/columns';
@@ -11,7 +12,10 @@ import { openFunction } from './parts/code-label';
 import { frameLines, type FlameModel } from './flame-model';
 
 const ZOOM_MS = 180;
-/** In a box as low as this the tooltip says the chosen cost alone: on a phone the others would not fit. */
+/**
+ * In a box below this height the tooltip has only the chosen cost: on a phone the others would not
+ * fit.
+ */
 const SMALL_PX = 320;
 
 export interface FlameCanvasProps {
@@ -30,7 +34,7 @@ interface Pointed {
   readonly y: number;
 }
 
-/** Everything between two paintings; changed in place, because 60 paintings a second must not allocate. */
+/** The state between two paintings, changed in place: 60 paintings per second must not allocate. */
 class FlamePainter {
   readonly slice = newSlice();
   from = 0;
@@ -119,7 +123,7 @@ class FlamePainter {
     return hitFlame(layout, row, this.from + (x / this.box.clientWidth) * (this.to - this.from));
   }
 
-  /** Selects what an arrow key leads to, and brings it into sight. */
+  /** Select the frame for an arrow key, and scroll to it. */
   move(key: 'up' | 'down' | 'left' | 'right'): void {
     const deeper = this.props.isFlame ? 'up' : 'down';
     const ways: Readonly<Record<typeof key, Direction>> = {
@@ -227,7 +231,7 @@ export function FlameCanvas(props: FlameCanvasProps): JSX.Element {
     }
   });
   useEffect(() => {
-    // A new layout is shown at once; within one layout the eye should follow the zoom.
+    // A new layout is shown at once; within one layout the zoom is animated.
     painter.current?.aimAt(props.zoomed, false);
     setPointed(null);
     if (painter.current !== null) {

@@ -1,4 +1,4 @@
-// The flame graph as a file: what is zoomed to, whole in height.
+// The flame graph as a file: the zoomed part in its full height.
 import { at } from '../base/columns';
 import { drawFlame, ROW_PX, type FlameLook } from '../render/flame/draw';
 import { newSlice, sliceFlame, type FlameSlice } from '../render/flame/slice';
@@ -8,7 +8,7 @@ import type { SaveFile } from './parts/save-file';
 import { frameLines, type FlameModel } from './flame-model';
 
 const WIDTH_PX = 1600;
-/** Canvases beyond this are refused by browsers. */
+/** Browsers refuse canvases beyond this size. */
 const MAX_HEIGHT_PX = 16000;
 
 function wholeSlice(model: FlameModel, zoomed: number, widthPx: number): FlameSlice {

@@ -1,4 +1,4 @@
-// From the tree's answer to what the flame graph shows: names, colours, tooltips.
+// Converts the answer of the tree to the names, colours and tooltips of the flame graph.
 import type { Tree } from '../api/answers';
 import { at } from '../base/columns';
 import { formatPercent } from '../base/format';
@@ -12,7 +12,7 @@ import type { FlameLook } from '../render/flame/draw';
 export interface FlameModel {
   readonly tree: Tree;
   readonly cost: CostKey;
-  /** Whether figures of a cost mean something. */
+  /** Whether figures of a cost are meaningful. */
   readonly tells: (cost: CostKey) => boolean;
   readonly layout: FlameLayout;
   readonly name: (frame: number) => CodeName;
@@ -47,7 +47,7 @@ export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => 
   };
 }
 
-/** All that is known of a frame, in lines; `isShort`: of its costs only the one that it is as wide as. */
+/** All data of a frame, in lines; `isShort`: only the cost that is its width. */
 export function frameLines(model: FlameModel, frame: number, isShort = false): readonly string[] {
   const { nodes, selection } = model.tree;
   const name = model.name(frame);
@@ -73,7 +73,10 @@ export function frameLines(model: FlameModel, frame: number, isShort = false): r
   return lines;
 }
 
-/** Of each module its place in the palette: executables first, so that the program's own code is warm. */
+/**
+ * The position of each module in the palette: executables first, so that the program's own code is
+ * warm.
+ */
 function moduleOrder(names: readonly string[]): readonly number[] {
   const isLibrary = (name: string): boolean => /\.so(\.|$)/.test(name);
   const ranked = [...names.keys()].sort((a, b) => Number(isLibrary(names[a] ?? '')) - Number(isLibrary(names[b] ?? '')) || a - b);

@@ -1,4 +1,5 @@
-// The flame graph: what may be chosen, the search, the canvas, and the line that says what lies under the pointer.
+// The flame graph: its options, the search, the canvas, and the line about the frame at the
+// pointer.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { tree as treeAnswer, type Tree } from '../api/answers';

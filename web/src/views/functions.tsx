@@ -1,4 +1,4 @@
-// Caller/callee: every function with what it cost by itself and with all it called; for the chosen one its callers,
+// Caller/callee: every function with its self and inclusive cost; for the selected one its callers,
 // its callees and its source lines.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -70,7 +70,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
   );
 }
 
-/** Two columns beside the names: the chosen cost, and one to hold it against. */
+/** Two columns beside the names: the chosen cost, and one to compare it with. */
 function neighbourCosts(cost: CostKey, isDiff: boolean): readonly CostKey[] {
   return isDiff ? [cost] : [cost, cost === 'allocations' ? 'peak_bytes' : 'allocations'];
 }

@@ -1,4 +1,4 @@
-// Sizes and lifetimes together: a cell for each pair of buckets, darker where there are more blocks.
+// Sizes and lifetimes together: a cell for each pair of buckets, darker for more blocks.
 import type { JSX } from 'preact';
 import { sizeLifetime } from '../api/answers';
 import type { Decoded } from '../api/decode';
@@ -17,7 +17,7 @@ interface Heat {
   readonly answer: HeatAnswer;
   readonly columns: number;
   readonly rows: number;
-  /** Blocks of each cell, certain and estimated together. */
+  /** The blocks of each cell, certain and estimated together. */
   readonly values: readonly number[];
   readonly highest: number;
 }
@@ -33,7 +33,7 @@ function heatOf(answer: HeatAnswer): Heat {
   };
 }
 
-/** Logarithmic: a cell with one block must be seen beside one with a million. */
+/** Logarithmic: a cell with one block must be visible beside one with a million. */
 function opacity(heat: Heat, value: number): number {
   return value <= 0 ? 0 : 0.12 + 0.88 * (Math.log1p(value) / Math.log1p(heat.highest));
 }

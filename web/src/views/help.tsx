@@ -1,4 +1,4 @@
-// What the keys do.
+// The list of keys.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { setHelp } from '../state/app-state';

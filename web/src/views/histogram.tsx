@@ -1,4 +1,5 @@
-// One histogram: bars stacked by call site, the old recording's as outlines, and the same numbers as a table.
+// One histogram: bars stacked by call site, the old recording's as outlines, and the same numbers
+// as a table.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Histogram } from '../api/answers';

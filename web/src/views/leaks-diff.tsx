@@ -1,5 +1,5 @@
-// What is alive at the end of two recordings: stacks or call sites, matched by function because lines move from build to
-// build.
+// Live blocks at the end of two recordings: stacks or call sites, matched by function because lines
+// change between builds.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { callSites, stackPairs, type CallSites, type StackPairs } from '../api/answers';

@@ -1,4 +1,5 @@
-// What is alive at the end: by stack or call site, how it grew over the run, and what suppressions took out.
+// Live blocks at the end: by stack or call site, their growth over the run, and the suppressed
+// part.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { leaks as leaksAnswer, type Leaks } from '../api/answers';
@@ -35,7 +36,7 @@ const GROWTH = [
 
 const COSTS = ['leaked_bytes', 'leaked_allocations'] as const;
 
-/** What rows can be sorted by: all of them are here at once. */
+/** The sort keys of the rows: all rows are loaded at once. */
 const SORTS: Readonly<Record<string, (answer: Leaks, row: number) => number>> = {
   leaked_bytes: ({ leaks }, row) => at(leaks.costs['leaked_bytes'], row),
   leaked_allocations: ({ leaks }, row) => at(leaks.costs['leaked_allocations'], row),

@@ -1,5 +1,5 @@
-// The resident size over time, split by what it is for: live heap, what the allocator keeps, stacks, files and so on.
-// The whole memory map is looked at now and then; a click chooses such a moment, whose mappings are then listed.
+// RSS over time, split by purpose: live heap, allocator overhead, stacks, files and so on. Memory
+// snapshots are taken now and then; a click selects one and lists its mappings.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Rss } from '../api/answers';
@@ -85,7 +85,7 @@ function Legend(props: { readonly ledger: Rss; readonly row: number }): JSX.Elem
   );
 }
 
-/** The moments whose mappings are known, as another way to choose one. */
+/** The moments with known mappings, as another way to select one. */
 function MomentSelect(props: { readonly ledger: Rss }): JSX.Element | null {
   const { breakdowns, moment_ms } = props.ledger;
   const rows = range(breakdowns.count).filter((row) => breakdowns.has_mappings[row] === 1);

@@ -1,5 +1,5 @@
-// What the resident size is made of, over time: split by what it is for (ledger-split.tsx), or by kind of page with the
-// heap beside it; and the mappings of one moment.
+// RSS over time: the breakdown (ledger-split.tsx), or by kind of page beside the heap; and the
+// mappings of one moment.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { rss as rssAnswer, type Rss } from '../api/answers';
@@ -32,7 +32,7 @@ const PARTS = [
   { key: 'shmem', label: 'Shared memory' },
 ] as const;
 
-/** The kinds of pages, of a file that tells them apart. */
+/** The kinds of pages, if the file distinguishes them. */
 function knownParts({ samples }: Rss): readonly (typeof PARTS)[number][] {
   return samples.time_ms.some((_, row) => kindsAt(samples, row) !== null) ? PARTS : [];
 }

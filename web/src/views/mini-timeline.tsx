@@ -1,4 +1,4 @@
-// The run in small: live heap over time with the peak marked. A click leads to the charts.
+// A small chart of the run: live heap over time with the peak marked. A click opens the charts.
 import type { JSX } from 'preact';
 import { series as seriesAnswer, type Series } from '../api/answers';
 import { at, range } from '../base/columns';
@@ -34,7 +34,7 @@ function Drawing(props: { readonly series: Series; readonly address: Address }):
   const { points, peak } = series;
   const { marks } = useMeta();
   const maxX = Math.max(at(points.end_ms, points.count - 1), 1);
-  // The highest within each slice: else a peak between two ends of slices would not be there.
+  // The highest value within each slice: else a peak between two ends of slices would be missing.
   const maxY = points.live_max_bytes.reduce((high, bytes) => Math.max(high, bytes), 1);
   const marked = markedRange(address, maxX);
   const peakX = Math.min(peak.time_ms / maxX, 1) * 100;

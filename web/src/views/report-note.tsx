@@ -1,4 +1,5 @@
-// What a report file is, what its numbers are of, and what only `cairn analyze` can show. Stands above every view.
+// A note above every view of a report file: its content, the selection of its numbers, and the
+// functions that only `cairn analyze` has.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { reportFile, type ReportInfo } from '../api/report-file';

@@ -1,4 +1,4 @@
-// The resident size at its highest as one bar: what of it was heap, what else. Leads to the view that explains it.
+// The highest RSS as one bar: the heap and the other parts. Links to the view that explains it.
 import type { JSX } from 'preact';
 import { rss as rssAnswer, type Rss } from '../api/answers';
 import { at } from '../base/columns';
@@ -20,11 +20,11 @@ interface Part {
 interface Moment {
   readonly ms: number;
   readonly rss: number;
-  /** Empty: not known. */
+  /** Empty: unknown. */
   readonly parts: readonly Part[];
 }
 
-/** What the sample at `row` consists of. */
+/** The parts of the sample at `row`. */
 function partsAt(ledger: Rss, row: number): readonly Part[] {
   const { samples } = ledger;
   const kinds = kindsAt(samples, row);
@@ -52,7 +52,7 @@ function highestRow(ledger: Rss): number {
   return rss_bytes.reduce((best, value, row) => (value > at(rss_bytes, best) ? row : best), 0);
 }
 
-/** The memory map at its highest if it was looked at, else the highest sample. */
+/** The memory snapshot at the highest RSS if there is one, else the highest sample. */
 function highest(ledger: Rss): Moment {
   const { breakdowns, samples } = ledger;
   const look = breakdowns.is_peak.indexOf(1);
@@ -63,7 +63,7 @@ function highest(ledger: Rss): Moment {
   return { ms: at(samples.time_ms, row), rss: at(samples.rss_bytes, row), parts: partsAt(ledger, row) };
 }
 
-/** A breakdown is of the moment at which the memory map was read, which need not be the peak. */
+/** A breakdown belongs to the moment of its memory snapshot, which need not be the peak. */
 function headText(ledger: Rss, ms: number, rss: number, hasParts: boolean): string {
   const { peak_rss_bytes: peak, peak_rss_ms: peakMs } = ledger;
   if (!hasParts) {

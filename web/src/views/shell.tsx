@@ -1,4 +1,4 @@
-// The frame of the page: what is looked at, the views, the filter, and the view that the address names.
+// The frame of the page: the recording, the views, the filter, and the view that the address names.
 import type { FunctionComponent, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { meta as metaAnswer, type Meta } from '../api/answers';
@@ -142,12 +142,12 @@ function takeKey(key: string): boolean {
   return true;
 }
 
-/** What tells one run from another; the file of a running program grows and stays the same recording. */
+/** The identity of a run; the file of a running program grows and stays the same recording. */
 function identityOf({ run }: Meta): string {
   return [run.host, run.start_unix_ms, run.pid, run.command_line, run.program].join('\n');
 }
 
-/** When the file was replaced by another recording, for the reader; "" if it was not. */
+/** The note that another recording has replaced the file, or "". */
 function useReplaced(meta: Meta | null): readonly [string, () => void] {
   const known = useRef<string | null>(null);
   const [when, setWhen] = useState('');

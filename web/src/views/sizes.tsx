@@ -1,4 +1,4 @@
-// How large blocks are and how long they live: histograms stacked by call site, and both together as a heat map.
+// Sizes and lifetimes of blocks: histograms stacked by call site, and both together as a heat map.
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { histogram as histogramAnswer, sizeLifetime, type Histogram } from '../api/answers';

@@ -1,4 +1,4 @@
-// A source file with what each of its lines cost.
+// A source file with the cost of each line.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { source as sourceAnswer } from '../api/answers';

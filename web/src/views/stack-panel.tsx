@@ -1,4 +1,4 @@
-// The whole stacks behind a node: one at a time, "n of N", with links to source and editor, and copy.
+// The whole stacks of a node: one at a time, "n of N", with links to source and editor, and copy.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { stacks as stacksAnswer, type Stacks } from '../api/answers';
@@ -62,7 +62,7 @@ function OneStack(props: { readonly stacks: Stacks }): JSX.Element {
 
 export function StackPanel(props: {
   readonly asked: Readonly<Record<string, string>>;
-  /** Of the tree with the parameters `asked`; -1: none is selected. */
+  /** In the tree with the parameters `asked`; -1: no node is selected. */
   readonly node: number;
   readonly cost: string;
 }): JSX.Element {

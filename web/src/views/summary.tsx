@@ -1,4 +1,4 @@
-// What ran and what it cost at a glance; each item leads to the view that explains it.
+// The run and its costs at a glance; each item links to the view that explains it.
 import type { JSX } from 'preact';
 import { health as healthAnswer, summary as summaryAnswer, type Summary } from '../api/answers';
 import { at, range } from '../base/columns';
@@ -22,7 +22,7 @@ interface Tile {
   readonly cost: CostKey;
   readonly label: string;
   readonly go: Partial<Address>;
-  /** `suppressed`: bytes that suppressions took out of what leaked. */
+  /** `suppressed`: bytes that suppressions removed from the leaked bytes. */
   readonly note: (totals: Readonly<Record<string, number>>, suppressed: number, isFiltered: boolean) => string;
 }
 
@@ -136,7 +136,7 @@ function TopList(props: { readonly summary: Summary; readonly cost: CostKey }): 
   );
 }
 
-/** A recording without a single allocation is rare enough to say why it may be one. */
+/** The reason for a recording without a single allocation, which is rare. */
 function EmptyNotice(props: { readonly summary: Summary }): JSX.Element | null {
   const meta = useMeta();
   const { recording_totals: whole } = props.summary.selection;
@@ -222,7 +222,7 @@ function Health(props: { readonly summary: Summary }): JSX.Element {
   );
 }
 
-/** What the recording does not show, a sentence each. */
+/** The limits of the recording, a sentence each. */
 function Unseen(props: { readonly summary: Summary }): JSX.Element | null {
   const { unrecorded, unseen } = props.summary;
   const { programs } = unrecorded;

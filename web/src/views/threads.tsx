@@ -1,4 +1,4 @@
-// Processes, threads and modules with what each cost; one may be taken into the filter.
+// Processes, threads and modules with their costs; one can be added to the filter.
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { modules as modulesAnswer, processes as processesAnswer, threads as threadsAnswer } from '../api/answers';
@@ -14,7 +14,7 @@ import { GroupTable, type GroupSide, type TextColumn } from './parts/group-table
 import { Notice, Pane } from './parts/pane';
 import './threads.css';
 
-/** What each of the three tables has of its own. */
+/** The parts in which the three tables differ. */
 interface Kind<T> {
   readonly route: string;
   readonly label: string;

@@ -1,4 +1,4 @@
-// Loads a call tree piece by piece: the first level at once, the children of a node when it is opened.
+// Loads a call tree in parts: the first level at once, the children of a node when it is opened.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask, query, targetOf } from '../api/client';
 import { tree as treeAnswer, type Selection, type Tree } from '../api/answers';
@@ -14,17 +14,19 @@ export interface LoadedTree {
   readonly error: AppError | null;
   readonly busy: boolean;
   readonly toggle: (id: number, open: boolean) => void;
-  /** Opens the heaviest child of the heaviest child, down to where it branches; of all, the heaviest in any case. Gives the
-   * last of them, 0 if there is none (any more). */
+  /**
+   * Open the heaviest child of the heaviest child, down to where it branches; among all nodes, open
+   * the heaviest in any case. Returns the last of them, or 0 without one.
+   */
   readonly openHotPath: (id: number, cost: string) => Promise<number>;
   readonly question: string;
-  /** What the server was asked for last. */
+  /** The latest query to the server. */
   readonly target: string;
   readonly cancel: () => void;
   readonly again: () => void;
 }
 
-/** A path is hot while its heaviest child holds this part of it. */
+/** A path is hot while its heaviest child has this share of it. */
 const HOT_SHARE = 0.5;
 const MAX_HOT_STEPS = 200;
 /** The node whose children are the rows of the first level. */
@@ -75,7 +77,7 @@ class TreeLoader {
     }
   }
 
-  /** True when the children of `id` are known. */
+  /** True when the children of `id` are loaded. */
   async load(id: number): Promise<boolean> {
     if (this.state.tree.children.has(id)) {
       return true;

@@ -1,4 +1,4 @@
-// Bottom-up and top-down: the call tree as a table, with the whole stacks behind the selected row beside it.
+// Bottom-up and top-down: the call tree as a table, beside the whole stacks of the selected row.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey } from '../model/cost';

@@ -1,4 +1,4 @@
-// Picks one process or one thread for all views. Only there if the recording has several.
+// Picks one process or one thread for all views. Hidden unless the recording has several.
 import type { JSX } from 'preact';
 import { processes as processesAnswer, threads as threadsAnswer } from '../api/answers';
 import { inReport } from '../api/report-file';
@@ -8,7 +8,7 @@ import { go } from '../state/app-state';
 import { useAsk } from '../state/hooks';
 import { useMeta } from './parts/meta-context';
 
-/** Any cost will do: only the names are shown. */
+/** Any cost: only the names are shown. */
 const CHEAP = { costs: 'allocations' };
 
 function Picker(props: {

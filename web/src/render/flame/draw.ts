@@ -1,4 +1,5 @@
-// Flame graph, step 3 of 5: painting a slice. Knows pixels and colours, nothing of costs or of the server.
+// Flame graph, step 3 of 5: painting a slice. Uses only pixels and colours, not costs or the
+// server.
 import { shownText } from '../../base/shown-text';
 import type { FlameLayout } from './layout';
 import type { FlameSlice } from './slice';
@@ -8,7 +9,7 @@ const LABEL_MIN_PX = 24;
 const PADDING_PX = 4;
 
 export interface FlameLook {
-  /** Of each frame: its colour and its text. */
+  /** The colour and text of each frame. */
   readonly fill: (frame: number) => string;
   readonly label: (frame: number) => string;
   readonly isDim: (frame: number) => boolean;
@@ -29,7 +30,7 @@ export interface FlameCanvas {
   readonly isFlame: boolean;
 }
 
-/** Upper edge of a row: an icicle hangs from its root, a flame stands on it. */
+/** Upper edge of a row: an icicle has its root at the top, a flame at the bottom. */
 export function rowTop(row: number, rows: number, isFlame: boolean): number {
   return (isFlame ? rows - 1 - row : row) * ROW_PX;
 }
@@ -39,7 +40,10 @@ export function rowAt(y: number, rows: number, isFlame: boolean): number {
   return isFlame ? rows - 1 - line : line;
 }
 
-/** As much of `text` as fits, by the average width of a character: measuring each label would cost a frame's time. */
+/**
+ * The part of `text` that fits, by the average width of a character: measuring each label would
+ * take a frame's time.
+ */
 export function fitText(text: string, widthPx: number, charPx: number): string {
   const fits = Math.floor((widthPx - 2 * PADDING_PX) / charPx);
   if (text.length <= fits) {
@@ -68,7 +72,7 @@ export function drawFlame(
     const y = rowTop(layout.row[frame] ?? 0, layout.rows, canvas.isFlame) - canvas.scrollPx;
     const dim = look.isDim(frame);
     context.fillStyle = dim ? look.dimFill : look.fill(frame);
-    // A gap of half a pixel keeps neighbours apart without making narrow frames vanish.
+    // A gap of half a pixel separates neighbours and keeps narrow frames visible.
     context.fillRect(x, y, width > 2 ? width - 0.75 : width, ROW_PX - 1);
     if (width >= LABEL_MIN_PX) {
       const text = fitText(shownText(look.label(frame)), width, charPx);

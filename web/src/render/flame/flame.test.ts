@@ -1,5 +1,5 @@
-// Properties of the flame graph's layout, slice and hit test, on random trees. The oracles are written the slow and
-// plain way: over all frames, without an index.
+// Properties of the flame graph's layout, slice and hit test, on random trees. The oracles are
+// simple and slow: they go over all frames, without an index.
 import { describe, expect, it } from 'vitest';
 import { hitFlame, neighbour } from './hit';
 import { layoutFlame, type FlameLayout } from './layout';
@@ -123,7 +123,7 @@ describe('slice', () => {
 });
 
 describe('speed', () => {
-  /** How many frames' edges are looked at; a clock would say more of what else the machine does. */
+  /** The number of examined edges of frames; a clock would also measure other load. */
   function readsOf(layout: FlameLayout, firstRow: number): number {
     let reads = 0;
     const right = new Proxy(layout.right, {
@@ -153,7 +153,7 @@ describe('speed', () => {
     };
     const layout = layoutFlame(comb, [count, ...Array.from({ length: 3 * count }, () => 1)]);
     expect(layout.rows).toBe(4);
-    // One gallop for each half pixel of the first row of teeth, and nothing below.
+    // One gallop for each half pixel of the first row of teeth, and none below.
     expect(readsOf(layout, 0)).toBeLessThan(2 * 1920 * 2 * Math.log2(count / 1920));
   });
 });

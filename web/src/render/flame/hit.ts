@@ -1,4 +1,4 @@
-// Flame graph, step 4 of 5: which frame lies under a point. Pure; O(log n).
+// Flame graph, step 4 of 5: finds the frame at a point. Pure; O(log n).
 import { at } from '../../base/columns';
 import type { FlameLayout } from './layout';
 import { firstEndingAfter } from './slice';
@@ -19,7 +19,7 @@ export function hitFlame(layout: FlameLayout, row: number, x: number): number {
 
 export type Direction = 'parent' | 'child' | 'previous' | 'next';
 
-/** The frame that an arrow key leads to from `frame`, or `frame` itself at an edge. */
+/** The next frame from `frame` for an arrow key, or `frame` itself at an edge. */
 export function neighbour(layout: FlameLayout, frame: number, direction: Direction): number {
   if (direction === 'parent') {
     const parent = at(layout.parent, frame);
@@ -39,7 +39,7 @@ export function neighbour(layout: FlameLayout, frame: number, direction: Directi
   return place >= start && place < end ? at(layout.rowFrames, place) : frame;
 }
 
-/** Siblings come highest first, so the first child is the widest. */
+/** Siblings are sorted highest first, so the first child is the widest. */
 function widestChild(layout: FlameLayout, frame: number, row: number): number {
   const end = at(layout.rowStart, row + 1);
   const place = firstEndingAfter(layout, at(layout.left, frame), at(layout.rowStart, row), end);

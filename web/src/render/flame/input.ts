@@ -1,4 +1,5 @@
-// Flame graph, step 5 of 5: pointer and keys become intentions. No state but the listeners; returns how to end them.
+// Flame graph, step 5 of 5: converts pointer and keys to actions. The listeners are the only state;
+// returns a function that removes them.
 
 export interface FlameIntent {
   readonly hover: (x: number, y: number) => void;

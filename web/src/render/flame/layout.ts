@@ -1,11 +1,13 @@
-// Flame graph, step 1 of 5: where every frame lies. Pure; O(n) in time and space.
+// Flame graph, step 1 of 5: computes the position of every frame. Pure; O(n) in time and space.
 //
-// Coordinates: x in units of the cost (bytes, calls), y in rows. Frame i spans [left[i], right[i]) in row
-// depth[i] - depth of the first. Siblings stand side by side from their parent's left edge, in the order of
-// the server; what a function cost by itself stays free at its right. Sums stay exact: they are integers below 2^53.
+// Coordinates: x in units of the cost (bytes, calls), y in rows. Frame i spans [left[i], right[i])
+// in row depth[i] - depth of the first. Siblings are side by side from their parent's left edge, in
+// the server's order; the self cost of a function is the free space at its right. Sums are exact:
+// they are integers below 2^53.
 //
-// Invariants (layout.test.ts): children lie inside their parent, siblings do not overlap, and each row's frames
-// are sorted by left and by right, which is what the binary searches of slice.ts and hit.ts stand on.
+// Invariants (layout.test.ts): children are inside their parent, siblings do not overlap, and each
+// row's frames are sorted by left and by right. The binary searches of slice.ts and hit.ts rely on
+// that.
 import { at } from '../../base/columns';
 import type { TreeNodes } from '../../model/tree';
 

@@ -1,5 +1,5 @@
-// Random call trees for property tests: depth-first, siblings highest first, totals that add up. The same seed
-// gives the same tree.
+// Random call trees for property tests: depth-first, siblings highest first, totals that add up. A
+// seed always gives the same tree.
 import { randomNumbers } from '../../base/random-numbers';
 import type { TreeNodes } from '../../model/tree';
 
@@ -11,7 +11,7 @@ interface Open {
 
 function split(total: number, parts: number, random: () => number): number[] {
   const cuts = Array.from({ length: parts }, () => Math.floor(random() * total)).sort((a, b) => a - b);
-  // What lies beyond the last cut is what the parent cost by itself.
+  // The rest behind the last cut is the self cost of the parent.
   return cuts.map((cut, i) => cut - (cuts[i - 1] ?? 0)).filter((part) => part > 0).sort((a, b) => b - a);
 }
 

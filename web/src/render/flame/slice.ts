@@ -1,13 +1,14 @@
-// Flame graph, step 2 of 5: what can be seen. Pure; writes into arrays that live as long as the graph, so that a
-// drawn frame allocates nothing.
+// Flame graph, step 2 of 5: finds the visible frames. Pure; writes into arrays that live as long as
+// the graph, so that drawing a frame does not allocate.
 //
-// Coordinates: in, the layout's; out, pixels from the left edge and rows. A frame narrower than half a pixel is
-// skipped together with all that end before the next half pixel, and so is what lies below it: a row costs at most
-// O(pixels * log n), not O(n), and a row without anything to see costs nothing. Columns are read directly: a function
-// that reads arrays of several kinds is not inlined, and here it is called a million times a second.
+// Coordinates: input in the layout's, output in pixels from the left edge and rows. A frame
+// narrower than half a pixel is skipped, with all frames that end before the next half pixel and
+// all frames below. So a row costs at most O(pixels * log n), not O(n), and a row without visible
+// frames costs nothing. Columns are read directly: a function that reads arrays of several kinds is
+// not inlined, and this one would be called a million times per second.
 import type { FlameLayout } from './layout';
 
-/** The window onto the layout: [from, to) of the cost is as wide as `widthPx`. */
+/** The window onto the layout: [from, to) of the cost is `widthPx` wide. */
 export interface FlameWindow {
   readonly from: number;
   readonly to: number;
@@ -42,7 +43,10 @@ function grow(slice: FlameSlice): void {
   slice.width = width;
 }
 
-/** First place in [low, high) of rowFrames whose frame ends beyond `edge`: O(log n) of how far that is from `low`. */
+/**
+ * The first place in [low, high) of rowFrames whose frame ends after `edge`: O(log n) of its
+ * distance from `low`.
+ */
 export function firstEndingAfter(layout: FlameLayout, edge: number, low: number, high: number): number {
   const { right, rowFrames } = layout;
   let step = 1;
@@ -88,7 +92,10 @@ export function sliceFlame(layout: FlameLayout, view: FlameWindow, out: FlameSli
   }
 }
 
-/** The row below those frames of `out` that stand in [first, last): what lies below a narrow frame is narrower still. */
+/**
+ * The row below the frames of `out` in [first, last). Frames below a narrow frame are narrower
+ * still.
+ */
 function sliceBelow(layout: FlameLayout, view: FlameWindow, first: number, last: number, start: number, end: number, out: FlameSlice): void {
   let place = start;
   for (let i = first; i < last && place < end; i++) {
@@ -99,7 +106,10 @@ function sliceBelow(layout: FlameLayout, view: FlameWindow, first: number, last:
   }
 }
 
-/** Those of one row, places [place, end), that lie in [from, to) of the cost. Gives the first place behind them. */
+/**
+ * The frames of one row, places [place, end), in [from, to) of the cost. Returns the first place
+ * behind them.
+ */
 function sliceSpan(layout: FlameLayout, view: FlameWindow, from: number, to: number, place: number, end: number, out: FlameSlice): number {
   const { left, right, rowFrames } = layout;
   const scale = view.widthPx / (view.to - view.from);

@@ -1,5 +1,5 @@
-// A flame graph as an SVG document, for export. Pure. Names are hostile: they pass `escapeXml` and stand in text
-// and title elements only.
+// A flame graph as an SVG document, for export. Pure. Names are hostile: they pass `escapeXml` and
+// occur only in text and title elements.
 import { at } from '../../base/columns';
 import { shownText } from '../../base/shown-text';
 import { fitText, ROW_PX, rowTop, type FlameLook } from './draw';

@@ -1,4 +1,4 @@
-// A chart in the page: drawn anew when its data, its size or the theme changes.
+// A chart in the page: drawn again when its data, its size or the theme changes.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ChartSpec } from '../../render/chart-spec';

@@ -1,5 +1,5 @@
-// How code is shown everywhere: the short name, its file and line, its module. The name leads to the
-// caller/callee view of the function.
+// The label of code in all views: the short name, its file and line, its module. The name links to
+// the caller/callee view of the function.
 import type { JSX } from 'preact';
 import { editorLink, fileLine, type CodeName } from '../../model/code';
 import { go } from '../../state/app-state';
@@ -14,7 +14,7 @@ export function codeTitle(name: CodeName): string {
   return `${name.full}${place}\n${name.modulePath === '' ? 'module unknown' : name.modulePath}`;
 }
 
-/** The name as text only, for where a button would be too much. */
+/** The name as text only, where there is no room for a button. */
 export function CodeText(props: { readonly name: CodeName; readonly inlined?: boolean }): JSX.Element {
   const { name } = props;
   const place = fileLine(name);
@@ -45,7 +45,7 @@ export function CodeLink(props: { readonly name: CodeName; readonly inlined?: bo
   );
 }
 
-/** Where the code stands: opens the source view, and the editor if a pattern is set. */
+/** The place of the code: opens the source view, and the editor if a pattern is set. */
 export function PlaceLinks(props: {
   readonly name: CodeName;
   readonly editor: string | null;

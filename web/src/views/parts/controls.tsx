@@ -1,4 +1,4 @@
-// Small controls that several views have.
+// Small controls that several views use.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { costMeaning, costTitle, type CostKey } from '../../model/cost';
@@ -71,7 +71,9 @@ export function Choice<T extends string>(props: {
 
 const TYPING_PAUSE_MS = 200;
 
-/** Text that is typed now and acted upon after a pause; follows `value` when that changes from elsewhere. */
+/**
+ * A text field whose value is applied after a pause; follows `value` when that changes elsewhere.
+ */
 export function useDebounced(value: string, act: (text: string) => void): [string, (text: string) => void] {
   const [text, setText] = useState(value);
   const timer = useRef(0);

@@ -1,5 +1,5 @@
-// A cost in a table: its number over a bar of its share in the total; in a comparison what it was, what it is, and
-// the change.
+// A cost in a table: its number over a bar of its share of the total; in a comparison the old
+// value, the new value, and the change.
 import type { JSX } from 'preact';
 import { formatPercent } from '../../base/format';
 import { costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, type CostKey } from '../../model/cost';

@@ -1,8 +1,9 @@
-// A table of any length: rows of one height, only those in sight are in the document. Also a tree, if rows have
-// levels. Keys: arrows move, Right and Left open and close, Enter goes on, Home and End, Page Up and Down, c copies.
+// A table of any length: rows have one height, and only the visible ones are in the document. A
+// table with levels is a tree. Keys: arrows move, Right and Left open and close, Enter activates,
+// Home and End, Page Up and Down, c copies.
 //
-// The table has the focus and names the selected row (aria-activedescendant): rows come and go while scrolling, and
-// a focused element must not.
+// The table has the focus and names the selected row (aria-activedescendant): rows are added and
+// removed while scrolling, but a focused element must stay.
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { range } from '../../base/columns';
@@ -18,7 +19,7 @@ export interface Column {
   readonly title: string;
   readonly help?: string;
   readonly widthPx: number;
-  /** Takes what the others leave. */
+  /** Takes the remaining width. */
   readonly grows?: boolean;
   readonly numeric?: boolean;
   readonly sortable?: boolean;
@@ -34,7 +35,10 @@ export interface DataTableProps {
   readonly onSort?: (key: string) => void;
   readonly onSelect: (row: number) => void;
   readonly onActivate?: (row: number) => void;
-  /** A tree: the row's level from 0, whether it is open (null: it has nothing below), and what a toggle does. */
+  /**
+   * For a tree: the row's level from 0, whether it is open (null: it has no children), and the
+   * function that toggles it.
+   */
   readonly level?: (row: number) => number;
   readonly isOpen?: (row: number) => boolean | null;
   readonly onToggle?: (row: number, open: boolean) => void;
@@ -62,7 +66,7 @@ function nextRow(key: string, props: DataTableProps, page: number): number | nul
   }
 }
 
-/** True if the key did something. */
+/** True if the key had an effect. */
 function onKey(event: KeyboardEvent, props: DataTableProps, page: number): boolean {
   const { selected } = props;
   const row = nextRow(event.key, props, page);
@@ -90,7 +94,9 @@ function onKey(event: KeyboardEvent, props: DataTableProps, page: number): boole
   return true;
 }
 
-/** The selected row as it is told in full, tab between cells: titles where cells are cut or rounded. */
+/**
+ * The selected row in full, with tabs between cells: titles where cells are truncated or rounded.
+ */
 function rowText(table: HTMLElement): string {
   const cells = table.querySelectorAll('.table-selected > .table-cell');
   return [...cells]
@@ -99,7 +105,7 @@ function rowText(table: HTMLElement): string {
     .trim();
 }
 
-/** "c" copies the selected row; Ctrl+C is left to what is selected as text. */
+/** "c" copies the selected row; Ctrl+C copies the selected text. */
 function copyRow(event: KeyboardEvent, table: HTMLElement): boolean {
   if (event.key !== 'c' || event.ctrlKey || event.metaKey || event.altKey) {
     return false;

@@ -1,5 +1,5 @@
-// A table of who shares in the costs, sorted here: groups are few and come all at once. In a comparison its rows are
-// those of both recordings, matched by what they are called.
+// A table of groups with their costs, sorted here: groups are few and loaded at once. In a
+// comparison it has the rows of both recordings, matched by name.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { at } from '../../base/columns';
@@ -15,7 +15,7 @@ export interface GroupSide {
   readonly count: number;
   readonly costs: CostColumns;
   readonly totals: Readonly<Record<string, number>>;
-  /** What a row is called, by which the two sides are matched. */
+  /** The name of a row, which matches the two sides. */
   readonly key: (row: number) => string;
   readonly texts: readonly ((row: number) => string)[];
 }
@@ -33,7 +33,7 @@ function keys(side: GroupSide): readonly string[] {
   return Array.from({ length: side.count }, (_, row) => side.key(row));
 }
 
-/** Highest first by the larger of both sides; ties as they came. */
+/** Highest first by the larger of both sides; ties keep their order. */
 function sortedRows(now: GroupSide, old: GroupSide | null, cost: CostKey): readonly MatchedRow[] {
   const rows = old === null ? keys(now).map((_, row) => ({ now: row, old: null })) : [...matchRows(keys(now), keys(old))];
   const score = (row: MatchedRow): number => Math.max(valueOf(now, cost, row.now), valueOf(old, cost, row.old));

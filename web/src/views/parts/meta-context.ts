@@ -1,4 +1,4 @@
-// What /meta said, for every view below.
+// The answer of /meta, for every view below.
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Meta } from '../../api/answers';
@@ -14,7 +14,10 @@ export function useMeta(): Meta {
   return meta;
 }
 
-/** Whether the recording has what a view needs; unknown capabilities count as there. A report file has no time ranges. */
+/**
+ * Whether the recording has the data that a view needs; unknown capabilities count as present. A
+ * report file has no time ranges.
+ */
 export function useCapability(name: string): boolean {
   return useMeta().capabilities[name] !== false && !(name === 'time_range' && inReport());
 }

@@ -1,4 +1,4 @@
-// What an empty view says: a filter that lets nothing through is another matter than a program that did nothing.
+// The text of an empty view: a filter without a match differs from a program without events.
 import { isFiltered } from '../../state/address';
 import { useAddress } from '../../state/hooks';
 

@@ -1,4 +1,4 @@
-// A part of the page that waits for an answer: says that it waits, why it failed, or shows what came.
+// A part of the page that waits for an answer: shows that it waits, why it failed, or the answer.
 import type { ComponentChildren, JSX } from 'preact';
 import type { AppError } from '../../base/result';
 import type { Asked } from '../../state/hooks';
@@ -13,7 +13,10 @@ export function Notice(props: { readonly children: ComponentChildren; readonly b
   );
 }
 
-/** Why there is nothing, and another chance if the reader stopped it or the server did not answer. */
+/**
+ * The reason for a missing answer, and a retry if the reader stopped it or the server did not
+ * answer.
+ */
 export function Failure(props: { readonly label: string; readonly error: AppError; readonly onAgain: () => void }): JSX.Element {
   const { error } = props;
   return (

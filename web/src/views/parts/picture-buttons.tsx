@@ -1,4 +1,4 @@
-// Takes a chart home: as a drawing, and as pixels at twice the size.
+// Buttons that save a chart: as a drawing, and as pixels at twice the size.
 import type { JSX } from 'preact';
 import { pictureHeightPx, pictureSvg, PICTURE_WIDTH_PX, type Picture } from '../../render/picture';
 import { useSaveFile } from './save-file';

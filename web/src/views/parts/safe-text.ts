@@ -1,5 +1,5 @@
-// Every text of every element passes `shownText`, whichever view it stands in: one place instead of each that shows a name.
-// Values of fields are left as they are, since they are sent back.
+// Every text of every element passes `shownText`, in all views: one place instead of each that
+// shows a name. Values of fields do not change, because they are sent back.
 import { options, type VNode } from 'preact';
 import { shownText } from '../../base/shown-text';
 

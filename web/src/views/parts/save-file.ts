@@ -1,9 +1,12 @@
-// Hands a file to the browser's downloads, named after the recording that it is of.
+// Passes a file to the browser's downloads, named after its recording.
 import { useMeta } from './meta-context';
 
 export type SaveFile = (name: string, content: Blob) => void;
 
-/** "flame.svg" of app.cairn becomes "app-flame.svg". What a file's name must not hold becomes "_". */
+/**
+ * "flame.svg" of app.cairn becomes "app-flame.svg". Characters that file names must not have become
+ * "_".
+ */
 function fileName(recording: string, name: string): string {
   const stem = recording.replace(/\.cairn$/, '').replace(/[\p{C}/\\:*?"<>|]/gu, '_');
   return stem === '' ? name : `${stem}-${name}`;

@@ -1,4 +1,4 @@
-// Follows the theme, for what is painted rather than styled.
+// Follows the theme, for painted parts of the page.
 import { useEffect, useState } from 'preact/hooks';
 import { isDark } from '../../state/theme';
 
@@ -17,7 +17,7 @@ export function useDarkness(): boolean {
   return dark;
 }
 
-/** A variable of the style sheet, as it is now. */
+/** The present value of a variable of the style sheet. */
 export function cssVariable(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -1,20 +1,20 @@
-// Costs whose figures mean nothing: those that an imported file cannot know, whose columns are not shown at all, and
-// those that the filter leaves unknown, whose cells say so.
+// Costs with meaningless figures: the costs that an imported file does not have, whose columns are
+// not shown, and the costs that the filter makes unknown, whose cells say so.
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { CostKey } from '../../model/cost';
 import { useMeta } from './meta-context';
 
-/** By the filter, as its answer says. */
+/** Unknown under the filter, from its answer. */
 export const UnavailableCosts = createContext<readonly CostKey[]>([]);
 
-/** Whether the file knows the cost at all. */
+/** Whether the file has the cost at all. */
 export function useKnows(): (cost: CostKey) => boolean {
   const { unknown } = useMeta().run;
   return (cost) => !unknown.includes(cost);
 }
 
-/** Whether a figure of the cost means something. */
+/** Whether a figure of the cost is meaningful. */
 export function useTells(): (cost: CostKey) => boolean {
   const knows = useKnows();
   const unavailable = useContext(UnavailableCosts);

@@ -1,4 +1,4 @@
-// What is shown while an answer is made: how far the server is, as far as it can know, and a way to stop it.
+// Shown while the server works on an answer: the known progress, and a button that stops it.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { work, type Work } from '../../api/answers';
@@ -6,7 +6,7 @@ import { ask } from '../../api/client';
 import { inReport } from '../../api/report-file';
 import { progressText } from '../../model/progress';
 
-/** Nothing is said of what takes no longer. */
+/** Shorter waits show no text. */
 const PATIENCE_MS = 700;
 
 export function Waiting(props: { readonly label: string; readonly target: string; readonly onCancel: () => void }): JSX.Element | null {
