@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of cached_names: what is written is found again, fresh answers win, and no damaged file is
-// believed.
+// Tests of cached_names: written answers are found again, fresh answers win, and every damaged file
+// is refused.
 #include "symbols/cached_names.h"
 
 #include <setjmp.h>
@@ -21,14 +21,14 @@ enum {
     NAME_BYTES = 32,
 };
 
-// The model: what the answer for each address must be. `version` 0: unknown.
+// The model: the right answer for each address. `version` 0: unknown.
 struct model {
     uint32_t version[ADDRESSES];
 };
 
 static uint32_t depth_of(uint64_t address, uint32_t version)
 {
-    return (uint32_t)(hash_mix(address * 1000 + version) % 4); // none is an answer, too
+    return (uint32_t)(hash_mix(address * 1000 + version) % 4); // an answer may have no frames
 }
 
 static void name_of(uint64_t address, uint32_t version, uint32_t depth, char *out)
@@ -156,7 +156,7 @@ static void more_than_can_be_kept_is_not_kept(void **state)
     assert_int_equal(cached_names_write(NULL, &fresh, &strings, &labels, &file), ERR_OK);
     assert_int_equal(cached_names_parse(strbuf_bytes(&file), &names), ERR_OK);
     assert_int_equal(names.place_count, CACHED_PLACES_MAX);
-    // What this run needs is worth more than what earlier ones needed.
+    // Answers for this run take precedence over earlier ones.
     assert_int_equal(fresh_names_add(&one, CACHED_PLACES_MAX + 5, 0, NULL, 0), ERR_OK);
     assert_int_equal(cached_names_write(&names, &one, &strings, &labels, &next), ERR_OK);
     assert_int_equal(cached_names_parse(strbuf_bytes(&next), &names), ERR_OK);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// fuzz_cached_names: any bytes as a file of the name cache, with the right checksum, since a
-// checksum proves nothing of who wrote it. What is accepted must be readable to its last frame, and
-// must come out the same when it is written again.
+// fuzz_cached_names: parse any bytes as a file of the name cache, with the right checksum, because
+// a checksum does not prove who wrote the file. An accepted file must be readable to its last
+// frame, and writing it again must give the same content.
 #include <stdlib.h>
 #include <string.h>
 

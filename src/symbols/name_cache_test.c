@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of name_cache: whose files are believed, what goes first when there is too much, and many
-// writers at one time.
+// Tests of name_cache: whose files are used, which files are removed first beyond the limit, and
+// many writers at one time.
 #include "symbols/name_cache.h"
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ static void what_is_written_is_read_by_the_same_build_only(void **state)
     assert_int_equal(status.st_mode & 07777, 0700);
     scene->cache.reader[0]++;
     assert_false(has_place(&scene->cache, &key, 1));
-    assert_int_equal(write_place(&scene->cache, &key, 3), ERR_OK); // and does not take it over
+    assert_int_equal(write_place(&scene->cache, &key, 3), ERR_OK); // and the file is not taken over
     assert_false(has_place(&scene->cache, &key, 1));
     assert_true(has_place(&scene->cache, &key, 3));
 }
@@ -111,7 +111,7 @@ static void a_file_without_a_build_id_counts_until_it_changes(void **state)
     assert_true(has_place(&scene->cache, &key, 1));
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
         const struct cache_key later = cache_key_of_file("/bin/x", &changes[i]);
-        assert_string_equal(key.name, later.name); // which takes the place of the old one
+        assert_string_equal(key.name, later.name); // it replaces the old file
         assert_false(has_place(&scene->cache, &later, 1));
     }
     const struct cache_key elsewhere = cache_key_of_file("/bin/y", &before);
@@ -155,7 +155,7 @@ static void a_link_in_the_folder_is_not_followed(void **state)
     assert_false(has_place(&scene->cache, &key, 1));
 }
 
-// Only root can give a file away to see.
+// Only root can change the owner of a file.
 static void a_file_of_somebody_else_is_not_believed(void **state)
 {
     struct scene *scene = *state;
@@ -180,7 +180,7 @@ static void a_folder_that_others_may_write_to_is_not_used(void **state)
     assert_int_equal(write_place(&scene->cache, &key, 2), ERR_PERMISSION);
 }
 
-// As root with the HOME of somebody else; others cannot try that.
+// Root with another user's HOME; other users cannot try that.
 static void nothing_is_made_in_the_folder_of_another_user(void **state)
 {
     struct scene *scene = *state;
@@ -203,7 +203,7 @@ static void where_there_can_be_no_folder_nothing_is_kept(void **state)
         CLEANUP(name_cache_release) struct name_cache cache = {0};
         assert_int_equal(setenv("XDG_CACHE_HOME", bases[i], 1), 0);
         assert_int_equal(name_cache_init(&cache), ERR_OK);
-        (void)write_place(&cache, &key, 1); // says why, where there is a reason
+        (void)write_place(&cache, &key, 1); // fails with a reason if there is one
         assert_false(has_place(&cache, &key, 1));
     }
 }
@@ -261,7 +261,7 @@ static void many_writers_leave_sound_files(void **state)
                 is_sound = is_sound &&
                            write_place(&scene->cache, &key, i * TURNS + turn) == ERR_OK &&
                            name_cache_read(&scene->cache, &key, &entry) == ERR_OK &&
-                           entry.is_found; // somebody's file, whole
+                           entry.is_found; // some writer's file, whole
             }
             _exit(is_sound ? 0 : 1);
         }
@@ -273,7 +273,7 @@ static void many_writers_leave_sound_files(void **state)
     }
     CLEANUP(cache_file_vec_release) struct cache_file_vec files = {0};
     assert_int_equal(name_cache_list(&scene->cache, &files, NULL), ERR_OK);
-    assert_int_equal(files.len, 1); // no litter
+    assert_int_equal(files.len, 1); // no temporary files
 }
 
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, begin, end)

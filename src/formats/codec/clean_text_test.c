@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// clean_text: which characters of a name stay, and what stands for the others.
+// clean_text: which characters of a name stay, and the replacements of the others.
 #include "formats/codec/clean_text.h"
 
 #include <setjmp.h>
@@ -23,12 +23,12 @@ static void names_stay_on_one_line(void **state)
         {"\x01\x1f \x7e\x7f", "   \x7e "},          // the ends of C0, and DEL
         {"\xc2\x80\xc2\x9f\xc2\xa1", "  \xc2\xa1"}, // the ends of C1
         {"a\nb\tc\x1b[31m", "a b c [31m"},
-        {"\xff", "\xef\xbf\xbd"}, // no UTF-8
-        {"\xc3", "\xef\xbf\xbd"}, // cut short
+        {"\xff", "\xef\xbf\xbd"}, // not UTF-8
+        {"\xc3", "\xef\xbf\xbd"}, // truncated
         {"\xc3(", "\xef\xbf\xbd("},
-        {"\xe2\x80\xae", "\\u{202e}"}, // turns what follows around
+        {"\xe2\x80\xae", "\\u{202e}"}, // changes the writing direction
         {"\xe6\x95\xb0\xf0\x9f\x92\xa5", "\xe6\x95\xb0\xf0\x9f\x92\xa5"},
-        {"a;b;;", "a:b::"}, // the format's own
+        {"a;b;;", "a:b::"}, // the format's own character
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(strbuf_release) struct strbuf out = {0};

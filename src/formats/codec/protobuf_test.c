@@ -49,7 +49,7 @@ static void fields_are_written_as_specified(void **state)
     protobuf_bytes(&out, 2, "testing", 7);
     protobuf_u64(&inner, 1, 150);
     protobuf_message(&out, 3, &inner);
-    protobuf_u64(&out, 16, 1); // the first whose tag takes two bytes
+    protobuf_u64(&out, 16, 1); // the first field whose tag takes two bytes
     static const char wanted[] = "\x08\x96\x01\x12\x07testing\x1a\x03\x08\x96\x01\x80\x01\x01";
     assert_int_equal(out.len, sizeof(wanted) - 1);
     assert_memory_equal(out.data, wanted, out.len);
@@ -64,7 +64,7 @@ static void fields_are_read_by_their_wire_type(void **state)
         bool is_good;
         bool is_bytes;
         uint64_t number;
-        uint64_t value; // of a number; else how many bytes
+        uint64_t value; // of a number; else a number of bytes
     } cases[] = {
         {"\x08\x96\x01", 3, true, false, 1, 150},
         {"\x09\x01\x02\x00\x00\x00\x00\x00\x00", 9, true, false, 1, 0x201},
@@ -72,14 +72,14 @@ static void fields_are_read_by_their_wire_type(void **state)
         {"\x12\x00", 2, true, true, 2, 0},
         {"\x1d\x01\x02\x00\x00", 5, true, false, 3, 0x201},
         {"\x80\x01\x05", 3, true, false, 16, 5},
-        {"\x08", 1, false, false, 0, 0},                             // no value
-        {"\x08\x96", 2, false, false, 0, 0},                         // half of one
+        {"\x08", 1, false, false, 0, 0},                             // without a value
+        {"\x08\x96", 2, false, false, 0, 0},                         // half a value
         {"\x09\x01\x02\x00\x00\x00\x00\x00", 8, false, false, 0, 0}, // a byte is missing
-        {"\x1d\x01\x02\x00", 4, false, false, 0, 0},                 // the same
-        {"\x12\x03xy", 4, false, false, 0, 0},                       // the same
+        {"\x1d\x01\x02\x00", 4, false, false, 0, 0},                 // a byte is missing
+        {"\x12\x03xy", 4, false, false, 0, 0},                       // a byte is missing
         {"\x00\x05", 2, false, false, 0, 0},                         // field 0
-        {"\x0b\x05", 2, false, false, 0, 0},                         // groups are long gone
-        {"\x0e\x05", 2, false, false, 0, 0},                         // types that never were
+        {"\x0b\x05", 2, false, false, 0, 0},                         // groups, which are obsolete
+        {"\x0e\x05", 2, false, false, 0, 0},                         // undefined types
         {"\x0f\x05", 2, false, false, 0, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -91,7 +91,7 @@ static void fields_are_read_by_their_wire_type(void **state)
         assert_int_equal(field.number, cases[i].number);
         assert_int_equal(field.is_bytes, cases[i].is_bytes);
         assert_int_equal(cases[i].is_bytes ? field.bytes.len : field.value, cases[i].value);
-        assert_false(protobuf_next(&c, &field)); // the end, or failed as before
+        assert_false(protobuf_next(&c, &field)); // the end, or still failed
         assert_int_equal(c.failed, !cases[i].is_good);
     }
 }

@@ -58,7 +58,7 @@ static void each_part_of_a_place_is_found(void **state)
     assert_int_equal(recording_builder_init(&b), ERR_OK);
     const size_t first_frames = b.frames.len;
     const size_t first_modules = b.modules.len;
-    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) { // the second time each is known
+    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) { // in the second round each is known
         const size_t at = i % ARRAY_LEN(cases);
         uint32_t number;
         assert_int_equal(valgrind_place_frame(&places, &import, text_of(cases[at].text), &number),
@@ -105,9 +105,9 @@ static void addresses_belong_to_the_call_before_them(void **state)
     assert_int_equal(recording_builder_init(&b), ERR_OK);
     assert_null(mapped_files_find(&files, 1));
     add(&files, &import, "/lib/b.so", 0x7f0000002000, 0x7f0000003000, 0);
-    add(&files, &import, "/lib/b.so", 0x7f0000003000, 0x7f0000004000, 0x1000); // the same one
-    add(&files, &import, "/lib/b.so", 0x7f0000008000, 0x7f0000009000, 0);      // once more
-    add(&files, &import, "/lib/c.so", 0x7f000000b000, 0x7f000000c000, 0x1000); // not from its begin
+    add(&files, &import, "/lib/b.so", 0x7f0000003000, 0x7f0000004000, 0x1000); // continued
+    add(&files, &import, "/lib/b.so", 0x7f0000008000, 0x7f0000009000, 0);      // again
+    add(&files, &import, "/lib/c.so", 0x7f000000b000, 0x7f000000c000, 0x1000); // from its middle
     add(&files, &import, "", 0x7f0000005000, 0x7f0000006000, 0);               // no file
     add(&files, &import, "/bin/fixed", 0x400000, 0x401000, 0);
     add(&files, &import, "/bin/high", 0x10000000, 0x10001000, 0);
@@ -115,7 +115,7 @@ static void addresses_belong_to_the_call_before_them(void **state)
     mapped_files_sort(&files);
     static const struct {
         uint64_t address;
-        const char *path; // NULL: nobody's
+        const char *path; // NULL: no mapping
         uint64_t base;
     } cases[] = {
         {0, NULL, 0},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// fuzz_import: opens any bytes with one importer, which the build names as FUZZ_IMPORTER.
+// fuzz_import: read any bytes with one importer, which the build names as FUZZ_IMPORTER.
 //
-// What comes out must be walkable as recording_verify understands it and add up, and no refusal
-// comes without its sentence. Packing is left to unpacked.c, which sees it first.
-// Seeds: tests/fuzz/corpus/import_*, made by the tools themselves.
+// The recording must pass recording_verify's walk and its sums, and every refusal must have a
+// sentence. unpacked.c gets the input first and handles compression. Seeds:
+// tests/fuzz/corpus/import_*, made by the tools themselves.
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -25,10 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         unpacked_peek(&in, IMPORT_HEAD_BYTES, &head, &info) != ERR_OK) {
         return 0;
     }
-    (void)importer_find(head); // whatever it says
+    (void)importer_find(head); // any result
     enum err err = importer_read(&FUZZ_IMPORTER, &in, &recording, damage, &info);
     if (err != ERR_OK && (info.text[0] == '\0' || info.code != err)) {
-        abort(); // no refusal without its sentence
+        abort(); // every refusal has a sentence
     }
     if (err == ERR_OK && recording_verify(&recording, &findings) == ERR_OK &&
         recording_findings_count(&findings) > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// unpacked: windows, lines and limits, of plain and of packed files. What is read here is packed by
-// zlib and zstd, by way of packed_stream.
+// unpacked: windows, lines and limits, of plain and of packed files. packed_stream packs the inputs
+// with zlib and zstd.
 #include "formats/import/unpacked.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ enum {
 
 static const int packings[] = {PLAIN, PACKING_GZIP, PACKING_ZSTD};
 
-// A file of `count` times `of`, and then `last`.
+// Make a file of `count` times `of`, and then `last`.
 static struct bytes filled(struct strbuf *text, char of, size_t count, const char *last)
 {
     char part[4096];
@@ -38,7 +38,7 @@ static struct bytes filled(struct strbuf *text, char of, size_t count, const cha
     return (struct bytes){.data = (const uint8_t *)text->data, .len = text->len};
 }
 
-// What `packing` makes of `plain`; *out_text is the caller's to free.
+// Return `plain` in `packing`. The caller frees *out_text.
 static struct bytes packed(int packing, struct bytes plain, char **out_text)
 {
     size_t len = 0;
@@ -98,7 +98,7 @@ static void a_line_has_a_limit(void **state)
     }
 }
 
-// Two lines over and over, so that they lie across the ends of windows at many places.
+// Two lines, repeated, so that they cross the ends of windows at many places.
 static void lines_are_the_same_in_each_packing(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void all_of_it_has_the_limit_of_its_caller(void **state)
     }
 }
 
-// What a reader of the file's beginning asks for, and what there is of it.
+// Requests for the file's beginning, and the bytes that exist.
 static void a_look_takes_nothing_away(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void a_look_takes_nothing_away(void **state)
     }
 }
 
-// Several members are one file. One that stops early is cut, at whatever byte it stops.
+// Several members are one file. A file that ends within a member is truncated, at every byte.
 static void members_follow_each_other_and_may_be_cut(void **state)
 {
     (void)state;

@@ -45,7 +45,7 @@ static void every_key_is_possible(void **state)
     map_u64_release(&map);
 }
 
-// The model: a plain array over a small range of keys.
+// The model is a plain array over a small range of keys.
 static void it_agrees_with_an_array_over_random_steps(void **state)
 {
     (void)state;

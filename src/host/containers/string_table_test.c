@@ -81,8 +81,8 @@ static void zero_bytes_and_prefixes_are_distinct(void **state)
 static void more_than_four_gib_is_refused(void **state)
 {
     (void)state;
-    // Nothing is read or copied before the limit is checked; a table that claims to be nearly full
-    // is enough, and its length is put back before it is released.
+    // The limit is checked before any read or copy. So a table with a made-up length near the limit
+    // suffices; its true length is restored before its release.
     struct string_table table = {0};
     assert_int_equal(interned(&table, "first"), 1);
     size_t len = table.texts.len;

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-// Whether the file system has files without a name. Takes the place of the C library's open().
+// Whether the file system supports nameless files. Replaces the C library's open().
 static bool g_has_nameless = true;
 
 int open(const char *path, int flags, ...)
@@ -47,7 +47,7 @@ static int allow_nameless(void **state)
     return 0;
 }
 
-// Each test runs in a directory of its own and removes what it made.
+// Each test runs in its own directory and removes its files.
 static char scratch[] = "/tmp/cairn-file-test-XXXXXX";
 
 static int enter_scratch(void **state)
@@ -189,13 +189,14 @@ static void under_sudo_a_file_is_who_called_its(void **state)
     };
     assert_int_equal(setenv("SUDO_UID", "65534", 1) + setenv("SUDO_GID", "65534", 1), 0);
     assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid() == 0 ? CALLER : geteuid());
-    assert_int_equal(setenv("SUDO_UID", "65534x", 1), 0); // not what sudo writes
+    assert_int_equal(setenv("SUDO_UID", "65534x", 1), 0); // sudo never writes this
     assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid());
     assert_int_equal(unsetenv("SUDO_UID") + unsetenv("SUDO_GID"), 0);
     assert_int_equal(made_with(FILE_MODE_PRIVATE).st_uid, geteuid());
 }
 
-// Only root can lay a link of another user's; others see that their own are followed there.
+// Only root can create another user's link; other users check that their own links are followed
+// there.
 static void a_strangers_link_is_not_followed_where_anybody_writes(void **state)
 {
     (void)state;
@@ -255,7 +256,7 @@ static void a_full_disk_keeps_the_old_content(void **state)
     assert_int_equal(unlink("f"), 0);
 }
 
-// So whoever is killed while writing a new file leaves no other name.
+// So a process that is killed while writing a new file leaves no other name.
 static void a_new_file_has_one_name_only(void **state)
 {
     (void)state;
@@ -378,7 +379,7 @@ static void cleanups_accept_nothing_and_keep_errno(void **state)
 
 int main(void)
 {
-    // What a full disk does to a write, a file size limit does, too, if its signal is ignored.
+    // A file size limit has the effect of a full disk on a write, if its signal is ignored.
     (void)signal(SIGXFSZ, SIG_IGN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replacing_shows_the_old_or_the_new_content),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// litter: what goes, and above all what stays.
+// litter: which files are removed, and above all which stay.
 #include "host/os/litter.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void only_old_names_of_the_dead_go(void **state)
     static const struct {
         const char *base;
         const char *end;
-        long pid; // between them; 0: our own
+        long pid; // pid in the name; 0: the test's own
         long age_s;
         int goes;
     } cases[] = {
@@ -64,7 +64,7 @@ static void only_old_names_of_the_dead_go(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("%s\n", names[i]);
         assert_int_equal(access(names[i], F_OK) != 0, cases[i].goes);
-        (void)unlink(names[i]); // if it is there
+        (void)unlink(names[i]); // if it exists
     }
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(folder), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory_limit on folders that look like /sys/fs/cgroup.
+// memory_limit on folders in the form of /sys/fs/cgroup.
 #include "host/os/memory_limit.h"
 
 #define _XOPEN_SOURCE 700 // nftw
@@ -19,10 +19,10 @@
 
 #define MACHINE 8000u
 
-// Each is written below a fresh folder; what is NULL is not there.
+// The files to write below a new folder; NULL: absent.
 struct layout {
     const char *name;
-    const char *cgroup; // as /proc/self/cgroup
+    const char *cgroup; // content of /proc/self/cgroup
     const char *files[4][2];
     uint64_t limit;
 };
@@ -63,7 +63,7 @@ static void write_file(const char *folder, const char *name, const char *text)
     for (char *at = path + 1; *at != '\0'; at++) {
         if (*at == '/') {
             *at = '\0';
-            (void)mkdir(path, 0700); // there or not: opening the file tells
+            (void)mkdir(path, 0700); // fopen fails if it is missing
             *at = '/';
         }
     }

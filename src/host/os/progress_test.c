@@ -10,7 +10,7 @@
 
 static const uint64_t ms = 1000000;
 
-// A terminal in memory and a clock that stands still unless it is moved.
+// A terminal in memory, and a clock that only the test moves.
 struct bench {
     struct progress progress;
     uint64_t now_ns;

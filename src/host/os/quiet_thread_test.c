@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A quiet thread blocks what can be blocked; its starter blocks what it did before.
+// A quiet thread blocks all signals that can be blocked; its starter's mask is unchanged.
 #include "host/os/quiet_thread.h"
 
 #include <setjmp.h>

@@ -35,7 +35,7 @@ static void digits_of_all_values(void **state)
 {
     (void)state;
     CLEANUP(strbuf_release) struct strbuf out = {0};
-    // 64 groups of six bits that count from 0 to 63.
+    // 64 groups of six bits, from 0 to 63.
     uint8_t bytes[48] = {0};
     for (unsigned i = 0; i < 64; i++) {
         for (unsigned bit = 0; bit < 6; bit++) {

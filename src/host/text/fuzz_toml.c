@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fuzz_toml: any bytes as a file of settings. What is read must hold together.
+// fuzz_toml: parse any bytes as a settings file. The result must be consistent.
 #include <stdlib.h>
 #include <string.h>
 

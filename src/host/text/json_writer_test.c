@@ -75,7 +75,7 @@ static void strings_are_escaped_and_always_utf8(void **state)
         {"\0\x01\x1f\x7f", 4, "\"\\u0000\\u0001\\u001f\\u007f\""},
         {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
         {"\x80", 1, "\"\xef\xbf\xbd\""},
-        {"a\xc3", 2, "\"a\xef\xbf\xbd\""},                               // cut short
+        {"a\xc3", 2, "\"a\xef\xbf\xbd\""},                               // truncated
         {"\xc0\x80", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\""},                 // overlong zero
         {"\xe0\x9f\xbf", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, // overlong
         {"\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, // surrogate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of toml: what it reads, and what is said about the rest.
+// Tests of toml: the accepted subset, and the messages about everything else.
 #include "host/text/toml.h"
 
 #include <setjmp.h>

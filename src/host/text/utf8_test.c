@@ -28,13 +28,13 @@ static void characters_have_their_lengths(void **state)
         {"\xf4\x8f\xbf\xbf", 4, 0x10ffff},
         {"\xf4\x90\x80\x80", 0, 0}, // above the last character
         {"\xf8\x88\x80\x80", 0, 0}, // a form of five bytes
-        {"\x80", 0, 0},             // no first byte
+        {"\x80", 0, 0},             // a continuation byte without a first byte
         {"\xff", 0, 0},
         {"\xc0\xae", 0, 0}, // overlong
         {"\xe0\x9f\xbf", 0, 0},
         {"\xf0\x8f\xbf\xbf", 0, 0},
         {"\xed\xa0\x80", 0, 0}, // a surrogate
-        {"\xc3", 0, 0},         // cut
+        {"\xc3", 0, 0},         // truncated
         {"\xe2\x80", 0, 0},
         {"\xe2\x28\xa1", 0, 0},
     };
@@ -55,7 +55,7 @@ static void nothing_is_read_behind_the_length(void **state)
     assert_int_equal(utf8_decode_bytes("\xe2\x80\xae", 3, &code), 3);
 }
 
-// Every code point is written as iconv(3) writes it, and read back.
+// Every code point is written as by iconv(3), and read back.
 static void all_characters_are_those_of_iconv(void **state)
 {
     (void)state;

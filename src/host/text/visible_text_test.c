@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of visible_text: what is escaped, and what passes.
+// Tests of visible_text: escaped and unchanged characters.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

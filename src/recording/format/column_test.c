@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Columns of all lengths around a block's, with numbers of all lengths, against an encoder that
-// writes a byte at a time: the same bytes, the first of the encodings that need the fewest, and
-// what is decoded is what was encoded.
+// Columns of lengths around the block length, with numbers of all lengths, against an encoder that
+// writes byte by byte: the bytes are equal, the encoding is the first of the shortest ones, and
+// decoding gives the encoded values.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static uint64_t signed_number(uint64_t difference)
     return number < 0 ? (uint64_t)(-1 - number) * 2 + 1 : (uint64_t)number * 2;
 }
 
-// What docs/format/recording.md says of each encoding.
+// Return the number that docs/format/recording.md defines for each encoding.
 static uint64_t number_of(const struct column *c, size_t i, enum column_encoding encoding)
 {
     switch (encoding) {
@@ -112,7 +112,7 @@ static void check(const struct column *c)
     assert_memory_equal(decoded, c->values, c->count * sizeof(decoded[0]));
 }
 
-// Values of at most `bits`, near to what one of the encodings foretells.
+// Make values of at most `bits`, near the prediction of one of the encodings.
 static void fill(struct column *c, uint32_t near, uint32_t bits, uint64_t *random)
 {
     c->context.first = next_random(random) >> 40;
@@ -143,13 +143,13 @@ static void columns_are_as_an_encoder_writes_them_that_goes_byte_by_byte(void **
     }
 }
 
-// A number takes at most ten bytes, and of the tenth only the lowest bit fits.
+// A number takes at most ten bytes, and only the lowest bit of the tenth fits.
 static void numbers_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     const struct {
         uint8_t tenth;
-        uint8_t eleventh; // 0: there is none
+        uint8_t eleventh; // 0: none
         bool fits;
     } cases[] = {{0, 0, true},     {1, 0, true},     {2, 0, false}, {3, 0, false},
                  {0x7f, 0, false}, {0x80, 1, false}, {1, 1, false}};
@@ -177,7 +177,7 @@ static void numbers_at_the_edges_of_lengths_take_what_they_must(void **state)
     for (uint32_t bits = 0; bits < 64; bits++) {
         for (c.count = 2; c.count < 70; c.count++) {
             for (size_t i = 0; i < c.count; i++) {
-                c.values[i] = ((uint64_t)1 << bits) - i % 3; // below, at, and beside a power
+                c.values[i] = ((uint64_t)1 << bits) - i % 3; // below, at, and beside a power of 2
             }
             check(&c);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of predicted bytes, against figures worked out by hand: the writer and the reader both
-// predict, so what both did wrong alike would not be seen in a file that is written and read.
+// Tests of predicted bytes, against figures computed by hand. Writer and reader share the
+// prediction, so writing and reading a file would not reveal an error in it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,8 @@ static const struct rec_column *column_called(const struct rec_table *table, con
     return NULL;
 }
 
-// freed_bytes of a row are its frees, times the mean of its allocations, rounded down at the end.
+// The freed_bytes of a row are its frees times the mean of its allocations, rounded down at the
+// end.
 static void bytes_are_the_mean_times_the_blocks(void **state)
 {
     (void)state;

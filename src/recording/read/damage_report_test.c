@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of what a file lacks, in a word: each state that a file can be found in.
+// Tests of the verdict on a damaged file: each state that a file may have.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static void a_file_is_called_what_it_is(void **state)
     } cases[] = {
         {{.has_footer = true, .is_whole = true}, RECORDING_COMPLETE},
         {{.is_whole = true, .is_running = true}, RECORDING_GROWING},
-        {{.is_whole = false, .is_running = true}, RECORDING_TRUNCATED}, // its snapshot is cut
+        {{.is_whole = false, .is_running = true}, RECORDING_TRUNCATED}, // its snapshot is truncated
         {{.is_whole = true, .is_running = false}, RECORDING_TRUNCATED}, // its footer is missing
         {{.has_footer = true, .is_whole = false}, RECORDING_DAMAGED},
         {{.has_footer = true, .is_whole = true, .newest_generation = 2}, RECORDING_DAMAGED},
@@ -43,7 +43,7 @@ static void what_is_announced_and_not_there_is_missing(void **state)
     (void)state;
     const struct damage_report s = {.announced = {7, 3, 5}, .counts = {4, 9, 5}};
     assert_int_equal(damage_report_missing_entries(&s),
-                     3); // more than announced makes up for nothing
+                     3); // more entries than announced compensate for none
     const struct damage_report absurd = {.announced = {UINT64_MAX, 2}};
     assert_int_equal(damage_report_missing_entries(&absurd), UINT64_MAX);
 }

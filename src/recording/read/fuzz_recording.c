@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// fuzz_recording: opens any bytes as a recording.
+// fuzz_recording: open any bytes as a recording.
 //
-// Checksums keep a fuzzer out of all that lies behind them, so each input is opened twice: as it
-// is, and with every checksum put right along the chain of chunks. Whatever comes out must be
-// walkable as recording_verify understands it, which shares no code with what made it so.
-// Seeds: tests/fuzz/corpus/recording, written by tests/recording/recording_example.c.
+// Checksums keep a fuzzer from all code after them. So each input is opened twice: unchanged, and
+// with every checksum corrected along the chain of chunks. The recording must pass
+// recording_verify's walk, which shares no code with the reader's repair. Seeds:
+// tests/fuzz/corpus/recording, written by tests/recording/recording_example.c.
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,12 +43,12 @@ static void open_all_ways(struct bytes file)
         if (err == ERR_OK) {
             check_walkable(&recording);
         } else if (info.text[0] == '\0' || info.code != err) {
-            abort(); // no refusal without its sentence
+            abort(); // every refusal has a sentence
         }
     }
 }
 
-// The log of events ends, or is refused with a sentence.
+// Read the event log: it ends, or is refused with a sentence.
 static void read_events(struct bytes file)
 {
     struct err_info info = {0};
@@ -63,7 +63,7 @@ static void read_events(struct bytes file)
     }
 }
 
-// Follows the chunks as far as their lengths lead, and makes every checksum right.
+// Follow the chunks by their lengths, and correct every checksum.
 static void put_checksums_right(uint8_t *file, size_t size)
 {
     if (size < FILE_HEADER_BYTES) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that are cut, changed, made up or something else: they open up to there, or say why not.
+// Truncated, changed, invented and foreign files: the reader shows the undamaged part, or refuses
+// with the reason.
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -27,7 +28,7 @@
 #include "recording/test_support/test_recording.h"
 #include "recording/write/recording_writer.h"
 
-// The bytes of a file that holds `recording`.
+// Return the bytes of a file with `recording`.
 static void written(const struct recording *recording,
                     const struct recording_write_options *options,
                     void *state,
@@ -53,7 +54,7 @@ static enum err open_bytes(const struct strbuf *file,
                            struct recording *out,
                            struct recording_open_result *result)
 {
-    // A copy of exactly that length, so that a sanitizer sees a read past its end.
+    // A copy of exactly that length, so that a sanitizer detects a read past its end.
     uint8_t *copy = malloc(len + (len == 0));
     assert_non_null(copy);
     memcpy(copy, file->data, len);
@@ -67,7 +68,7 @@ static enum err open_bytes(const struct strbuf *file,
     return err;
 }
 
-// Whatever was read can be walked.
+// Check that any result can be walked.
 static void assert_walkable(const struct recording *r)
 {
     CLEANUP(recording_findings_release) struct recording_findings findings = {0};
@@ -112,7 +113,7 @@ static void a_file_cut_at_any_byte_opens_up_to_there(void **state)
         assert_true(entry_count(&r) >= entries_before);
         entries_before = entry_count(&r);
         assert_walkable(&r);
-        // What is there is what was written, from the beginning.
+        // The entries present are the first of those written.
         assert_memory_equal(&r.totals, &whole.totals, sizeof(r.totals));
         assert_true(r.row_count <= whole.row_count);
         if (r.row_count > 0) {
@@ -131,7 +132,7 @@ static void a_file_cut_at_any_byte_opens_up_to_there(void **state)
         assert_int_equal(result.damaged_chunks, 0);
     }
     assert_true(opened_count > file.len / 2);
-    assert_int_equal(entries_before, entry_count(&whole)); // a lost footer loses nothing else
+    assert_int_equal(entries_before, entry_count(&whole)); // a lost footer loses no entries
 }
 
 static void every_flipped_bit_is_harmless_or_told(void **state)
@@ -166,7 +167,7 @@ static void every_flipped_bit_is_harmless_or_told(void **state)
                 assert_walkable(&r);
             }
         }
-        // The table of contents makes up for damaged heads, the walk does without the table.
+        // The table of contents replaces damaged heads; the walk works without the table.
         assert_true(is_noticed);
         file.data[bit / 8] = (char)(file.data[bit / 8] ^ 1 << bit % 8);
     }
@@ -191,7 +192,7 @@ static void random_damage_to_a_large_file_is_survived(void **state)
             size_t at = 8 + random_below(&random, len - 8);
             bad.data[at] = (char)(bad.data[at] ^ (1 + (int)random_below(&random, 255)));
         }
-        if (round % 3 == 2) { // and a piece is missing in the middle
+        if (round % 3 == 2) { // and a piece in the middle is missing
             size_t at = 24 + random_below(&random, len - 24);
             size_t piece = random_below(&random, 2000);
             piece = piece > len - at ? len - at : piece;
@@ -238,8 +239,8 @@ static void an_older_whole_snapshot_is_better_than_a_newer_broken_one(void **sta
         assert_int_equal(result.condition, is_second ? RECORDING_TRUNCATED : RECORDING_GROWING);
         assert_true(len == first_end || strlen(result.missing) > 0);
     }
-    // A scratch in the middle of the second, longer than a head, which the contents would replace:
-    // the first is intact.
+    // Damage in the middle of the second snapshot, longer than a head, which the table of contents
+    // would replace: the first snapshot is undamaged.
     CLEANUP(recording_release) struct recording r = {0};
     struct recording_open_result result = {0};
     size_t entry = 0;
@@ -286,13 +287,13 @@ static void what_is_no_recording_is_named(void **state)
     }
 }
 
-// Runs a shell command in the test's folder.
+// Run a shell command in the test's folder.
 static void shell(void *state, const char *command)
 {
     char line[512];
     struct test_folder *folder = state;
     (void)snprintf(line, sizeof(line), "cd '%s' && %s", folder->path, command);
-    FILE *pipe = popen(line, "r"); // NOLINT: a test's own fixed words
+    FILE *pipe = popen(line, "r"); // NOLINT: a fixed command of the test
     assert_non_null(pipe);
     assert_int_equal(pclose(pipe), 0);
 }
@@ -307,7 +308,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(recording_open(test_path(*state, "none"), &r, NULL, &info), ERR_NOT_FOUND);
     assert_int_equal(recording_open("/dev/null", &r, NULL, &info), ERR_INVALID);
     assert_non_null(strstr(info.text, "not a regular file"));
-    // A pipe that nobody writes to must not be waited for.
+    // Opening a pipe without a writer must not block.
     assert_int_equal(mkfifo(test_path(*state, "pipe"), 0600), 0);
     assert_int_equal(recording_open(test_path(*state, "pipe"), &r, NULL, &info), ERR_INVALID);
     if (geteuid() != 0) { // root may read anything
@@ -349,7 +350,7 @@ static void a_newer_major_version_is_refused_and_a_newer_minor_one_is_not(void *
     }
 }
 
-// A file made by hand, chunk by chunk.
+// A hand-made file, chunk by chunk.
 struct forge {
     struct strbuf file;
     uint32_t part;
@@ -380,7 +381,7 @@ static void forge_chunk(struct forge *f, struct chunk_head head, const void *pay
     strbuf_append(&f->file, payload, len);
 }
 
-// A table's chunk with one column.
+// A chunk of a table with one column.
 struct forged_column {
     uint32_t type;
     uint32_t count;
@@ -443,7 +444,7 @@ static void unknown_chunks_and_columns_are_stepped_over(void **state)
                                             .column = 200,
                                             .encoding = COLUMN_VALUES,
                                             .bytes = "\1\2",
-                                            .len = 2}); // a column of the future
+                                            .len = 2}); // a column of a later version
     forge_column(&f, (struct forged_column){.type = CHUNK_PROCESSES,
                                             .first = 0,
                                             .count = 1,
@@ -456,8 +457,8 @@ static void unknown_chunks_and_columns_are_stepped_over(void **state)
     assert_int_equal(result.unknown_chunks, 1);
     assert_int_equal(r.totals.allocations, 42);
     assert_int_equal(r.process_count, 1);
-    assert_int_equal(r.processes[0].parent, REC_NONE); // what a column that is missing means
-    assert_int_equal(r.thread_count, 0);               // no column said of which process
+    assert_int_equal(r.processes[0].parent, REC_NONE); // the default of a missing column
+    assert_int_equal(r.thread_count, 0);               // no column names their process
 }
 
 static void chunks_that_lie_are_left_out(void **state)
@@ -529,7 +530,7 @@ static void heads_that_lie_about_lengths_are_left_out(void **state)
         assert_int_equal(result.condition, RECORDING_DAMAGED);
         assert_int_equal(result.damaged_chunks, 1);
     }
-    // A stored length over the end of the file is a cut.
+    // A stored length beyond the end of the file means a truncated file.
     static const uint64_t lengths[] = {33, 1 << 20, UINT64_MAX, UINT64_MAX - 47, INT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
         CLEANUP(forge_release) struct forge f = {0};
@@ -545,7 +546,7 @@ static void heads_that_lie_about_lengths_are_left_out(void **state)
     }
 }
 
-// Memory that the process ever had, in bytes.
+// Return the process's peak memory in bytes.
 static uint64_t peak_memory_bytes(void)
 {
     struct rusage usage;
@@ -553,7 +554,7 @@ static uint64_t peak_memory_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-// Rows that cost next to nothing in the file and 88 bytes each in memory.
+// Rows that take almost no bytes in the file and 88 bytes each in memory.
 static void forge_bomb(struct forge *f, size_t groups)
 {
     forge_begin(f);
@@ -584,11 +585,11 @@ static void bombs_do_not_take_more_memory_than_their_size_allows(void **state)
     must(recording_open_bytes(strbuf_bytes(&f.file), "test", &limits, &r, &result, &info), &info);
     assert_int_equal(result.condition, RECORDING_DAMAGED);
     assert_true(r.slice_count * sizeof(*r.slices) <= limits.base_bytes + limits.ratio * f.file.len);
-    // Arrays grow by doubling, and a copy is made: four times the allowance is the most.
+    // Arrays grow by doubling, and a copy is made, so the limit is four times the allowance.
     assert_true(peak_memory_bytes() - before < 4 * limits.base_bytes + (16 << 20));
 }
 
-// The less memory there is, the less is there: first goes the history of rows as a whole.
+// Less memory gives a smaller recording: the history of rows is omitted first, as a whole.
 static void what_does_not_fit_into_memory_is_left_out_and_told(void **state)
 {
     CLEANUP(recording_release) struct recording whole = {0};
@@ -611,9 +612,9 @@ static void what_does_not_fit_into_memory_is_left_out_and_told(void **state)
             refused++;
             continue;
         }
-        assert_int_equal(refused, 0); // with less memory there is never more
+        assert_int_equal(refused, 0); // less memory never gives more
         assert_walkable(&r);
-        assert_true(entry_count(&r) * 8 <= most); // no entry is smaller, but for texts
+        assert_true(entry_count(&r) * 8 <= most); // no entry is smaller, except texts
         if (r.cell_count != whole.cell_count) {
             assert_int_equal(r.cell_count + r.cohort_count + r.size_bucket_count, 0);
             assert_true(result.missing[0] != '\0');
@@ -642,7 +643,8 @@ static void zstd_bombs_are_not_unpacked(void **state)
     forge_begin(&f);
     forge_chunk(&f, (struct chunk_head){.type = CHUNK_SNAPSHOT_BEGIN}, "", 0);
     forge_totals(&f);
-    // The head tells the truth about the frame: too long. Then it lies: within the bounds.
+    // The head states the frame's true size, which is too large. Then it states a false one within
+    // the bounds.
     static const uint64_t raw_bytes[] = {64 << 20, CHUNK_MAX_RAW_BYTES, 70000};
     for (size_t i = 0; i < ARRAY_LEN(raw_bytes); i++) {
         forge_chunk(
@@ -705,7 +707,7 @@ static void wild_tables_come_out_walkable(void **state)
         assert_int_equal(r.strings.count, wild.strings.count);
         assert_int_equal(r.totals.peak_bytes, wild.totals.peak_bytes);
         assert_int_equal(r.module_count, wild.module_count);
-        // And what came out is stable: written again, nothing is left to mend.
+        // The result is stable: written again, it needs no repair.
         struct recording_open_result again = {0};
         CLEANUP(strbuf_release) struct strbuf second = {0};
         CLEANUP(recording_release) struct recording r2 = {0};

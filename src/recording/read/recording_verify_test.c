@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// recording_verify finds each kind of contradiction, and nothing in a sound recording; the dump
-// shows every chunk.
+// recording_verify finds each kind of contradiction, and none in a sound recording; recording_dump
+// visits every chunk.
 #include "recording/read/recording_verify.h"
 
 #include <setjmp.h>
@@ -217,7 +217,7 @@ static void nothing_is_read_out_of_bounds_whatever_is_verified(void **state)
 struct seen {
     char types[512];
     unsigned damaged;
-    unsigned stop_after; // chunks
+    unsigned stop_after; // number of chunks
 };
 
 static bool see(void *context, const struct dumped_chunk *chunk)
@@ -256,11 +256,11 @@ static void the_dump_shows_every_chunk_and_its_damage(void **state)
     assert_int_equal(summary.damaged_chunks, 0);
     assert_int_equal(summary.unreadable_bytes, 0);
     assert_int_equal(summary.chunk_count, 29);
-    // Stopped by the visitor.
+    // The visitor stops the dump.
     seen = (struct seen){.stop_after = 2};
     assert_int_equal(recording_dump(path, see, &seen, &summary, &info), ERR_CANCELLED);
     assert_string_equal(seen.types, "SBEG META ");
-    // A payload and, further on, a head are hit.
+    // Damage to a payload and, further on, to a head.
     assert_int_equal(file_read(path, SIZE_MAX, &file, &info), ERR_OK);
     file.data[FILE_HEADER_BYTES + CHUNK_HEAD_BYTES + 3] ^= 1;
     char *rows = memmem(file.data, file.len, "ROWS", 4);
@@ -276,7 +276,7 @@ static void the_dump_shows_every_chunk_and_its_damage(void **state)
     assert_true(summary.unreadable_bytes > CHUNK_HEAD_BYTES);
     assert_false(summary.has_contents);
     assert_int_equal(summary.chunk_count, 28);
-    // What is no recording is refused as when opening.
+    // A file that is not a recording is refused as by recording_open.
     assert_int_equal(recording_dump("/dev/null", see, &seen, &summary, &info), ERR_INVALID);
 }
 

@@ -131,7 +131,7 @@ static void buckets_meet_without_gaps_and_hold_their_values(void **state)
         assert_int_equal(rec_bucket_of(low), bucket);
         assert_int_equal(rec_bucket_of(bucket + 1 < REC_BUCKET_COUNT ? next - 1 : UINT64_MAX),
                          bucket);
-        // Four to an octave: from 8 on, a bucket is never wider than a quarter of its low end.
+        // Four buckets to an octave: from 8 on, a bucket is at most a quarter of its low end wide.
         if (low >= 8 && bucket + 1 < REC_BUCKET_COUNT) {
             assert_true(next - low <= low / 4);
         }

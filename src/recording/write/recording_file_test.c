@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writer and reader together: what goes in comes out, whole files and several snapshots.
+// Writer and reader together: the reader returns what was written, for whole files and for several
+// snapshots.
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -35,7 +36,7 @@ static void assert_same(const struct recording *want, const struct recording *go
     }
 }
 
-// Writes, reads, compares; the file must be found complete.
+// Write, read, compare; the file must be complete.
 static void round_trip(const struct recording *recording,
                        const struct recording_write_options *options,
                        const char *path)
@@ -56,7 +57,7 @@ static void every_byte_of_every_table_has_a_column(void **state)
     (void)state;
     static const struct {
         const char *table;
-        size_t bytes; // of fields named reserved, and of padding at the end
+        size_t bytes; // size of fields named reserved, and of padding at the end
     } uncovered[] = {
         {"rss_samples", 4}, {"counters", 4}, {"processes", 4}, {"threads", 4}, {"mappings", 4}};
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
@@ -66,7 +67,7 @@ static void every_byte_of_every_table_has_a_column(void **state)
         for (size_t j = 0; j < table->column_count; j++) {
             assert_false(ids[table->columns[j].id]);
             ids[table->columns[j].id] = true;
-            // A reference must come first, and be as old, or a reader could not use it.
+            // A reference must come earlier and be as old, or a reader could not use it.
             assert_true(ids[table->columns[j].reference]);
             assert_true(table->columns[j].reference < table->columns[j].id);
             covered += table->columns[j].width_bytes;
@@ -133,10 +134,10 @@ static void realistic_recordings_come_back(void **state)
         CLEANUP(recording_release) struct recording r = {0};
         assert_int_equal(recording_random_realistic(i, sizes[i], &r), ERR_OK);
         round_trip(&r, NULL, test_path(*state, "real.cairn"));
-        // Several groups a table, with a last one that is not full.
+        // Several groups a table; the last one is not full.
         round_trip(&r, &(struct recording_write_options){.group_count = 97},
                    test_path(*state, "groups.cairn"));
-        // Short chunks and long ones, which other threads pack.
+        // Short and long chunks, packed by other threads.
         round_trip(&r, &(struct recording_write_options){.packing_threads = 3},
                    test_path(*state, "threads.cairn"));
     }
@@ -155,7 +156,7 @@ static void write_and_read(const struct recording *recording,
 
 static void threads_write_what_one_alone_writes(void **state)
 {
-    // Fewer groups than may be under way at once, and more.
+    // Fewer and more groups than may be pending at once.
     static const uint32_t group_counts[] = {0, 4096, 19};
     CLEANUP(recording_release) struct recording r = {0};
     CLEANUP(strbuf_release) struct strbuf alone = {0};
@@ -228,7 +229,7 @@ static void of_several_snapshots_the_last_is_taken(void **state)
         assert_int_equal(recording_random_realistic(i, (size_t)i * 300, &written), ERR_OK);
         written.meta.state = REC_STATE_RUNNING;
         must(recording_writer_snapshot(&w, &written, &info), &info);
-        // Chunks of other kinds may lie between, and are none of the reader's business.
+        // Chunks of other types may be between; the reader ignores them.
         must(recording_writer_chunk(&w, CHUNK_TYPE('E', 'V', 'N', 'T'),
                                     (struct bytes){.data = (const uint8_t *)"event", .len = 5},
                                     &info),
@@ -255,7 +256,7 @@ static void ignore_file_size_signal(void)
     assert_int_equal(sigaction(SIGXFSZ, &ignore, NULL), 0); // write then fails with EFBIG
 }
 
-// Runs with files limited to `bytes`: what a full disk does, without one.
+// Run with files limited to `bytes`, which has the effect of a full disk.
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;
@@ -314,7 +315,7 @@ static void appending_to_a_full_disk_keeps_what_was_there(void **state)
         assert_int_equal(result.file_bytes, good_end);
         assert_same(&first, &opened);
     }
-    // There is room again: the writer goes on.
+    // There is room again: the writer continues.
     CLEANUP(recording_release) struct recording opened = {0};
     struct recording_open_result result = {0};
     must(recording_writer_snapshot(&w, &second, &info), &info);
@@ -375,7 +376,7 @@ static void progress_ends_at_the_total_and_can_stop_the_writing(void **state)
     assert_int_equal(test_folder_count(*state), 0);
 }
 
-// Hands out the tables of a recording, one after the other, in pieces of what is asked for.
+// Supplies the tables of a recording, one after the other, in pieces of the requested size.
 struct lender {
     const struct recording *recording;
     size_t lent;
@@ -392,7 +393,7 @@ static size_t count_lent(void *context, enum rec_table_index table)
 static void begin_lending(void *context, enum rec_table_index table)
 {
     struct lender *lender = context;
-    (void)table; // one at a time
+    (void)table; // only one at a time
     lender->lent = 0;
 }
 
@@ -413,7 +414,7 @@ static void tables_can_be_made_while_they_are_written(void **state)
     struct lender lender = {.recording = &r};
     const struct table_supply supply = {
         .context = &lender, .count = count_lent, .begin = begin_lending, .next = lend};
-    struct recording bare = r; // what lend() gives is not in it
+    struct recording bare = r; // without the tables that lend() supplies
     bare.cell_count = 0;
     bare.size_bucket_count = 0;
     bare.lifetime_bucket_count = 0;
@@ -429,7 +430,7 @@ static void tables_can_be_made_while_they_are_written(void **state)
 
 static void a_recording_that_is_not_sound_is_refused_or_mended(void **state)
 {
-    // Strings that run out of their data: the writer may not read on.
+    // Strings that exceed their data: the writer must not read further.
     char data[] = {'\0', 'a', 'b'};
     uint64_t offsets[] = {0, 1};
     struct recording r = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A dump as linux/tools/perf/Documentation/jitdump-specification.txt describes it, whole, cut at
-// each byte, and with lengths that lie.
+// A dump in the form of linux/tools/perf/Documentation/jitdump-specification.txt: whole, truncated
+// at each byte, and with wrong lengths.
 #include "symbols/jit/jit_dump.h"
 
 #include <setjmp.h>
@@ -65,7 +65,7 @@ static void make(struct strbuf *out)
 {
     put_header(out);
     put_load(out, 0x1000, 16, "first");
-    put(out, 2, 4); // debug information, which is not read
+    put(out, 2, 4); // debug information, which is skipped
     put(out, 16, 4);
     put(out, 0, 8);
     put_load(out, 0x2000, 32, "second");

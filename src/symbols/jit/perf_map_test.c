@@ -91,7 +91,8 @@ static void every_cut_of_a_file_parses(void **state)
     for (size_t len = 0; len < sizeof(text); len++) {
         struct perf_map map = {0};
         parse(&map, text, len);
-        // "1000 10 " is no entry yet; from one letter on, the name is what there is of it.
+        // "1000 10 " is not an entry yet. With one letter more it is an entry with a truncated
+        // name.
         const char *got = perf_map_find(&map, 0x1001);
         size_t name_len = len < 9 ? 0 : len - 8 < 5 ? len - 8 : 5;
         assert_int_equal(got != NULL ? strlen(got) : 0, name_len);
@@ -116,7 +117,7 @@ static void only_files_of_the_right_owner_are_read(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(perf_map_read(&map, path, &info), ERR_NOT_FOUND);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(perf_map_read(&map, path, &info), ERR_UNSUPPORTED); // and does not wait
+    assert_int_equal(perf_map_read(&map, path, &info), ERR_UNSUPPORTED); // and does not block
     assert_int_equal(unlink(path), 0);
     assert_int_equal(perf_map_read(&map, "/tmp", &info), ERR_UNSUPPORTED);
 }
@@ -139,7 +140,7 @@ static void files_of_others_of_before_and_behind_links_are_not_read(void **state
     struct perf_map map = {0};
     struct stat status;
     assert_true(fd >= 0);
-    if (geteuid() == 0) { // whose own files are believed in any case
+    if (geteuid() == 0) { // root's own files are always accepted
         assert_int_equal(fchown(fd, stranger, stranger), 0);
     }
     assert_int_equal(fstat(fd, &status), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fuzz_lsan_rules: any bytes as the code of __lsan_default_suppressions, and as the text behind it.
+// fuzz_lsan_rules: any bytes as the code of __lsan_default_suppressions, and as the text after it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     }
     if (lsan_rules_read(&file, &rules) == ERR_OK && rules.len > TEST_ELF_BYTES + 1) {
-        abort(); // more than the file has
+        abort(); // more than the file holds
     }
     return 0;
 }

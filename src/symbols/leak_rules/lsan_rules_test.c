@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of lsan_rules: which functions are understood, on both machines, and which are not.
+// Tests of lsan_rules: accepted and refused functions, on both machines.
 #include "symbols/leak_rules/lsan_rules.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static const struct {
     uint8_t code[24];
     bool is_read;
 } cases[] = {
-    // The code lies at 0x10100, the text at 0x10180.
+    // The code is at 0x10100, the text at 0x10180.
     {"lea", EM_X86_64, rules_name, 8, {0x48, 0x8d, 0x05, 0x79, 0, 0, 0, 0xc3}, true},
     {"endbr64, frame, lea",
      EM_X86_64,

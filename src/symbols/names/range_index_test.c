@@ -14,7 +14,7 @@ static void add(struct range_index *index, uint64_t begin, uint64_t end, uint32_
     assert_int_equal(range_index_add(index, begin, end, value), ERR_OK);
 }
 
-// The value of the first range yielded for `address`, or -1.
+// Return the value of the first range yielded for `address`, or -1.
 static int64_t first(const struct range_index *index, uint64_t address)
 {
     struct range_search search = range_index_search(index, address);
@@ -71,7 +71,7 @@ static void equal_begins_are_yielded_in_order_of_value(void **state)
     range_index_release(&index);
 }
 
-// Against looking at all ranges, for every address of a small space.
+// Compare with a scan of all ranges, for every address of a small space.
 static void it_finds_what_a_full_scan_finds(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void a_search_ends_even_where_everything_overlaps(void **state)
     struct range_index index = {0};
     add(&index, 0, UINT64_MAX, COUNT);
     for (uint32_t i = 0; i < COUNT; i++) {
-        add(&index, 1 + i, 2 + i, i); // one long range makes all of these worth a look
+        add(&index, 1 + i, 2 + i, i); // because of one long range the search visits all of these
     }
     assert_int_equal(range_index_seal(&index), ERR_OK);
     for (uint64_t i = 0; i < 10000; i++) {

@@ -28,7 +28,7 @@ static void known_manglings_become_readable(void **state)
         {"_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const"},
         {"_Z4workv.part.0", "work() [clone .part.0]"},
         {"work.constprop.0", "work.constprop.0"},
-        // Rust, both manglings; the hash is no part of the name.
+        // Rust, both manglings; the hash is removed from the name.
         {"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"},
         {"_ZN58_$LT$alloc..string..String$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
          "<alloc::string::String as core::fmt::Debug>::fmt"},
@@ -63,7 +63,7 @@ static void names_that_stand_for_gigabytes_stay_mangled(void **state)
     append_doubling_name(&mangled, 3);
     assert_int_equal(symbol_name_demangle(strbuf_text(&mangled), &out), ERR_OK);
     assert_true(strncmp(strbuf_text(&out), "f(std::pair<int, int>", 21) == 0);
-    assert_true(out.len > 2 * mangled.len); // so the name does grow as the comment says
+    assert_true(out.len > 2 * mangled.len); // the name does grow as the comment says
 
     strbuf_clear(&mangled);
     append_doubling_name(&mangled, 35);
