@@ -5,8 +5,8 @@
 
 #include "target/producer/nursery/nursery_send.h"
 
-// A fold that is in use is taken over only by one of so many pairs with other keys; the others are
-// sent at once. So pairs seen once do not displace a much used fold, and cost little.
+// One of PASSED_BY_MAX pairs that find another key in their fold takes the fold over; the others
+// are sent at once. So kinds of pairs seen once do not displace a much used fold, and cost little.
 #define PASSED_BY_MAX 4u
 
 // Choose a place for a new block at `address`. The place is vacant, or contains an obsolete block
