@@ -27,7 +27,8 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
 // clang warns about unused inline functions in a .c file.
 #define UNUSED __attribute__((unused))
 
-// A type cannot be in parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
+// A type cannot be in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define DEFINE_VEC(name, type)                                                           \
     struct name {                                                                        \
         type *items;                                                                     \

@@ -43,7 +43,7 @@ ALWAYS_INLINE uint8_t *put_leb128(uint8_t *at, uint64_t value)
 {
     if (LIKELY(value >> SHORT_BITS == 0)) {
         const uint32_t bytes = leb128_bytes(value);
-        const uint64_t others = ((uint64_t)1 << (8 * (bytes - 1))) - 1; // continuation bits
+        const uint64_t others = ((uint64_t)1 << (8 * (bytes - 1))) - 1; // all bytes but the last
         put_u64(at, spread(value) | (0x8080808080808080 & others));
         return at + bytes;
     }
@@ -211,7 +211,7 @@ static bool are_all_equal(const uint64_t *values, size_t count)
 static enum column_encoding
 smallest_encoding(const uint64_t *values, struct column_context context, size_t count)
 {
-    // The first of equally short encodings is used: first without prediction, then from the nearest
+    // Of equally short encodings the first one wins: without a prediction, then from the nearest
     // value.
     static const enum column_encoding candidates[] = {
         COLUMN_VALUES, COLUMN_DIFFERENCES, COLUMN_SHARES, COLUMN_POSITIONS, COLUMN_DELTAS};
