@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// web: how fast the viewer is, in a real browser on real recordings; `make bench-web` runs it.
+// web: measures the speed of the viewer in a real browser on real recordings; `make bench-web` runs it.
 //
 //   node bench/web.mjs BUILD [DOCUMENT]
 //
-// Records cc1plus on a large C++ file, and the workload `stacks` with a million stack nodes; serves each with
-// `cairn analyze`; measures from the request for the page to the painted summary, and from the change of the address to
-// each painted view, each asked for the first time; then zooms the flame graph of the large one and looks at every frame.
-// DOCUMENT gets the figures between its markers `bench:web`. Exit status 1 if a promise is broken: by the clock on a quiet
-// machine; where other work is going on, by the processor time of the server and the page's thread together.
+// Records cc1plus on a large C++ file, and the workload `stacks` with a million stack nodes, and
+// serves each with `cairn analyze`. Measures the time from the request for the page to the painted
+// summary, and from the change of the address to each painted view, each for the first request.
+// Then it zooms the flame graph of the large recording and measures every frame. DOCUMENT gets the
+// figures between its markers `bench:web`. Exit status 1 if a promise is broken: by the clock on a
+// quiet machine; under other load, by the processor time of the server and the page's thread
+// together.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -55,13 +57,13 @@ const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.l
 const high = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.95)] ?? NaN;
 const say = (text) => process.stderr.write(`${text}\n`);
 
-/** What a process has used of the processors; unlike the clock it does not suffer from what else is going on. */
+/** The processor time of a process, which other load hardly changes. */
 function cpuMs(pid) {
   const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10; // ticks of 10 ms
 }
 
-/** What the page's thread has used of the processors. */
+/** The processor time of the page's thread. */
 async function watchPage(page) {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -80,7 +82,7 @@ async function serve(file) {
   return { url, cpuMs: () => cpuMs(child.pid), openMs: performance.now() - begin, stop: () => new Promise((resolve) => { child.once('exit', resolve); child.kill('SIGTERM'); }) };
 }
 
-/** Resolves in the page once every answer is there and a frame with it was painted; gives the page's clock then. */
+/** Resolves in the page after every answer has arrived and a frame with it was painted; returns the page's clock. */
 const PAINTED = () => new Promise((resolve) => {
   const look = () => {
     const isStill = document.querySelector('main[data-view]') !== null && document.documentElement.dataset.busy === '0';
@@ -101,7 +103,7 @@ async function timeView(page, fragment) {
   return end - await page.evaluate(() => window.benchBegin);
 }
 
-/** Zooms in and out again and again; what each frame cost the page's thread, and how many there were a second. */
+/** Zoom in and out repeatedly; return the cost of a frame for the page's thread, and the frames per second. */
 async function timeZoom(page, pageCpuMs) {
   await page.evaluate((hash) => { location.hash = hash; }, '#/flame?cost=allocations&min_share=0&collapse=');
   await page.waitForFunction(() => document.querySelector('[data-testid=flame-count]') !== null, undefined, { timeout: 120_000 });
@@ -184,7 +186,7 @@ function firstLoadBytes() {
     .reduce((sum, entry) => sum + zlib.gzipSync(fs.readFileSync(path.join(entry.parentPath, entry.name)), { level: 9 }).length, 0);
 }
 
-/** What is held against a promise: the clock, unless other work makes it tell of that. */
+/** The figure for a promise: the clock, or processor time if other load disturbs the clock. */
 function judged(clock, server, page) {
   return isQuiet ? median(clock) : median(server) + median(page);
 }
@@ -224,7 +226,7 @@ function tables(all, load) {
   ].join('\n');
 }
 
-/** What is broken, in sentences. */
+/** The broken promises, in sentences. */
 function broken(all) {
   return all.flatMap((one) => [
     ...(summaryMs(one) > one.summaryMaxMs ? [`${one.name}: the summary takes ${seconds(summaryMs(one))}`] : []),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build_aarch64: build what goes into recorded programs, and its tests, for AArch64.
+# build_aarch64: build the code for recorded programs, and its tests, for AArch64.
 #
 #   tools/build_aarch64.sh BUILD
 #

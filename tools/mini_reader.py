@@ -121,7 +121,7 @@ TABLES = {
 
 HISTORY = ("COHO", "CELL", "SIZB", "LIFB")
 
-# A folded history: chunk type: that of the table.
+# Chunk types of a folded history: type: the table's type.
 FOLDED = {"COHM": "COHO", "CELM": "CELL", "CELF": "CELL", "SIZM": "SIZB", "LIFM": "LIFB"}
 
 # Fields that may be stored as shares: id: id of the blocks.

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# packages: the one list of the Debian packages that cairn needs, and the way to install them.
+# packages: the only list of the Debian packages that cairn needs, and their installation.
 #
 #   tools/packages.sh list build            prints a set
-#   tools/packages.sh missing build test    prints what is not installed of these sets
-#   tools/packages.sh install build demo    installs what is missing, and nothing if nothing is
+#   tools/packages.sh missing build test    prints the missing packages of these sets
+#   tools/packages.sh install build demo    installs the missing packages, if any
 #
-# A set holds what its use needs beyond the sets before it: build < demo, build < test.
-# docs/dependencies.md says why each of the libraries is there.
+# A set holds the additional packages of a use: build < demo, build < test. docs/dependencies.md has
+# the reason for each library.
 set -eu
 
 build="gcc make cmake ninja-build pkg-config
@@ -18,7 +18,7 @@ demo="g++"
 
 package="dpkg-dev file"
 
-# Compilers and checkers, then oracles that are not ours, then programs to record.
+# Compilers and checkers, then independent oracles, then programs to record.
 test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-dev python3-pytest
     dpkg-dev file groff-base
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static
@@ -32,7 +32,7 @@ pictures="chromium pngquant"
 # For test_fresh.sh.
 fresh="mmdebstrap util-linux"
 
-# For sweep.py, and what it should find: programs of all kinds, languages and libraries.
+# For sweep.py, and programs for it: of all kinds, languages and libraries.
 sweep="binutils util-linux"
 sweep_more="gtk-3-examples gtk-4-examples zenity qttools5-dev-tools qt6-tools-dev-tools featherpad
     gnupg curl wget git openssh-client openssh-server postgresql-client procps systemd-container
@@ -79,7 +79,7 @@ install() {
     root=
     [ "$(id -u)" -eq 0 ] || root=sudo
     echo "installing:" $wanted >&2
-    # Run level 1 keeps the servers among the packages from being started by their installation.
+    # Run level 1 prevents the installation of server packages from starting the servers.
     $root env DEBIAN_FRONTEND=noninteractive apt-get -qq update
     $root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
         apt-get -qq -y --no-install-recommends install $wanted </dev/null

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run_fuzzers: every fuzz target for a number of seconds, from its own seeds.
+# run_fuzzers: run every fuzz target for a number of seconds, from its own seeds.
 #
 #   tools/run_fuzzers.sh BUILD SECONDS
 #
-# Targets are made by cairn_fuzzer() in cmake/CairnTargets.cmake. What is found stays in
-# BUILD/fuzz/found.
+# cairn_fuzzer() in cmake/CairnTargets.cmake makes the targets. Findings stay in BUILD/fuzz/found.
 set -eu
 
 build=$1

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run_sanitized: build our own processes with sanitizers and run their tests.
+# run_sanitized: build cairn's own processes with sanitizers and run their tests.
 #
 #   tools/run_sanitized.sh address,undefined|thread BUILD
 #
-# The preload library is never sanitized, since it runs inside strangers; its code is, as linked into
-# the unit tests. Address space randomization is off, for ThreadSanitizer of Debian 12 cannot
-# stand the 32 random bits that some kernels use.
+# The preload library is never sanitized, because it runs inside other programs; its code is, as
+# linked into the unit tests. Address space randomization is off, because ThreadSanitizer of Debian
+# 12 does not support the 32 random bits that some kernels use.
 set -eu
 
 sanitizers=$1
@@ -17,14 +17,14 @@ cmake -S "$source" -B "$build" -G Ninja -Wno-dev -DBUILD_TESTING=ON -DCMAKE_BUIL
     "-DCAIRN_SANITIZE=$sanitizers" >/dev/null
 cmake --build "$build" -j "$(nproc)" -- --quiet
 
-# A test that sets LD_PRELOAD for the program sets it for a sanitized cairn too, which its run-time
-# would refuse (verify_asan_link_order).
+# A test that sets LD_PRELOAD for the program also sets it for a sanitized cairn. Its run-time would
+# refuse that (verify_asan_link_order).
 ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
 export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
-# ThreadSanitizer is for what has threads; the rest would only be slow.
+# ThreadSanitizer is only for code with threads; other tests would just be slow.
 filter=.
 [ "$sanitizers" != thread ] || filter='^unit\.(session|producer|aggregate|recorder|host|profile|server)|^e2e\.(counts|lifecycle)'
 exec setarch -R "$source/tools/run_tests.sh" "$build" test "$(nproc)" -R "$filter"

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run_tests: the tests of a build directory that ctest's options choose, then how many cases passed.
+# run_tests: run the tests of a build directory that ctest's options select, and print how many
+# cases passed.
 #
 #   tools/run_tests.sh BUILD NAME JOBS [ctest options]
 #
-# The results stay in BUILD/NAME.xml, as JUnit has them.
+# The results stay in BUILD/NAME.xml, in JUnit's format.
 set -eu
 
 build=$1

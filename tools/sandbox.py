@@ -41,8 +41,9 @@ NAMESPACES = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-
 
 LIMITS = ["prlimit", "--core=0", "--nproc=1000", f"--fsize={FILE_BYTES_MAX}:unlimited", "--cpu=60", "--"]
 
-# The first process of a pid namespace is special, so neither the program nor its parent is it. $1
-# processes come before these two: if the program tells their numbers, it tells others in each run.
+# The first process of a pid namespace is special, so it is neither the program nor its parent. $1
+# processes start before these two, so that a program that prints their numbers prints other ones
+# in each run.
 PARENT = '"$@"; exit $?'
 FIRST = 'i=0; while [ $i -lt "$1" ]; do /bin/true; i=$((i + 1)); done; shift; "$@"; exit $?'
 

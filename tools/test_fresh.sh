@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_fresh: what a new user sees on a fresh Debian: a minimal system with nothing but make, git and
+# test_fresh: tests the first use on a fresh Debian: a minimal system with only make, git and
 # certificates, where `make demo` must end with an HTML report, and the viewer must be served.
 #
 #   tools/test_fresh.sh [SUITE]
 #
-# Takes the committed state of the tree, some minutes and Debian's archive; as root (else through sudo),
-# for it makes a root file system in a temporary folder and runs in it.
+# Uses the committed state of the tree and Debian's archive, and takes some minutes. It runs as root
+# (else through sudo), because it makes a root file system in a temporary folder and runs in it.
 set -eu
 
 suite=${1:-bookworm}
@@ -16,7 +16,7 @@ fi
 top=$(realpath "$(dirname "$0")/..")
 work=$(mktemp -d)
 root=$work/root
-# Nothing is left mounted: what runs in the root has mounts of its own (see within).
+# Nothing stays mounted: the commands in the root have their own mounts (see within).
 trap 'rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -29,7 +29,7 @@ within() {
         within "$root" "$@"
 }
 
-# expect FILE PATTERN...: each pattern stands in the file.
+# expect FILE PATTERN...: each pattern must occur in the file.
 expect() {
     file=$1
     shift
@@ -57,7 +57,7 @@ expect "$root/cairn/build/demo/shop.html" 'data-answer="summary\?' '<div id="app
     exit 1
 }
 
-# The page is asked for with what the system has: bash and its /dev/tcp.
+# The page is requested with tools of the system: bash and its /dev/tcp.
 within bash -c '
     set -eu
     cd /cairn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// documents: what a small node service does: JSON, strings, maps, buffers and compression.
+// documents: the work of a small node service: JSON, strings, maps, buffers and compression.
 // The engine's own heap is mmapped; buffers, zlib and the parser's and compiler's zones are malloc's.
 //
 // usage: node documents.js ROUNDS
@@ -32,7 +32,7 @@ const rounds = Number(process.argv[2]);
 let total = 0;
 for (let i = 0; i < rounds; i++) {
   total += round(i);
-  // Fresh source each time, so that the engine compiles as it does while a program loads.
+  // New source each time, so that the engine compiles as during the load of a program.
   total += new Function('x', `const unused${i} = x; return x + ${i % 3};`)(i) % 2;
 }
 console.log(total);

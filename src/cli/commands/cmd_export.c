@@ -311,8 +311,7 @@ static int run(int argc, char **argv)
         return list_formats();
     }
     if (fields.is_page && fields.format != NULL) {
-        (void)err_set(&info, ERR_INVALID,
-                      "--html is a format; --to names another"); // printed below
+        (void)err_set(&info, ERR_INVALID, "--html is a format; --to names another"); // printed
         return command_usage_error(&command_export, &info);
     }
     fields.format = fields.is_page ? exporter_html.name : fields.format;

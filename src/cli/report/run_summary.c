@@ -76,6 +76,7 @@ void run_summary_print(const struct recording *recording, const char *path)
         CLEANUP(strbuf_release) struct strbuf safe = {0};
         append_quoted(&quoted, path);
         screen_append(&safe, strbuf_text(&quoted));
+        // No other place to report an error.
         (void)fprintf(stderr, "\n  cairn report %s\n", strbuf_text(&safe));
     }
 }

@@ -2,5 +2,5 @@
 // TRUTH: allocations=0 frees=0 allocated_bytes=0 temporary=0 peak_bytes=0
 // TRUTH: leaked_bytes=0 leaked_allocations=0
 //
-// Never allocates. Its recording shows what Rust's run-time allocates around main.
+// Never allocates. Its recording shows the allocations of Rust's run-time around main.
 fn main() {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // heap: writes a heap profile of its own with runtime/pprof, for the tests of import.
 //
-//	heap FILE RATE    one sample in RATE bytes; 1: everything
+//	heap FILE RATE    one sample in RATE bytes; 1: every allocation
 package main
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Does what most programs of Rust do and leaves nothing but what the run-time keeps: prints, reads a
-// line, and starts a thread. With the word "block" it leaks 777 bytes.
+// greeting_rust: does what most Rust programs do and leaves only the run-time's own blocks: prints,
+// reads a line, and starts a thread. With the word "block" it leaks 777 bytes.
 fn main() {
     let mut line = String::new();
     let _ = std::io::stdin().read_line(&mut line);

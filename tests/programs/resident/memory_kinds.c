@@ -4,7 +4,7 @@
 //
 //   cache       a table of blocks of many sizes, in which new blocks replace old ones; a mapping,
 //               half of it touched
-//   fragmented  many small blocks, of which two of three are freed
+//   fragmented  many small blocks; two of three are freed
 //   file        FILE mapped twice, read and written to privately; shared memory
 //   threads     threads with their own heap areas and deep stacks, all alive
 //   pool        memory from sbrk and from one mapping that grows and shrinks, next to malloc's

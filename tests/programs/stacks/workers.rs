@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // workers: a Rust program with threads: four of them fill vectors, strings and maps of sizes that do not
-// depend on time, and main adds up what they found.
+// depend on time, and main adds up their results.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread;

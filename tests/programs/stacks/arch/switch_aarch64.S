@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// context_switch (AArch64): see ../context_switch.h. Vector registers are left alone: no caller here
-// keeps anything in them.
+// context_switch (AArch64): see ../context_switch.h. Vector registers are not saved: no caller here
+// uses them.
     .text
 
 .macro switch_function name, described

@@ -2,7 +2,7 @@
 // context_switch (x86-64): see ../context_switch.h.
     .text
 
-// With `described`, tables say where each register is from the instruction on that moves it.
+// With `described`, tables have the place of each register from the instruction that moves it.
 .macro keep register, described
     pushq %\register
     .if \described
@@ -50,7 +50,7 @@
     switch_function switch_plain, 0
     switch_function switch_described, 1
 
-// rbx: the function, r12: its argument. Aligned as a call needs it.
+// rbx: the function, r12: its argument. The stack is aligned for a call.
     .type begin, @function
 begin:
     movq %r12, %rdi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// call_untold (AArch64): see ../guesses.c. No table says anything of it.
+// call_untold (AArch64): see ../guesses.c. It has no unwind table.
     .text
     .globl call_untold
     .type call_untold, %function
