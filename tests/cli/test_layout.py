@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The text report line by line, on recordings that are drawn so that each figure can be computed by hand."""
+"""The text report line by line, on drawn recordings whose figures can be computed by hand."""
 import re
 
 import pytest
@@ -156,12 +156,12 @@ TREE, from the call sites outwards: allocation calls
 
 
 def lines(text):
-    """Without what a title says behind its capitals: figures and columns are meant here, not words."""
+    """The lines without the words after a title's capitals: the tests check figures and columns."""
     return [re.sub(r"^([A-Z]{3}[A-Z ]*)[:,] .*", r"\1", line.rstrip()) for line in text.splitlines()]
 
 
 def section(text, title):
-    """From the title to the end."""
+    """The text from the title to the end."""
     return lines(text[text.index(title):])
 
 
@@ -180,7 +180,7 @@ def test_each_view(tool, options, wanted):
     assert section(text_of(*options.split(), tool), title) == lines(wanted)
 
 
-# What stands on the line below the name.
+# The line below the name.
 @pytest.mark.parametrize("settings, wanted", [
     ("", "for <1 ms, exit status 0"),
     ("!wait_status 768", "for <1 ms, exit status 3"),
@@ -206,7 +206,7 @@ def test_the_peak(draw, settings, wanted):
     assert "  leaked              0 B  0 bytes in 0 blocks" in lines(text)
 
 
-# Each table that is cut: how many lines it has at most, and what it says of the others.
+# Each table with a limit: its maximal number of lines, and the line about the rest.
 
 def functions(count):
     sizes = ((at, (count - at) * 1000) for at in range(count))
@@ -230,7 +230,7 @@ def files(count):
 
 @pytest.mark.parametrize("draw_some, options, mark, most, more", [
     (functions, "--group-by=function", "  g", 20, ("and 1 more", "and 2 more")),
-    # main, and that many less one
+    # main, and one less
     (functions, "--functions", "  g", 19, ("and 1 more function", "and 2 more functions")),
     (functions, "--callers=main", "  g", 10, None),
     (functions, "--callers=g", "(it allocates itself)", 20,
@@ -308,7 +308,8 @@ def test_resident_memory(draw):
     assert "highest" not in remarks
 
 
-# What was seen is that of the peak if it has 95 % of it. A peak is named if it is over 1 % higher.
+# The memory snapshot counts as the peak's if it has 95 % of the highest RSS. The highest RSS is
+# named if it is over 1 % higher.
 @pytest.mark.parametrize("peak, is_of_peak, named", [
     (1_000_000, True, None), (1_010_000, True, None), (1_010_001, True, ["986 KiB"]),
     (1_052_631, True, ["1.00 MiB"]), (1_052_633, False, ["1.00 MiB", "1.00 ms"]),
@@ -319,10 +320,10 @@ def test_how_near_the_peak_was_seen(draw, peak, is_of_peak, named):
     assert ("at the peak," in shown[2]) == is_of_peak
     said = [re.findall(r"[\d.]+ \w+", line) for line in shown if "was highest with" in line]
     assert said == ([named] if named else [])
-    assert "before the end" not in "".join(shown)  # it waited for its last look
+    assert "before the end" not in "".join(shown)  # it waited for its last snapshot
 
 
-# These buckets are 0, 1, 8 and 9, 10 and 11, 16 to 19 (docs/format/recording.md).
+# The buckets of this drawing are 0, 1, 8 and 9, 10 and 11, 16 to 19 (docs/format/recording.md).
 HISTOGRAM = """\
 process tool
 thread main
@@ -368,14 +369,14 @@ BY SIZE
 """)
 
 
-# A count of one has a bar of one character, however few it is of all.
+# A count of one has a bar of one character, however small its share is.
 def test_a_small_count_has_a_bar(draw):
     text = text_of("--histogram", draw("main 1001 1001\nsize 0 1 0\nsize 1 1000 1000\n"))
     bars = [line.split()[-1] for line in section(text, "SIZES")[2:4]]
     assert bars == ["#", "#" * 20]
 
 
-# What cannot be drawn is told, with the status of a mistake.
+# A view that cannot be drawn gives an error message and the status of a usage error.
 @pytest.mark.parametrize("options, status", [
     ("--tree=sideways", 2), ("--group-by=colour", 2), ("-n x", 2), ("--nothing", 2), ("", 0), ("--functions", 0),
 ])
