@@ -131,7 +131,7 @@ CALLERS AND CALLEES: allocation calls
     called by
            1,000  89.0%  main  [tool]
               24   2.1%  start  [tool]
-    of which
+    calls
            1,024  91.1%  (it allocates itself)
 """),
     ("--tree=top-down --sort=allocations", """\

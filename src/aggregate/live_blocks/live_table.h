@@ -4,9 +4,9 @@
 // A block is one slot of 16 bytes: address / 8 (47 bits), row (26), size (20) and time of birth
 // (34). A cache line has four slots. The hash of a block names two lines, and the block is in one
 // of them (cuckoo hashing): a lookup reads at most two lines, removal moves nothing, and the table
-// works until it is nine tenths full. Lines form segments of 4 to 512 KiB, which grow by a quarter
-// at a time. A segment of the largest size splits in two; a directory finds segments by the top
-// bits of the hash. So growth never copies more than one segment at once.
+// works until it is nine tenths full. Lines form segments of 4 to 512 KiB, which grow by two
+// fifths at a time. A segment of the largest size splits in two; a directory finds segments by the
+// top bits of the hash. So growth never copies more than one segment at once.
 //
 // A block that does not fit a slot goes to a box: 1 MiB or more, a row or time beyond the bits
 // above, a sampling weight, or a second block of its address. An address may have several live

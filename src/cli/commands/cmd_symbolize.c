@@ -28,7 +28,7 @@ static MUST_USE enum err check_file(const char *path,
                                     struct err_info *info)
 {
     if (importer != NULL) {
-        return err_set(info, ERR_UNSUPPORTED, "'%s' is a file of %s, no recording of cairn", path,
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is a file of %s, not a cairn recording", path,
                        importer->name);
     }
     if (result->condition == RECORDING_GROWING) {

@@ -119,7 +119,7 @@ static MUST_USE enum err print_neighbours(const struct report *report,
     CLEANUP(ranked_key_vec_release) struct ranked_key_vec keys = {0};
     TRY(function_costs_build(&tables->trees, by, function, &costs));
     TRY(function_costs_rank(&costs, false, report_view_cost(report), SCORE_LARGER, &keys));
-    (void)fprintf(out, "    %s\n", by == BY_CALLER ? "called by" : "of which");
+    (void)fprintf(out, "    %s\n", by == BY_CALLER ? "called by" : "calls");
     size_t limit = report_view_limit(report, CALLERS_BY_DEFAULT);
     for (size_t i = 0; i < keys.len && (limit == 0 || i < limit); i++) {
         uint32_t key = keys.items[i].key;

@@ -3,8 +3,8 @@
 //
 // Rule of order: an allocation is recorded after the real function returned, a free before the real
 // function is called, a realloc (one record) after it succeeded. So no block of a thread is ever
-// recorded as freed before it was recorded as allocated. Between threads the recorder pairs the
-// events of an address first in, first out (docs/design/preload.md).
+// recorded as freed before it was recorded as allocated. Between threads, stamps order the
+// events of an address (session/stamp.h).
 //
 // Context: T, called by the hooks without the guard held. errno is kept. In a process without a
 // session the functions do nothing.
