@@ -102,14 +102,19 @@ uint64_t aggregator_scope_peak(struct aggregator *aggregator,
     return peak_scopes_most(&aggregator->scopes, thread->entry, thread->lane, scope);
 }
 
+void aggregator_drop_idle_scopes(struct aggregator *aggregator)
+{
+    if (aggregator->scopes.threads.len == 0) {
+        observer_remove(&aggregator->observers, &aggregator->scopes);
+    }
+}
+
 void aggregator_end_scope(struct aggregator *aggregator,
                           const struct aggregator_thread *thread,
                           uint32_t scope)
 {
     peak_scopes_end(&aggregator->scopes, thread->entry, thread->lane, scope);
-    if (aggregator->scopes.threads.len == 0) {
-        observer_remove(&aggregator->observers, &aggregator->scopes);
-    }
+    aggregator_drop_idle_scopes(aggregator);
 }
 
 static struct live_estimate estimate_of_all(const struct aggregator *aggregator,

@@ -116,7 +116,7 @@ struct aggregator_thread {
     uint64_t stamp;          // of its next or latest event; 0: no event had one
     uint64_t stamped_before; // aggregator.stamped_count at the start of its present tick
     struct peak_flight flight;
-    int64_t left_out_bytes; // its balance of unsampled bytes (session/sampler.h)
+    int64_t left_out_bytes; // its balance of unsampled bytes (target/producer/sampler.h)
     uint64_t grain_bytes;
 };
 
@@ -199,6 +199,9 @@ uint64_t aggregator_scope_peak(struct aggregator *aggregator,
 void aggregator_end_scope(struct aggregator *aggregator,
                           const struct aggregator_thread *thread,
                           uint32_t scope);
+
+// Stop observing events for scopes if no thread has an open one.
+void aggregator_drop_idle_scopes(struct aggregator *aggregator);
 
 // Extend the slices to end_ms: the end of the recording, or the time of a snapshot.
 enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms) MUST_USE;

@@ -221,9 +221,7 @@ void aggregator_thread_end(struct aggregator *aggregator, struct aggregator_thre
     thread->grain_bytes = 0;
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&aggregator->scopes, thread->entry, thread->lane);
-        if (aggregator->scopes.threads.len == 0) {
-            observer_remove(&aggregator->observers, &aggregator->scopes);
-        }
+        aggregator_drop_idle_scopes(aggregator);
         thread_table_end(&aggregator->threads, thread->entry, aggregator->totals.now_ms);
         thread->entry = REC_NONE;
     }
@@ -233,8 +231,7 @@ enum err aggregator_thread_name(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
                                 struct bytes name)
 {
-    size_t len = strnlen((const char *)name.data, name.len);
-    TRY(string_table_intern(&aggregator->strings, (const char *)name.data, len, &thread->name));
+    TRY(string_table_intern_prefix(&aggregator->strings, name, &thread->name));
     if (thread->entry != REC_NONE) {
         struct rec_thread *entry = aggregator->threads.threads.items + thread->entry;
         if ((entry->flags & REC_THREAD_MERGED) == 0) {

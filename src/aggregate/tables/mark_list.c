@@ -2,8 +2,6 @@
 // mark_list: see the header.
 #include "aggregate/tables/mark_list.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
 #include "base/minmax.h"
 
@@ -23,9 +21,8 @@ enum err mark_list_add(struct mark_list *list,
         return ERR_LIMIT;
     }
     if (text.len > 0) {
-        size_t len = min_u64(text.len, MARK_TEXT_BYTES_MAX);
-        len = strnlen((const char *)text.data, len);
-        TRY(string_table_intern(strings, (const char *)text.data, len, &mark.text));
+        text.len = min_u64(text.len, MARK_TEXT_BYTES_MAX);
+        TRY(string_table_intern_prefix(strings, text, &mark.text));
     }
     TRY(rec_mark_vec_push(&list->marks, mark));
     size_t at = list->marks.len - 1;

@@ -63,9 +63,8 @@ enum err stack_table_module(struct stack_table *table,
                             uint32_t *out_module)
 {
     struct rec_module wanted = {0};
-    // Up to the first zero byte: a reader of zero-terminated text would not see the rest.
-    size_t path_bytes = strnlen((const char *)path.data, path.len);
-    TRY(string_table_intern(table->strings, (const char *)path.data, path_bytes, &wanted.path));
+    // A reader of zero-terminated text would not see the rest.
+    TRY(string_table_intern_prefix(table->strings, path, &wanted.path));
     TRY(intern_hexadecimal(table->strings, build_id, &wanted.build_id));
     struct id_index *index = &table->module_index;
     uint64_t hash = module_hash(&wanted, 0);

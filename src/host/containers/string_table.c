@@ -133,3 +133,10 @@ enum err string_table_intern_text(struct string_table *table, const char *text, 
 {
     return string_table_intern(table, text, text != NULL ? strlen(text) : 0, out_id);
 }
+
+enum err string_table_intern_prefix(struct string_table *table, struct bytes text, uint32_t *out_id)
+{
+    const char *characters = (const char *)text.data;
+    const size_t len = text.len > 0 ? strnlen(characters, text.len) : 0; // else it may be NULL
+    return string_table_intern(table, characters, len, out_id);
+}

@@ -43,6 +43,11 @@ string_table_intern(struct string_table *table, const char *text, size_t len, ui
 enum err string_table_intern_text(struct string_table *table, const char *text, uint32_t *out_id)
     MUST_USE;
 
+// Find or add the part of `text` before its first zero byte, or all of it. Fails as
+// string_table_intern does.
+enum err string_table_intern_prefix(struct string_table *table, struct bytes text, uint32_t *out_id)
+    MUST_USE;
+
 // Find the id of a text. ERR_NOT_FOUND if the table lacks it.
 enum err
 string_table_find(const struct string_table *table, const char *text, size_t len, uint32_t *out_id)

@@ -32,6 +32,28 @@ static void an_empty_table_knows_the_empty_string(void **state)
     string_table_release(&table);
 }
 
+static void a_prefix_ends_at_the_first_zero(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes text;
+        const char *prefix;
+    } cases[] = {
+        {{(const uint8_t *)"abc", 3}, "abc"},
+        {{(const uint8_t *)"ab\0c", 4}, "ab"},
+        {{(const uint8_t *)"\0c", 2}, ""},
+        {{NULL, 0}, ""},
+    };
+    struct string_table table = {0};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t id = 7;
+        assert_int_equal(string_table_intern_prefix(&table, cases[i].text, &id), ERR_OK);
+        assert_string_equal(string_table_get(&table, id), cases[i].prefix);
+        assert_int_equal(string_table_get_bytes(&table, id).len, strlen(cases[i].prefix));
+    }
+    string_table_release(&table);
+}
+
 static void ids_count_up_and_repeat(void **state)
 {
     (void)state;
@@ -99,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_table_knows_the_empty_string),
+        cmocka_unit_test(a_prefix_ends_at_the_first_zero),
         cmocka_unit_test(ids_count_up_and_repeat),
         cmocka_unit_test(zero_bytes_and_prefixes_are_distinct),
         cmocka_unit_test(more_than_four_gib_is_refused),

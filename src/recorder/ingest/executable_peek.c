@@ -5,7 +5,6 @@
 // lane_reader_peek_executable in the header.
 // Context: H, the recorder's main thread.
 #include <stdlib.h>
-#include <string.h>
 
 #include "recorder/ingest/lane_reader.h"
 
@@ -24,10 +23,8 @@ static enum err peek_piece(struct lane_reader *reader,
             const struct wire_text part = wire_text_of(&record);
             *found = part.kind == WIRE_TEXT_EXECUTABLE && (part.flags & WIRE_TEXT_MORE) == 0;
             if (*found) {
-                struct rec_process *process = &reader->thread.process->record;
-                const size_t len = strnlen((const char *)part.text.data, part.text.len);
-                TRY(string_table_intern(&aggregator->strings, (const char *)part.text.data, len,
-                                        &process->executable));
+                TRY(string_table_intern_prefix(&aggregator->strings, part.text,
+                                               &reader->thread.process->record.executable));
             }
         }
         at += record.words;

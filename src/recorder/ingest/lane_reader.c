@@ -285,12 +285,6 @@ static enum err add_module(struct lane_reader *reader,
     return ERR_OK;
 }
 
-static enum err intern(struct aggregator *aggregator, struct bytes text, rec_string *out)
-{
-    size_t len = strnlen((const char *)text.data, text.len);
-    return string_table_intern(&aggregator->strings, (const char *)text.data, len, out);
-}
-
 static enum err command_line(struct aggregator *aggregator, struct bytes arguments, rec_string *out)
 {
     CLEANUP(strbuf_release) struct strbuf line = {0};
@@ -308,15 +302,15 @@ static enum err add_text(struct lane_reader *reader,
     struct rec_process *process = &reader->thread.process->record;
     switch ((enum wire_text_kind)kind) {
     case WIRE_TEXT_EXECUTABLE:
-        return intern(aggregator, text, &process->executable);
+        return string_table_intern_prefix(&aggregator->strings, text, &process->executable);
     case WIRE_TEXT_COMMAND_LINE:
         return command_line(aggregator, text, &process->command_line);
     case WIRE_TEXT_THREAD_NAME:
         return aggregator_thread_name(aggregator, &reader->thread, text);
     case WIRE_TEXT_ALLOCATOR:
-        return intern(aggregator, text, &process->allocator);
+        return string_table_intern_prefix(&aggregator->strings, text, &process->allocator);
     case WIRE_TEXT_LIBC:
-        return intern(aggregator, text, &aggregator->libc);
+        return string_table_intern_prefix(&aggregator->strings, text, &aggregator->libc);
     case WIRE_TEXT_MARK:
     case WIRE_TEXT_PHASE:
         return mark_list_add_of_program(
