@@ -16,9 +16,7 @@
 #include "cli/commands/record_run.h"
 #include "cli/options/command.h"
 #include "cli/options/name_options.h"
-#include "cli/report/report.h"
 #include "cli/warnings/warnings.h"
-#include "formats/import/input_file.h"
 #include "host/os/file.h"
 
 struct check_fields {
@@ -233,17 +231,13 @@ static int check_file(const char *path,
                       struct check_results *results)
 {
     struct err_info info = {0};
-    struct progress progress;
-    progress_init(&progress, stderr);
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
     enum err problem = name_places_init(&names, &fields->names, &info);
     if (problem == ERR_OK) {
-        problem = input_open_profile(path, &names.sources, &progress, &profile, &info);
+        problem = warnings_open_profile(path, &names.sources, &profile, &info);
     }
-    progress_clear(&progress);
     if (problem == ERR_OK) {
-        warnings_write(profile, "cairn: ", stderr);
         problem = check_evaluate(results, plan, profile, &names.sources, &fields->filter, &info);
     }
     return problem == ERR_OK ? tell(results, fields) : command_error(&info);

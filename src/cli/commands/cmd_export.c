@@ -14,7 +14,6 @@
 #include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/options/option_values.h"
-#include "cli/report/report.h"
 #include "cli/text/screen_text.h"
 #include "cli/warnings/warnings.h"
 #include "formats/export/exporter.h"
@@ -267,19 +266,12 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
         (void)err_set(&info, ERR_INVALID, "--output: '%s' is the recording itself", path);
         return command_error(&info);
     }
-    struct progress progress;
-    progress_init(&progress, stderr);
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = name_places_init(&names, &fields->names, &info);
-    if (problem == ERR_OK) {
-        problem = input_open_profile(path, &names.sources, &progress, &profile, &info);
-    }
-    progress_clear(&progress);
-    if (problem != ERR_OK) {
+    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
+        warnings_open_profile(path, &names.sources, &profile, &info) != ERR_OK) {
         return command_error(&info);
     }
-    warnings_write(profile, "cairn: ", stderr);
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
     if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
         return command_error(&info);

@@ -8,7 +8,6 @@
 
 #include "base/compiler.h"
 #include "cli/warnings/warnings.h"
-#include "formats/import/input_file.h"
 #include "host/text/format.h"
 
 bool per_parse(const char *text, struct per *out)
@@ -52,20 +51,6 @@ void per_append(const struct per *per, struct strbuf *out)
     if (per->has_both) {
         strbuf_printf(out, ", old: of %s", format_count((uint64_t)per->units.sides[SIDE_OLD]).text);
     }
-}
-
-static MUST_USE enum err open_profile(const char *path,
-                                      const struct name_sources *sources,
-                                      struct profile **out,
-                                      struct err_info *info)
-{
-    struct progress progress;
-    progress_init(&progress, stderr);
-    enum err problem = input_open_profile(path, sources, &progress, out, info);
-    progress_clear(&progress);
-    TRY(problem);
-    warnings_write(*out, "cairn: ", stderr);
-    return ERR_OK;
 }
 
 // Check that the length of both runs is known.
@@ -120,7 +105,8 @@ enum err comparison_init(struct comparison *comparison,
 {
     *comparison = (struct comparison){.borrows_new = true};
     comparison->profiles[SIDE_NEW] = new;
-    enum err problem = open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info);
+    enum err problem =
+        warnings_open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info);
     if (problem == ERR_OK) {
         problem = compare(comparison, words, per, info);
     }
@@ -139,7 +125,7 @@ enum err comparison_open(struct comparison *comparison,
                          struct err_info *info)
 {
     struct profile *new = NULL;
-    TRY(open_profile(new_path, sources, &new, info));
+    TRY(warnings_open_profile(new_path, sources, &new, info));
     enum err problem = comparison_init(comparison, new, old_path, sources, words, per, info);
     if (problem != ERR_OK) {
         profile_close(new);

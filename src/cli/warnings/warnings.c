@@ -4,6 +4,8 @@
 
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
+#include "formats/import/input_file.h"
+#include "host/os/progress.h"
 #include "host/text/format.h"
 #include "host/text/strbuf.h"
 #include "profile/accuracy/sampling.h"
@@ -78,4 +80,18 @@ void warnings_write(const struct profile *profile, const char *prefix, FILE *out
     write_merged(profile, prefix, out);
     write_losses(profile, prefix, out);
     warnings_write_unseen(profile, prefix, out);
+}
+
+enum err warnings_open_profile(const char *path,
+                               const struct name_sources *sources,
+                               struct profile **out,
+                               struct err_info *info)
+{
+    struct progress progress;
+    progress_init(&progress, stderr);
+    const enum err problem = input_open_profile(path, sources, &progress, out, info);
+    progress_clear(&progress);
+    TRY(problem);
+    warnings_write(*out, "cairn: ", stderr);
+    return ERR_OK;
 }
