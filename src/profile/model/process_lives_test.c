@@ -10,49 +10,23 @@
 
 #include "base/compiler.h"
 #include "profile/select/time_range.h"
+#include "profile/test_support/drawn_profile.h"
 #include "profile/time/cut_timeline.h"
 #include "profile/time/top_series.h"
-#include "recording/test_support/recording_text.h"
-
-struct fixture {
-    struct recording recording;
-    struct profile *profile;
-    struct selection selection;
-};
-
-static void fixture_release(struct fixture *fixture)
-{
-    selection_release(&fixture->selection);
-    profile_close(fixture->profile);
-    recording_release(&fixture->recording);
-}
-
-static void open_text(const char *text, struct fixture *out)
-{
-    struct err_info info = {0};
-    enum err problem = recording_from_text(text, &out->recording, &info);
-    if (problem == ERR_OK) {
-        out->recording.meta.state = REC_STATE_FINISHED;
-        problem = profile_from_recording(&out->recording, NULL, NULL, &out->profile, &info);
-    }
-    if (problem != ERR_OK || profile_select(out->profile, NULL, &out->selection, &info) != ERR_OK) {
-        fail_msg("%s in:\n%s", info.text, text);
-    }
-}
 
 // If the history of stacks is coarser than the slices, dead and live blocks of one step are never
 // added up, for any part of the run.
 static void processes_of_one_coarse_step_do_not_meet(void **state)
 {
     (void)state;
-    CLEANUP(fixture_release) struct fixture fixture = {0};
+    CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
     // The processes have the names of the notes, so that the recording has these strings.
-    open_text("process coarse_cells\nleft 250\n"
-              "one 1 100 0 0 0 0 1 100 100\n@0 1 100 0 0 0\ncohort 0 - 1 100\n"
-              "process coarse_cohorts\n"
-              "two 1 90 0 0 0 0 0 0 90\n@0 1 90 0 0 0\ncohort 0 - 1 90\n"
-              "three 1 1 0 0 0 0 0 0 1\n@8 1 1 0 0 0\ncohort 8 - 1 1\n",
-              &fixture);
+    drawn_profile_open("process coarse_cells\nleft 250\n"
+                       "one 1 100 0 0 0 0 1 100 100\n@0 1 100 0 0 0\ncohort 0 - 1 100\n"
+                       "process coarse_cohorts\n"
+                       "two 1 90 0 0 0 0 0 0 90\n@0 1 90 0 0 0\ncohort 0 - 1 90\n"
+                       "three 1 1 0 0 0 0 0 0 1\n@8 1 1 0 0 0\ncohort 8 - 1 1\n",
+                       &fixture);
     struct rec_counter notes[2] = {
         {.name = fixture.recording.processes[0].executable, .value = 4},
         {.name = fixture.recording.processes[1].executable, .value = 8},
@@ -88,12 +62,12 @@ static void processes_of_one_coarse_step_do_not_meet(void **state)
 static void charts_of_a_coarse_history_add_up(void **state)
 {
     (void)state;
-    CLEANUP(fixture_release) struct fixture fixture = {0};
-    open_text("process coarse_cells\n"
-              "one 8 80 4 40 0 0 0 0 80\n@0 8 80 4 40 0\n"
-              "two 4 40 0 0 0 0 0 0 40\n@0 4 40 0 0 0\n"
-              "three 1 1 0 0 0 0 0 0 1\n@4 1 1 0 0 0\n",
-              &fixture);
+    CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
+    drawn_profile_open("process coarse_cells\n"
+                       "one 8 80 4 40 0 0 0 0 80\n@0 8 80 4 40 0\n"
+                       "two 4 40 0 0 0 0 0 0 40\n@0 4 40 0 0 0\n"
+                       "three 1 1 0 0 0 0 0 0 1\n@4 1 1 0 0 0\n",
+                       &fixture);
     struct rec_counter note = {.name = fixture.recording.processes[0].executable, .value = 4};
     struct recording coarse = fixture.recording;
     struct rec_slice slices[5] = {{.allocations = 2, .allocated_bytes = 20, .live_bytes = 20},

@@ -14,10 +14,10 @@
 #include "host/text/strbuf.h"
 #include "profile/select/time_range.h"
 #include "profile/tables/histogram.h"
+#include "profile/test_support/drawn_profile.h"
 #include "profile/time/cut_timeline.h"
 #include "profile/time/growth.h"
 #include "profile/time/top_series.h"
-#include "recording/test_support/recording_text.h"
 
 enum {
     ROUNDS = 40,
@@ -189,33 +189,7 @@ static void draw_stack(const struct model *model, unsigned stack, struct strbuf 
     draw_cohorts(model, stack, out);
 }
 
-struct fixture {
-    struct recording recording;
-    struct profile *profile;
-    struct selection selection;
-};
-
-static void fixture_release(struct fixture *fixture)
-{
-    selection_release(&fixture->selection);
-    profile_close(fixture->profile);
-    recording_release(&fixture->recording);
-}
-
-static void open_text(const char *text, struct fixture *out)
-{
-    struct err_info info = {0};
-    enum err problem = recording_from_text(text, &out->recording, &info);
-    if (problem == ERR_OK) {
-        out->recording.meta.state = REC_STATE_FINISHED;
-        problem = profile_from_recording(&out->recording, NULL, NULL, &out->profile, &info);
-    }
-    if (problem != ERR_OK || profile_select(out->profile, NULL, &out->selection, &info) != ERR_OK) {
-        fail_msg("%s in:\n%s", info.text, text);
-    }
-}
-
-static void draw(const struct model *model, struct fixture *out)
+static void draw(const struct model *model, struct drawn_profile *out)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     strbuf_append_text(&text, "process parent\n");
@@ -229,7 +203,7 @@ static void draw(const struct model *model, struct fixture *out)
         strbuf_printf(&text, "left %u\n", model->left * SLICE_MS + 1);
     }
     draw_stack(model, CHILD_STACK, &text);
-    open_text(strbuf_text(&text), out);
+    drawn_profile_open(strbuf_text(&text), out);
     assert_int_equal(out->recording.slice_count, SLICES);
     assert_int_equal(out->recording.slice_ms, SLICE_MS);
 }
@@ -295,7 +269,7 @@ static void a_time_range_counts_blocks_by_birth_and_death(void **state)
         struct model model;
         g_random = seed;
         make_model(&model);
-        CLEANUP(fixture_release) struct fixture fixture = {0};
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
         draw(&model, &fixture);
         for (int i = 0; i < 40; i++) {
             unsigned from = below(SLICES);
@@ -345,8 +319,9 @@ count_slice(const struct model *model, struct time_range range, unsigned slice)
     return point;
 }
 
-static void
-build_cut(const struct fixture *fixture, const struct filter *filter, struct cut_timeline *out)
+static void build_cut(const struct drawn_profile *fixture,
+                      const struct filter *filter,
+                      struct cut_timeline *out)
 {
     CLEANUP(selection_release) struct selection selection = {0};
     assert_int_equal(profile_select(fixture->profile, filter, &selection, NULL), ERR_OK);
@@ -362,7 +337,7 @@ static void a_timeline_counts_the_blocks_of_its_range(void **state)
         struct model model;
         g_random = seed;
         make_model(&model);
-        CLEANUP(fixture_release) struct fixture fixture = {0};
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
         draw(&model, &fixture);
         for (int i = 0; i < 40; i++) {
             uint32_t first = below(SLICES);
@@ -393,7 +368,7 @@ static void timelines_of_all_sizes_add_up_to_the_whole(void **state)
         struct model model;
         g_random = seed;
         make_model(&model);
-        CLEANUP(fixture_release) struct fixture fixture = {0};
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
         draw(&model, &fixture);
         const uint32_t cut = rec_bucket_of(1 + below(300));
         const struct filter filters[] = {
@@ -421,10 +396,10 @@ static void timelines_of_all_sizes_add_up_to_the_whole(void **state)
 static void rows_without_blocks_in_the_range_do_not_pass(void **state)
 {
     (void)state;
-    CLEANUP(fixture_release) struct fixture fixture = {0};
-    open_text("early 1 10 1 10 0 0 0 0 10\n@0 1 10 1 10 0\n"
-              "late 2 20 0 0 0 0 0 0 20\n@3 2 20 0 0 0\ncohort 3 - 2 20\n",
-              &fixture);
+    CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
+    drawn_profile_open("early 1 10 1 10 0 0 0 0 10\n@0 1 10 1 10 0\n"
+                       "late 2 20 0 0 0 0 0 0 20\n@3 2 20 0 0 0\ncohort 3 - 2 20\n",
+                       &fixture);
     struct filter filter = {.has_range = true};
     filter.range =
         time_range_covering(&fixture.recording, 100, UINT64_MAX, BLOCKS_IN_IN | BLOCKS_IN_OUT);
@@ -483,7 +458,7 @@ count_score(const struct model *model, bool is_site, unsigned group, enum series
 // Find the model's group for an entry, by the names of its call site and, for stacks, of its
 // caller.
 static unsigned
-find_group(const struct fixture *fixture, const struct row_groups *groups, uint32_t group)
+find_group(const struct drawn_profile *fixture, const struct row_groups *groups, uint32_t group)
 {
     const struct profile *profile = fixture->profile;
     uint32_t stack = groups->groups.items[group].stack;
@@ -501,7 +476,7 @@ find_group(const struct fixture *fixture, const struct row_groups *groups, uint3
 }
 
 static void check_series(const struct model *model,
-                         const struct fixture *fixture,
+                         const struct drawn_profile *fixture,
                          enum series_value value,
                          enum row_group_by by,
                          size_t top_count)
@@ -545,7 +520,7 @@ static void charts_hold_the_highest_groups_and_the_rest(void **state)
         struct model model;
         g_random = seed;
         make_model(&model);
-        CLEANUP(fixture_release) struct fixture fixture = {0};
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
         draw(&model, &fixture);
         for (int value = SERIES_LIVE_BYTES; value <= SERIES_TEMPORARY; value++) {
             for (size_t top = 0; top <= STACKS; top++) {
@@ -571,7 +546,7 @@ count_bucket(const struct model *model, enum histogram_of of, int site, uint32_t
 }
 
 static void check_histogram(const struct model *model,
-                            const struct fixture *fixture,
+                            const struct drawn_profile *fixture,
                             enum histogram_of of,
                             size_t top_count)
 {
@@ -606,7 +581,7 @@ static void histograms_count_every_block_once(void **state)
         struct model model;
         g_random = seed;
         make_model(&model);
-        CLEANUP(fixture_release) struct fixture fixture = {0};
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
         draw(&model, &fixture);
         for (size_t top = 0; top <= SITES; top += 2) {
             check_histogram(&model, &fixture, HISTOGRAM_SIZES, top);
@@ -635,7 +610,7 @@ static void the_heat_map_tells_what_is_certain(void **state)
         struct model model;
         g_random = seed;
         make_model(&model);
-        CLEANUP(fixture_release) struct fixture fixture = {0};
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
         draw(&model, &fixture);
         CLEANUP(heat_cell_vec_release) struct heat_cell_vec cells = {0};
         assert_int_equal(heat_map_build(&fixture.selection, &cells), ERR_OK);
@@ -670,7 +645,7 @@ static void what_is_alive_is_listed_most_bytes_first(void **state)
         struct model model;
         g_random = seed;
         make_model(&model);
-        CLEANUP(fixture_release) struct fixture fixture = {0};
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
         draw(&model, &fixture);
         CLEANUP(growth_release) struct growth growth = {0};
         assert_int_equal(growth_build(&fixture.selection, ROW_GROUPS_BY_STACK, 2, &growth), ERR_OK);

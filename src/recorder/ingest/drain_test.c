@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -297,20 +296,6 @@ static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
     close_fixture(&f);
 }
 
-// Start a child that waits for a kill, also by a failing test.
-static pid_t sleeping_child(void)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;) {
-            (void)pause();
-        }
-    }
-    assert_true(child > 0);
-    return child;
-}
-
 // The slot of the process was counted and not filled in at the scan. Then the process did all its
 // work, and the process that waited for it ended.
 static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
@@ -318,7 +303,7 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
     (void)state;
     static struct fixture f;
     open_fixture(&f);
-    const pid_t parent = sleeping_child();
+    const pid_t parent = test_session_sleeping_child();
     struct lane_producer outer;
     struct lane_producer inner;
     const uint32_t slot = join(&f, (uint32_t)parent, 0);
@@ -356,12 +341,12 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
     (void)state;
     static struct fixture f;
     open_fixture(&f);
-    const pid_t first = sleeping_child();
+    const pid_t first = test_session_sleeping_child();
     struct lane_producer p;
     const uint32_t slot = join(&f, (uint32_t)first, 0);
     open_lane(&f, slot, &p);
     pass(&f);
-    const pid_t writer = sleeping_child();
+    const pid_t writer = test_session_sleeping_child();
     assert_int_equal(kill(first, SIGKILL), 0);
     assert_int_equal(waitpid(first, NULL, 0), first);
     const uint64_t deadline = now_s() + DEADLINE_S;
@@ -396,7 +381,7 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
         const bool is_looked_at = (order & 4) != 0;
         static struct fixture f;
         open_fixture(&f);
-        const pid_t child = sleeping_child();
+        const pid_t child = test_session_sleeping_child();
         struct lane_producer outer;
         struct lane_producer inner;
         open_lane(&f, join(&f, (uint32_t)getpid(), 0), &outer);
