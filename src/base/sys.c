@@ -128,11 +128,6 @@ long sys_read(int fd, void *into, size_t len_bytes)
     return call3(SYS_read, fd, (long)into, (long)len_bytes);
 }
 
-long sys_write(int fd, const void *from, size_t len_bytes)
-{
-    return call3(SYS_write, fd, (long)from, (long)len_bytes);
-}
-
 long sys_close(int fd)
 {
     return call3(SYS_close, fd, 0, 0);

@@ -66,7 +66,6 @@ long sys_futex_wake(const uint32_t *word, int count);
 // Files. Every descriptor is opened close-on-exec.
 long sys_open(const char *path, int flags, unsigned mode);
 long sys_read(int fd, void *into, size_t len_bytes);
-long sys_write(int fd, const void *from, size_t len_bytes);
 long sys_close(int fd);
 long sys_readlink(const char *path, char *into, size_t len_bytes);
 long sys_fstat_size(int fd); // the file's size in bytes

@@ -19,12 +19,6 @@ struct live_block {
     uint32_t shift; // sampling weight 1 << shift (target/producer/sampler.h); else 0
 };
 
-static inline bool live_block_is_same(const struct live_block *a, const struct live_block *b)
-{
-    return a->size_bytes == b->size_bytes && a->born_ms == b->born_ms && a->row == b->row &&
-           a->shift == b->shift;
-}
-
 #define BOX_NONE UINT32_MAX
 
 struct live_box {

@@ -161,13 +161,6 @@ bool live_map_find(struct live_map *map, uint64_t address, struct live_block *ou
     return true;
 }
 
-bool live_map_holds(struct live_map *map, uint64_t address, const struct live_block *block)
-{
-    const struct young_block *young = find_young(map, address);
-    return young != NULL ? live_block_is_same(&young->block, block)
-                         : live_table_holds(&map->settled, address, block);
-}
-
 uint64_t live_map_bytes(const struct live_map *map)
 {
     return live_table_bytes(&map->settled);

@@ -101,9 +101,6 @@ static inline bool live_map_take(struct live_map *map, uint64_t address, struct 
 // Copy the oldest block at `address` to *out. Return false if there is none.
 bool live_map_find(struct live_map *map, uint64_t address, struct live_block *out);
 
-// Return whether a block equal to `block` is live at `address`, the oldest or a younger one.
-bool live_map_holds(struct live_map *map, uint64_t address, const struct live_block *block);
-
 // Return false while the map is so small that prefetching costs more than it saves.
 static inline bool live_map_needs_prefetch(const struct live_map *map)
 {

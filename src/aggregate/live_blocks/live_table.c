@@ -629,13 +629,9 @@ bool live_table_has(struct live_table *map, uint64_t address)
     return place_find(&place, address >> 3) != NULL;
 }
 
-// Copy the oldest block at `address` to *out, and the box of the next younger one (or BOX_NONE) to
-// *next.
-static bool
-find_oldest(struct live_table *map, uint64_t address, struct live_block *out, uint32_t *next)
+bool live_table_find(struct live_table *map, uint64_t address, struct live_block *out)
 {
     uint32_t box = BOX_NONE;
-    *next = BOX_NONE;
     if (!fits_slot(address)) {
         const uint32_t *first = map_u64_find(&map->odd, address);
         box = first != NULL ? *first : BOX_NONE;
@@ -652,28 +648,7 @@ find_oldest(struct live_table *map, uint64_t address, struct live_block *out, ui
         return false;
     }
     *out = map->boxes.items[box].block;
-    *next = map->boxes.items[box].next;
     return true;
-}
-
-bool live_table_find(struct live_table *map, uint64_t address, struct live_block *out)
-{
-    uint32_t next;
-    return find_oldest(map, address, out, &next);
-}
-
-bool live_table_holds(struct live_table *map, uint64_t address, const struct live_block *block)
-{
-    struct live_block oldest;
-    uint32_t next;
-    if (!find_oldest(map, address, &oldest, &next)) {
-        return false;
-    }
-    bool is_held = live_block_is_same(&oldest, block);
-    for (; next != BOX_NONE && !is_held; next = map->boxes.items[next].next) {
-        is_held = live_block_is_same(&map->boxes.items[next].block, block);
-    }
-    return is_held;
 }
 
 uint64_t live_table_bytes(const struct live_table *map)

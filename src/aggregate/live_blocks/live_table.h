@@ -78,9 +78,6 @@ bool live_table_has(struct live_table *map, uint64_t address);
 // Copy the oldest block at `address` to *out. Return false if there is none.
 bool live_table_find(struct live_table *map, uint64_t address, struct live_block *out);
 
-// Return whether a block equal to `block` is live at `address`, the oldest or a younger one.
-bool live_table_holds(struct live_table *map, uint64_t address, const struct live_block *block);
-
 // Return false while the map is so small that prefetching costs more than it saves.
 bool live_table_needs_prefetch(const struct live_table *map);
 

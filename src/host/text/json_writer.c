@@ -266,12 +266,6 @@ void json_key_u64(struct json_writer *w, const char *key, uint64_t value)
     json_u64(w, value);
 }
 
-void json_key_i64(struct json_writer *w, const char *key, int64_t value)
-{
-    json_key(w, key);
-    json_i64(w, value);
-}
-
 void json_key_double(struct json_writer *w, const char *key, double value)
 {
     json_key(w, key);

@@ -71,7 +71,6 @@ void json_string_bytes(struct json_writer *w, const char *text, size_t len);
 
 // Write a key with its value.
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
-void json_key_i64(struct json_writer *w, const char *key, int64_t value);
 void json_key_double(struct json_writer *w, const char *key, double value);
 void json_key_bool(struct json_writer *w, const char *key, bool value);
 void json_key_string(struct json_writer *w, const char *key, const char *text);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #define TOLD_EVENTS_PER_MS 100000u
-#define TOLD_BYTES_MAX     ((uint64_t)1 << 47) // of one block: the size of an address space
 
 // Return the highest possible value of a counter of events at clock_ms of a session. A recorder may
 // be late.

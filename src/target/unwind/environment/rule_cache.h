@@ -70,12 +70,6 @@ ALWAYS_INLINE struct rule_entry *rule_cache_line(const struct rule_table *table,
     return (struct rule_entry *)(void *)(table->memory + offset);
 }
 
-// Prefetch the memory that rule_cache_find(view, pc) will read.
-ALWAYS_INLINE void rule_cache_prefetch(struct rule_view view, uint64_t pc)
-{
-    __builtin_prefetch(rule_cache_line(view.table, pc ^ view.salt));
-}
-
 // Return the rule of the return address `pc`, or 0 if it is not cached. `pc` is not 0.
 ALWAYS_INLINE uint64_t rule_cache_find(struct rule_view view, uint64_t pc)
 {
