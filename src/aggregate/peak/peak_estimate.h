@@ -4,7 +4,7 @@
 //   counted    recorded live blocks times their sampling weights (Horvitz and Thompson): unbiased
 //              for each stack; one block with a large weight makes it jump
 //   followed   the recorded live blocks, each as one, and the live unsampled blocks that threads
-//              follow: known to a grain for each thread (session/sampler.h)
+//              follow: known to a grain for each thread (target/producer/sampler.h)
 //   lost       unsampled blocks that no thread follows: the number of live ones is known, because
 //              their frees arrive and match no block; their mean size estimates their bytes
 //

@@ -88,7 +88,7 @@ int command_usage_error(const struct command *command, const struct err_info *in
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     screen_append(&text, info->text);
-    // All messages take one line. There is no other place to report an error.
+    // Each message is one line. A failed write to stderr cannot be reported anywhere.
     (void)fprintf(stderr, "cairn: %s; see 'cairn help %s'\n", strbuf_text(&text), command->name);
     return STATUS_USAGE;
 }

@@ -5,7 +5,7 @@
 //    inclusive                 self
 //     57.2 MiB   100%          0 B      0%  main  [server]
 //
-// A recursive function counts once for each allocation (profile/function_costs.h).
+// A recursive function counts once for each allocation (profile/tables/function_costs.h).
 #include "base/compiler.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"

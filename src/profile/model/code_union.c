@@ -158,8 +158,9 @@ add_namesake(struct register_of_names *names, const struct profile *profile, uin
     return ERR_OK;
 }
 
-// The id for a function of the old recording without an exact match in the new one: that of its
-// only namesake if one of the two has no module, else `next`.
+// Return in *out the id for a function of the old recording that has no exact match in the new one.
+// If it has only one namesake and one of the two lacks a module, they share an id; else it gets
+// `next`.
 static MUST_USE enum err match_loosely(struct register_of_names *names,
                                        const struct profile *old,
                                        uint32_t function,

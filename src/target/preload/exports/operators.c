@@ -10,8 +10,9 @@
 // ours are malloc and free. Only when memory runs out they search for the plugin's runtime, among
 // the modules that the plugin and its callers refer to, to throw its exception.
 //
-// No guard is held across the real functions: they throw through these frames, of which only the
-// unwind tables matter. Compiled with frame pointers: unwind_caller_regs() reads them. Context: T.
+// No guard is held across the real functions, because they may throw through these frames. The
+// unwinder then needs only the frames' unwind tables. This file is compiled with frame pointers,
+// which unwind_caller_regs() reads. Context: T.
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

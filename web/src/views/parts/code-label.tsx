@@ -14,7 +14,7 @@ export function codeTitle(name: CodeName): string {
   return `${name.full}${place}\n${name.modulePath === '' ? 'module unknown' : name.modulePath}`;
 }
 
-/** The name as text only, where there is no room for a button. */
+/** Show the name as plain text. Use it where a button does not fit. */
 export function CodeText(props: { readonly name: CodeName; readonly inlined?: boolean }): JSX.Element {
   const { name } = props;
   const place = fileLine(name);
