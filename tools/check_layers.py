@@ -44,7 +44,9 @@ MODULES = {
     "aggregate": Module("H", "base session host recording", "live_blocks tables rows totals peak ."),
     "symbols": Module("H", "base host recording", "names elf dwarf jit leak_rules ."),
     "inject/process": Module("H", "base host"),
-    "inject": Module("H", "base host inject/process"),
+    "inject/code": Module("H", "base session host"),
+    "inject/allocators": Module("H", "base session host symbols"),
+    "inject": Module("H", "base session host inject/process inject/code inject/allocators"),
     "recorder": Module("H", "base session host recording aggregate",
                        "session processes launch memory output ingest control ."),
     "profile": Module("H", "base host recording symbols",
@@ -53,8 +55,8 @@ MODULES = {
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "server": Module("H", "base host recording profile views_json formats",
                      "access http state api pages ."),
-    "cli": Module("H", "base session host recording aggregate recorder symbols profile views_json formats "
-                  "server",
+    "cli": Module("H", "base session host recording aggregate symbols inject recorder profile views_json "
+                  "formats server",
                   "text options warnings diff report names check commands ."),
 }
 

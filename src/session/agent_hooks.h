@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// agent_hooks: the kinds of functions that the injector patches in a running process, and what
+// their arguments mean.
+//
+// The injector names the kind of each patched function, and the agent chooses its hook by the kind.
+// The table says for each kind what a call does to the heap, so that a hook needs nothing else to
+// record it: which argument is the size, with which argument the size is multiplied, and which
+// argument is a block that the call frees or resizes.
+//
+// A patched function begins with a jump to its stub, which is near the module:
+//
+//   stub:  push index          the patch's number; the agent's table of patches has its trampoline
+//          jmp *hook           the address that the agent gives for the kind
+//
+// So a hook begins with the patch's number at (%rsp), the return address at 8(%rsp), %rsp a
+// multiple of 16, and each register as the caller left it. The trampoline does what the original
+// function does. Context: T and H; no code.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum agent_effect {
+    AGENT_ALLOCATES,           // returns a block, or NULL
+    AGENT_ALLOCATES_OR_THROWS, // returns a block, or throws. Call the patch's nothrow form instead
+    AGENT_ALLOCATES_AT,        // returns 0 if it stored a block at *argument[0]: posix_memalign
+    AGENT_COPIES_TEXT,         // returns a block with a text, or NULL; the size is that of the text
+    AGENT_RESIZES,             // returns a block instead of the old one, or NULL: the old one stays
+    AGENT_RESIZES_OR_FREES, // returns a block instead of the old one, or NULL: the old one is free
+    AGENT_RESIZES_IN_PLACE, // returns the usable size of the same block: xallocx
+    AGENT_FREES,            // returns nothing
+    AGENT_CHANGES_MODULES,  // _dl_debug_state: the loader has mapped or unmapped a module
+};
+
+#define AGENT_NO_ARGUMENT 0xffu
+
+// X(kind, name for people and options, effect, index of the argument that is the size in bytes, of
+// the one that multiplies it, of the one that is the block). reallocarray is MALLOC's row three
+// times over: block 0, count 1, size 2. A throwing operator's nothrow form has the same arguments,
+// followed by a `const std::nothrow_t &`, which implementations ignore.
+#define AGENT_NONE AGENT_NO_ARGUMENT
+#define AGENT_HOOKS(X)                                                                        \
+    X(AGENT_MALLOC, "malloc", AGENT_ALLOCATES, 0, AGENT_NONE, AGENT_NONE)                     \
+    X(AGENT_FREE, "free", AGENT_FREES, AGENT_NONE, AGENT_NONE, 0)                             \
+    X(AGENT_CALLOC, "calloc", AGENT_ALLOCATES, 1, 0, AGENT_NONE)                              \
+    X(AGENT_REALLOC, "realloc", AGENT_RESIZES, 1, AGENT_NONE, 0)                              \
+    X(AGENT_REALLOCARRAY, "reallocarray", AGENT_RESIZES, 2, 1, 0)                             \
+    X(AGENT_REALLOCF, "reallocf", AGENT_RESIZES_OR_FREES, 1, AGENT_NONE, 0)                   \
+    X(AGENT_ALIGNED_ALLOC, "aligned_alloc", AGENT_ALLOCATES, 1, AGENT_NONE, AGENT_NONE)       \
+    X(AGENT_POSIX_MEMALIGN, "posix_memalign", AGENT_ALLOCATES_AT, 2, AGENT_NONE, AGENT_NONE)  \
+    X(AGENT_STRDUP, "strdup", AGENT_COPIES_TEXT, AGENT_NONE, AGENT_NONE, AGENT_NONE)          \
+    X(AGENT_NEW, "operator new", AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE)        \
+    X(AGENT_NEW_ALIGNED, "operator new aligned", AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE,    \
+      AGENT_NONE)                                                                             \
+    X(AGENT_XALLOCX, "xallocx", AGENT_RESIZES_IN_PLACE, 1, AGENT_NONE, 0)                     \
+    X(AGENT_DL_DEBUG_STATE, "_dl_debug_state", AGENT_CHANGES_MODULES, AGENT_NONE, AGENT_NONE, \
+      AGENT_NONE)
+
+// The kinds are few, because functions with the same arguments share one: AGENT_MALLOC is also
+// valloc, pvalloc, mallocx (size, flags) and operator new(size, nothrow) with or without an
+// alignment; AGENT_ALIGNED_ALLOC is memalign; AGENT_REALLOC is rallocx (block, size, flags);
+// AGENT_FREE is cfree, dallocx, sdallocx and every operator delete.
+enum agent_hook {
+#define X(kind, name, effect, size, count, block) kind,
+    AGENT_HOOKS(X)
+#undef X
+    AGENT_HOOK_COUNT,
+};
+
+struct agent_hook_shape {
+    const char *name;
+    uint8_t effect; // enum agent_effect
+    uint8_t size_argument;
+    uint8_t count_argument;
+    uint8_t block_argument;
+};
+
+// Return the row of a kind.
+static inline struct agent_hook_shape agent_hook_shape(enum agent_hook hook)
+{
+    static const struct agent_hook_shape shapes[AGENT_HOOK_COUNT] = {
+#define X(kind, name, effect, size, count, block) [kind] = {name, effect, size, count, block},
+        AGENT_HOOKS(X)
+#undef X
+    };
+    return shapes[hook];
+}
