@@ -9,7 +9,8 @@ module, and of the modules that its module may use. So every arrow points down, 
 cycles between folders. T modules run inside the recorded program and may use only T modules. The
 table itself is checked for that and for unknown names. A folder has at most 25 files, so that its
 name describes its content. Headers of an architecture (*_arch.h) are found by their name alone,
-because CMake chooses the folder; folders called arch count as the folder above them. Programs and
+because CMake chooses the folder; folders called arch count as the folder above them. The same holds
+for headers of a way into the target (*_way.h) and folders called way. Programs and
 helpers of tests (test_* folders and files, *_test.c, fuzz_*.c) may use their whole module and every
 module above it in the table. Only they may use folders called test_*. Exit status 1 and one line
 per finding.
@@ -81,7 +82,7 @@ def place_of(name, modules):
     """(module, folder in it) of a path below src/; None if the table has neither."""
     parts = [part for part in pathlib.PurePath(name).parent.parts]
     for at, part in enumerate(parts):
-        if part == "arch" or part.startswith("test_"):
+        if part in ("arch", "way") or part.startswith("test_"):
             parts = parts[:at]
             break
     folder = "/".join(parts)
@@ -114,7 +115,7 @@ def file_findings(root, path, modules):
         if not match:
             continue
         header = match.group(1)
-        if header.endswith("_arch.h") and "/" not in header:
+        if header.endswith(("_arch.h", "_way.h")) and "/" not in header:
             continue
         used = place_of(header, modules)
         if "/" not in header:

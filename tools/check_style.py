@@ -99,7 +99,7 @@ def name_findings(root, paths):
             continue
         if VAGUE_NAME.search(path.stem):
             yield f"{where}: the name says nothing: {path.stem}"
-        if path.suffix in (".c", ".h") and "arch" not in where.parts:
+        if path.suffix in (".c", ".h") and not {"arch", "way"} & set(where.parts):
             if path.name in seen:
                 yield f"{where}: the same file name as {seen[path.name]}"
             seen[path.name] = where

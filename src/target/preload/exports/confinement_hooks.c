@@ -28,7 +28,7 @@ EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f)
 
 static void foresee(void)
 {
-    struct thread_state *t = t_thread_state;
+    struct thread_state *t = thread_way_state();
     if (process_session() != NULL && t != NULL && t->generation == process_generation()) {
         unwind_thread_foresee(t->unwind);
     }

@@ -19,7 +19,7 @@
 #include "base/compiler.h"
 #include "base/page_alloc.h"
 #include "base/sys.h"
-#include "target/preload/process/exec_plan.h"
+#include "target/preload/exports/exec_plan.h"
 #include "target/preload/real/real_process.h"
 
 #define PATH_BYTES_MAX     1024u // longer paths are not examined

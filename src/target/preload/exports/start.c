@@ -12,7 +12,7 @@
 #include "target/preload/exports/announce.h"
 #include "target/preload/exports/program_api.h"
 #include "target/preload/process/process.h"
-#include "target/preload/process/thread_state.h"
+#include "target/preload/process/thread_exit.h"
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/real/real_mappings.h"
@@ -38,7 +38,7 @@ __attribute__((constructor(101))) static void start(void)
 {
     const int saved_errno = errno;
     (void)dl_iterate_phdr(resolve, NULL); // nothing but its lock; returns what `resolve` does
-    thread_state_prepare();
+    thread_exit_prepare();
     if (real_functions_are_hooked()) { // else this may be a late dlopen of the library itself
         unwind_modules_stay();
     }

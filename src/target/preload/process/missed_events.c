@@ -8,7 +8,7 @@
 // Return this thread's lane in the session that this process has left.
 static struct lane_header *own_lane(void)
 {
-    const struct thread_state *t = t_thread_state;
+    const struct thread_state *t = thread_way_state();
     const uint64_t left = g_process->left_generation >> 32; // 0 in a forked child
     return t != NULL && left != 0 && t->generation >> 32 == left ? t->producer.lane : NULL;
 }

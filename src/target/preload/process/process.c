@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <linux/prctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,10 +12,7 @@
 #include "base/signals.h"
 #include "base/sys.h"
 #include "session/stamp.h"
-#include "target/preload/process/program_note.h"
-#include "target/preload/real/environment.h"
-#include "target/preload/real/real_functions.h"
-#include "target/preload/real/real_mappings.h"
+#include "target/preload/process/process_entry.h"
 #include "target/producer/exit_wait.h"
 
 enum process_verdict {
@@ -32,7 +28,6 @@ struct process_image {
     struct session_mapping mapping;
     uint32_t pid; // of the process that joined last: this one or its nearest recorded ancestor
     uint32_t pid_namespace; // of that process: its inode number, or 0
-    bool is_go;
     char name[16];
 };
 
@@ -48,22 +43,6 @@ struct session_mapping *process_mapping(void)
 const char *process_name(void)
 {
     return g_image.name;
-}
-
-// Map the page. Where the kernel cannot wipe a page on fork (before 4.14) a child would write into
-// its parent's lanes: then nothing is recorded.
-static enum process_verdict map_page(void)
-{
-    struct process_page *page = page_alloc(sizeof(*page));
-    if (page == NULL) {
-        return VERDICT_OFF;
-    }
-    if (sys_failed(sys_madvise(page, PAGE_BYTES, MADV_WIPEONFORK))) {
-        page_free(page, sizeof(*page));
-        return VERDICT_OFF;
-    }
-    g_process = page;
-    return VERDICT_UNDECIDED;
 }
 
 // Wake the recorder, so that even a short life is sampled. Only at the start of an image: later
@@ -104,17 +83,12 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     atomic_store_explicit(&g_process->session, session, memory_order_release);
 }
 
-// Join as a fresh image: map the session that the environment names.
+// Join as a fresh image.
 static enum process_verdict join_image(void)
 {
-    const char *place = environment_session();
-    real_functions_resolve(); // the first hook may be a mapping
-    real_mappings_resolve();
-    if (place == NULL || session_join(place, &g_image.mapping) != ERR_OK) {
+    if (process_entry_find_session(&g_image.mapping) != ERR_OK) {
         return VERDICT_OFF;
     }
-    environment_remember();
-    g_image.is_go = program_note_is_go();
     (void)sys_call6(SYS_prctl, PR_GET_NAME, (long)g_image.name, 0, 0, 0, 0); // zeros if not
     return VERDICT_JOINED;
 }
@@ -138,7 +112,7 @@ struct session_header *process_followed_session(void)
 
 static enum process_verdict decide(uint64_t begun)
 {
-    const bool is_forked = g_image.mapping.header != NULL;
+    const bool is_forked = process_entry_is_in(&g_image.mapping);
     if (!is_forked && join_image() == VERDICT_OFF) {
         return VERDICT_OFF;
     }
@@ -158,10 +132,7 @@ static enum process_verdict decide(uint64_t begun)
     if (!is_forked || g_image.pid == 1) { // other pids are of the parent's namespace
         g_image.pid_namespace = process_pid_namespace();
     }
-    const bool is_bypassed = !is_forked && real_functions_are_bypassed();
-    enter(index, parent_pid,
-          (is_forked ? PROCESS_FORKED : 0) | (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) |
-              (g_image.is_go ? PROCESS_GO : 0),
+    enter(index, parent_pid, process_entry_flags(is_forked) | (is_forked ? PROCESS_FORKED : 0),
           begun);
     return VERDICT_JOINED;
 }
@@ -184,22 +155,15 @@ static bool await_joining(void)
     return process_session() != NULL;
 }
 
-// Weak: musl, where nothing is recorded, lacks it. A musl program gets here when a static program,
-// which has no hooks, executes it: our library must load there and do nothing.
-extern const char *gnu_get_libc_version(void) __attribute__((weak));
-
 bool process_join(void)
 {
-    if (gnu_get_libc_version == NULL) {
+    if (!process_entry_is_open()) {
         return false;
-    }
-    if (!environment_is_there()) {
-        return false; // the loader's own allocations, before the image runs
     }
     if (sys_is_forbidden()) {
         return false; // a child of a process under a seccomp filter
     }
-    if (g_process == &g_page_before_first_event && map_page() == VERDICT_OFF) {
+    if (g_process == &g_page_before_first_event && !process_entry_page(&g_process)) {
         return false;
     }
     uint32_t verdict = atomic_load_explicit(&g_process->verdict, memory_order_relaxed);

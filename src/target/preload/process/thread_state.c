@@ -2,16 +2,14 @@
 // thread_state: see thread_state.h.
 #include "target/preload/process/thread_state.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <linux/prctl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "base/signals.h"
 #include "base/sys.h"
 #include "target/preload/process/process.h"
+#include "target/preload/process/thread_exit.h"
 #include "target/producer/nursery/nursery.h"
 #include "target/unwind/unwind.h"
 
@@ -21,12 +19,6 @@
 #define FRAMES_REMEMBERED 1024u  // of a walk, lower limit
 #define UNWIND_BYTES_BUDGET \
     (LANE_STATE_BYTES - PAGE - MODULES_BYTES - DEFERRED_BYTES - (128u << 10))
-
-__thread struct thread_state *t_thread_state;
-
-static pthread_key_t g_exit_key;
-static bool g_has_exit_key;
-static struct freed_table g_freed; // of all threads
 
 // The parts of a lane's state, in bytes from its beginning.
 struct thread_layout {
@@ -85,9 +77,9 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     struct thread_state *t = &home->state;
     struct session_header *session = process_session();
     const struct thread_layout l = plan_layout(session->max_frames);
-    lane->self_address = (uint64_t)pthread_self(); // read on demand, not by the drain
+    lane->self_address = thread_way_descriptor(); // read on demand, not by the drain
     lane_producer_init(&t->producer, session, lane);
-    t->producer.freed = &g_freed;
+    t->producer.freed = thread_way_freed();
     nursery_init(&t->producer);
     sampler_init(&t->sampler, &t->producer,
                  ((uint64_t)lane->thread_id << 32 ^ lane->start_ms) + (uint64_t)(uintptr_t)lane);
@@ -110,35 +102,24 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     return t;
 }
 
-// Ensure that thread_exit runs when this thread ends. The value counts its rounds.
-static void arm_exit(uintptr_t round)
-{
-    if (g_has_exit_key) {
-        (void)pthread_setspecific(g_exit_key, (const void *)round); // else the lane stays open
-    }
-}
-
 struct thread_state *thread_state_open(void)
 {
     if (sys_is_forbidden()) {
         session_count(process_session(), LOST_seccomp, 1);
         return NULL;
     }
-    const int saved_errno = errno;
     const uint64_t blocked = signals_block();
     struct lane_header *lane;
     const enum err result =
         session_claim_lane(process_mapping(), g_process->index, (uint32_t)sys_gettid(), &lane);
-    t_thread_state = result == ERR_OK ? fill_lane(lane) : NULL;
+    thread_way_set_state(result == ERR_OK ? fill_lane(lane) : NULL);
     signals_restore(blocked);
     if (result != ERR_OK) {
         session_count(process_session(), LOST_no_lane, 1);
-    } else if (g_has_exit_key && pthread_getspecific(g_exit_key) == NULL) {
-        // Not under the guard: if the program has many keys, this allocates.
-        arm_exit(1);
+    } else {
+        thread_exit_arm();
     }
-    errno = saved_errno;
-    return t_thread_state;
+    return thread_way_state();
 }
 
 void thread_state_renew(struct thread_state *t)
@@ -150,8 +131,7 @@ void thread_state_renew(struct thread_state *t)
     t->generation = current_generation();
 }
 
-// Send the name if it has changed, and give the lane back.
-static void close_lane(struct thread_state *t)
+void thread_state_close(struct thread_state *t)
 {
     char name[THREAD_NAME_BYTES] = {0};
     if (!get_name(name)) {
@@ -162,38 +142,9 @@ static void close_lane(struct thread_state *t)
                                    .len = strnlen(name, THREAD_NAME_BYTES)};
         lane_producer_send_text(&t->producer, WIRE_TEXT_THREAD_NAME, text, false);
     }
-    t_thread_state = NULL;
+    thread_way_set_state(NULL);
     unwind_thread_release(t->unwind);
     (void)nursery_flush(&t->producer); // false: recording has ended
     sampler_end(&t->sampler);
     lane_producer_close(&t->producer);
-}
-
-// The destructor of our key. A thread that was cancelled asynchronously inside a hook left the
-// guard set, and never returns to that hook.
-static void thread_exit(void *value)
-{
-    struct thread_state *t = t_thread_state;
-    const bool is_ours =
-        process_session() != NULL && t != NULL && t->generation >> 32 == process_generation() >> 32;
-    if (!is_ours) {
-        return;
-    }
-    if (guard_is_held(t)) {
-        guard_release(t);
-        thread_state_renew(t);
-    }
-    const uintptr_t round = (uintptr_t)value;
-    if (round < PTHREAD_DESTRUCTOR_ITERATIONS) {
-        arm_exit(round + 1);
-        return;
-    }
-    close_lane(t);
-}
-
-void thread_state_prepare(void)
-{
-    if (!g_has_exit_key) {
-        g_has_exit_key = pthread_key_create(&g_exit_key, thread_exit) == 0;
-    }
 }

@@ -2,7 +2,7 @@
 // thread_state: the state that a thread needs to record, in its own lane.
 //
 // All of it is in the lane's own memory (lane_producer_state), so a thread uses no memory of the
-// program and leaves none behind. The only thread-local variable is a pointer to it.
+// program and leaves none behind. thread_way.h has a thread's pointer to it.
 //
 //   struct thread_home    one page: the state, and the first memory of its dictionaries
 //   remembered walk       by max_frames
@@ -10,10 +10,10 @@
 //   names                 the rest: stacks, then nodes
 //   deferred events       32 KiB
 //
-// Only touched pages exist. A thread gets its lane at its first event and closes it in its last
-// round of key destructors. The key re-arms itself until then, because other destructors allocate
-// and free. Later events open another lane. The recorder takes back that lane, and the lanes of
-// threads that end in any other way, when it sees that the thread has ended.
+// Only touched pages exist. A thread gets its lane at its first event and, in the preload library,
+// closes it when it ends (thread_exit.h). Later events open another lane. The recorder takes back
+// that lane, and the lanes of threads that end in any other way, when it sees that the thread has
+// ended.
 //
 // Context: T. A lane is opened with all signals blocked. Errno is kept.
 #pragma once
@@ -28,6 +28,7 @@
 #include "target/preload/process/stack_dictionary.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/sampler.h"
+#include "thread_way.h"
 
 #define THREAD_NAME_BYTES 16u // of prctl(PR_GET_NAME)
 
@@ -58,8 +59,6 @@ _Static_assert(sizeof(struct thread_home) <= 4096, "one page");
 _Static_assert(offsetof(struct thread_home, state.guard) == LANE_GUARD_OFFSET - LANE_HEADER_BYTES,
                "where the recorder looks for it");
 
-extern __thread struct thread_state *t_thread_state;
-
 ALWAYS_INLINE bool guard_is_held(const struct thread_state *t)
 {
     return atomic_load_explicit(&t->guard, memory_order_relaxed) != 0; // our own
@@ -85,13 +84,12 @@ ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
     return atomic_load_explicit(&t->producer.session->recording, memory_order_relaxed);
 }
 
-// Prepare, once, before any thread is opened. Without this, threads do not close their lanes at
-// exit.
-void thread_state_prepare(void);
-
-// Open a lane for the calling thread, and replace t_thread_state. NULL if no lane is free
+// Open a lane for the calling thread, and replace thread_way_state(). NULL if no lane is free
 // (counted).
 struct thread_state *thread_state_open(void);
 
 // Forget what the recorder knows on this lane, after code was unloaded or a hook was left half way.
 void thread_state_renew(struct thread_state *t);
+
+// Send what the lane holds, and give it back: its thread ends.
+void thread_state_close(struct thread_state *t);

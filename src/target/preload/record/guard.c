@@ -31,7 +31,7 @@ static bool is_abandoned(const struct thread_state *t, uint64_t frame)
 // Return this thread's state if it belongs to this process; a forked child finds its parent's.
 static struct thread_state *own_state(void)
 {
-    struct thread_state *t = t_thread_state;
+    struct thread_state *t = thread_way_state();
     return t != NULL && t->generation >> 32 == process_generation() >> 32 ? t : NULL;
 }
 

@@ -34,7 +34,7 @@ void guard_drain(struct thread_state *t);
 // Whether code that the caller interrupted holds this thread's guard.
 bool guard_is_nested(void);
 
-// Whether guard_enter takes the guard of `t`, which is t_thread_state, at once.
+// Whether guard_enter takes the guard of `t`, which is thread_way_state(), at once.
 ALWAYS_INLINE bool guard_may_enter(const struct thread_state *t)
 {
     // A session implies a generation: see process.h. In a forked child `t` is its parent's, whose
@@ -48,7 +48,7 @@ ALWAYS_INLINE bool guard_may_enter(const struct thread_state *t)
 // use the lane, because nothing is recorded, or because the event is nested.
 ALWAYS_INLINE struct thread_state *guard_enter(uint64_t frame)
 {
-    struct thread_state *t = t_thread_state;
+    struct thread_state *t = thread_way_state();
     if (UNLIKELY(!guard_may_enter(t))) {
         return guard_enter_slowly(frame);
     }

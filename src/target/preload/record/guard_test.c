@@ -16,12 +16,12 @@ static void a_state_that_reads_as_zero_is_nobodys(void **state)
 {
     (void)state;
     static struct thread_state recycled;
-    t_thread_state = &recycled;
+    thread_way_set_state(&recycled);
     assert_int_equal(process_generation(), 0); // nothing has been joined
     assert_null(guard_enter((uint64_t)__builtin_frame_address(0)));
     assert_int_equal(recycled.guard, 0);
     assert_false(guard_is_nested());
-    t_thread_state = NULL;
+    thread_way_set_state(NULL);
 }
 
 int main(void)

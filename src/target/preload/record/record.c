@@ -136,7 +136,7 @@ static void expect_no_more(const struct thread_state *t, enum lane_pending which
 // Return the thread's state, if it belongs to this process.
 static struct thread_state *state_here(void)
 {
-    struct thread_state *t = t_thread_state;
+    struct thread_state *t = thread_way_state();
     return t != NULL && t->generation >> 32 == process_generation() >> 32 ? t : NULL;
 }
 
@@ -248,7 +248,7 @@ static NOINLINE void without_guard(enum event_kind kind,
                               .old_address = old_address,
                               .size_bytes = size_bytes,
                               .freed = freed};
-        struct thread_state *t = t_thread_state;
+        struct thread_state *t = thread_way_state();
         if (is_ordered(t->producer.session)) {
             event.stamp = stamp_now(t->producer.session);
             if (kind == EVENT_FREE) {
@@ -419,18 +419,21 @@ void record_no_deferred(const struct thread_state *t)
 
 uint64_t record_last_allocated(void)
 {
-    return process_session() != NULL && t_thread_state != NULL ? t_thread_state->last_allocated : 0;
+    const struct thread_state *t = process_session() != NULL ? thread_way_state() : NULL;
+    return t != NULL ? t->last_allocated : 0;
 }
 
 uint64_t record_last_freed(void)
 {
-    return process_session() != NULL && t_thread_state != NULL ? t_thread_state->last_freed : 0;
+    const struct thread_state *t = process_session() != NULL ? thread_way_state() : NULL;
+    return t != NULL ? t->last_freed : 0;
 }
 
 void record_forget_last(void)
 {
-    if (process_session() != NULL && t_thread_state != NULL) {
-        t_thread_state->last_allocated = 0;
-        t_thread_state->last_freed = 0;
+    struct thread_state *t = process_session() != NULL ? thread_way_state() : NULL;
+    if (t != NULL) {
+        t->last_allocated = 0;
+        t->last_freed = 0;
     }
 }

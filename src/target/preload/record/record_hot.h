@@ -47,7 +47,7 @@ ALWAYS_INLINE bool still_ours(const struct thread_state *t)
 // Return the calling thread's state if guard_enter would take its guard at once, else NULL.
 ALWAYS_INLINE struct thread_state *hot_state(uint32_t recording_max)
 {
-    struct thread_state *t = t_thread_state;
+    struct thread_state *t = thread_way_state();
     return guard_may_enter(t) && LIKELY(what_to_record(t) <= recording_max) ? t : NULL;
 }
 

@@ -33,7 +33,7 @@ void record_mapping_send(struct thread_state *t, const struct mapping_change *ch
 // Defer a change by a signal handler that has interrupted another hook.
 static NOINLINE void defer(const struct unwind_regs *caller, const struct mapping_change *change)
 {
-    struct thread_state *t = t_thread_state;
+    struct thread_state *t = thread_way_state();
     const struct mapping_event event = {.event = {.kind = EVENT_MAPPING}, .change = *change};
     deferred_put(&t->deferred, &event.event, caller, t->max_frames);
 }

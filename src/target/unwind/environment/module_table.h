@@ -14,7 +14,9 @@
 // span. A library owns all pages of its range: it is one span.
 #pragma once
 
+#include <elf.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -60,6 +62,9 @@ bool module_table_unwind(const struct module_span *span, struct eh_table *out);
 // completely in memory even if the module is shorter. Empty if it does not begin with a suitable
 // ELF header.
 struct bytes module_table_headers(uint64_t start);
+
+// Return the next header of `type` at or after *index; NULL if there is none. Moves *index past it.
+const Elf64_Phdr *module_table_next_header(struct bytes headers, uint32_t type, size_t *index);
 
 // Return the build-id in the module's mapped notes; empty if it has none.
 struct bytes module_table_build_id(const struct module_span *span);

@@ -2,10 +2,8 @@
 // stack_bounds: see stack_bounds.h.
 #include "target/unwind/environment/stack_bounds.h"
 
-#include <pthread.h>
-#include <stddef.h>
-
 #include "base/sys.h"
+#include "thread_way.h"
 
 #define CHECK_STEP_BYTES 4096u // the smallest page
 
@@ -21,9 +19,6 @@
 
 // The initial thread's pthread_self(), 0 if not noted. Written once, before it matters.
 static uint64_t g_main_descriptor;
-
-// The first stack pointer of the process, from the kernel. Missing in some libcs.
-extern void *__libc_stack_end __attribute__((weak));
 
 // Check upwards, so that the check meets the end of a foreign stack before it touches anything
 // else.
@@ -85,7 +80,7 @@ static bool is_leader(void)
 void stack_bounds_note_main_thread(void)
 {
     if (is_leader() && g_main_descriptor == 0) {
-        g_main_descriptor = (uint64_t)pthread_self();
+        g_main_descriptor = thread_way_descriptor();
     }
 }
 
@@ -94,14 +89,15 @@ void stack_bounds_note_main_thread(void)
 static bool descriptor_is_top(void)
 {
     uint64_t main_descriptor = g_main_descriptor;
-    bool is_main = main_descriptor != 0 ? (uint64_t)pthread_self() == main_descriptor : is_leader();
+    bool is_main = main_descriptor != 0 ? thread_way_descriptor() == main_descriptor : is_leader();
     return !is_main;
 }
 
 bool stack_bounds_learn(struct stack_bounds *bounds, uint64_t sp, uint64_t last_sp)
 {
-    if (&__libc_stack_end != NULL && try_top(bounds, sp, last_sp, (uint64_t)__libc_stack_end)) {
+    const uint64_t main_top = thread_way_main_stack_top();
+    if (main_top != 0 && try_top(bounds, sp, last_sp, main_top)) {
         return true;
     }
-    return descriptor_is_top() && try_top(bounds, sp, last_sp, (uint64_t)pthread_self());
+    return descriptor_is_top() && try_top(bounds, sp, last_sp, thread_way_descriptor());
 }

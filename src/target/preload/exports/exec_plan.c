@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // exec_plan: see exec_plan.h.
-#include "target/preload/process/exec_plan.h"
+#include "target/preload/exports/exec_plan.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// agent_page: what the recorder tells the agent that it has put into a running process.
+//
+// The agent's image has one such page, its symbol `agent_page`. The recorder writes it through
+// /proc/PID/mem, and maps two more pieces of zeroed memory for each attach:
+//
+//   attachment     thread slots    of the agent; zero means free
+//                  patches         of the recorder: where the original functions continue
+//                  module lists    the recorder fills the first one, and the agent the other one
+//                                  when the loader has changed something
+//   process page   MADV_WIPEONFORK, so that a forked child learns that it is one
+//
+// Order: everything, then `enabled` (release), then the patches in the code. At a detach the code
+// is restored and `enabled` becomes 0. Threads may still be inside hooks, so all memory stays
+// mapped. A later attach has fresh memory, so no state of the old one is mistaken for its own.
+//
+// R writes all fields except those marked T. The agent trusts the recorder; the recorder trusts
+// nothing that it reads back. Context: T and H; no code.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "session/agent_hooks.h"
+#include "session/freed_table.h"
+
+#define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
+#define AGENT_VERSION            1u
+#define AGENT_THREADS            4096u // power of two
+#define AGENT_PATCHES_MAX        4096u
+#define AGENT_MODULES_MAX        2048u
+#define AGENT_PATHS_BYTES        (256u << 10)
+#define AGENT_PAGE_SYMBOL        "agent_page"
+#define AGENT_PROCESS_PAGE_BYTES 4096u
+
+// What a thread has in the agent, found by its thread pointer.
+struct agent_thread {
+    _Atomic uint64_t thread_pointer; // T; 0: free
+    uint64_t tid_word;               // T: the word at tid_offset, when the thread took the slot
+    uint64_t outer_call; // T: the frame of the hook whose original function runs; 0: none
+    void *state;         // T: its struct thread_state
+    uint64_t reserved[4];
+};
+_Static_assert(sizeof(struct agent_thread) == 64, "a cache line");
+
+struct agent_patch {
+    uint64_t original; // does what the function did before it was patched
+    uint64_t nothrow;  // likewise, of a throwing operator's form that returns NULL; 0: none
+};
+
+// A module of the process, for the unwinder and for names.
+struct agent_module {
+    uint64_t start; // of its mapping
+    uint64_t end;   // exclusive
+    uint64_t bias;
+    uint64_t eh_frame_hdr; // 0: none
+    uint64_t headers;      // address of its program headers; 0: none
+    uint32_t header_count;
+    uint32_t path; // offset in `paths`, ended by a zero byte; an empty path: the executable
+};
+
+struct agent_module_list {
+    uint32_t count;
+    uint32_t paths_bytes;
+    struct agent_module modules[AGENT_MODULES_MAX]; // sorted by address
+    char paths[AGENT_PATHS_BYTES];                  // the first byte is zero
+};
+
+struct agent_attachment {
+    struct agent_thread threads[AGENT_THREADS];
+    struct agent_patch patches[AGENT_PATCHES_MAX];
+    struct agent_module_list lists[2];
+    struct freed_table freed; // T
+};
+
+struct agent_page {
+    uint64_t magic;   // of the image
+    uint32_t version; // of the image
+    // R, release: 0: every hook only calls its original function.
+    _Atomic uint32_t enabled;
+    uint64_t attachment;     // address of a struct agent_attachment
+    uint64_t process_page;   // address of a zeroed page that is wiped in a forked child
+    uint64_t session;        // address of the whole session, mapped without access to its lanes
+    uint64_t main_stack_top; // the first stack pointer of the process
+    uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
+    // Offset of the thread id from the thread pointer, as libc keeps it there; 0: unknown.
+    uint32_t tid_offset;
+    // T: which of the module lists is current.
+    _Atomic uint32_t module_list;
+    // T: calls of hooks that found no free thread slot.
+    _Atomic uint64_t calls_without_slot;
+    // Of the image: where the stubs of each kind jump to, relocated.
+    uint64_t hooks[AGENT_HOOK_COUNT];
+};
+_Static_assert(sizeof(struct agent_page) <= 4096, "one page");

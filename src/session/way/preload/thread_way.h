@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// thread_way (preload): what the preload library finds in the calling thread, by libc's means.
+//
+// The two ways into a process, the preload library and the agent (../agent/thread_way.h), are built
+// from the same sources, and differ by the files of this name. Context: T, any thread; no calls but
+// pthread_self.
+#pragma once
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "session/freed_table.h"
+
+struct thread_state;
+
+// The only thread-local variable of the library; initial-exec.
+extern __thread struct thread_state *t_thread_state;
+
+// The stamps of freed blocks, of all threads.
+extern struct freed_table g_freed;
+
+// The first stack pointer of the process, from the kernel. Missing in some libcs.
+extern void *__libc_stack_end __attribute__((weak));
+
+// Return the calling thread's state; NULL: none yet.
+ALWAYS_INLINE struct thread_state *thread_way_state(void)
+{
+    return t_thread_state;
+}
+
+ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
+{
+    t_thread_state = state;
+}
+
+ALWAYS_INLINE struct freed_table *thread_way_freed(void)
+{
+    return &g_freed;
+}
+
+// Return the address of the thread's descriptor, which is at the top of the stack of each thread
+// but the first.
+ALWAYS_INLINE uint64_t thread_way_descriptor(void)
+{
+    return (uint64_t)pthread_self();
+}
+
+// Return the top of the first thread's stack; 0: unknown.
+ALWAYS_INLINE uint64_t thread_way_main_stack_top(void)
+{
+    return &__libc_stack_end != NULL ? (uint64_t)__libc_stack_end : 0;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// process_entry: see process_entry.h; the preload library's way.
+#include "target/preload/process/process_entry.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "base/page_alloc.h"
+#include "base/sys.h"
+#include "target/preload/process/process.h"
+#include "target/preload/process/program_note.h"
+#include "target/preload/real/environment.h"
+#include "target/preload/real/real_functions.h"
+#include "target/preload/real/real_mappings.h"
+
+static bool g_is_go; // written only while joining
+
+// Weak: musl, where nothing is recorded, lacks it. A musl program gets here when a static program,
+// which has no hooks, executes it: our library must load there and do nothing.
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+
+// Before the environment is there, the loader itself allocates, and no image runs.
+bool process_entry_is_open(void)
+{
+    return gnu_get_libc_version != NULL && environment_is_there();
+}
+
+// The kernel cannot wipe a page on fork before Linux 4.14.
+bool process_entry_page(struct process_page **out)
+{
+    struct process_page *page = page_alloc(sizeof(*page));
+    if (page == NULL) {
+        return false;
+    }
+    if (sys_failed(sys_madvise(page, PAGE_BYTES, MADV_WIPEONFORK))) {
+        page_free(page, sizeof(*page));
+        return false;
+    }
+    *out = page;
+    return true;
+}
+
+bool process_entry_is_in(const struct session_mapping *mapping)
+{
+    return mapping->header != NULL;
+}
+
+enum err process_entry_find_session(struct session_mapping *mapping)
+{
+    const char *place = environment_session();
+    real_functions_resolve(); // the first hook may be a mapping
+    real_mappings_resolve();
+    if (place == NULL) {
+        return ERR_NOT_FOUND;
+    }
+    TRY(session_join(place, mapping));
+    environment_remember();
+    g_is_go = program_note_is_go();
+    return ERR_OK;
+}
+
+uint32_t process_entry_flags(bool is_forked)
+{
+    const bool is_bypassed = !is_forked && real_functions_are_bypassed();
+    return (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) | (g_is_go ? PROCESS_GO : 0);
+}

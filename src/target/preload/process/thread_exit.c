@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// thread_exit: see thread_exit.h.
+#include "target/preload/process/thread_exit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/preload/process/process.h"
+#include "target/preload/process/thread_state.h"
+
+__thread struct thread_state *t_thread_state;
+
+struct freed_table g_freed;
+
+static pthread_key_t g_exit_key;
+static bool g_has_exit_key;
+
+// The value counts the destructor's rounds.
+static void arm(uintptr_t round)
+{
+    (void)pthread_setspecific(g_exit_key, (const void *)round); // if it fails, the lane stays open
+}
+
+void thread_exit_arm(void)
+{
+    const int saved_errno = errno;
+    if (g_has_exit_key && pthread_getspecific(g_exit_key) == NULL) {
+        arm(1);
+    }
+    errno = saved_errno;
+}
+
+// The destructor of our key. A thread that was cancelled asynchronously inside a hook left the
+// guard set, and never returns to that hook.
+static void thread_exit(void *value)
+{
+    struct thread_state *t = t_thread_state;
+    const bool is_ours =
+        process_session() != NULL && t != NULL && t->generation >> 32 == process_generation() >> 32;
+    if (!is_ours) {
+        return;
+    }
+    if (guard_is_held(t)) {
+        guard_release(t);
+        thread_state_renew(t);
+    }
+    const uintptr_t round = (uintptr_t)value;
+    if (round < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        arm(round + 1);
+        return;
+    }
+    thread_state_close(t);
+}
+
+void thread_exit_prepare(void)
+{
+    if (!g_has_exit_key) {
+        g_has_exit_key = pthread_key_create(&g_exit_key, thread_exit) == 0;
+    }
+}

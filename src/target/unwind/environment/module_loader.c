@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// module_loader: the part of module_table.h that asks the loader of this process.
+#include "target/unwind/environment/module_table.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+
+#include "base/page_alloc.h"
+
+#define LIST_SPANS_MAX 2048u
+
+struct module_list {
+    uint32_t count;
+    struct module_span spans[LIST_SPANS_MAX]; // sorted by start
+};
+
+// The process's only table: the current list, and the one before it.
+static struct {
+    _Atomic(struct module_list *) current;
+    struct module_list *spare; // only refresh uses it
+    atomic_flag refreshing;
+} g_modules = {.refreshing = ATOMIC_FLAG_INIT};
+
+extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
+
+// Return the main program's headers, from the kernel or from a loader that was started by hand.
+static struct bytes headers_of_main(void)
+{
+    const uint8_t *headers = (const uint8_t *)getauxval(AT_PHDR);
+    const size_t count = headers != NULL ? getauxval(AT_PHNUM) : 0;
+    return (struct bytes){headers, count * sizeof(Elf64_Phdr)};
+}
+
+bool module_table_needs_refresh(void)
+{
+    return _dl_find_object == NULL;
+}
+
+bool module_table_is_listed(void)
+{
+    return atomic_load_explicit(&g_modules.current, memory_order_relaxed) != NULL;
+}
+
+bool module_table_find(uint64_t pc, struct module_span *out)
+{
+    if (module_table_needs_refresh()) {
+        return module_table_find_listed(pc, out);
+    }
+    if (!module_table_find_unread(pc, out)) {
+        return false;
+    }
+    const struct link_map *map = (const struct link_map *)out->link_map;
+    out->path = map != NULL && map->l_name != NULL ? map->l_name : "";
+    out->bias = map != NULL ? map->l_addr : 0;
+    out->headers = *out->path == 0 ? headers_of_main() : module_table_headers(out->start);
+    return true;
+}
+
+bool module_table_find_unread(uint64_t pc, struct module_span *out)
+{
+    struct dl_find_object found;
+    if (_dl_find_object == NULL || _dl_find_object((void *)pc, &found) != 0) {
+        return false;
+    }
+    *out = (struct module_span){.start = (uint64_t)found.dlfo_map_start,
+                                .end = (uint64_t)found.dlfo_map_end,
+                                .hdr_addr = (uint64_t)found.dlfo_eh_frame,
+                                .path = "",
+                                .link_map = (uint64_t)found.dlfo_link_map};
+    return true;
+}
+
+bool module_table_stays(uint64_t pc)
+{
+    struct module_span unused;
+    return module_table_find_listed(pc, &unused);
+}
+
+bool module_table_find_listed(uint64_t pc, struct module_span *out)
+{
+    // Acquire pairs with the release in module_table_refresh: the list is complete.
+    const struct module_list *list = atomic_load_explicit(&g_modules.current, memory_order_acquire);
+    uint32_t low = 0;
+    uint32_t high = list != NULL ? list->count : 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (list->spans[middle].start <= pc) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == 0 || pc >= list->spans[low - 1].end) {
+        return false;
+    }
+    *out = list->spans[low - 1];
+    return true;
+}
+
+static uint64_t page_of(uint64_t addr)
+{
+    return addr & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+static void list_span(struct module_list *list, const struct module_span *span)
+{
+    if (span->start >= span->end || list->count == LIST_SPANS_MAX) {
+        return;
+    }
+    uint32_t at = list->count++;
+    for (; at > 0 && list->spans[at - 1].start > span->start; at--) {
+        list->spans[at] = list->spans[at - 1];
+    }
+    list->spans[at] = *span;
+}
+
+// List a span for each run of segments without a free page in between; one span for a library.
+static int list_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct module_span span = {
+        .bias = info->dlpi_addr,
+        .headers = {(const uint8_t *)info->dlpi_phdr, info->dlpi_phnum * sizeof(Elf64_Phdr)},
+        .path = info->dlpi_name != NULL ? info->dlpi_name : ""};
+    size_t index = 0;
+    const Elf64_Phdr *header = module_table_next_header(span.headers, PT_GNU_EH_FRAME, &index);
+    span.hdr_addr = header != NULL ? span.bias + header->p_vaddr : 0;
+    index = 0;
+    while ((header = module_table_next_header(span.headers, PT_LOAD, &index)) !=
+           NULL) { // by rising address
+        const uint64_t start = page_of(span.bias + header->p_vaddr);
+        if (span.end == 0) {
+            span.start = start;
+        } else if (span.path[0] == 0 && start > page_of(span.end + PAGE_BYTES - 1)) {
+            list_span(context, &span);
+            span.start = start;
+        }
+        span.end = span.bias + header->p_vaddr + header->p_memsz;
+    }
+    list_span(context, &span);
+    return 0;
+}
+
+void module_table_refresh(void)
+{
+    // A thread that is refreshing now sees what we would see, or is about to be called again.
+    if (atomic_flag_test_and_set_explicit(&g_modules.refreshing, memory_order_acquire)) {
+        return;
+    }
+    struct module_list *list = g_modules.spare;
+    if (list == NULL) {
+        list = page_alloc(sizeof(*list));
+    }
+    if (list != NULL) {
+        list->count = 0;
+        (void)dl_iterate_phdr(list_module, list);
+        g_modules.spare = atomic_load_explicit(&g_modules.current, memory_order_relaxed);
+        // Release: see module_table_find_listed.
+        atomic_store_explicit(&g_modules.current, list, memory_order_release);
+    }
+    atomic_flag_clear_explicit(&g_modules.refreshing, memory_order_release);
+}
