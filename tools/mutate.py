@@ -2,20 +2,28 @@
 # SPDX-License-Identifier: MIT
 """mutate: plants faults in the sources, one at a time, and reports the faults that no test notices.
 
-usage: tools/mutate.py [--count N] [--seed N] [--only FOLDER] [--near] [--keep DIR]
+usage: tools/mutate.py [--count N] [--seed N] [--only FOLDER] [--all] [--jobs N] [--keep DIR]
 
-Works on a copy of the committed tree with its own build. A fault is drawn at random: a comparison
-that is off by one or negated, `and` for `or`, a sign, a constant, a condition, a removed statement.
-A fault that does not compile is drawn again. The unit test of the same name runs first, then the
-tests nearest to the file, then all of `make test`; the first failure ends the run. --near omits the
-last step. Prints a line for each fault and the share of noticed faults; exit status 1 if the share
-is below 85 of 100. Some faults change nothing observable: examine each survivor before you write a
-test.
+Works on a copy of the committed tree with its own build. A fault is drawn at random, from each
+module in proportion to its lines: a comparison that is off by one or negated, `and` for `or`, a
+sign, a constant, a condition, a removed statement. A fault that does not compile, or that leaves
+the object file as it was, is drawn again. The module's unit tests run first, then the entries of
+NEAREST, and with --all everything else of `make test`; the first failure ends the run. Only what
+these entries need is built. A test that fails is repeated, because it may have failed for another
+reason. A test that runs for BOUND_S counts as failed.
+
+Prints a line for each fault, and the share of noticed faults with the 95 % interval (Wilson); exit
+status 1 if the share is below 85 of 100. Without --all the share is a lower bound. Some faults
+change nothing observable: examine each survivor before you write a test.
 """
 import argparse
+import json
+import math
+import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,8 +32,11 @@ from typing import NamedTuple
 
 WANTED_SHARE = 0.85
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-NO_PRODUCT = re.compile(r"_test\.c$|/fuzz_\w+\.c$|/test_")
-TEST_TIMEOUT_S = 1800
+NO_PRODUCT = re.compile(r"_test\.c$|/fuzz_\w+\.c$|/test_|/arch/(?!x86_64/)")
+BUILD_BOUND_S = 1800
+BOUND_S = 300  # of one entry: the longest takes a minute on an idle machine
+ALL_BOUND_S = 3600
+MARK = "CAIRN_MUTATE"  # set in all processes of the tests
 
 # Patterns and their replacements. The spaces are clang-format's, so that templates, pointers and
 # unary operators do not match.
@@ -42,6 +53,10 @@ FAULTS = [
      r"[\w>\[\]*][\w>.\[\]*-]*(?: [|&+-]?= [^;{]*|\([^;{]*\));$", ""),
 ]
 
+# Bodies of functions and tables, by clang-format's layout: faults elsewhere, as in the values of an
+# enum, rarely compile or change anything.
+BODIES = re.compile(r"^\{\n.*?^\}|^\S[^\n]* = \{\n.*?^\};", re.M | re.S)
+
 # Faults that no test can notice: the larger or the smaller of two equal values, and memory leaks,
 # which the sanitizers of `make check` find.
 EQUIVALENT = {
@@ -49,21 +64,24 @@ EQUIVALENT = {
     "statement": re.compile(r"\s*(?:\w+_)?(?:release|free)\("),
 }
 
-# Regular expressions of ctest entries, nearest first, by module (tools/check_layers.py).
+# The entries after the module's own, quick ones first (expressions that match whole names).
 NEAREST = {
-    "base": ["unit.base", "unit"], "host": ["unit.host", "unit", "cli"],
-    "session": ["unit.session|unit.producer", "unit.recorder", "unit.preload", "e2e.counts|e2e.nursery|e2e.lifecycle"],
-    "target/producer": ["unit.producer", "unit.recorder", "unit.preload", "e2e.counts|e2e.nursery|e2e.lifecycle"],
-    "target/unwind": ["unit.unwind", "unit.preload", "e2e.stacks|e2e.check_unwind"],
-    "target/preload": ["unit.preload", "e2e.counts|e2e.lifecycle|e2e.control", "e2e"],
-    "recording": ["unit.recording|recording", "unit.recorder|cli"],
-    "aggregate": ["unit.aggregate|unit.recorder", "e2e.counts|e2e.blocks|e2e.events", "e2e"],
-    "recorder": ["unit.recorder", "fuzz.session|fuzz.proc", "e2e.counts|e2e.blocks|e2e.events", "e2e"],
-    "symbols": ["unit.symbols|symbols", "e2e.names|cli"],
-    "views_json": ["unit.server|server", "cli|formats"],
-    "profile": ["unit.profile", "cli", "formats|server"],
-    "formats": ["formats|fuzz.import", "cli"], "server": ["unit.server|server", "viewer"],
-    "cli": ["unit.cli|cli", "e2e.command_line|e2e.refusals|e2e.output|formats", "e2e"],
+    "base": r"unit\.(host|session|producer|unwind|recording)\..* cli e2e\.counts",
+    "host": r"unit\.(recording|profile|server|cli|symbols)\..* cli.* e2e\.(command_line|output) formats",
+    "session": r"unit\.(producer|recorder|preload)\..* e2e\.(counts|nursery|lifecycle|control|unrecorded)",
+    "target/producer": r"unit\.(recorder|preload)\..* e2e\.(counts|nursery|lifecycle|dead_recorder)",
+    "target/unwind": r"unit\.preload\..* e2e\.(stacks|check_unwind|counts|jit)",
+    "target/preload": r"unit\.preload\..* e2e\.(counts|lifecycle|control|program_api|api_.*|unrecorded|leaks|hardship)",
+    "recording": r"recording\..* unit\.recorder\..* cli e2e\.output",
+    "aggregate": r"unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
+    "recorder": r"fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"
+                r" e2e\.(command_line|lifecycle|hardship|events)",
+    "symbols": r"cli e2e\.(leaks|names|jit) symbols.*",
+    "profile": r"cli.* e2e\.growth formats\.series formats server.*",
+    "views_json": r"cli.* server.* unit\.server\..*",
+    "formats": r"formats.* fuzz\.import.* cli",
+    "server": r"server.* e2e\.command_line",
+    "cli": r"cli.* recording\.commands e2e\.(refusals|output|command_line|control|growth|leaks) formats.*",
 }
 
 
@@ -76,6 +94,14 @@ class Fault(NamedTuple):
     kind: str
 
 
+class Entry(NamedTuple):
+    """One entry of ctest."""
+    name: str
+    command: list
+    folder: str
+    environment: dict
+
+
 def code_only(source):
     """The source with comments, strings, characters and preprocessor lines replaced by spaces."""
     pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^#(?:[^\n]*\\\n)*[^\n]*'
@@ -85,10 +111,12 @@ def code_only(source):
 
 def faults_of(path, source):
     code = code_only(source)
+    bodies = [found.span() for found in BODIES.finditer(code)]
     equal = {kind: [found.span() for found in pattern.finditer(code)] for kind, pattern in EQUIVALENT.items()}
+    within = lambda place, spans: any(start <= place < end for start, end in spans)
     for kind, pattern, text in FAULTS:
         for found in re.finditer(pattern, code, re.M):
-            if any(start <= found.start() < end for start, end in equal.get(kind, [])):
+            if not within(found.start(), bodies) or within(found.start(), equal.get(kind, [])):
                 continue
             if kind == "condition":  # negate all of it: "if (a) {" becomes "if (!(a)) {"
                 end = code.index("\n", found.end())
@@ -99,62 +127,147 @@ def faults_of(path, source):
                 yield Fault(path, found.start(), found.end(), change, kind)
 
 
-def run(command, cwd, log):
-    """Return whether the command succeeded; its output goes to the log."""
+def run(command, cwd, log, bound_s):
+    """Return whether the command succeeded in time; its output goes to the log."""
     with open(log, "w", encoding="utf-8") as out:
         try:
             done = subprocess.run(command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT,
-                                  stdin=subprocess.DEVNULL, timeout=TEST_TIMEOUT_S, check=False)
+                                  stdin=subprocess.DEVNULL, timeout=bound_s, check=False)
             return done.returncode == 0
         except subprocess.TimeoutExpired:
             return False
 
 
-class Copy:
-    """A copy of the committed tree, and its build."""
+def kill_marked():
+    """End what tests left behind: the processes that have this run's mark in their environment."""
+    mark = f"{MARK}={os.getpid()}".encode()
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
+        except OSError:
+            pass  # it has ended
 
-    def __init__(self, folder):
-        self.source, self.build = folder / "source", folder / "build"
+
+class Copy:
+    """A copy of the committed tree, its build and its tests."""
+
+    def __init__(self, folder, jobs):
+        self.source, self.build, self.jobs = folder / "source", folder / "build", jobs
         self.log = folder / "log"
         self.source.mkdir(parents=True, exist_ok=True)
         archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True)
         subprocess.run(["tar", "-x", "-C", self.source], input=archive.stdout, check=True)
         configure = ["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-Wno-dev",
                      "-DBUILD_TESTING=ON", "-DCAIRN_WERROR=OFF"]
-        if not (run(configure, folder, self.log) and self.compiles()):
+        if not (run(configure, folder, self.log, BUILD_BOUND_S) and self.builds("all")):
             sys.exit(f"mutate: the copy does not build: see {self.log}")
+        self.entries = list(self.read_entries())
 
-    def compiles(self):
-        return run(["cmake", "--build", self.build], self.source, self.log)
+    def builds(self, *targets):
+        return run(["ninja", "-C", self.build, *targets], self.source, self.log, BUILD_BOUND_S)
 
-    def failing_test(self, *options):
-        """The first entry that fails, None if all pass."""
-        command = ["ctest", "--test-dir", self.build, "-j", "2", "--stop-on-failure", "-LE", "^check$", *options]
-        if run(command, self.source, self.log):
+    def read_entries(self):
+        """The tests of the first tier that need nothing set up by others."""
+        listed = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"], check=True, capture_output=True)
+        for test in json.loads(listed.stdout)["tests"]:
+            of = {item["name"]: item["value"] for item in test["properties"]}
+            if "check" not in of.get("LABELS", []) and not {"FIXTURES_REQUIRED", "FIXTURES_SETUP"} & of.keys():
+                environment = dict(word.split("=", 1) for word in of.get("ENVIRONMENT", []))
+                yield Entry(test["name"], test["command"], of["WORKING_DIRECTORY"], environment)
+
+    def module_of(self, path):
+        """The folder with its own CMakeLists.txt, below src/."""
+        folder = pathlib.PurePath(path).parent
+        while not (self.source / folder / "CMakeLists.txt").exists():
+            folder = folder.parent
+        return str(folder)[len("src/"):]
+
+    def object_of(self, path):
+        """The object file of a source, built; None for a header or if it does not compile."""
+        if not path.endswith(".c") or not self.builds(f"{self.source / path}^"):
+            return None
+        said = subprocess.run(["ninja", "-C", self.build, "-t", "query", f"{self.source / path}"], check=True,
+                              capture_output=True, text=True).stdout
+        return next(self.build / word for word in said.split() if word.endswith(".c.o")).read_bytes()
+
+    def start(self, entry):
+        more = ["-x"] if "pytest" in entry.command else []
+        return subprocess.Popen([*entry.command, *more], cwd=entry.folder, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                env={**os.environ, **entry.environment, MARK: str(os.getpid())})
+
+    def failing(self, entries):
+        """Run the entries, several at a time; return the first that fails and how, or None."""
+        waiting, running, failed = list(entries), {}, None
+        while failed is None and (waiting or running):
+            while waiting and len(running) < self.jobs:
+                entry = waiting.pop(0)
+                running[entry] = (self.start(entry), time.monotonic() + BOUND_S)
+            for entry, (process, deadline) in list(running.items()):
+                if process.poll() is not None:
+                    del running[entry]
+                    failed = failed or ((entry, "") if process.returncode != 0 else None)
+                elif time.monotonic() > deadline:
+                    failed = (entry, " (hangs)")
+            time.sleep(0.02)
+        kill_marked()
+        for process, _ in running.values():
+            process.wait()
+        return failed
+
+    def who_notices(self, fault, with_all):
+        """The name of a test that notices the planted fault; None if none does."""
+        module = self.module_of(fault.path)
+        noun = pathlib.PurePath(fault.path).stem
+        own = [entry for entry in self.entries if entry.folder == str(self.build / "src" / module)]
+        own.sort(key=lambda entry: entry.name.split(".")[-1] != noun)
+        found = [entry for wanted in NEAREST.get(module, "cli e2e.counts").split()
+                 for entry in self.entries if re.fullmatch(wanted, entry.name) and entry not in own]
+        units = [entry for entry in found if pathlib.Path(entry.folder).is_relative_to(self.build / "src")]
+        whole = [entry for entry in found if entry not in units]
+        for entries in (own, units, whole):
+            targets = [pathlib.Path(entry.command[0]).relative_to(self.build) for entry in entries
+                       if entry.command[0].startswith(str(self.build))]
+            if entries is whole:
+                targets = ["src/cli/all", "src/target/preload/all", "tests/all"]
+            if not self.builds(*(targets or ["src/cli/all"])):
+                return ""
+            failed = self.failing(entries)
+            while failed and not failed[1] and not self.failing([failed[0]]):  # it failed by chance
+                entries = entries[entries.index(failed[0]) + 1:]
+                failed = self.failing(entries)
+            if failed:
+                return failed[0].name + failed[1]
+        return self.rest() if with_all else None
+
+    def rest(self):
+        command = ["ctest", "--test-dir", self.build, "-j", str(self.jobs), "--stop-on-failure", "-LE", "^check$"]
+        if not self.builds("all") or run(command, self.source, self.log, ALL_BOUND_S):
             return None
         failed = re.search(r"Test +#\d+: (\S+) \.+\s*\**(?:Failed|Timeout|Exception|Subprocess)",
                            self.log.read_text(encoding="utf-8", errors="replace"))
         return failed[1] if failed else "a hang"
 
-    def who_notices(self, fault, near_only):
-        module = next((name for name in NEAREST if fault.path.startswith(f"src/{name}/")), None)
-        noun = pathlib.PurePath(fault.path).stem
-        for entries in [rf"unit\.\w+\.{noun}$", *NEAREST.get(module, ["unit"])]:
-            found = self.failing_test("-R", f"^({entries})")
-            if found:
-                return found
-        return None if near_only else self.failing_test()
-
 
 def draw(copy, only, random_source):
-    """Generate faults without end; the probability of a file is proportional to its length."""
-    faults = []
+    """Generate faults, from each module in proportion to its lines."""
+    lines, faults = {}, {}
     for path in sorted((copy.source / "src").rglob("*.[ch]")):
         name = str(path.relative_to(copy.source))
         if not NO_PRODUCT.search(name) and name.startswith(f"src/{only}"):
-            faults += faults_of(name, path.read_text(encoding="utf-8"))
-    random_source.shuffle(faults)
-    return faults
+            module, source = copy.module_of(name), path.read_text(encoding="utf-8")
+            lines[module] = lines.get(module, 0) + source.count("\n")
+            faults.setdefault(module, []).extend(faults_of(name, source))
+    for listed in faults.values():
+        random_source.shuffle(listed)
+    due = {module: lines[module] * random_source.random() for module in lines}
+    while any(faults.values()):
+        for module in due:
+            due[module] += lines[module]
+        module = max((name for name in due if faults[name]), key=due.get)
+        due[module] -= sum(lines.values())
+        yield faults[module].pop()
 
 
 def describe(copy, fault):
@@ -164,16 +277,27 @@ def describe(copy, fault):
     return f"{fault.path}:{line}: {fault.kind}: {was[:50]!r} -> {fault.text.strip()[:50]!r}"
 
 
-def plant(copy, fault, near_only):
-    """Return the test that noticed the fault, None without one, "" if the fault does not
-    compile."""
+def plant(copy, fault, with_all):
+    """Return the test that noticed the fault, None without one, "" if the fault does not compile
+    or changes no code."""
     path = copy.source / fault.path
     source = path.read_text(encoding="utf-8")
+    before = copy.object_of(fault.path)
     path.write_text(source[:fault.start] + fault.text + source[fault.end:], encoding="utf-8")
     try:
-        return copy.who_notices(fault, near_only) if copy.compiles() else ""
+        if before and copy.object_of(fault.path) in (None, before):
+            return ""
+        return copy.who_notices(fault, with_all)
     finally:
         path.write_text(source, encoding="utf-8")
+
+
+def interval(noticed, planted):
+    """Wilson's 95 % interval of a share."""
+    z, n, share = 1.96, max(planted, 1), noticed / max(planted, 1)
+    middle = share + z * z / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return [(middle + sign * half) / (1 + z * z / n) for sign in (-1, 1)]
 
 
 def main():
@@ -181,24 +305,27 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")))
     parser.add_argument("--only", default="", metavar="FOLDER")
-    parser.add_argument("--near", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cairn-mutate.") as folder:
-        copy = Copy(options.keep or pathlib.Path(folder))
+        copy = Copy(options.keep or pathlib.Path(folder), options.jobs)
         print(f"mutate: seed {options.seed}", flush=True)
         planted = noticed = 0
         for fault in draw(copy, options.only, random.Random(options.seed)):
             if planted == options.count:
                 break
-            words = describe(copy, fault)
-            found = plant(copy, fault, options.near)
+            words, begin = describe(copy, fault), time.monotonic()
+            found = plant(copy, fault, options.all)
             if found == "":
                 continue
             planted += 1
             noticed += found is not None
-            print(f"{'noticed' if found else 'NOT NOTICED'}  {words}  {found or ''}", flush=True)
-    print(f"{noticed} of {planted} faults were noticed")
+            print(f"{'noticed' if found else 'NOT NOTICED'}  {words}  {found or ''}  "
+                  f"{time.monotonic() - begin:.0f} s", flush=True)
+    low, high = interval(noticed, planted)
+    print(f"{noticed} of {planted} faults were noticed ({low:.0%} to {high:.0%} of all, with 95 % confidence)")
     return 0 if noticed >= WANTED_SHARE * planted else 1
 
 
