@@ -61,7 +61,7 @@ BODIES = re.compile(r"^\{\n.*?^\}|^\S[^\n]* = \{\n.*?^\};", re.M | re.S)
 # which the sanitizers of `make check` find.
 EQUIVALENT = {
     "comparison": re.compile(r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+)\s\?\s(?:\1 : \2|\2 : \1)\b"),
-    "statement": re.compile(r"\s*(?:\w+_)?(?:release|free)\("),
+    "statement": re.compile(r"^ *(?:\w+_)?(?:release|free)\(", re.M),
 }
 
 # The entries after the module's own, quick ones first (expressions that match whole names).
