@@ -25,7 +25,7 @@
 
 enum {
     SLEEP_MS_MAX = 16,    // when nothing has happened for a while
-    LINGER_MS = 1,        // for processes that the program started just before it ended
+    LINGER_MS = 1,        // between two searches for processes that have not joined
     LINGER_MAX_MS = 2000, // for those that exist and have not joined
     LOOKS_IN_VAIN = 2,
     STRANGER_LOOK_MS = 500, // between two checks of processes that outlive the program
@@ -142,16 +142,25 @@ static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t 
     pressure_note_sleep(&s->pressure, slept_ns < wanted_ns ? slept_ns : wanted_ns);
 }
 
-// Return whether no process will join any more. A child that was just forked gets time to join. A
-// process that exists and never joins (a static executable) does not delay the end.
+// Return whether no process will join any more. A process that exists and never joins (a static
+// executable) does not delay the end.
 static bool nobody_is_late(struct recorder_state *s, uint64_t now_ms)
 {
-    if (now_ms < s->quiet_since_ms + LINGER_MS || now_ms < s->next_late_look_ms) {
-        return false;
+    if (s->nobody_is_pending || now_ms < s->next_late_look_ms) {
+        return s->nobody_is_pending; // and the pass since then found none that had joined before
     }
     s->next_late_look_ms = now_ms + LINGER_MS;
-    // One check can miss a child that is forked during it by a parent that then ends.
-    s->looks_in_vain = pending_processes_exist(s->session.environment) ? 0 : s->looks_in_vain + 1;
+    switch (pending_processes_find(s->session.environment, now_ms)) {
+    case PENDING_NONE:
+        s->nobody_is_pending = true;
+        return false;
+    case PENDING_UNSEEN:
+        s->looks_in_vain++;
+        break;
+    case PENDING_SOME:
+        s->looks_in_vain = 0;
+        break;
+    }
     return s->looks_in_vain >= LOOKS_IN_VAIN || now_ms >= s->quiet_since_ms + LINGER_MAX_MS;
 }
 
@@ -170,6 +179,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     }
     s->quiet_since_ms = now_ms;
     s->looks_in_vain = 0;
+    s->nobody_is_pending = false;
     s->end_ms = now_ms;
     if (now_ms >= s->next_stranger_look_ms) {
         s->next_stranger_look_ms = now_ms + STRANGER_LOOK_MS;
@@ -294,7 +304,9 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         last_wake = wake;
         sleep_ms = was_busy || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = min_u64(sleep_ms, SLEEP_MS_MAX);
-        sleep_until_woken(s, wake, sleep_ms);
+        if (!s->nobody_is_pending) {
+            sleep_until_woken(s, wake, sleep_ms);
+        }
     }
     see_abandonment(s);
     // Hooks pass everything through from now on; records written until now still count.

@@ -4,7 +4,9 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +18,12 @@
 
 #define ENVIRONMENT_BYTES_MAX (8u << 20) // far above the limit of execve
 #define STAT_BYTES_MAX        4096u
+#define LOAD_BYTES_MAX        256u
+
+enum {
+    AGE_MS_MAX = 100, // too short for the kernel to hand out all pids (32768 at least)
+    YOUNGER_MAX = 1024,
+};
 
 static void directory_closep(DIR **directory)
 {
@@ -58,21 +66,76 @@ static bool may_join(const char *pid, const char *variable, size_t length)
                                : is_in_exec(pid);
 }
 
-bool pending_processes_exist(const char *session)
+// Return the pid after which the kernel numbers the next process, 0 if it cannot be read: the last
+// word of /proc/loadavg, proc(5).
+static uint64_t last_pid(void)
 {
-    CLEANUP(strbuf_release) struct strbuf variable = {0};
+    CLEANUP(strbuf_release) struct strbuf load = {0};
+    const char *word = file_read("/proc/loadavg", LOAD_BYTES_MAX, &load, NULL) == ERR_OK
+                           ? strrchr(strbuf_text(&load), ' ')
+                           : NULL;
+    return word != NULL ? strtoull(word, NULL, 10) : 0;
+}
+
+// Return whether /proc numbers processes as this process does.
+static bool proc_is_ours(uint64_t own)
+{
+    char self[32] = "";
+    char expected[32];
+    (void)snprintf(expected, sizeof(expected), "%" PRIu64, own); // fits
+    return readlink("/proc/self", self, sizeof(self) - 1) > 0 && strcmp(self, expected) == 0;
+}
+
+// Search the processes that are younger than this one. They have the pids above its own, because
+// the kernel hands pids out in ascending order. A child of one of them has a higher pid still, so
+// that it is met later; the last pid is read again for each. False: the order is not sure, because
+// the pids have started again at the lowest, or may have.
+static bool search_younger(const char *variable, size_t length, uint64_t age_ms, bool *has_found)
+{
+    const uint64_t own = (uint64_t)getpid();
+    if (age_ms > AGE_MS_MAX || !proc_is_ours(own)) {
+        return false;
+    }
+    *has_found = false;
+    for (uint64_t pid = own + 1, last = last_pid(); pid <= last; pid++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "%" PRIu64, pid); // fits
+        *has_found = *has_found || may_join(name, variable, length);
+        last = pid == last ? last_pid() : last;
+        if (last - own > YOUNGER_MAX) {
+            return false;
+        }
+    }
+    return last_pid() >= own;
+}
+
+static bool search_all(const char *variable, size_t length)
+{
     CLEANUP(directory_closep) DIR *processes = opendir("/proc");
-    strbuf_printf(&variable, "%s=%s", SESSION_ENV_NAME, session);
-    if (processes == NULL || strbuf_result(&variable) != ERR_OK) {
+    if (processes == NULL) {
         return false;
     }
     char own[32];
     (void)snprintf(own, sizeof(own), "%d", (int)getpid()); // fits
     for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
         if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, own) != 0 &&
-            may_join(entry->d_name, variable.data, variable.len + 1)) {
+            may_join(entry->d_name, variable, length)) {
             return true;
         }
     }
     return false;
+}
+
+enum pending_answer pending_processes_find(const char *session, uint64_t age_ms)
+{
+    CLEANUP(strbuf_release) struct strbuf variable = {0};
+    strbuf_printf(&variable, "%s=%s", SESSION_ENV_NAME, session);
+    if (strbuf_result(&variable) != ERR_OK) {
+        return PENDING_UNSEEN;
+    }
+    bool has_found = false;
+    if (search_younger(variable.data, variable.len + 1, age_ms, &has_found)) {
+        return has_found ? PENDING_SOME : PENDING_NONE;
+    }
+    return search_all(variable.data, variable.len + 1) ? PENDING_SOME : PENDING_UNSEEN;
 }

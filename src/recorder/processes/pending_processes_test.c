@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Searches for processes of a session that have not joined. Other processes of the machine start
+// and end meanwhile, and one in the middle of its exec counts as pending, so each case searches
+// until it sees the expected answer, up to a deadline.
+#include "recorder/processes/pending_processes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "session/session_env.h"
+
+#define DEADLINE_NS 60000000000u
+
+enum {
+    SHORT_MS = 0,
+    LONG_MS = 60000,
+};
+
+static const char session[] = "pending-processes-test";
+
+// A program of the session that waits until its standard input is closed.
+struct waiting_program {
+    pid_t pid;
+    int input; // its other end
+};
+
+static struct waiting_program start_program(const char *of_session)
+{
+    int ends[2];
+    int started[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe(started), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (setenv(SESSION_ENV_NAME, of_session, 1) != 0 || dup2(ends[0], 0) != 0 ||
+            dup2(started[1], 1) != 1 || close(ends[1]) != 0) {
+            _exit(1);
+        }
+        execl("/bin/sh", "sh", "-c", "echo; exec cat", NULL);
+        _exit(1);
+    }
+    char line;
+    assert_int_equal(read(started[0], &line, 1), 1);
+    assert_int_equal(close(ends[0]) + close(started[0]) + close(started[1]), 0);
+    return (struct waiting_program){.pid = pid, .input = ends[1]};
+}
+
+static void end_program(const struct waiting_program *program)
+{
+    int status = 0;
+    assert_int_equal(close(program->input), 0);
+    assert_int_equal(waitpid(program->pid, &status, 0), program->pid);
+    assert_int_equal(status, 0);
+}
+
+// Search as a process that has no older ones than `program` above it: in a new child, that starts a
+// program of the session `of_session` (NULL: none) and searches for `session`.
+static int answer_of_new_recorder(const char *of_session, uint64_t age_ms)
+{
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct waiting_program program = {0};
+        if (of_session != NULL) {
+            program = start_program(of_session);
+        }
+        const enum pending_answer answer = pending_processes_find(session, age_ms);
+        if (of_session != NULL) {
+            end_program(&program);
+        }
+        _exit((int)answer);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_answers(const char *of_session, uint64_t age_ms, enum pending_answer expected)
+{
+    const uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+    int answer = -1;
+    do {
+        answer = answer_of_new_recorder(of_session, age_ms);
+    } while (answer != (int)expected && clock_monotonic_ns() < deadline_ns);
+    assert_int_equal(answer, (int)expected);
+}
+
+static void a_program_of_the_session_is_found(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        // always: not "until"
+        assert_int_equal(answer_of_new_recorder(session, SHORT_MS), (int)PENDING_SOME);
+        assert_int_equal(answer_of_new_recorder(session, LONG_MS), (int)PENDING_SOME);
+    }
+}
+
+static void an_older_program_of_the_session_is_found_in_a_long_run(void **state)
+{
+    (void)state;
+    const struct waiting_program program = start_program(session);
+    assert_int_equal(answer_of_new_recorder(NULL, LONG_MS), (int)PENDING_SOME);
+    end_program(&program);
+}
+
+static void a_short_run_is_certain_that_there_is_none(void **state)
+{
+    (void)state;
+    assert_answers(NULL, SHORT_MS, PENDING_NONE);
+    assert_answers("another session", SHORT_MS, PENDING_NONE);
+    assert_answers("pending-processes-test-2", SHORT_MS, PENDING_NONE); // it only begins alike
+}
+
+static void a_long_run_is_not_certain(void **state)
+{
+    (void)state;
+    assert_answers(NULL, LONG_MS, PENDING_UNSEEN);
+    assert_answers("another session", LONG_MS, PENDING_UNSEEN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_of_the_session_is_found),
+        cmocka_unit_test(an_older_program_of_the_session_is_found_in_a_long_run),
+        cmocka_unit_test(a_short_run_is_certain_that_there_is_none),
+        cmocka_unit_test(a_long_run_is_not_certain),
+    };
+    return cmocka_run_group_tests_name("pending_processes", tests, NULL, NULL);
+}
